@@ -1,0 +1,82 @@
+# The one command file; .ci/run calls only this.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+ROOT := $(CURDIR)
+UV_VERSION := 0.13.8
+VENV := .venv
+PY := $(VENV)/bin/python
+SIZE ?= quick
+ARGS ?=
+
+export UV_PYTHON_DOWNLOADS := never
+export PYTHONPATH := $(ROOT)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
+# Open MPI as root and on few cores, for every program started from here.
+export OMPI_ALLOW_RUN_AS_ROOT := 1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+export OMPI_MCA_rmaps_base_oversubscribe := 1
+export OMPI_MCA_hwloc_base_binding_policy := none
+export OMPI_MCA_btl_vader_single_copy_mechanism ?= none
+
+.PHONY: help setup build sanitized demo test-fast test test-full bench lint format docs clean
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+
+setup: .venv-tools/.apt-stamp $(VENV)/.python-stamp ## Debian packages and the locked Python environment in .venv
+	@:
+
+.venv-tools/.apt-stamp: apt.txt scripts/install_packages.sh
+	@scripts/install_packages.sh apt.txt
+	@mkdir -p .venv-tools && touch $@
+
+$(VENV)/.python-stamp: uv.lock pyproject.toml | .venv-tools/.apt-stamp
+	@UV_VERSION=$(UV_VERSION) scripts/uv.sh sync --quiet --locked --no-install-project --python /usr/bin/python3
+	@touch $@
+
+build: setup build/build.ninja ## The library, its bindings, kernels, benches and test programs, in build/
+	@flock build/.lock ninja -C build --quiet
+
+build/build.ninja: | setup
+	@cmake -S . -B build -G Ninja -DPython_EXECUTABLE=$(ROOT)/$(PY) --log-level=WARNING
+
+sanitized: setup build/san/build.ninja ## Unit tests of the layers without MPI, under the sanitizers, in build/san/
+	@flock build/san/.lock ninja -C build/san --quiet
+
+build/san/build.ninja: | setup
+	@cmake -S . -B build/san -G Ninja -DTAILRACE_SANITIZE=ON -DTAILRACE_TESTS=ON --log-level=WARNING
+
+demo: build ## A study of the OLAM kernel, native against the presets (about two minutes)
+	@build/bin/tailrace demo $(ARGS)
+
+test-fast: build ## About a minute: tests marked `fast`
+	@$(PY) -m pytest -m fast $(ARGS)
+
+test: build sanitized lint ## What CI runs: lint, then every test not marked `full`
+	@$(PY) -m pytest -m "not full" $(ARGS)
+
+test-full: build sanitized lint ## Everything; skips what has passed at this commit (build/test-full.json)
+	@$(PY) -m pytest --resume=build/test-full.json $(ARGS)
+
+bench: build ## make bench NAME=write [SIZE=quick|full]; without NAME: the list
+ifeq ($(strip $(NAME)),)
+	@echo "make bench NAME=... with one of:"
+	@find bench -maxdepth 1 -name '*.py' ! -name '_*' -printf '  %f\n' | sed 's/\.py$$//' | sort
+else
+	@$(PY) -m bench.$(NAME) --size $(SIZE) $(ARGS)
+endif
+
+lint: setup ## Formatting, direction of dependency, headers alone, file lengths, links
+	@$(PY) scripts/lint.py
+
+format: setup ## Formats the sources in place
+	@$(PY) scripts/lint.py --fix
+
+docs: build ## Generated pages of docs/, and a check of the code blocks in all pages
+	@$(PY) scripts/make_docs.py
+
+clean: ## Removes everything built; keeps .venv
+	rm -rf build dist python/tailrace/*.so python/tailrace/*.so.*
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

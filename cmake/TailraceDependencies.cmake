@@ -1,0 +1,39 @@
+# Libraries that we use; each is a Debian package of apt.txt.
+find_package(PkgConfig REQUIRED)
+find_package(MPI REQUIRED COMPONENTS C Fortran)
+find_package(Threads REQUIRED)
+find_package(nlohmann_json 3.10 REQUIRED)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+
+# toml++ as headers only: Debian's pkg-config file would link the library.
+add_library(tailrace_toml INTERFACE)
+find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
+target_include_directories(tailrace_toml SYSTEM INTERFACE "${TOMLPLUSPLUS_INCLUDE_DIR}")
+target_compile_definitions(tailrace_toml INTERFACE TOML_HEADER_ONLY=1 TOML_ENABLE_WINDOWS_COMPAT=0)
+
+# The parallel build of HDF5 by name: serial HDF5 may be installed beside it. hdf5_hl has the dimension scales.
+pkg_check_modules(HDF5 REQUIRED IMPORTED_TARGET hdf5-openmpi)
+find_library(HDF5_HL_LIBRARY hdf5_hl REQUIRED HINTS ${HDF5_LIBRARY_DIRS} NO_DEFAULT_PATH)
+add_library(tailrace_hdf5 INTERFACE)
+target_link_libraries(tailrace_hdf5 INTERFACE "${HDF5_HL_LIBRARY}" PkgConfig::HDF5 MPI::MPI_C)
+
+if(TAILRACE_TESTS)
+    find_package(GTest REQUIRED)
+endif()
+
+if(TAILRACE_PYTHON AND NOT TAILRACE_SANITIZE)
+    find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+    if(NOT nanobind_DIR)
+        execute_process(
+            COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
+            OUTPUT_VARIABLE nanobind_DIR
+            OUTPUT_STRIP_TRAILING_WHITESPACE
+            RESULT_VARIABLE nanobind_missing
+            ERROR_QUIET
+        )
+        if(nanobind_missing)
+            message(FATAL_ERROR "nanobind is not in ${Python_EXECUTABLE}: run `make setup`, or pass -DTAILRACE_PYTHON=OFF")
+        endif()
+    endif()
+    find_package(nanobind CONFIG REQUIRED PATHS "${nanobind_DIR}" NO_DEFAULT_PATH)
+endif()

@@ -1,0 +1,31 @@
+# Headers, library, Fortran module, and the files by which CMake and pkg-config find them.
+# In a Python wheel all of it goes inside the package, so that `tailrace/lib` is found beside the extension.
+if(SKBUILD)
+    set(CMAKE_INSTALL_LIBDIR tailrace/lib)
+    set(CMAKE_INSTALL_INCLUDEDIR tailrace/include)
+endif()
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tailrace" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+set(exported tailrace)
+if(TARGET tailrace_fortran)
+    list(APPEND exported tailrace_fortran)
+    install(DIRECTORY "${CMAKE_Fortran_MODULE_DIRECTORY}/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tailrace"
+            FILES_MATCHING PATTERN "tailrace*.mod")
+endif()
+install(TARGETS ${exported} EXPORT tailraceTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+        ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+if(SKBUILD AND TARGET _core)
+    set_target_properties(_core PROPERTIES INSTALL_RPATH "$ORIGIN/lib")
+    install(TARGETS _core LIBRARY DESTINATION tailrace)
+endif()
+
+include(CMakePackageConfigHelpers)
+set(config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tailrace")
+set(generated "${PROJECT_BINARY_DIR}/cmake")
+install(EXPORT tailraceTargets NAMESPACE tailrace:: DESTINATION "${config_dir}")
+configure_package_config_file(cmake/tailraceConfig.cmake.in "${generated}/tailraceConfig.cmake" INSTALL_DESTINATION "${config_dir}")
+write_basic_package_version_file("${generated}/tailraceConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${generated}/tailraceConfig.cmake" "${generated}/tailraceConfigVersion.cmake" DESTINATION "${config_dir}")
+
+configure_file(cmake/tailrace.pc.in "${generated}/tailrace.pc" @ONLY)
+install(FILES "${generated}/tailrace.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
