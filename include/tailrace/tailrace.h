@@ -1,0 +1,144 @@
+/* Tailrace: named distributed arrays to plain files, under a layout that is one line of configuration.
+ *
+ * This is the C contract: every binding sits on it and nothing else is public.
+ *
+ *   tailrace_stream *s;
+ *   tailrace_open(comm, "out", "history", "layout = 'fpp'", &s);
+ *   tailrace_define_dim(s, "lat", 180);
+ *   tailrace_define_dim(s, "lon", 360);
+ *   tailrace_define_var(s, "T", TAILRACE_F32, 2, (const char *[]){"lat", "lon"}, 0);
+ *   tailrace_put_attr_text(s, "T", "units", "K");
+ *   tailrace_begin_step(s, 3600.0);
+ *   tailrace_put(s, "T", 1, &(tailrace_block){.data = t, .offset = off, .count = cnt});
+ *   tailrace_end_step(s);
+ *   tailrace_close(&s);
+ *
+ * Conventions
+ *   status     every function returns TAILRACE_OK (0) or a tailrace_status; tailrace_error_message() has the text: what, where,
+ *              and how to mend it. A failed collective call fails with the same status and text on every rank.
+ *   collective every rank of the stream's communicator calls it, in the same order. Marked below; all others are local.
+ *   memory     strings and arrays passed in are copied before the call returns, except the data of tailrace_put.
+ *   shapes     slowest dimension first (C order); offsets and counts are in elements, strides in bytes.
+ *   threads    one thread at a time per stream; different streams may be used from different threads if MPI allows it.
+ */
+#ifndef TAILRACE_H
+#define TAILRACE_H
+
+#include <mpi.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TAILRACE_VERSION "0.1.0"
+#define TAILRACE_MAX_DIMS 8 /* dimensions of a variable, the time dimension not counted */
+
+typedef enum tailrace_status {
+#define TAILRACE_STATUS(name, number, text, python) TAILRACE_##name = (number),
+#include <tailrace/status.def>
+#undef TAILRACE_STATUS
+    TAILRACE_STATUS_END /* one past the last */
+} tailrace_status;
+
+typedef enum tailrace_type {
+#define TAILRACE_TYPE(name, number, bytes, c, numpy, fortran) TAILRACE_##name = (number),
+#include <tailrace/types.def>
+#undef TAILRACE_TYPE
+    TAILRACE_TYPE_END
+} tailrace_type;
+
+typedef enum tailrace_var_flags {
+    TAILRACE_STATIC = 1,     /* the same in all steps: put once, before or in the first step; no time dimension */
+    TAILRACE_REPLICATED = 2, /* every rank has the whole array (coordinates, scalars): put with tailrace_put_replicated */
+} tailrace_var_flags;
+
+typedef struct tailrace_stream tailrace_stream;
+
+/* One hyperslab of a variable that this rank owns. */
+typedef struct tailrace_block {
+    const void *data;       /* the first element; stays unchanged until tailrace_end_step returns */
+    const uint64_t *offset; /* [ndims] where the block starts in the global array */
+    const uint64_t *count;  /* [ndims] its extent; an extent of 0 makes an empty block */
+    const int64_t *stride;  /* [ndims] bytes from one element to the next in memory; NULL: dense, C order */
+} tailrace_block;
+
+/* ---- errors --------------------------------------------------------------------------------------------------------------- */
+
+/* The text of the last failure on this thread; "" after none. Valid until the next call on this thread. */
+const char *tailrace_error_message(void);
+/* The name of a status, such as "BLOCK_OVERLAP"; "UNKNOWN" for other numbers. */
+const char *tailrace_status_name(int status);
+const char *tailrace_version(void);
+
+/* ---- writing a stream ----------------------------------------------------------------------------------------------------- */
+
+/* Collective. Opens stream `name` in `directory` (made if absent) for writing; an existing stream is appended to, after its last
+ * complete step, unless the options say mode = 'replace'.
+ * `options` is TOML, e.g. "layout = 'hds'\nsteps = 'all'", or NULL. Stronger than it: the table [stream.NAME] of tailrace.toml
+ * (in the working directory, or named by TAILRACE_CONFIG; read by rank 0); stronger still: environment variables
+ * TAILRACE_<KEY> and TAILRACE_<NAME>_<KEY> of rank 0. The keys are listed by `tailrace keys`. `comm` is duplicated. */
+int tailrace_open(MPI_Comm comm, const char *directory, const char *name, const char *options, tailrace_stream **stream);
+/* The same with a Fortran communicator handle. */
+int tailrace_open_fortran(MPI_Fint comm, const char *directory, const char *name, const char *options, tailrace_stream **stream);
+
+/* Names a dimension and its global length. Every rank defines the same; compared at the first tailrace_end_step. */
+int tailrace_define_dim(tailrace_stream *stream, const char *name, uint64_t length);
+/* Names a variable over dimensions defined before; `flags` is a sum of tailrace_var_flags. The time dimension comes first by
+ * itself and is not named here. ndims = 0 (a scalar that may change per step) implies TAILRACE_REPLICATED. */
+int tailrace_define_var(tailrace_stream *stream, const char *name, tailrace_type type, int ndims, const char *const *dims, int flags);
+/* Sets an attribute of a variable, or of the stream when `var` is NULL ("time" names the time coordinate). Numbers must be
+ * finite, except in _FillValue and missing_value. A variable with a _FillValue may have gaps between its blocks. */
+int tailrace_put_attr(tailrace_stream *stream, const char *var, const char *name, tailrace_type type, uint64_t count, const void *values);
+int tailrace_put_attr_text(tailrace_stream *stream, const char *var, const char *name, const char *text);
+
+/* Begins an output step at `time` (in the units of the time coordinate's attribute `units`). */
+int tailrace_begin_step(tailrace_stream *stream, double time);
+/* Hands over this rank's blocks of a distributed variable (0..n of them); nothing is copied: the data of the blocks stays
+ * unchanged until tailrace_end_step returns. A variable without a put on this rank has no blocks here. An error is returned here
+ * and again, on all ranks, by tailrace_end_step. */
+int tailrace_put(tailrace_stream *stream, const char *var, int nblocks, const tailrace_block *blocks);
+/* Hands over the whole of a replicated variable, dense in C order; copied. */
+int tailrace_put_replicated(tailrace_stream *stream, const char *var, const void *data);
+/* Collective. Writes and commits the step: afterwards it is there whole, or the same error is returned on all ranks and the
+ * step is not there at all; earlier steps stay as they were. */
+int tailrace_end_step(tailrace_stream *stream);
+/* Collective. Leaves the files as plain tools expect them, writes the index, frees the stream and sets *stream to NULL, also when
+ * it fails. A step that was begun and not ended is dropped. */
+int tailrace_close(tailrace_stream **stream);
+
+/* Committed steps, those of earlier runs included. */
+int tailrace_step_count(const tailrace_stream *stream, uint64_t *steps);
+/* What was asked for and what is in force, where the files are, and the seconds spent in each stage on this rank, as JSON.
+ * The text belongs to the stream and is valid until its next call. */
+int tailrace_report(tailrace_stream *stream, const char **json);
+
+/* ---- planning and looking: no communicator, no stream ------------------------------------------------------------------------ */
+/* The functions below hand out text that the caller frees with tailrace_free. */
+void tailrace_free(char *text);
+
+/* What a layout would do, without doing it. `request` is JSON:
+ *   {"layout": TOML text, "ranks": n, "nodes": n, "steps": n, "name": stream name,
+ *    "variables": [{"name", "type": "f4", "shape": [..], "grid": [..] blocks along each dimension}, ...], "rank": optional}
+ * The answer: {"layout": {...}, "files", "directories", "writers", "bytes", "messages", ... , "parts": first ones with path, writers, bytes}. */
+int tailrace_plan(const char *request, char **json);
+/* The layout keys, their values, defaults and meaning, and the presets: JSON, made from the one list. */
+int tailrace_keys(char **json);
+/* Checks a layout or configuration text, and resolves it: TOML in, JSON of all effective keys out. */
+int tailrace_resolve(const char *options, char **json);
+/* What a directory's stream (or all of them, name = NULL) holds: layout, steps, times, files, bytes, dimensions, variables. */
+int tailrace_list(const char *directory, const char *name, char **json);
+/* Checks a stream: every committed step's parts are there, whole and of the recorded size; with `deep` != 0 every byte against
+ * its checksum; the index refers only to what is there. JSON: {"ok": bool, "steps", "files", "bytes", "problems": [...]}. */
+int tailrace_verify(const char *directory, const char *name, int deep, char **json);
+
+/* ---- the journal: checksummed JSON lines, appended whole or not at all ------------------------------------------------------- */
+/* Appends one JSON object as a line with its checksum; with `sync` != 0 it is on the device when the call returns. */
+int tailrace_journal_append(const char *path, const char *json, int sync);
+/* All intact lines as a JSON array, and how many bytes of a torn tail follow them. */
+int tailrace_journal_read(const char *path, char **json, uint64_t *torn_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,25 @@
+// The checksum of stored bytes: XXH3, 64 bits (xxhash). Streaming, because bytes are summed while they are written.
+#pragma once
+
+#include <xxhash.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace tailrace {
+
+class Checksum {
+public:
+    Checksum() : state_(XXH3_createState(), &XXH3_freeState) { reset(); }
+    void reset() { XXH3_64bits_reset(state_.get()); }
+    void add(const void* data, size_t bytes) { XXH3_64bits_update(state_.get(), data, bytes); }
+    uint64_t value() const { return XXH3_64bits_digest(state_.get()); }
+
+    static uint64_t of(const void* data, size_t bytes) { return XXH3_64bits(data, bytes); }
+
+private:
+    std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state_;
+};
+
+}  // namespace tailrace

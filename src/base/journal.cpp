@@ -1,0 +1,83 @@
+#include "base/journal.hpp"
+
+#include <cstdio>
+#include <optional>
+
+#include "base/checksum.hpp"
+#include "base/error.hpp"
+#include "base/system.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr std::string_view kSumKey = ",\"sum\":\"";
+constexpr size_t kSumDigits = 16;
+constexpr std::string_view kLineEnd = "\"}\n";
+constexpr size_t kTailBytes = kSumKey.size() + kSumDigits + kLineEnd.size();
+
+std::string hex(uint64_t value) {
+    char digits[kSumDigits + 1];
+    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(value));
+    return digits;
+}
+
+// The object of an intact line (without its checksum), or nothing.
+std::optional<Json> parse_line(std::string_view line) {
+    if (line.size() < kTailBytes + 1) return std::nullopt;
+    const std::string_view body = line.substr(0, line.size() - kTailBytes);
+    const std::string_view tail = line.substr(body.size());
+    if (!tail.starts_with(kSumKey) || !tail.ends_with(kLineEnd)) return std::nullopt;
+    if (tail.substr(kSumKey.size(), kSumDigits) != hex(Checksum::of(body.data(), body.size()))) return std::nullopt;
+    Json object = Json::parse(std::string(body) + "}", nullptr, false);
+    if (!object.is_object()) return std::nullopt;
+    return object;
+}
+
+}  // namespace
+
+std::string journal_line(const Json& object) {
+    if (!object.is_object() || object.empty() || object.contains("sum"))
+        fail(Status::BAD_ARGUMENT, "a journal line is a JSON object with at least one key and none named 'sum'");
+    std::string body = object.dump(-1, ' ', false, Json::error_handler_t::replace);
+    body.pop_back();
+    return body + std::string(kSumKey) + hex(Checksum::of(body.data(), body.size())) + std::string(kLineEnd);
+}
+
+JournalContent read_journal(const std::string& path) {
+    JournalContent content;
+    if (!path_exists(path)) return content;
+    const std::string all = File::open_read(path).read_all();
+    size_t torn_at = std::string::npos;
+    for (size_t begin = 0; begin < all.size();) {
+        const size_t newline = all.find('\n', begin);
+        const size_t end = newline == std::string::npos ? all.size() : newline + 1;
+        auto object = parse_line(std::string_view(all).substr(begin, end - begin));
+        if (object && torn_at != std::string::npos)
+            fail(Status::CORRUPT, path, ": the line at byte ", torn_at, " is damaged, and intact lines follow it; see 'tailrace verify'");
+        if (object) {
+            content.lines.push_back(std::move(*object));
+            content.intact_bytes = end;
+        } else if (torn_at == std::string::npos) {
+            torn_at = begin;
+        }
+        begin = end;
+    }
+    content.torn_bytes = all.size() - content.intact_bytes;
+    return content;
+}
+
+void append_journal(const std::string& path, const Json& object, bool sync) {
+    const std::string line = journal_line(object);
+    File file = File::open_append(path);
+    const uint64_t size = file.size_bytes();
+    if (size > 0) {
+        char last = 0;
+        File::open_read(path).read_at(size - 1, &last, 1);
+        if (last != '\n') file.set_size(read_journal(path).intact_bytes);
+    }
+    file.append(line.data(), line.size());
+    if (sync) file.sync();
+    file.close();
+}
+
+}  // namespace tailrace

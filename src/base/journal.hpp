@@ -1,0 +1,29 @@
+// The one append-only journal: JSON objects, one a line, each with the checksum of its text. A line is there whole or it is torn;
+// torn lines can only stand at the end, and are dropped by the next append.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace tailrace {
+
+using Json = nlohmann::ordered_json;
+
+struct JournalContent {
+    std::vector<Json> lines;
+    uint64_t intact_bytes = 0;
+    uint64_t torn_bytes = 0;
+};
+
+// Throws CORRUPT when a damaged line has intact ones after it; an absent file is an empty journal.
+JournalContent read_journal(const std::string& path);
+
+// Appends one object, in one write; with `sync` it is on the device on return. A torn tail is cut off first.
+void append_journal(const std::string& path, const Json& object, bool sync);
+
+// The bytes of one line: the object's text with its checksum as the last key "sum", and a newline.
+std::string journal_line(const Json& object);
+
+}  // namespace tailrace

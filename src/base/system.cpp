@@ -1,0 +1,204 @@
+#include "base/system.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.hpp"
+
+namespace tailrace {
+namespace {
+
+[[noreturn]] void fail_system(const char* doing, const std::string& path, int code) {
+    const bool full = code == ENOSPC || code == EDQUOT;
+    std::string remedy;
+    if (full) remedy = "; free space or raise the quota, or write elsewhere";
+    if (code == EACCES || code == EPERM || code == EROFS) remedy = "; choose a directory that this user may write";
+    if (code == EMFILE || code == ENFILE) remedy = "; raise the limit of open files (ulimit -n)";
+    fail(full ? Status::NO_SPACE : code == ENOENT ? Status::NOT_FOUND : Status::IO_FAILED, "cannot ", doing, " ", path, ": ",
+         std::strerror(code), remedy);
+}
+
+int open_checked(const char* doing, const std::string& path, int flags) {
+    int descriptor;
+    do {
+        descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+    } while (descriptor < 0 && errno == EINTR);
+    if (descriptor < 0) fail_system(doing, path, errno);
+    return descriptor;
+}
+
+// Drops the first `done` bytes from a list of pieces.
+std::span<iovec> drop_front(std::span<iovec> pieces, size_t done) {
+    while (!pieces.empty() && done >= pieces.front().iov_len) {
+        done -= pieces.front().iov_len;
+        pieces = pieces.subspan(1);
+    }
+    if (done > 0) {
+        pieces.front().iov_base = static_cast<char*>(pieces.front().iov_base) + done;
+        pieces.front().iov_len -= done;
+    }
+    return pieces;
+}
+
+}  // namespace
+
+File::File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+
+File& File::operator=(File&& other) noexcept {
+    if (this != &other) {
+        if (descriptor_ >= 0) ::close(descriptor_);
+        descriptor_ = std::exchange(other.descriptor_, -1);
+        path_ = std::move(other.path_);
+    }
+    return *this;
+}
+
+File::~File() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+File File::create(const std::string& path) { return {open_checked("create", path, O_RDWR | O_CREAT | O_TRUNC), path}; }
+File File::open_write(const std::string& path) { return {open_checked("open for writing", path, O_RDWR), path}; }
+File File::open_read(const std::string& path) { return {open_checked("open", path, O_RDONLY), path}; }
+File File::open_append(const std::string& path) {
+    return {open_checked("open for appending", path, O_WRONLY | O_APPEND | O_CREAT), path};
+}
+
+uint64_t File::size_bytes() const {
+    struct stat status;
+    if (::fstat(descriptor_, &status) != 0) fail_system("ask the size of", path_, errno);
+    return static_cast<uint64_t>(status.st_size);
+}
+
+void File::write_at(uint64_t address, const void* data, uint64_t bytes) {
+    iovec piece{const_cast<void*>(data), bytes};
+    write_at(address, {&piece, 1});
+}
+
+void File::write_at(uint64_t address, std::span<iovec> pieces) {
+    pieces = drop_front(pieces, 0);
+    while (!pieces.empty()) {
+        const int count = static_cast<int>(std::min<size_t>(pieces.size(), IOV_MAX));
+        const ssize_t done = ::pwritev(descriptor_, pieces.data(), count, static_cast<off_t>(address));
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) fail_system("write", path_, errno);
+        if (done == 0) fail_system("write", path_, EIO);
+        address += static_cast<uint64_t>(done);
+        pieces = drop_front(pieces, static_cast<size_t>(done));
+    }
+}
+
+void File::append(const void* data, uint64_t bytes) {
+    ssize_t done;
+    do {
+        done = ::write(descriptor_, data, bytes);
+    } while (done < 0 && errno == EINTR);
+    if (done < 0) fail_system("append to", path_, errno);
+    if (static_cast<uint64_t>(done) != bytes) fail_system("append to", path_, ENOSPC);
+}
+
+void File::read_at(uint64_t address, void* data, uint64_t bytes) const {
+    auto* to = static_cast<char*>(data);
+    while (bytes > 0) {
+        const ssize_t done = ::pread(descriptor_, to, std::min<uint64_t>(bytes, 1u << 30), static_cast<off_t>(address));
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) fail_system("read", path_, errno);
+        if (done == 0) fail(Status::CORRUPT, path_, " ends at byte ", address, ", ", bytes, " bytes too early: it was truncated");
+        to += done;
+        address += static_cast<uint64_t>(done);
+        bytes -= static_cast<uint64_t>(done);
+    }
+}
+
+std::string File::read_all() const {
+    std::string content(size_bytes(), '\0');
+    read_at(0, content.data(), content.size());
+    return content;
+}
+
+void File::reserve(uint64_t bytes) {
+    if (bytes == 0 || ::fallocate(descriptor_, 0, 0, static_cast<off_t>(bytes)) == 0) return;
+    if (errno == ENOSPC || errno == EDQUOT) fail_system("reserve room for", path_, errno);
+    // Other file systems have no such call; the writes themselves then find out whether there is room.
+}
+
+void File::set_size(uint64_t bytes) {
+    if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail_system("set the size of", path_, errno);
+}
+
+void File::sync() {
+    if (::fsync(descriptor_) != 0) fail_system("fsync", path_, errno);
+}
+
+void File::close() {
+    if (descriptor_ < 0) return;
+    const int result = ::close(std::exchange(descriptor_, -1));
+    if (result != 0 && errno != EINTR) fail_system("close", path_, errno);
+}
+
+void make_directories(const std::string& path) {
+    if (path.empty() || ::mkdir(path.c_str(), 0777) == 0) return;
+    if (errno == ENOENT) {
+        const std::string parent = std::filesystem::path(path).parent_path();
+        if (parent != path) make_directories(parent);
+        if (::mkdir(path.c_str(), 0777) == 0) return;
+    }
+    struct stat status;
+    const int code = errno;
+    if (code == EEXIST && ::stat(path.c_str(), &status) == 0) {
+        if (S_ISDIR(status.st_mode)) return;
+        fail_system("make directory", path, ENOTDIR);
+    }
+    fail_system("make directory", path, code);
+}
+
+void rename_path(const std::string& from, const std::string& to) {
+    if (::rename(from.c_str(), to.c_str()) != 0) fail_system(text("rename ", from, " to").c_str(), to, errno);
+}
+
+void remove_tree(const std::string& path) {
+    std::error_code code;
+    std::filesystem::remove_all(path, code);
+    if (code) fail_system("remove", path, code.value());
+}
+
+void remove_file(const std::string& path) {
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_system("remove", path, errno);
+}
+
+void sync_directory(const std::string& path) {
+    File directory = File::open_read(path.empty() ? "." : path);
+    directory.sync();
+}
+
+bool path_exists(const std::string& path) {
+    struct stat status;
+    return ::lstat(path.c_str(), &status) == 0;
+}
+
+std::vector<std::string> list_directory(const std::string& path) {
+    std::error_code code;
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(path, code)) names.push_back(entry.path().filename());
+    if (code && code.value() != ENOENT) fail_system("list", path, code.value());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+void replace_file(const std::string& path, const std::string& content, bool sync) {
+    const std::string temporary = path + ".new";
+    File file = File::create(temporary);
+    file.write_at(0, content.data(), content.size());
+    if (sync) file.sync();
+    file.close();
+    rename_path(temporary, path);
+}
+
+}  // namespace tailrace

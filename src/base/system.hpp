@@ -1,0 +1,59 @@
+// One checked function for each system call that Tailrace makes on files. All throw Error with the path, the system's reason and,
+// where there is one, the remedy. This is the choke point at which faults are injected in tests.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tailrace {
+
+// An open file; closes itself. Writes are whole or an error.
+class File {
+public:
+    File() = default;
+    File(File&& other) noexcept;
+    File& operator=(File&& other) noexcept;
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    ~File();
+
+    static File create(const std::string& path);       // new or emptied, read and write
+    static File open_write(const std::string& path);   // existing, read and write
+    static File open_read(const std::string& path);
+    static File open_append(const std::string& path);  // made if absent
+
+    bool is_open() const { return descriptor_ >= 0; }
+    const std::string& path() const { return path_; }
+    uint64_t size_bytes() const;
+
+    void write_at(uint64_t address, const void* data, uint64_t bytes);
+    void write_at(uint64_t address, std::span<iovec> pieces);  // uses up the pieces
+    void append(const void* data, uint64_t bytes);             // one write call: whole or an error
+    void read_at(uint64_t address, void* data, uint64_t bytes) const;
+    std::string read_all() const;
+    void reserve(uint64_t bytes);      // room on the device for the first `bytes` bytes where the file system can, else nothing
+    void set_size(uint64_t bytes);
+    void sync();                       // data and size are on the device
+    void close();                      // checked, unlike the destructor's
+
+private:
+    File(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+    int descriptor_ = -1;
+    std::string path_;
+};
+
+void make_directories(const std::string& path);         // with parents; existing ones are fine
+void rename_path(const std::string& from, const std::string& to);
+void remove_tree(const std::string& path);              // absent is fine
+void remove_file(const std::string& path);              // absent is fine
+void sync_directory(const std::string& path);
+bool path_exists(const std::string& path);
+std::vector<std::string> list_directory(const std::string& path);  // names, sorted; [] if absent
+// Writes the whole text to a temporary name beside `path` and renames it there.
+void replace_file(const std::string& path, const std::string& content, bool sync);
+
+}  // namespace tailrace

@@ -1,0 +1,110 @@
+#include "layout/parts.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace tailrace {
+namespace {
+
+std::string digits(uint64_t number) {
+    char text[24];
+    std::snprintf(text, sizeof text, "%06llu", static_cast<unsigned long long>(number));
+    return text;
+}
+
+// A directory also holds a few entries that are not counted off: the journal, a pending group, the deeper levels.
+constexpr uint64_t kOtherEntries = 4;
+
+// Directories above entry `number` so that none holds more than `entries` entries: "" under a flat tree, else "GGG/" for the first
+// fan^2 entries, "+2/GGG/GGG/" for the first fan^3, and so on: a pure function of the number, whatever else exists.
+std::string tree_directories(uint64_t entries, uint64_t number) {
+    if (entries == 0) return "";
+    const uint64_t fan = entries - kOtherEntries;
+    std::string path;
+    int levels = 0;
+    uint64_t group = number / fan;
+    do {
+        char name[24];
+        std::snprintf(name, sizeof name, "%03llu/", static_cast<unsigned long long>(group % fan));
+        path = name + path;
+        group /= fan;
+        ++levels;
+    } while (group > 0);
+    return levels == 1 ? path : "+" + std::to_string(levels) + "/" + path;
+}
+
+}  // namespace
+
+uint64_t PartMap::parts() const {
+    switch (layout_.files.kind) {
+        case Files::Kind::one: return 1;
+        case Files::Kind::per_node: return topology_.nodes;
+        case Files::Kind::per_rank: return topology_.ranks;
+        case Files::Kind::number: return std::min(layout_.files.number, topology_.ranks);
+    }
+    return 1;
+}
+
+uint64_t PartMap::part_of(uint64_t rank) const {
+    switch (layout_.files.kind) {
+        case Files::Kind::one: return 0;
+        case Files::Kind::per_node: return topology_.node_of(rank);
+        case Files::Kind::per_rank: return rank;
+        case Files::Kind::number: return share_of(topology_.ranks, parts(), rank);
+    }
+    return 0;
+}
+
+uint64_t PartMap::first_rank(uint64_t part) const {
+    switch (layout_.files.kind) {
+        case Files::Kind::one: return part == 0 ? 0 : topology_.ranks;
+        case Files::Kind::per_node: return topology_.first_rank(part);
+        case Files::Kind::per_rank: return part;
+        case Files::Kind::number: return share_begin(topology_.ranks, parts(), part);
+    }
+    return 0;
+}
+
+uint64_t PartMap::writers(uint64_t part) const {
+    const uint64_t first = first_rank(part), members = last_rank(part) - first;
+    switch (layout_.writers.kind) {
+        case Writers::Kind::one: return 1;
+        case Writers::Kind::all: return members;
+        case Writers::Kind::per_node: return topology_.node_of(first + members - 1) - topology_.node_of(first) + 1;
+        case Writers::Kind::dedicated: return std::min(layout_.writers.number, members);
+    }
+    return 1;
+}
+
+uint64_t PartMap::writer(uint64_t part, uint64_t k) const {
+    const uint64_t first = first_rank(part);
+    if (layout_.writers.kind == Writers::Kind::per_node && k > 0) return topology_.first_rank(topology_.node_of(first) + k);
+    return first + k;
+}
+
+bool has_one_part(const Layout& layout) { return layout.files.kind == Files::Kind::one; }
+
+std::string dataset_path(const std::string& stream) { return stream + ".nc"; }
+std::string parts_directory(const std::string& stream) { return stream + ".parts"; }
+std::string journal_path(const std::string& stream) { return parts_directory(stream) + "/journal.jsonl"; }
+
+std::string group_path(const Layout& layout, const std::string& stream, uint64_t start) {
+    if (layout.part_is_dataset()) return dataset_path(stream);
+    return parts_directory(stream) + "/" + tree_directories(layout.tree_entries, start) + digits(start) +
+           (has_one_part(layout) ? ".nc" : "");
+}
+
+std::string pending_path(const Layout& layout, const std::string& stream, uint64_t start) {
+    return parts_directory(stream) + "/.pending-" + digits(start) + (has_one_part(layout) ? ".nc" : "");
+}
+
+std::string part_path_in_group(const Layout& layout, const std::string& stream, uint64_t start, uint64_t part) {
+    return tree_directories(layout.tree_entries, part) + stream + "." + digits(start) + "." + digits(part) + ".nc";
+}
+
+std::string part_path(const Layout& layout, const std::string& stream, uint64_t start, uint64_t part) {
+    const std::string group = group_path(layout, stream, start);
+    return has_one_part(layout) ? group : group + "/" + part_path_in_group(layout, stream, start, part);
+}
+
+}  // namespace tailrace

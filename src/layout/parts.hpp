@@ -1,0 +1,42 @@
+// Which part a rank's data goes to, who writes it, and what its path is: arithmetic on ranks, nodes and the layout.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "layout/layout.hpp"
+#include "layout/topology.hpp"
+
+namespace tailrace {
+
+class PartMap {
+public:
+    PartMap(const Layout& layout, const Topology& topology) : layout_(layout), topology_(topology) {}
+
+    uint64_t parts() const;
+    uint64_t part_of(uint64_t rank) const;
+    // The ranks whose data is in a part: [first, last).
+    uint64_t first_rank(uint64_t part) const;
+    uint64_t last_rank(uint64_t part) const { return first_rank(part + 1); }
+    // The ranks that write it.
+    uint64_t writers(uint64_t part) const;
+    uint64_t writer(uint64_t part, uint64_t k) const;
+
+private:
+    Layout layout_;
+    Topology topology_;
+};
+
+// Paths of a stream's files, relative to the stream's directory. `start` is the first step of the group of steps in the part.
+std::string dataset_path(const std::string& stream);                       // NAME.nc: the index, or the part that is the dataset
+std::string parts_directory(const std::string& stream);                    // NAME.parts
+std::string journal_path(const std::string& stream);
+std::string group_path(const Layout& layout, const std::string& stream, uint64_t start);    // directory, or file where files = one
+std::string pending_path(const Layout& layout, const std::string& stream, uint64_t start);  // the same before it is committed
+// A part's path below its group's directory (several files): [PPP/]NAME.S.P.nc
+std::string part_path_in_group(const Layout& layout, const std::string& stream, uint64_t start, uint64_t part);
+std::string part_path(const Layout& layout, const std::string& stream, uint64_t start, uint64_t part);
+
+bool has_one_part(const Layout& layout);
+
+}  // namespace tailrace

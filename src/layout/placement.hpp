@@ -1,0 +1,65 @@
+// Where each byte of a part goes: addresses by a pure function of what is stored, so that every writer knows them without asking.
+//
+//   [superblock page][static arrays][step 0][step 1] ... [metadata 0][step n] ... [metadata 1] ...
+//
+// A step's arrays lie side by side in the order of definition, each followed by the next at the next aligned address, and after them the
+// step's seals (checksums). Steps are laid out in blocks; a part that grows gets another block, and its metadata anew behind it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "layout/layout.hpp"
+
+namespace tailrace {
+
+constexpr uint64_t kSuperblockBytes = 4096;  // the superblock's page; everything else is behind it
+
+// The arrays of one part, as bytes; what is stored of a scalar is one element.
+struct PartBytes {
+    std::vector<uint64_t> static_bytes;   // of each static array
+    std::vector<uint64_t> step_bytes;     // of each array of a step; the time value is one of them
+    uint64_t seal_bytes = 0;              // room for the checksums of a step, and for those of the static arrays
+};
+
+class Placement {
+public:
+    Placement() = default;
+    Placement(PartBytes bytes, const Storage& storage);
+
+    // Where the static arrays are, and where steps may begin.
+    const std::vector<uint64_t>& static_addresses() const { return static_; }
+    uint64_t static_seal() const { return static_seal_; }
+    uint64_t static_end() const { return static_end_; }
+
+    // Within a step that begins at address 0 (an aligned one): where its arrays are, its seals, and the next step.
+    const std::vector<uint64_t>& step_offsets() const { return step_; }
+    uint64_t step_seal() const { return step_seal_; }
+    uint64_t step_pitch() const { return pitch_; }
+
+    const PartBytes& bytes() const { return bytes_; }
+    uint64_t align(uint64_t address, uint64_t piece_bytes) const;
+
+private:
+    uint64_t place(uint64_t at, const std::vector<uint64_t>& sizes, std::vector<uint64_t>& addresses) const;
+    PartBytes bytes_;
+    uint64_t alignment_ = 1, threshold_ = 0;
+    std::vector<uint64_t> static_, step_;
+    uint64_t static_seal_ = 0, static_end_ = 0, step_seal_ = 0, pitch_ = 0;
+};
+
+// A run of steps laid out together in a part; all addresses of a growing part follow from its blocks.
+struct StepBlock {
+    uint64_t first_step = 0;  // within the part
+    uint64_t steps = 0;
+    uint64_t address = 0;     // of its first step
+};
+
+inline uint64_t block_end(const Placement& placement, const StepBlock& block) {
+    return block.address + block.steps * placement.step_pitch();
+}
+
+// The address of a step that is laid out in one of the blocks.
+uint64_t step_address(const Placement& placement, const std::vector<StepBlock>& blocks, uint64_t step);
+
+}  // namespace tailrace
