@@ -1,0 +1,1 @@
+"""Tests of Tailrace; see CONTRIBUTING.md for the tiers."""

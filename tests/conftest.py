@@ -1,0 +1,97 @@
+"""What all tests share: the seed, MPI programs under a time limit, needs that fail and do not skip, resuming, times per file."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import resume
+from tests.environment import ROOT, default_seed, open_mpi_environment
+from tests.mpirun import Mpirun
+
+os.environ.update(open_mpi_environment())
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("tailrace")
+    group.addoption("--seed", type=int, default=None, help="seed of the random cases; by default a new one each day or CI run")
+    group.addoption("--resume", metavar="FILE", help="record what passed at this commit in FILE, and skip it next time")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.seed is None:
+        config.option.seed = default_seed()
+    if config.option.resume:
+        config.pluginmanager.register(resume.Resume(Path(config.option.resume), ROOT), "tailrace-resume")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"seed: {config.option.seed} (the same cases again: --seed={config.option.seed})"
+
+
+@pytest.fixture(scope="session")
+def seed(request: pytest.FixtureRequest) -> int:
+    return request.config.option.seed
+
+
+@pytest.fixture
+def rng(seed: int, request: pytest.FixtureRequest) -> random.Random:
+    """Random numbers of this test alone: the same whichever other tests run."""
+    return random.Random(f"{seed} {request.node.nodeid}")
+
+
+@pytest.fixture(scope="session")
+def build_dir() -> Path:
+    """build/ of this checkout; TAILRACE_BUILD names another."""
+    build = Path(os.environ.get("TAILRACE_BUILD", ROOT / "build"))
+    if not (build / "build.ninja").exists():
+        pytest.fail(f"{build} is not built: run `make build`")
+    return build
+
+
+@pytest.fixture(scope="session")
+def mpirun(build_dir: Path) -> Mpirun:
+    return Mpirun(build_dir)
+
+
+@pytest.fixture(scope="session")
+def tailrace_command(build_dir: Path) -> list[str]:
+    """The command line of this checkout, to put before its arguments."""
+    return [str(build_dir / "bin" / "tailrace")]
+
+
+@pytest.fixture(scope="session")
+def needs() -> Any:
+    """needs("strace", "cdo"): these programs are there, or the test fails. `make setup` installs all that the tests use, so a
+    missing one is a fault of the set-up. Only on machines without apt-get and outside CI is the test skipped."""
+
+    def check(*programs: str) -> None:
+        missing = [program for program in programs if shutil.which(program) is None]
+        if not missing:
+            return
+        text = f"not on the PATH: {', '.join(missing)}"
+        if os.environ.get("CI") or shutil.which("apt-get"):
+            pytest.fail(f"{text}; run `make setup`")
+        pytest.skip(text)
+
+    return check
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The seconds that each file took, slowest first."""
+    seconds: dict[str, float] = {}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                file = report.nodeid.split("::")[0]
+                seconds[file] = seconds.get(file, 0.0) + report.duration
+    if not seconds:
+        return
+    terminalreporter.section("seconds by file")
+    for file, spent_s in sorted(seconds.items(), key=lambda item: -item[1]):
+        terminalreporter.write_line(f"{spent_s:8.2f}  {file}")

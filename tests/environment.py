@@ -1,0 +1,29 @@
+"""Where the tests are and what surrounds them."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def open_mpi_environment() -> dict[str, str]:
+    """Open MPI as root, with more ranks than cores, and without warnings about what a container lacks."""
+    copying = "OMPI_MCA_btl_vader_single_copy_mechanism"  # needs a capability that containers withhold
+    return {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "OMPI_MCA_hwloc_base_binding_policy": "none",
+        copying: os.environ.get(copying, "none"),
+    }
+
+
+def default_seed() -> int:
+    """Another seed for each CI run, elsewhere for each day: over time many cases are seen, and today's failure stays."""
+    for name in ("GITHUB_RUN_ID", "CI_PIPELINE_ID", "BUILD_NUMBER"):
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    return int(datetime.datetime.now(datetime.UTC).strftime("%Y%m%d"))

@@ -1,0 +1,112 @@
+"""Programs under mpirun: right flags, a time limit, and nothing left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.environment import ROOT, open_mpi_environment
+
+# Nobody wants the full output of a thousand failing comparisons.
+SHOWN_CHARACTERS = 8000
+
+
+@dataclass(frozen=True)
+class Finished:
+    command: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+
+    @property
+    def output(self) -> str:
+        stdout, stderr = self.stdout[-SHOWN_CHARACTERS:], self.stderr[-SHOWN_CHARACTERS:]
+        return f"$ {' '.join(self.command)}\nexit {self.returncode}\n{stdout}\n{stderr}"
+
+
+def run_within(
+    command: Sequence[str], timeout_s: float, env: Mapping[str, str] | None = None, cwd: Path | str | None = None
+) -> Finished:
+    """Runs a command in a process group of its own; when the time is over the whole group is killed and the test fails."""
+    words = tuple(str(word) for word in command)
+    process = subprocess.Popen(
+        words,
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        stdout, stderr = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        kill_group(process)
+        stdout, stderr = process.communicate()
+        finished = Finished(words, process.returncode, stdout, stderr)
+        pytest.fail(f"not finished after {timeout_s:g} s; killed\n{finished.output}", pytrace=False)
+    except BaseException:
+        kill_group(process)
+        process.wait()
+        raise
+    return Finished(words, process.returncode, stdout, stderr)
+
+
+def kill_group(process: subprocess.Popen[str]) -> None:
+    """First mpirun alone: it ends its ranks, which it starts in groups of their own; then whatever is left of the group."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=5)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Mpirun:
+    """mpirun("cases", 4, ["single", path]) runs build/tests/cases on 4 ranks; a .py file runs in this Python."""
+
+    build: Path
+
+    def program(self, program: str | Path) -> list[str]:
+        path = Path(program)
+        if path.suffix == ".py":
+            return [sys.executable, str(path)]
+        if not path.is_absolute():
+            path = self.build / "tests" / path
+        if not path.exists():
+            pytest.fail(f"{path} is not built: run `make build`", pytrace=False)
+        return [str(path)]
+
+    def command(self, program: str | Path, ranks: int, args: Sequence[object] = (), flags: Sequence[str] = ()) -> list[str]:
+        launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *flags]
+        return [*launcher, *self.program(program), *(str(arg) for arg in args)]
+
+    def __call__(
+        self,
+        program: str | Path,
+        ranks: int,
+        args: Sequence[object] = (),
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | str | None = None,
+        timeout_s: float = 60.0,
+        flags: Sequence[str] = (),
+        check: bool = True,
+    ) -> Finished:
+        """Runs and waits. With `check`, an exit status other than 0 fails the test and shows the output."""
+        python_path = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]))
+        surroundings = {"PYTHONPATH": python_path, **open_mpi_environment(), **(env or {})}
+        finished = run_within(self.command(program, ranks, args, flags), timeout_s, surroundings, cwd)
+        if check and finished.returncode != 0:
+            pytest.fail(finished.output, pytrace=False)
+        return finished
