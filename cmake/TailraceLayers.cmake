@@ -1,11 +1,15 @@
 # A layer is a folder of src/ and a static library tailrace_NAME; sources are found, so that adding a file edits nothing here.
 
-# tailrace_layer(NAME [DEPENDS layer...] [LINK target...])
+# tailrace_layer(NAME [OBJECT] [DEPENDS layer...] [LINK target...])
 function(tailrace_layer name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;LINK")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "OBJECT" "" "DEPENDS;LINK")
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
+    set(kind STATIC)
+    if(arg_OBJECT)
+        set(kind OBJECT)
+    endif()
     if(sources)
-        add_library(tailrace_${name} STATIC ${sources})
+        add_library(tailrace_${name} ${kind} ${sources})
         set(scope PUBLIC)
     else()
         add_library(tailrace_${name} INTERFACE)
@@ -17,28 +21,24 @@ function(tailrace_layer name)
 endfunction()
 
 # tailrace_library(NAME ...): the top layer as the shared library libtailrace.so; only the C contract's names leave it.
-# The layer itself stays linkable as tailrace_NAME, for its unit tests.
+# Its objects are taken whole: nothing inside calls the contract's functions, so from an archive the linker would leave them out.
 function(tailrace_library name)
-    tailrace_layer(${ARGV})
+    tailrace_layer(${name} OBJECT ${ARGN})
     get_target_property(kind tailrace_${name} TYPE)
     if(kind STREQUAL "INTERFACE_LIBRARY")
         message(STATUS "src/${name}/ has no sources yet: no libtailrace, and nothing that needs it")
         return()
     endif()
+    # The header has no export macro: the contract's names are visible, and the version script keeps all others in.
+    set_target_properties(tailrace_${name} PROPERTIES CXX_VISIBILITY_PRESET default)
     set(exports "${PROJECT_SOURCE_DIR}/cmake/exports.map")
-    add_library(tailrace SHARED)
+    add_library(tailrace SHARED $<TARGET_OBJECTS:tailrace_${name}>)
     add_library(tailrace::tailrace ALIAS tailrace)
     set_target_properties(tailrace PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS "${exports}")
     target_include_directories(
         tailrace PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
     )
-    # Whole archive: nothing inside calls the contract's functions, so the linker would leave them out.
-    target_link_libraries(
-        tailrace
-        PUBLIC MPI::MPI_C
-        PRIVATE "$<BUILD_INTERFACE:-Wl,--whole-archive;$<TARGET_FILE:tailrace_${name}>;-Wl,--no-whole-archive;tailrace_${name}>"
-    )
-    add_dependencies(tailrace tailrace_${name})
+    target_link_libraries(tailrace PUBLIC MPI::MPI_C PRIVATE $<TARGET_PROPERTY:tailrace_${name},LINK_LIBRARIES>)
     target_link_options(tailrace PRIVATE "-Wl,--version-script=${exports}" -Wl,--no-undefined)
 endfunction()
 
