@@ -1,0 +1,67 @@
+// What one file holds, as values: dimensions, arrays, attributes. Everything that the metadata image says is in here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/type.hpp"
+#include "layout/box.hpp"
+
+namespace tailrace {
+
+struct Attribute {
+    std::string name;
+    Type type = Type::U8;           // of numbers; text has none
+    uint64_t count = 0;             // numbers, or bytes of text
+    std::vector<std::byte> values;  // count elements, or the text in UTF-8 without a terminator
+    bool is_text = false;
+    bool operator==(const Attribute&) const = default;
+};
+
+inline Attribute text_attribute(std::string name, std::string_view value) {
+    const auto* first = reinterpret_cast<const std::byte*>(value.data());
+    return {std::move(name), Type::U8, value.size(), {first, first + value.size()}, true};
+}
+
+inline Attribute number_attribute(std::string name, Type type, uint64_t count, const void* values) {
+    const auto* first = static_cast<const std::byte*>(values);
+    return {std::move(name), type, count, {first, first + count * type_bytes(type)}, false};
+}
+
+struct Dimension {
+    std::string name;
+    uint64_t length = 0;
+    bool operator==(const Dimension&) const = default;
+};
+
+// One piece of an array of an index: where it stands in the array, and in which dataset of which file (a path relative to the index).
+// The boxes include the leading time dimension where the array varies.
+struct Source {
+    std::string file, dataset;
+    Box from, to;
+};
+
+struct Array {
+    std::string name;
+    Type type = Type::F64;
+    std::vector<int> dims;  // indices in Description::dimensions, slowest first, without time
+    bool varies = false;    // has a leading time dimension
+    std::vector<Attribute> attributes;
+    std::vector<std::byte> fill;  // one element, or empty: no fill value
+    std::vector<Source> sources;  // not empty: the array is virtual, nothing of it is stored in this file
+    bool is_virtual() const { return !sources.empty(); }
+};
+
+struct Description {
+    std::vector<Dimension> dimensions;
+    std::string time_name;        // "": there is no time; else one of the arrays has this name, no dims, varies and is F64
+    bool time_unlimited = false;  // plain tools may append along time
+    std::vector<Array> arrays;
+    std::vector<Attribute> attributes;  // of the file
+};
+
+}  // namespace tailrace

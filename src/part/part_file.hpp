@@ -1,0 +1,71 @@
+// Writing one part: extents at planned addresses, gathered into few large vectored writes, with a checksum of each extent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/checksum.hpp"
+#include "base/system.hpp"
+#include "layout/box.hpp"
+
+namespace tailrace {
+
+// A run of bytes of a file and its checksum.
+struct SealRecord {
+    uint64_t address = 0, bytes = 0, sum = 0;
+    bool operator==(const SealRecord&) const = default;
+};
+
+// A box of elements in memory.
+struct BlockMemory {
+    const std::byte* data = nullptr;  // the first element
+    uint64_t element_bytes = 0;
+    Extents count;
+    std::vector<int64_t> stride_bytes;  // from one element to the next along each dimension; empty: dense, C order
+};
+
+class PartWriter {
+public:
+    // Whether the gaps between what is added belong to this writer too: small ones are then bridged with zeros, so that fewer and
+    // larger writes do. With several writers in a file they belong to others.
+    enum class Gaps { not_mine, mine };
+
+    PartWriter(File& file, bool checksum, Gaps gaps = Gaps::not_mine);
+    PartWriter(const PartWriter&) = delete;
+
+    // Bytes at an address, in ascending order of addresses. The data stays unchanged until flush() returns.
+    void add(uint64_t address, const void* data, uint64_t bytes);
+    void zeros(uint64_t address, uint64_t bytes);
+    // The elements of a block whose runs in the array (at array_address) lie in file positions [lo, hi), elements of the array.
+    void add_strided(uint64_t array_address, const Runs& runs, const BlockMemory& memory, uint64_t lo, uint64_t hi);
+    // Writes what is still gathered. The writer can be used further.
+    void flush();
+
+    // One for each run of bytes without a gap; complete after flush(). Empty without checksums.
+    const std::vector<SealRecord>& records() const { return records_; }
+    uint64_t bytes() const { return bytes_; }          // written so far, bridges included
+    uint64_t write_calls() const { return write_calls_; }
+
+private:
+    void go_to(uint64_t address);
+    void append(const std::byte* data, uint64_t bytes, bool keep);
+    std::byte* bounce(uint64_t bytes);
+    void write_gathered();
+    void end_extent();
+
+    File& file_;
+    const bool checksum_;
+    const Gaps gaps_;
+    const uint64_t call_bytes_;
+    std::vector<iovec> pieces_;
+    std::vector<std::byte> bounce_;
+    uint64_t bounce_used_ = 0;
+    uint64_t gathered_ = 0;                 // bytes in pieces_
+    uint64_t extent_ = 0, end_ = 0;         // the run of bytes without a gap that is being written: [extent_, end_)
+    Checksum sum_;
+    std::vector<SealRecord> records_;
+    uint64_t bytes_ = 0, write_calls_ = 0;
+};
+
+}  // namespace tailrace
