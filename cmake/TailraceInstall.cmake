@@ -9,11 +9,19 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tailrace" DESTINATION "${CMAKE_
 set(exported tailrace)
 if(TARGET tailrace_fortran)
     list(APPEND exported tailrace_fortran)
-    install(DIRECTORY "${CMAKE_Fortran_MODULE_DIRECTORY}/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tailrace"
-            FILES_MATCHING PATTERN "tailrace*.mod")
+    install(
+        DIRECTORY "${CMAKE_Fortran_MODULE_DIRECTORY}/"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tailrace"
+        FILES_MATCHING
+        PATTERN "tailrace*.mod"
+    )
 endif()
-install(TARGETS ${exported} EXPORT tailraceTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-        ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(
+    TARGETS ${exported}
+    EXPORT tailraceTargets
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+)
 if(SKBUILD AND TARGET _core)
     set_target_properties(_core PROPERTIES INSTALL_RPATH "$ORIGIN/lib")
     install(TARGETS _core LIBRARY DESTINATION tailrace)

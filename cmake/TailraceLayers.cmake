@@ -34,9 +34,13 @@ function(tailrace_library name)
     set(exports "${PROJECT_SOURCE_DIR}/cmake/exports.map")
     add_library(tailrace SHARED $<TARGET_OBJECTS:tailrace_${name}>)
     add_library(tailrace::tailrace ALIAS tailrace)
-    set_target_properties(tailrace PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS "${exports}")
+    set_target_properties(
+        tailrace
+        PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS "${exports}"
+    )
     target_include_directories(
-        tailrace PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+        tailrace
+        PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
     )
     target_link_libraries(tailrace PUBLIC MPI::MPI_C PRIVATE $<TARGET_PROPERTY:tailrace_${name},LINK_LIBRARIES>)
     target_link_options(tailrace PRIVATE "-Wl,--version-script=${exports}" -Wl,--no-undefined)

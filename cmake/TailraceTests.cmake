@@ -43,14 +43,3 @@ function(tailrace_mpi_tests)
         endif()
     endforeach()
 endfunction()
-
-# build/bin/tailrace: the command line from the checkout, without installing anything.
-if(NOT TAILRACE_SANITIZE AND NOT SKBUILD)
-    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/bin/tailrace" @ONLY CONTENT [=[
-#!/bin/sh
-# The command line of this checkout.
-PYTHONPATH="@PROJECT_SOURCE_DIR@/python${PYTHONPATH:+:$PYTHONPATH}" exec "@Python_EXECUTABLE@" -m tailrace "$@"
-]=])
-    file(CHMOD "${PROJECT_BINARY_DIR}/bin/tailrace" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
-                                                                WORLD_READ WORLD_EXECUTE)
-endif()

@@ -4,7 +4,8 @@ set -euo pipefail
 
 mapfile -t wanted < <(sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$1")
 if ! command -v dpkg-query >/dev/null; then
-    echo "setup: no dpkg here: install the counterparts of these Debian packages, then run \`mkdir -p .venv-tools && touch .venv-tools/.apt-stamp\`: ${wanted[*]}" >&2
+    echo "setup: no dpkg here: install the counterparts of these Debian packages: ${wanted[*]}" >&2
+    echo "setup: then run \`mkdir -p .venv-tools && touch .venv-tools/.apt-stamp\`" >&2
     exit 1
 fi
 installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${wanted[@]}" 2>/dev/null | sed -n 's/ installed$//p' || true)

@@ -30,7 +30,7 @@ class Resume:
 
     def __init__(self, path: Path, root: Path) -> None:
         self.path = path
-        self.commit = source_state(root)
+        self.commit = os.environ.get("TAILRACE_RESUME_STATE") or source_state(root)  # set by the harness's own test
         self.passed: set[str] = set()
         self.not_passed: set[str] = set()
         if path.exists():

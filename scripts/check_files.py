@@ -1,0 +1,36 @@
+"""One concept a file: no source over 500 lines, none of the names that say nothing; no line over 132 columns."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from sources import ROOT, sources
+
+MAX_LINES = 500
+MAX_COLUMNS = 132  # Fortran's own limit
+EMPTY_NAMES = {"utils", "util", "misc", "helper", "helpers", "common", "manager"}
+SOURCES = ("*.c", "*.cpp", "*.h", "*.hpp", "*.def", "*.f90", "*.in", "*.py", "*.cmake", "*CMakeLists.txt", "*.sh", "Makefile")
+
+
+def problems_of(path: Path) -> Iterator[str]:
+    lines = (ROOT / path).read_text(errors="replace").splitlines()
+    if len(lines) > MAX_LINES:
+        yield f"{path}: {len(lines)} lines; past {MAX_LINES} look for the second concept in it"
+    named = {word.lower() for part in path.with_suffix("").parts for word in part.replace("-", "_").split("_")}
+    if named & EMPTY_NAMES:
+        yield f"{path}: the name says nothing about what is in it: {', '.join(sorted(named & EMPTY_NAMES))}"
+    for number, line in enumerate(lines, start=1):
+        if len(line) > MAX_COLUMNS:
+            yield f"{path}:{number}: {len(line)} columns; at most {MAX_COLUMNS}"
+
+
+def main() -> int:
+    problems = [problem for path in sources(*SOURCES) for problem in problems_of(path)]
+    print(*problems, sep="\n", end="\n" if problems else "")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

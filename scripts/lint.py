@@ -1,0 +1,68 @@
+"""`make lint` and, with --fix, `make format`: all checks of the sources; every one runs, also after one has failed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from sources import ROOT, sources
+
+BIN = Path(sys.executable).parent
+SHOWN_LINES = 40
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    command: tuple[str, ...]
+    fix: tuple[str, ...] = ()  # what mends it; empty: a person does
+
+
+def checks() -> list[Check]:
+    python = sys.executable
+    c = [str(path) for path in sources("*.c", "*.cpp", "*.h", "*.hpp")]
+    cmake = [str(path) for path in sources("*CMakeLists.txt", "*.cmake")]
+    ruff, clang_format, gersemi = str(BIN / "ruff"), str(BIN / "clang-format"), str(BIN / "gersemi")
+    return [
+        Check("C and C++ format", (clang_format, "--dry-run", "--Werror", *c), (clang_format, "-i", *c)),
+        Check("CMake format", (gersemi, "--check", *cmake), (gersemi, "--in-place", *cmake)),
+        Check("Python format", (ruff, "format", "--check", "."), (ruff, "format", ".")),
+        Check("Python rules", (ruff, "check", "."), (ruff, "check", "--fix", ".")),
+        Check("Python types", (python, "-m", "mypy", "python", "scripts", "tests")),
+        Check("direction of dependency", (python, "scripts/check_direction.py")),
+        Check("public headers alone", (python, "scripts/check_headers.py")),
+        Check("files: length, names, columns", (python, "scripts/check_files.py")),
+        Check("links", (python, "scripts/check_links.py")),
+    ]
+
+
+def run(check: Check, fix: bool) -> bool:
+    start = time.monotonic()
+    command = check.fix if fix else check.command
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    verdict = "ok" if done.returncode == 0 else "FAILED"
+    lines = [] if done.returncode == 0 else done.stdout.splitlines()
+    shown = "".join(f"  {line}\n" for line in lines[:SHOWN_LINES])
+    if len(lines) > SHOWN_LINES:
+        shown += f"  ... and {len(lines) - SHOWN_LINES} more lines\n"
+    print(f"{verdict:6} {check.name} ({time.monotonic() - start:.1f} s)\n{shown}", end="", flush=True)
+    return done.returncode == 0
+
+
+def main() -> int:
+    fix = "--fix" in sys.argv[1:]
+    wanted = [check for check in checks() if check.fix or not fix]
+    # One after another when mending: two tools may want the same file.
+    with ThreadPoolExecutor(max_workers=1 if fix else 2) as pool:
+        results = list(pool.map(lambda check: run(check, fix), wanted))
+    if not all(results):
+        print("lint: `make format` mends the formats; the rest is for you" if not fix else "format: see above")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""The test harness itself: a program that never ends is killed with its ranks, a failure is shown, --resume skips what passed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.environment import ROOT
+from tests.mpirun import Mpirun, run_within
+
+pytestmark = pytest.mark.fast
+
+ENDLESS = """
+import os, sys, time
+open(f"{sys.argv[1]}/{os.environ['OMPI_COMM_WORLD_RANK']}", "w").write(str(os.getpid()))
+print("started", flush=True)
+while True: time.sleep(0.1)
+"""
+
+
+def is_running(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def test_endless_ranks_are_killed_and_shown(mpirun: Mpirun, tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    with pytest.raises(pytest.fail.Exception, match=r"not finished after 3 s(?s:.*)started"):
+        mpirun(tmp_path / "endless.py", 2, [pids], timeout_s=3)
+    ranks = [int(path.read_text()) for path in pids.iterdir()]
+    assert len(ranks) == 2
+    deadline = time.monotonic() + 5
+    while any(map(is_running, ranks)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(is_running, ranks))
+
+
+def test_failing_program_fails_with_its_output(mpirun: Mpirun, tmp_path: Path) -> None:
+    (tmp_path / "failing.py").write_text("print('what went wrong'); raise SystemExit(3)")
+    with pytest.raises(pytest.fail.Exception, match="what went wrong"):
+        mpirun(tmp_path / "failing.py", 2)
+    assert mpirun(tmp_path / "failing.py", 1, check=False).returncode == 3
+
+
+def test_program_that_is_not_built_fails(mpirun: Mpirun) -> None:
+    with pytest.raises(pytest.fail.Exception, match="is not built"):
+        mpirun("no-such-program", 1)
+
+
+def test_missing_program_fails_and_does_not_skip(needs: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    needs("sh")  # type: ignore[operator]
+    with pytest.raises(pytest.fail.Exception, match="no-such-program"):
+        needs("sh", "no-such-program")  # type: ignore[operator]
+
+
+def test_resume_skips_what_passed_at_this_commit(tmp_path: Path) -> None:
+    """Three runs: one test of two fails; mended within the same commit's record it alone runs; a new commit runs both."""
+    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "-p tests.conftest"\n')
+    (tmp_path / "test_two.py").write_text(
+        "import os, pytest\ndef test_a(): pass\ndef test_b(): assert 'MENDED' in os.environ\ndef test_c(): pytest.skip('why')\n"
+    )
+    record = tmp_path / "record.json"
+
+    def run(**env: str) -> str:
+        command = [sys.executable, "-m", "pytest", "-q", f"--resume={record}", "-p", "no:cacheprovider", "test_two.py"]
+        python_path = {"PYTHONPATH": str(ROOT), "TAILRACE_RESUME_STATE": "one"}
+        return run_within(command, 60, {**python_path, **env}, cwd=tmp_path).stdout
+
+    assert "1 failed, 1 passed, 1 skipped" in run()
+    assert "1 passed, 1 skipped, 1 deselected" in run(MENDED="1")
+    assert "1 skipped, 2 deselected" in run()
+    assert "1 failed, 1 passed, 1 skipped" in run(TAILRACE_RESUME_STATE="two")
+
+
+def test_seed_is_printed_and_can_be_given(tmp_path: Path) -> None:
+    (tmp_path / "test_seed.py").write_text("def test_seed(seed, rng): print('seed', seed, rng.random())\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p tests.conftest\n")
+    outputs = []
+    for _ in range(2):
+        command = [sys.executable, "-m", "pytest", "-s", "--seed=7", "-p", "no:cacheprovider", "test_seed.py"]
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        assert "seed: 7" in done.stdout
+        outputs.append(next(line for line in done.stdout.splitlines() if "seed 7 " in line))
+    assert outputs[0] == outputs[1]
