@@ -1,0 +1,79 @@
+#include "gather/agree.hpp"
+
+#include <array>
+
+namespace tailrace {
+namespace {
+
+// One exchange carries everything: the first fields are reduced by maximum, the others are summed. A value and its complement tell
+// whether all ranks gave the same one.
+enum Field { failed, call, call_not, same, same_not, any, kMaxima, bytes = kMaxima, digest, kFields };
+using Fields = std::array<uint64_t, kFields>;
+
+void reduce(void* in, void* inout, int* count, MPI_Datatype*) {
+    const auto* from = static_cast<const uint64_t*>(in);
+    auto* to = static_cast<uint64_t*>(inout);
+    for (int n = 0; n < *count; ++n, from += kFields, to += kFields) {
+        for (int f = 0; f < kMaxima; ++f) to[f] = to[f] > from[f] ? to[f] : from[f];
+        for (int f = kMaxima; f < kFields; ++f) to[f] += from[f];
+    }
+}
+
+// Made at first use and kept for the life of the process (MPI_Finalize frees what is left).
+struct Reduction {
+    MPI_Datatype type;
+    MPI_Op op;
+    Reduction() {
+        check_mpi(MPI_Type_contiguous(kFields, MPI_UINT64_T, &type), "MPI_Type_contiguous");
+        check_mpi(MPI_Type_commit(&type), "MPI_Type_commit");
+        check_mpi(MPI_Op_create(&reduce, 1, &op), "MPI_Op_create");
+    }
+};
+
+const char* call_name(uint64_t number) {
+    switch (static_cast<Call>(number)) {
+        case Call::open: return "tailrace_open";
+        case Call::end_step: return "tailrace_end_step";
+        case Call::close: return "tailrace_close";
+        default: return "the middle of tailrace_end_step";
+    }
+}
+
+uint64_t reduce_one(const Communicator& ranks, uint64_t value, MPI_Op op) {
+    uint64_t result = 0;
+    check_mpi(MPI_Allreduce(&value, &result, 1, MPI_UINT64_T, op, ranks.all()), "MPI_Allreduce");
+    return result;
+}
+
+}  // namespace
+
+Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error) {
+    static const Reduction reduction;
+    const auto number = static_cast<uint64_t>(mine.call);
+    const Fields local = {error ? ranks.size() - ranks.rank() : 0, number, ~number, mine.same, ~mine.same, mine.any, mine.bytes,
+                          mine.digest};
+    Fields all{};
+    check_mpi(MPI_Allreduce(local.data(), all.data(), 1, reduction.type, reduction.op, ranks.all()), "MPI_Allreduce");
+    if (all[call] != ~all[call_not])
+        fail(Status::BAD_ORDER, "some ranks are in ", call_name(all[call]), " while others are in ", call_name(~all[call_not]),
+             "; all ranks of the stream make its collective calls in the same order");
+    if (all[failed] > 0) {
+        const uint64_t first = ranks.size() - all[failed];
+        const bool me = first == ranks.rank();
+        const auto status = static_cast<Status>(ranks.broadcast(me ? static_cast<uint64_t>(error->status()) : 0, first));
+        const std::string where = ranks.size() > 1 ? text("rank ", ranks.user_rank(), ": ") : "";
+        throw Error(status, ranks.broadcast_text(me ? where + error->what() : "", first));
+    }
+    if (all[same] != ~all[same_not])
+        fail(Status::RANKS_DISAGREE, "ranks disagree about ", mine.same_means, "; every rank gives the same");
+    Ballot result = mine;
+    result.any = all[any];
+    result.bytes = all[bytes];
+    result.digest = all[digest];
+    return result;
+}
+
+uint64_t smallest(const Communicator& ranks, uint64_t value) { return reduce_one(ranks, value, MPI_MIN); }
+uint64_t largest(const Communicator& ranks, uint64_t value) { return reduce_one(ranks, value, MPI_MAX); }
+
+}  // namespace tailrace

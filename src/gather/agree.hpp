@@ -1,0 +1,48 @@
+// Agreement: before ranks go on together they learn whether all are well and all mean the same. Every collective call of a stream
+// begins with the same exchange, so that ranks which call different things find out instead of waiting for ever.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+
+#include "base/error.hpp"
+#include "gather/communicator.hpp"
+
+namespace tailrace {
+
+enum class Call : uint64_t { open = 1, end_step, close, plan, write, commit };
+
+// What a rank says, and what is known of all ranks afterwards.
+struct Ballot {
+    Call call = Call::open;
+    uint64_t same = 0;     // must be equal on all ranks (definitions, time); else RANKS_DISAGREE with `same_means`
+    uint64_t any = 0;      // largest over ranks
+    uint64_t bytes = 0;    // summed over ranks
+    uint64_t digest = 0;   // summed over ranks, modulo 2^64
+    const char* same_means = "";
+};
+
+// Collective. Throws, on every rank, the error of the lowest rank that has one.
+Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error);
+
+// Runs what one rank does locally and keeps its error for the next agreement.
+template <class Work>
+std::optional<Error> attempt(Work&& work) {
+    try {
+        work();
+        return std::nullopt;
+    } catch (const Error& error) {
+        return error;
+    } catch (const std::bad_alloc&) {
+        return Error(Status::NO_MEMORY, "out of memory");
+    } catch (const std::exception& error) {
+        return Error(Status::INTERNAL, error.what());
+    }
+}
+
+// Collective. The smallest of a value over all ranks; the largest.
+uint64_t smallest(const Communicator& ranks, uint64_t value);
+uint64_t largest(const Communicator& ranks, uint64_t value);
+
+}  // namespace tailrace

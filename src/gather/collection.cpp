@@ -1,0 +1,132 @@
+#include "gather/collection.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "gather/contribution.hpp"
+
+namespace tailrace {
+
+Collection::Collection(const Communicator& ranks, const NodeMemory& node, Sequence sequence, const std::vector<ExchangeArray>& arrays,
+                       const std::map<uint64_t, std::vector<RankBlock>>& senders, std::vector<RankBlock> own, uint64_t piece_bytes)
+    : ranks_(ranks), node_(node), ring_(node.ring(ranks.node_rank())), sequence_(std::move(sequence)), arrays_(arrays),
+      own_(std::move(own)), piece_bytes_(piece_bytes), pieces_(sequence_.pieces(piece_bytes)), expected_(pieces_, 0) {
+    for (const ExchangeArray& array : arrays) has_gaps_ = has_gaps_ || array.has_gaps;
+    for (const auto& [rank, blocks] : senders) {
+        const std::vector<Share> shares = shares_of(sequence_, blocks, piece_bytes);
+        for (const Share& share : shares) expected_[share.piece] += share.bytes;
+        if (!ranks.on_my_node(rank)) remotes_.push_back({rank, blocks, shares, shares.size(), {}, MPI_REQUEST_NULL});
+    }
+    done_ = opened_ = pieces_;
+}
+
+void Collection::begin_step(const std::vector<std::vector<BlockView>>* memory) {
+    if (memory_ != nullptr) pieces_before_ += pieces_;
+    memory_ = memory;
+    done_ = opened_ = 0;
+    error_ = nullptr;
+    for (Remote& remote : remotes_) remote.next = 0;
+}
+
+void Collection::open_slot(uint64_t piece) {
+    if (has_gaps_) {
+        std::byte* slot = ring_.slot(pieces_before_ + piece);
+        const uint64_t from = piece * piece_bytes_, to = from + piece_bytes_;
+        for (size_t a = sequence_.array_at(from); a < arrays_.size() && sequence_.arrays()[a].position < to; ++a) {
+            const SlabArray& array = sequence_.arrays()[a];
+            for (uint64_t at = std::max(from, array.position); at < std::min(to, array.end()); at += array.element_bytes)
+                std::memcpy(slot + (at - from), arrays_[a].fill.data(), array.element_bytes);
+        }
+    }
+    opened_ = piece + 1;
+    ring_.header->open_until.store(pieces_before_ + opened_);
+    node_.ring_all();
+}
+
+bool Collection::receive(Remote& remote) {
+    if (remote.next == remote.shares.size()) return false;
+    const Share& share = remote.shares[remote.next];
+    if (share.piece >= opened_) return false;
+    if (remote.request == MPI_REQUEST_NULL) {
+        remote.message.resize(share.bytes);
+        check_mpi(MPI_Irecv(remote.message.data(), static_cast<int>(share.bytes), MPI_BYTE, static_cast<int>(remote.rank), kPieceTag,
+                            ranks_.all(), &remote.request),
+                  "MPI_Irecv");
+        return true;
+    }
+    int arrived = 0;
+    check_mpi(MPI_Test(&remote.request, &arrived, MPI_STATUS_IGNORE), "MPI_Test");
+    if (!arrived) return false;
+    const uint64_t from = share.piece * piece_bytes_;
+    std::byte* slot = ring_.slot(pieces_before_ + share.piece);
+    const std::byte* data = remote.message.data();
+    for_bytes(sequence_, remote.blocks, from, from + piece_bytes_, [&](const RankBlock& block, uint64_t, uint64_t n, uint64_t position) {
+        const uint64_t bytes = n * sequence_.arrays()[block.array].element_bytes;
+        std::memcpy(slot + (position - from), data, bytes);
+        data += bytes;
+    });
+    ring_.filled(pieces_before_ + share.piece).fetch_add(share.bytes);
+    ++remote.next;
+    return true;
+}
+
+// The piece as stretches in ascending order: from this rank's own memory where it has them, from the slot for the rest.
+void Collection::hand_out(uint64_t piece, const std::function<void(const Stretch&)>& take, const std::function<void()>& flush) const {
+    const uint64_t from = piece * piece_bytes_, to = std::min(from + piece_bytes_, sequence_.total_bytes());
+    const std::byte* slot = ring_.slot(pieces_before_ + piece);
+    struct Own {
+        uint64_t position;
+        const std::byte* data;
+        uint64_t bytes;
+    };
+    std::vector<Own> own;
+    for_bytes(sequence_, own_, from, to, [&](const RankBlock& block, uint64_t element, uint64_t n, uint64_t position) {
+        (*memory_)[block.array][block.block].for_pieces(element, n, [&](const std::byte* data, uint64_t bytes) {
+            own.push_back({position, data, bytes});
+            position += bytes;
+        });
+    });
+    std::sort(own.begin(), own.end(), [](const Own& a, const Own& b) { return a.position < b.position; });
+    size_t next = 0;
+    for (size_t a = sequence_.array_at(from); a < sequence_.arrays().size() && sequence_.arrays()[a].position < to; ++a) {
+        const SlabArray& array = sequence_.arrays()[a];
+        const uint64_t end = std::min(to, array.end());
+        const auto hand = [&](uint64_t at, const std::byte* data, uint64_t bytes) {
+            if (bytes > 0) take({a, array.lo + (at - array.position) / array.element_bytes, data, bytes});
+        };
+        uint64_t at = std::max(from, array.position);
+        while (at < end) {
+            if (next < own.size() && own[next].position == at) {
+                hand(at, own[next].data, own[next].bytes);
+                at += own[next++].bytes;
+            } else {
+                const uint64_t until = next < own.size() ? std::min(end, own[next].position) : end;
+                hand(at, slot + (at - from), until - at);
+                at = until;
+            }
+        }
+    }
+    flush();
+}
+
+bool Collection::advance(const std::function<void(const Stretch&)>& take, const std::function<void()>& flush) {
+    bool any = false;
+    while (opened_ < pieces_ && opened_ < done_ + kSlots) open_slot(opened_), any = true;
+    for (Remote& remote : remotes_)
+        while (receive(remote)) any = true;
+    if (finished()) return any;
+    std::atomic<uint64_t>& filled = ring_.filled(pieces_before_ + done_);
+    if (filled.load() != expected_[done_]) return any;
+    if (!error_) {
+        try {
+            hand_out(done_, take, flush);
+        } catch (...) {
+            error_ = std::current_exception();
+        }
+    }
+    filled.store(0);
+    ++done_;
+    return true;
+}
+
+}  // namespace tailrace

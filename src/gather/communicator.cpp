@@ -1,0 +1,78 @@
+#include "gather/communicator.hpp"
+
+#include "base/error.hpp"
+
+namespace tailrace {
+
+void check_mpi(int code, const char* call) {
+    if (code == MPI_SUCCESS) return;
+    char reason[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(code, reason, &length);
+    fail(Status::MPI_FAILED, call, " failed: ", std::string(reason, static_cast<size_t>(length)));
+}
+
+Communicator::Communicator(MPI_Comm user, uint64_t ranks_per_node) {
+    MPI_Comm copy;
+    check_mpi(MPI_Comm_dup(user, &copy), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN);
+    int rank = 0, node_rank = 0, node_size = 1, size = 1;
+    check_mpi(MPI_Comm_rank(copy, &rank), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(copy, &size), "MPI_Comm_size");
+    user_rank_ = static_cast<uint64_t>(rank);
+    size_ = static_cast<uint64_t>(size);
+    if (ranks_per_node == 0)
+        check_mpi(MPI_Comm_split_type(copy, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node_), "MPI_Comm_split_type");
+    else
+        check_mpi(MPI_Comm_split(copy, static_cast<int>(user_rank_ / ranks_per_node), rank, &node_), "MPI_Comm_split");
+    MPI_Comm_set_errhandler(node_, MPI_ERRORS_RETURN);
+    check_mpi(MPI_Comm_rank(node_, &node_rank), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(node_, &node_size), "MPI_Comm_size");
+    node_rank_ = static_cast<uint64_t>(node_rank);
+    node_size_ = static_cast<uint64_t>(node_size);
+
+    // Nodes in the order of their lowest rank: each leader learns how many ranks stand before its node.
+    uint64_t before = 0;
+    MPI_Comm leaders;
+    check_mpi(MPI_Comm_split(copy, node_rank == 0 ? 0 : MPI_UNDEFINED, rank, &leaders), "MPI_Comm_split");
+    if (leaders != MPI_COMM_NULL) {
+        int count = 1;
+        MPI_Comm_size(leaders, &count);
+        nodes_ = static_cast<uint64_t>(count);
+        check_mpi(MPI_Exscan(&node_size_, &before, 1, MPI_UINT64_T, MPI_SUM, leaders), "MPI_Exscan");
+        int leader = 0;
+        MPI_Comm_rank(leaders, &leader);
+        if (leader == 0) before = 0;  // undefined there by the standard
+        MPI_Comm_free(&leaders);
+    }
+    uint64_t place[2] = {before, nodes_};
+    check_mpi(MPI_Bcast(place, 2, MPI_UINT64_T, 0, node_), "MPI_Bcast");
+    nodes_ = place[1];
+    rank_ = place[0] + node_rank_;
+    check_mpi(MPI_Comm_split(copy, 0, static_cast<int>(rank_), &all_), "MPI_Comm_split");
+    MPI_Comm_set_errhandler(all_, MPI_ERRORS_RETURN);
+    MPI_Comm_free(&copy);
+}
+
+Communicator::~Communicator() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized) return;
+    if (node_ != MPI_COMM_NULL) MPI_Comm_free(&node_);
+    if (all_ != MPI_COMM_NULL) MPI_Comm_free(&all_);
+}
+
+uint64_t Communicator::broadcast(uint64_t value, uint64_t root) const {
+    check_mpi(MPI_Bcast(&value, 1, MPI_UINT64_T, static_cast<int>(root), all_), "MPI_Bcast");
+    return value;
+}
+
+std::string Communicator::broadcast_text(const std::string& text, uint64_t root) const {
+    std::string copy = text;
+    copy.resize(broadcast(text.size(), root));
+    if (!copy.empty())
+        check_mpi(MPI_Bcast(copy.data(), static_cast<int>(copy.size()), MPI_CHAR, static_cast<int>(root), all_), "MPI_Bcast");
+    return copy;
+}
+
+}  // namespace tailrace

@@ -1,0 +1,42 @@
+// The ranks of a stream: a duplicate of the user's communicator, renumbered so that the ranks of a node are consecutive.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+
+namespace tailrace {
+
+// Throws MPI_FAILED with MPI's own text when a call did not succeed.
+void check_mpi(int code, const char* call);
+
+class Communicator {
+public:
+    // Collective. `ranks_per_node` != 0 groups ranks by that many instead of asking MPI.
+    Communicator(MPI_Comm user, uint64_t ranks_per_node);
+    ~Communicator();
+    Communicator(const Communicator&) = delete;
+    Communicator& operator=(const Communicator&) = delete;
+
+    MPI_Comm all() const { return all_; }
+    MPI_Comm node() const { return node_; }
+    uint64_t rank() const { return rank_; }
+    uint64_t size() const { return size_; }
+    uint64_t user_rank() const { return user_rank_; }  // the rank's number in the user's communicator, for messages
+    uint64_t nodes() const { return nodes_; }
+    uint64_t node_rank() const { return node_rank_; }
+    uint64_t node_size() const { return node_size_; }
+    // The renumbered ranks of this node: [first, first + node_size).
+    uint64_t node_first() const { return rank_ - node_rank_; }
+    bool on_my_node(uint64_t rank) const { return rank >= node_first() && rank < node_first() + node_size_; }
+
+    std::string broadcast_text(const std::string& text, uint64_t root) const;
+    uint64_t broadcast(uint64_t value, uint64_t root) const;
+
+private:
+    MPI_Comm all_ = MPI_COMM_NULL, node_ = MPI_COMM_NULL;
+    uint64_t rank_ = 0, size_ = 1, user_rank_ = 0, nodes_ = 1, node_rank_ = 0, node_size_ = 1;
+};
+
+}  // namespace tailrace

@@ -1,0 +1,62 @@
+#include "gather/contribution.hpp"
+
+namespace tailrace {
+
+Contribution::Contribution(const Communicator& ranks, const NodeMemory& node, uint64_t writer, Sequence sequence,
+                           std::vector<RankBlock> blocks, uint64_t piece_bytes)
+    : ranks_(ranks), node_(node), writer_(writer), same_node_(ranks.on_my_node(writer)), sequence_(std::move(sequence)),
+      blocks_(std::move(blocks)), piece_bytes_(piece_bytes), shares_(shares_of(sequence_, blocks_, piece_bytes)) {
+    if (same_node_) ring_ = node.ring(writer - ranks.node_first());
+    next_ = shares_.size();
+}
+
+void Contribution::begin_step(const std::vector<std::vector<BlockView>>* memory) {
+    if (memory_ != nullptr) pieces_before_ += sequence_.pieces(piece_bytes_);
+    memory_ = memory;
+    next_ = 0;
+}
+
+bool Contribution::advance() {
+    if (finished()) return false;
+    return same_node_ ? into_ring() : as_message();
+}
+
+// With `dense` the runs follow one another (a message); otherwise each goes to its place in the piece.
+void Contribution::copy_piece(uint64_t piece, std::byte* to, bool dense) const {
+    const uint64_t from = piece * piece_bytes_;
+    for_bytes(sequence_, blocks_, from, from + piece_bytes_,
+              [&](const RankBlock& block, uint64_t element, uint64_t n, uint64_t position) {
+                  const BlockView& memory = (*memory_)[block.array][block.block];
+                  memory.copy_out(element, n, dense ? to : to + (position - from));
+                  if (dense) to += n * memory.element_bytes();
+              });
+}
+
+bool Contribution::into_ring() {
+    bool any = false;
+    for (; next_ < shares_.size(); ++next_, any = true) {
+        const uint64_t piece = pieces_before_ + shares_[next_].piece;
+        if (ring_.header->open_until.load() <= piece) break;
+        copy_piece(shares_[next_].piece, ring_.slot(piece), false);
+        ring_.filled(piece).fetch_add(shares_[next_].bytes);
+        node_.ring_bell(writer_ - ranks_.node_first());
+    }
+    return any;
+}
+
+bool Contribution::as_message() {
+    if (request_ != MPI_REQUEST_NULL) {
+        int sent = 0;
+        check_mpi(MPI_Test(&request_, &sent, MPI_STATUS_IGNORE), "MPI_Test");
+        return sent != 0;
+    }
+    message_.resize(shares_[next_].bytes);
+    copy_piece(shares_[next_].piece, message_.data(), true);
+    check_mpi(MPI_Isend(message_.data(), static_cast<int>(message_.size()), MPI_BYTE, static_cast<int>(writer_), kPieceTag, ranks_.all(),
+                        &request_),
+              "MPI_Isend");
+    ++next_;
+    return true;
+}
+
+}  // namespace tailrace

@@ -1,0 +1,54 @@
+// Memory that the ranks of a node share: a doorbell for each rank, and a ring of slots for each writer among them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "gather/communicator.hpp"
+
+namespace tailrace {
+
+constexpr uint32_t kSlots = 8;  // pieces of a writer's sequence that may be in work at a time
+
+// A writer's ring: piece g of its sequence (counted on over steps) is put together in slot g % kSlots.
+struct Ring {
+    struct Header {
+        std::atomic<uint64_t> open_until;       // pieces below this number may be filled
+        std::atomic<uint64_t> filled[kSlots];   // bytes that have been put into each slot
+    };
+    Header* header = nullptr;
+    std::byte* slots = nullptr;
+    uint64_t piece_bytes = 0;
+
+    std::byte* slot(uint64_t piece) const { return slots + piece % kSlots * piece_bytes; }
+    std::atomic<uint64_t>& filled(uint64_t piece) const { return header->filled[piece % kSlots]; }
+};
+
+class NodeMemory {
+public:
+    // Collective over the node. `piece_bytes` of this rank's ring; 0 when it is no writer.
+    NodeMemory(const Communicator& ranks, uint64_t piece_bytes);
+    ~NodeMemory();
+    NodeMemory(const NodeMemory&) = delete;
+    NodeMemory& operator=(const NodeMemory&) = delete;
+
+    Ring ring(uint64_t node_rank) const;
+
+    // Doorbells: a rank that waits for something looks at its bell, checks, and sleeps until the bell has rung since it looked.
+    uint32_t look() const;
+    void wait(uint32_t seen) const;
+    void ring_bell(uint64_t node_rank) const;
+    void ring_all() const;
+
+private:
+    struct Bell;
+    Bell& bell(uint64_t node_rank) const;
+    const Communicator& ranks_;
+    std::byte* base_ = nullptr;
+    uint64_t bytes_ = 0;
+    uint64_t* ring_offset_ = nullptr;  // in the shared memory: where each rank's ring begins, and its piece bytes
+};
+
+}  // namespace tailrace

@@ -1,0 +1,74 @@
+// A writer's sequence: its slabs of all exchanged arrays, one behind the other, as one line of bytes that is cut in equal pieces. The ranks
+// that send and the writer compute the same sequence from the plan, so a piece number is all they need to agree on.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "layout/box.hpp"
+#include "layout/topology.hpp"
+
+namespace tailrace {
+
+// An array that is exchanged, and its slab at one writer.
+struct SlabArray {
+    Extents shape;
+    uint64_t element_bytes = 1;
+    uint64_t lo = 0, hi = 0;     // elements of the array, in file order
+    uint64_t position = 0;       // of element lo in the sequence, in bytes
+    uint64_t end() const { return position + (hi - lo) * element_bytes; }
+};
+
+class Sequence {
+public:
+    // The share of writer `k` of `writers` in each array.
+    void add(const Extents& shape, uint64_t element_bytes, uint64_t writers, uint64_t k) {
+        // No element is cut by the edge of a piece: arrays begin at multiples of the largest element, as pieces do.
+        const uint64_t elements = volume(shape), at = (total_bytes() + 7) / 8 * 8;
+        arrays_.push_back({shape, element_bytes, share_begin(elements, writers, k), share_begin(elements, writers, k + 1), at});
+    }
+    const std::vector<SlabArray>& arrays() const { return arrays_; }
+    uint64_t total_bytes() const { return arrays_.empty() ? 0 : arrays_.back().end(); }
+    uint64_t pieces(uint64_t piece_bytes) const { return (total_bytes() + piece_bytes - 1) / piece_bytes; }
+    // The first array that ends behind a position.
+    size_t array_at(uint64_t position) const;
+
+private:
+    std::vector<SlabArray> arrays_;
+};
+
+// The blocks that a rank has of each array of a sequence; by array, then in the order of the blocks.
+struct RankBlock {
+    size_t array = 0;
+    size_t block = 0;    // the rank's own number for it, given back to the caller
+    Runs runs;
+};
+
+// The bytes that a rank has in a piece.
+struct Share {
+    uint64_t piece = 0;
+    uint64_t bytes = 0;
+};
+
+// Which pieces a rank's blocks touch, ascending. Cost: blocks x pieces touched.
+std::vector<Share> shares_of(const Sequence& sequence, const std::vector<RankBlock>& blocks, uint64_t piece_bytes);
+
+// Calls use(block, first element within the block, elements, position in the sequence) for all bytes that the blocks have in
+// [from, to) of the sequence: array by array, block by block, ascending within a block. Sender and writer rely on this order.
+template <class Use>
+void for_bytes(const Sequence& sequence, const std::vector<RankBlock>& blocks, uint64_t from, uint64_t to, Use&& use) {
+    for (const RankBlock& block : blocks) {
+        const SlabArray& array = sequence.arrays()[block.array];
+        if (array.end() <= from || array.position >= to) continue;
+        const uint64_t lo = array.lo + (from > array.position ? (from - array.position) / array.element_bytes : 0);
+        const uint64_t hi = to < array.end() ? array.lo + (to - array.position) / array.element_bytes : array.hi;
+        const auto [first, last] = block.runs.touching(lo, hi);
+        for (uint64_t run = first; run < last; ++run) {
+            const uint64_t begin = block.runs.begin(run);
+            const uint64_t a = begin < lo ? lo : begin, b = begin + block.runs.length() > hi ? hi : begin + block.runs.length();
+            use(block, run * block.runs.length() + (a - begin), b - a, array.position + (a - array.lo) * array.element_bytes);
+        }
+    }
+}
+
+}  // namespace tailrace
