@@ -1,0 +1,44 @@
+// An array of Python's, held in place: the buffer protocol gives address, shape and byte strides without a copy, and keeps the
+// memory from being freed or resized for as long as the Array lives.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <tailrace/tailrace.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tailrace::python {
+
+class Array {
+   public:
+    // Needs the GIL, as the destructor does. Raises TypeError for what is not an array of one of the element types.
+    explicit Array(nanobind::handle object);
+    ~Array();
+    Array(Array &&other) noexcept;
+    Array(const Array &) = delete;
+    Array &operator=(const Array &) = delete;
+    Array &operator=(Array &&) = delete;
+
+    tailrace_type type() const { return type_; }
+    const void *data() const { return view_.buf; }
+    const std::vector<uint64_t> &shape() const { return shape_; }
+    const std::vector<int64_t> &strides_bytes() const { return strides_bytes_; }
+    // Whether the elements lie in C order without holes.
+    bool dense() const { return PyBuffer_IsContiguous(&view_, 'C') != 0; }
+
+   private:
+    Py_buffer view_{};
+    tailrace_type type_{};
+    std::vector<uint64_t> shape_;
+    std::vector<int64_t> strides_bytes_;
+};
+
+// The numpy code of a type ("f4"), and the type of a code; the latter raises TypeError with the list of codes.
+const char *type_code(tailrace_type type);
+tailrace_type type_of_code(const std::string &code);
+// All codes, in the order of types.def.
+std::vector<std::string> type_codes();
+
+}  // namespace tailrace::python

@@ -1,0 +1,23 @@
+// The Python exceptions, one for each line of status.def, made when the extension is imported.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <tailrace/tailrace.h>
+
+#include <string>
+
+namespace tailrace::python {
+
+// Adds `Error` and its subclasses to the module, and `ERRORS`, a dict from status name to class.
+void define_errors(nanobind::module_ &module);
+
+// Raises the exception of `status` with the library's text; returns only for TAILRACE_OK. Needs the GIL.
+void check(int status);
+
+// Raises the exception of `status` with a text of the binding's own.
+[[noreturn]] void fail(tailrace_status status, const std::string &message);
+
+// Raises TypeError: the one failure that has no status, because C has types instead.
+[[noreturn]] void fail_type(const std::string &message);
+
+}  // namespace tailrace::python

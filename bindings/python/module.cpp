@@ -1,0 +1,104 @@
+// tailrace._core: the C contract as a Python extension. It knows nothing but <tailrace/tailrace.h> and its two lists.
+#include <mpi.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <tailrace/tailrace.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "array.hpp"
+#include "errors.hpp"
+#include "stream.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace tailrace::python {
+namespace {
+
+// Runs a function of the contract that hands out text, without the GIL; the text is copied and freed.
+template <typename Call>
+std::string text_from(Call call) {
+    char *text = nullptr;
+    int status;
+    {
+        nb::gil_scoped_release released;
+        status = call(&text);
+    }
+    check(status);
+    std::string copy = text ? text : "";
+    tailrace_free(text);
+    return copy;
+}
+
+const char *or_null(const std::optional<std::string> &text) { return text ? text->c_str() : nullptr; }
+
+// Makes sure that MPI runs, for programs without mpi4py, and gives the Fortran handle of the world.
+int world() {
+    int initialised = 0;
+    MPI_Initialized(&initialised);
+    if (!initialised) {
+        int provided = 0;
+        if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) {
+            fail(TAILRACE_MPI_FAILED, "MPI could not be initialised; start the program with mpirun, or pass comm=");
+        }
+        Py_AtExit([] {
+            int finalised = 0;
+            MPI_Finalized(&finalised);
+            if (!finalised) MPI_Finalize();
+        });
+    }
+    return static_cast<int>(MPI_Comm_c2f(MPI_COMM_WORLD));
+}
+
+std::string mpi_library() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    return text;
+}
+
+void define_text_functions(nb::module_ &module) {
+    module.def("plan", [](const std::string &request) {
+        return text_from([&](char **json) { return tailrace_plan(request.c_str(), json); });
+    }, "request"_a);
+    module.def("keys", [] { return text_from([](char **json) { return tailrace_keys(json); }); });
+    module.def("resolve", [](const std::string &options) {
+        return text_from([&](char **json) { return tailrace_resolve(options.c_str(), json); });
+    }, "options"_a);
+    module.def("list_streams", [](const std::string &directory, const std::optional<std::string> &name) {
+        return text_from([&](char **json) { return tailrace_list(directory.c_str(), or_null(name), json); });
+    }, "directory"_a, "name"_a = nb::none());
+    module.def("verify", [](const std::string &directory, const std::string &name, bool deep) {
+        return text_from([&](char **json) { return tailrace_verify(directory.c_str(), name.c_str(), deep ? 1 : 0, json); });
+    }, "directory"_a, "name"_a, "deep"_a);
+    module.def("journal_append", [](const std::string &path, const std::string &json, bool sync) {
+        check(tailrace_journal_append(path.c_str(), json.c_str(), sync ? 1 : 0));
+    }, "path"_a, "json"_a, "sync"_a);
+    module.def("journal_read", [](const std::string &path) {
+        uint64_t torn_bytes = 0;
+        std::string json = text_from([&](char **text) { return tailrace_journal_read(path.c_str(), text, &torn_bytes); });
+        return nb::make_tuple(json, torn_bytes);
+    }, "path"_a);
+}
+
+}  // namespace
+}  // namespace tailrace::python
+
+NB_MODULE(_core, module) {
+    using namespace tailrace::python;
+    nb::set_leak_warnings(false);  // a stream that an exception's traceback keeps alive at exit is no leak of ours
+    module.attr("__version__") = tailrace_version();
+    module.attr("TYPES") = nb::tuple(nb::cast(type_codes()));
+    module.attr("MAX_DIMS") = TAILRACE_MAX_DIMS;
+    define_errors(module);
+    define_stream(module);
+    define_text_functions(module);
+    module.def("world", &world);
+    module.def("mpi_library", &mpi_library);
+}

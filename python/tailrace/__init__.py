@@ -1,0 +1,33 @@
+"""Tailrace: named distributed arrays to plain files, under a layout that is one line of configuration.
+
+with tailrace.open("out", "history", layout="hds") as stream:
+    stream.dim("lat", 180)
+    stream.dim("lon", 360)
+    stream.var("T", ("lat", "lon"), "f4", units="K")
+    with stream.step(time=3600.0) as step:
+        step.put("T", rows, offset=(first_row, 0))
+"""
+
+from tailrace._core import TYPES, __version__
+from tailrace.contract import journal_append, journal_read, keys, list_streams, plan, resolve, verify
+from tailrace.errors import *  # noqa: F403  one class for each line of status.def
+from tailrace.errors import __all__ as _error_names
+from tailrace.layout import Layout
+from tailrace.stream import Step, Stream, open  # open is meant to be read as tailrace.open
+
+__all__ = [
+    "TYPES",
+    "Layout",
+    "Step",
+    "Stream",
+    "__version__",
+    "journal_append",
+    "journal_read",
+    "keys",
+    "list_streams",
+    "open",
+    "plan",
+    "resolve",
+    "verify",
+    *_error_names,
+]

@@ -1,0 +1,54 @@
+"""From Python's values to the text and the typed arrays that attributes and variables hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tailrace import _core
+
+# CF wants these in the type of their variable.
+TYPED_AS_VARIABLE = frozenset({"_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"})
+
+
+def type_code(dtype: Any) -> str:
+    """The code ("f4") of whatever numpy takes as a type; TypeError for types that cannot be stored."""
+    described = np.dtype(dtype)
+    code = f"{described.kind}{described.itemsize}"
+    if code not in _core.TYPES:
+        raise TypeError(f"element type '{described}' cannot be stored; use one of {', '.join(_core.TYPES)}")
+    if not described.isnative:
+        raise TypeError(f"element type '{described.str}' is not in the byte order of this machine; use '{code}'")
+    return code
+
+
+def attribute_value(name: str, value: Any, variable_code: str | None = None) -> str | np.ndarray:
+    """Text as it is, numbers as an array of the type they should have in the file."""
+    if isinstance(value, str):
+        return value
+    is_typed = isinstance(value, np.ndarray | np.generic)
+    array = np.ascontiguousarray(value) if is_typed else _array_of_numbers(name, value)
+    if variable_code is not None and name in TYPED_AS_VARIABLE:
+        return _cast_exactly(name, array, variable_code)
+    return array
+
+
+def _array_of_numbers(name: str, value: Any) -> np.ndarray:
+    array = np.asarray(value)
+    if array.dtype.kind not in "if" or array.ndim > 1:
+        raise TypeError(f"attribute '{name}' is {value!r}; pass text, a number or a list of numbers")
+    # Plain whole numbers as 32 bits where they fit: older readers know no 64-bit attributes.
+    small = np.iinfo(np.int32)
+    if array.dtype.kind == "i" and array.size and small.min <= array.min() and array.max() <= small.max:
+        return array.astype(np.int32)
+    return array
+
+
+def _cast_exactly(name: str, array: np.ndarray, code: str) -> np.ndarray:
+    """In the variable's type; a whole number that does not survive this would mark other values than those meant."""
+    with np.errstate(all="ignore"):
+        cast = array.astype(code)
+    if code[0] in "iu" and not np.array_equal(cast, array):
+        raise TypeError(f"attribute '{name}' = {array!r} does not fit the variable's type {code}")
+    return cast

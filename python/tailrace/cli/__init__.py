@@ -1,0 +1,60 @@
+"""The command `tailrace`. A command is a module of this folder with a function `command`; it is registered by its name below."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+import tailrace
+from tailrace.cli import output
+
+# To add a command NAME: write NAME.py with `def command(...)`, and add it here, in the order of --help.
+COMMANDS = ("plan", "ls", "verify", "keys", "resolve")
+
+app = typer.Typer(
+    name="tailrace",
+    help="Named distributed arrays to plain files, under a layout that is one line of configuration.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"tailrace {tailrace.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _all_commands(
+    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    pass
+
+
+for _name in COMMANDS:
+    app.command(_name, no_args_is_help=False)(importlib.import_module(f"tailrace.cli.{_name}").command)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line; the exit status is 0, 1 for "looked, and it is not well", or 2 for errors."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        app(args=arguments, standalone_mode=True)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    except tailrace.Error as error:
+        if "--json" in arguments:
+            print(json.dumps({"error": {"status": error.status, "message": str(error)}}))  # type: ignore[attr-defined]
+        output.fail(str(error))
+        return 2
+    except OSError as error:
+        output.fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return 2
+    return 0

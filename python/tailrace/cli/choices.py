@@ -1,0 +1,95 @@
+"""What is typed for keys, variables and shapes, as values."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+
+def parse_choices(texts: Sequence[str]) -> dict[str, Any]:
+    """KEY=VALUE...: a whole number, true, false, or text without quotes."""
+    choices: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise typer.BadParameter(f"'{text}' is not KEY=VALUE, such as files=4")
+        choices[key.strip()] = _typed(value.strip())
+    return choices
+
+
+def _typed(value: str) -> int | bool | str:
+    if value in ("true", "false"):
+        return value == "true"
+    return int(value) if value.isdecimal() else value
+
+
+def parse_variables(shapes: Sequence[str], grids: Sequence[str], ranks: int) -> list[dict[str, Any]]:
+    """[NAME:]180x360[:f8]..., each with the grid of the same position, or else one balanced over the ranks."""
+    if len(grids) > len(shapes):
+        raise typer.BadParameter(f"{len(grids)} --grid for {len(shapes)} --shape; give one grid for each shape, in the same order")
+    variables = []
+    for position, text in enumerate(shapes):
+        name, shape, element_type = _parse_shape(text, position)
+        grid = _numbers(grids[position], "--grid") if position < len(grids) else balanced_grid(ranks, shape)
+        if len(grid) != len(shape):
+            raise typer.BadParameter(f"grid {grid} and shape {shape} of variable '{name}' have different numbers of dimensions")
+        variables.append({"name": name, "type": element_type, "shape": shape, "grid": grid})
+    return variables
+
+
+def _parse_shape(text: str, position: int) -> tuple[str, list[int], str]:
+    fields = text.split(":")
+    name = fields.pop(0) if not fields[0][:1].isdecimal() else f"v{position + 1}"
+    if not 1 <= len(fields) <= 2:
+        raise typer.BadParameter(f"'{text}' is not [NAME:]SHAPE[:TYPE], such as T:180x360:f4")
+    return name, _numbers(fields[0], "--shape"), fields[1] if len(fields) == 2 else "f8"
+
+
+def _numbers(text: str, option: str) -> list[int]:
+    fields = text.replace(",", "x").split("x")
+    if not all(field.isdecimal() for field in fields):
+        raise typer.BadParameter(f"{option} '{text}' is not whole numbers with an x between them, such as 180x360")
+    return [int(field) for field in fields]
+
+
+def read_variables(path: Path, ranks: int) -> list[dict[str, Any]]:
+    """A TOML file of tables [NAME] with shape, and optionally type and grid."""
+    try:
+        tables = tomllib.loads(path.read_text())
+    except tomllib.TOMLDecodeError as error:
+        raise typer.BadParameter(f"{path}: {error}") from None
+    variables = []
+    for name, table in tables.items():
+        if not isinstance(table, dict) or "shape" not in table:
+            raise typer.BadParameter(f"{path}: [{name}] needs shape = [..]; optional are type = 'f4' and grid = [..]")
+        if unknown := table.keys() - {"shape", "type", "grid"}:
+            raise typer.BadParameter(f"{path}: [{name}] has the unknown key '{min(unknown)}'; use shape, type, grid")
+        grid = table.get("grid") or balanced_grid(ranks, table["shape"])
+        variables.append({"name": name, "type": table.get("type", "f8"), "shape": table["shape"], "grid": grid})
+    return variables
+
+
+def balanced_grid(ranks: int, shape: Sequence[int]) -> list[int]:
+    """Blocks along each dimension, `ranks` in all: each prime factor, largest first, cuts the dimension with the longest blocks."""
+    grid = [1] * len(shape)
+    for factor in sorted(_prime_factors(ranks), reverse=True):
+        longest = max(range(len(shape)), key=lambda axis: shape[axis] / grid[axis], default=None)
+        if longest is not None:
+            grid[longest] *= factor
+    return grid
+
+
+def _prime_factors(number: int) -> list[int]:
+    factors = []
+    divisor = 2
+    while divisor <= math.isqrt(number):
+        while number % divisor == 0:
+            factors.append(divisor)
+            number //= divisor
+        divisor += 1
+    return [*factors, number] if number > 1 else factors

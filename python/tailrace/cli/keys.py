@@ -1,0 +1,59 @@
+"""tailrace keys: the configuration keys and presets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tailrace import contract
+from tailrace.cli import output
+
+
+def command(
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown tables, as in the documentation.")] = False,
+    as_json: output.AsJson = False,
+) -> None:
+    """The configuration keys, their values, defaults and meaning; and the presets.
+
+    Examples: [bold]tailrace keys[/] · [bold]tailrace keys --markdown > keys.md[/]
+    """
+    answer = contract.keys()
+    if as_json:
+        output.print_json(answer)
+    elif markdown:
+        print(_markdown(answer))
+    else:
+        _print_tables(answer)
+
+
+def _preset_rows(answer: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    rows = []
+    for preset in answer["presets"]:
+        choices = ", ".join(f"{key} = {value}" for key, value in preset["keys"].items())
+        rows.append((preset["name"], choices, preset["meaning"], "" if preset["available"] else "not in this version"))
+    return rows
+
+
+def _print_tables(answer: dict[str, Any]) -> None:
+    console = output.console()
+    keys = output.table("key", "values", "default", "meaning", title="Keys: tailrace.toml, open(), TAILRACE_<KEY>")
+    for key in answer["keys"]:
+        keys.add_row(*(output.escape(str(key[column])) for column in ("name", "values", "default", "meaning")))
+    console.print(keys)
+    console.print()
+    presets = output.table("preset", "stands for", "meaning", "", title="Presets: layout = 'NAME'")
+    for row in _preset_rows(answer):
+        presets.add_row(*map(output.escape, row))
+    console.print(presets)
+
+
+def _markdown(answer: dict[str, Any]) -> str:
+    def row(*cells: Any) -> str:
+        return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+    lines = ["| key | values | default | meaning |", "|---|---|---|---|"]
+    lines += [row(f"`{key['name']}`", key["values"], f"`{key['default']}`", key["meaning"]) for key in answer["keys"]]
+    lines += ["", "| preset | stands for | meaning | |", "|---|---|---|---|"]
+    lines += [row(f"`{name}`", choices, meaning, note) for name, choices, meaning, note in _preset_rows(answer)]
+    return "\n".join(lines)

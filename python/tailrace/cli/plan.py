@@ -1,0 +1,86 @@
+"""tailrace plan: what a layout would do, without doing it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tailrace import contract
+from tailrace.cli import output
+from tailrace.cli.choices import parse_choices, parse_variables, read_variables
+from tailrace.cli.plan_picture import picture
+from tailrace.cli.plan_svg import svg as picture_svg
+
+
+def command(
+    layout: Annotated[str | None, typer.Argument(help="Preset, such as hds or split:4; without it the default.")] = None,
+    ranks: Annotated[int, typer.Option("--ranks", "-n", min=1, help="Ranks of the run.")] = 4,
+    nodes: Annotated[int, typer.Option("--nodes", "-N", min=1, help="Nodes; the ranks fill them evenly.")] = 1,
+    shape: Annotated[
+        list[str] | None, typer.Option("--shape", help="[NAME:]SHAPE[:TYPE] of a variable, as T:180x360:f4; repeatable.")
+    ] = None,
+    grid: Annotated[
+        list[str] | None, typer.Option("--grid", help="Blocks along each dimension, as 8x8: one for each --shape, in order.")
+    ] = None,
+    variables: Annotated[Path | None, typer.Option("--variables", exists=True, help="TOML: [NAME] with shape, type, grid.")] = None,
+    steps: Annotated[int, typer.Option("--steps", min=1, help="Output steps.")] = 1,
+    name: Annotated[str, typer.Option("--name", help="Name of the stream.")] = "history",
+    choice: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a layout key; repeatable.")] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", help="Write the picture to this file.")] = None,
+    as_json: output.AsJson = False,
+) -> None:
+    """What a layout would do: files, directories, writers, bytes and messages, as a table and a picture. Nothing is written.
+
+    Examples: [bold]tailrace plan hds -n 64 -N 4 --shape T:180x360:f4[/] ·
+    [bold]tailrace plan -n 1000000 -N 10000 --shape 4096x4096x1024 --grid 100x100x100 --set files=per-node[/] ·
+    [bold]tailrace plan shared -n 8 --variables model.toml --steps 10 --svg plan.svg[/]
+    """
+    asked = parse_variables(shape or [], grid or [], ranks)
+    if variables is not None:
+        asked += read_variables(variables, ranks)
+    if not asked:
+        raise typer.BadParameter("a plan needs variables: --shape T:180x360:f4, or --variables FILE")
+    answer = contract.plan(asked, ranks=ranks, nodes=nodes, steps=steps, name=name, layout=layout, **parse_choices(choice or []))
+    if svg is not None:
+        svg.write_text(picture_svg(answer), encoding="utf-8")
+    if as_json:
+        output.print_json(answer)
+        return
+    _print(answer, svg)
+
+
+def _print(answer: dict[str, Any], svg: Path | None) -> None:
+    console = output.console()
+    table = output.table("", "", numbers=("",))
+    table.show_header = False
+    for label, value in _lines(answer):
+        table.add_row(label, value)
+    console.print(table)
+    console.print()
+    console.print(picture(answer), markup=False, soft_wrap=True)
+    if svg is not None:
+        console.print(f"\npicture: {svg}", markup=False)
+
+
+def _lines(answer: dict[str, Any]) -> list[tuple[str, str]]:
+    share = answer["bytes_per_writer"]
+    messages = output.count_text(answer["messages"])
+    if answer["messages"]:
+        messages += (
+            f" ({output.bytes_text(answer['message_bytes'])}, the largest {output.bytes_text(answer['largest_message_bytes'])})"
+        )
+    return [
+        ("ranks", f"{output.count_text(answer['ranks'])} on {output.count_text(answer['nodes'])} nodes"),
+        ("steps", output.count_text(answer["steps"])),
+        ("files", output.count_text(answer["files"])),
+        (
+            "directories",
+            f"{output.count_text(answer['directories'])}, at most {answer['entries_per_directory_max']} entries in one",
+        ),
+        ("writers", output.count_text(answer["writers"])),
+        ("bytes", output.bytes_text(answer["bytes"])),
+        ("bytes a writer", f"{output.bytes_text(share['min'])} to {output.bytes_text(share['max'])}"),
+        ("messages", messages),
+    ]

@@ -1,0 +1,46 @@
+"""tailrace resolve: what tailrace.toml, the environment and options give together."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Annotated, Any
+
+import typer
+
+from tailrace import stream as streams
+from tailrace.cli import output
+from tailrace.cli.choices import parse_choices
+
+
+def command(
+    stream: Annotated[str, typer.Argument(help="Name of the stream.")] = "history",
+    layout: Annotated[str | None, typer.Option("--layout", "-l", help="Preset given in the program.")] = None,
+    choice: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE given in the program; repeatable.")] = None,
+    as_json: output.AsJson = False,
+) -> None:
+    """What is in force for a stream opened here and now: requested and effective values.
+
+    The stream is really opened, in a directory that is removed again: with the tailrace.toml of the working directory (or
+    TAILRACE_CONFIG) and the TAILRACE_ variables, exactly as the program would.
+
+    Examples: [bold]tailrace resolve history[/] · [bold]TAILRACE_FILES=4 tailrace resolve history --layout hds --json[/]
+    """
+    with tempfile.TemporaryDirectory(prefix="tailrace-resolve-") as directory:
+        opened = streams.open(directory, stream, layout=layout, **parse_choices(choice or []))
+        report = opened.report()
+        opened.close()
+    answer = {"stream": stream, "requested": report["requested"], "effective": report["effective"]}
+    if as_json:
+        output.print_json(answer)
+        return
+    table = output.table("key", "requested", "effective", title=f"stream {stream}")
+    requested = answer["requested"]
+    for key, value in answer["effective"].items():
+        table.add_row(key, output.escape(_text(requested.get(key, ""))), output.escape(_text(value)))
+    for key in requested.keys() - answer["effective"].keys():
+        table.add_row(key, output.escape(_text(requested[key])), "")
+    output.console().print(table)
+
+
+def _text(value: Any) -> str:
+    return ", ".join(f"{key} {_text(part)}" for key, part in value.items()) if isinstance(value, dict) else str(value)

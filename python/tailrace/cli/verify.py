@@ -1,0 +1,58 @@
+"""tailrace verify: whether what was committed is there, whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tailrace import contract, errors
+from tailrace.cli import output
+
+
+def command(
+    directory: Annotated[Path, typer.Argument(help="Directory with streams.")],
+    stream: Annotated[str | None, typer.Option("--stream", "-s", help="Only this stream.")] = None,
+    deep: Annotated[bool, typer.Option("--deep", help="Read every byte and compare it with its checksum.")] = False,
+    as_json: output.AsJson = False,
+) -> None:
+    """Checks the streams of a directory; the exit status is 1 when there are problems, and each is named.
+
+    Examples: [bold]tailrace verify out[/] · [bold]tailrace verify out --deep[/] · [bold]tailrace verify out -s history --json[/]
+    """
+    answers = _verify(directory, stream, deep)
+    ok = all(answer["ok"] for answer in answers.values())
+    if as_json:
+        output.print_json({"ok": ok, "streams": answers})
+    else:
+        _print(answers, deep)
+    raise typer.Exit(0 if ok else 1)
+
+
+def _verify(directory: Path, stream: str | None, deep: bool) -> dict[str, dict[str, Any]]:
+    """By stream; damage that keeps a stream from being looked at is a problem of it, as any other."""
+    names = [stream] if stream is not None else [path.name.removesuffix(".parts") for path in sorted(directory.glob("*.parts"))]
+    if not names:
+        contract.list_streams(directory)  # raises NotFound where there is no directory, with the library's text
+        raise errors.ERRORS["NOT_FOUND"](f"no streams in {directory}; a stream NAME has a folder NAME.parts there")
+    answers = {}
+    for name in names:
+        try:
+            answers[name] = contract.verify(directory, name, deep=deep)
+        except errors.ERRORS["CORRUPT"] as damage:
+            answers[name] = {"ok": False, "steps": 0, "files": 0, "bytes": 0, "problems": [str(damage)]}
+    return answers
+
+
+def _print(answers: dict[str, dict[str, Any]], deep: bool) -> None:
+    console = output.console()
+    for name, answer in answers.items():
+        verdict = "[green]ok[/]" if answer["ok"] else "[bold red]damaged[/]"
+        how = "every byte compared" if deep else "sizes compared"
+        console.print(
+            f"{output.escape(name)}: {verdict}, {answer['steps']} steps, {output.count_text(answer['files'])} files, "
+            f"{output.bytes_text(answer['bytes'])} ({how})"
+        )
+        for problem in answer["problems"]:
+            console.print(f"  {problem}", markup=False, soft_wrap=True)

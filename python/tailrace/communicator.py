@@ -1,0 +1,44 @@
+"""From whatever the caller has to the Fortran handle of a communicator, which every MPI library and mpi4py can make."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from tailrace import _core
+
+
+def fortran_handle(comm: Any = None) -> int:
+    """The handle of an mpi4py communicator, of an integer that is one already, or of MPI_COMM_WORLD for None."""
+    if isinstance(comm, int):
+        return comm
+    if comm is None:
+        comm = _mpi4py_world()
+        if comm is None:
+            return _core.world()
+    if not hasattr(comm, "py2f"):
+        raise TypeError(f"comm is a {type(comm).__name__}; pass an mpi4py communicator, a Fortran handle (int) or None")
+    _require_same_library()
+    return comm.py2f()
+
+
+def _mpi4py_world() -> Any:
+    """MPI_COMM_WORLD by mpi4py, so that it initialises and finalises MPI; None where there is no usable mpi4py."""
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError):  # RuntimeError: mpi4py is there, but finds no MPI library
+        return None
+    return MPI.COMM_WORLD
+
+
+def _require_same_library() -> None:
+    """A handle means nothing to another MPI library: mpi4py from PyPI may have loaded MPICH while Tailrace uses Open MPI."""
+    mpi4py = sys.modules.get("mpi4py.MPI")
+    if mpi4py is None:
+        return
+    theirs, ours = mpi4py.Get_library_version(), _core.mpi_library()
+    if theirs != ours:
+        raise RuntimeError(
+            f"mpi4py uses '{theirs.splitlines()[0]}', tailrace uses '{ours.splitlines()[0]}'; "
+            "install mpi4py for the latter: MPICC=mpicc pip install --no-binary mpi4py mpi4py"
+        )

@@ -1,0 +1,91 @@
+"""The functions of the contract that need neither communicator nor stream: text in, values out."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import tomli_w
+
+from tailrace import _core
+
+Json = dict[str, Any]
+
+
+def options_toml(layout: Any = None, **choices: Any) -> str:
+    """The TOML text of a layout (preset name, Layout or mapping of keys) and further keys, which are stronger."""
+    given: dict[str, Any] = {}
+    if isinstance(layout, str):
+        given["layout"] = layout
+    elif isinstance(layout, Mapping):
+        given.update(layout)
+    elif layout is not None:
+        given.update(layout.given)
+    return tomli_w.dumps(given | choices)
+
+
+@functools.cache
+def keys() -> Json:
+    """The configuration keys and the presets: {"keys": [{"name", "values", "default", "meaning"}...], "presets": [...]}."""
+    return json.loads(_core.keys())
+
+
+def resolve(layout: Any = None, **choices: Any) -> Json:
+    """Checks a layout and completes it: {"layout": every key's effective value, "given": those asked for}."""
+    return json.loads(_core.resolve(options_toml(layout, **choices)))
+
+
+def plan(
+    variables: Iterable[Mapping[str, Any]],
+    *,
+    ranks: int,
+    nodes: int = 1,
+    steps: int = 1,
+    name: str = "stream",
+    rank: int | None = None,
+    layout: Any = None,
+    **choices: Any,
+) -> Json:
+    """What a layout would do, without doing it: files, directories, writers, bytes and messages.
+
+    A variable is {"name", "type": "f4", "shape": [...], "grid": [blocks along each dimension]}. Nothing is written; a million
+    ranks are planned in seconds.
+    """
+    request = {
+        "layout": options_toml(layout, **choices),
+        "ranks": ranks,
+        "nodes": nodes,
+        "steps": steps,
+        "name": name,
+        "variables": [dict(variable) for variable in variables],
+    }
+    if rank is not None:
+        request["rank"] = rank
+    return json.loads(_core.plan(json.dumps(request)))
+
+
+def list_streams(directory: str | os.PathLike[str], name: str | None = None) -> list[Json]:
+    """The streams of a directory (or the one called `name`): layout, steps, times, files, bytes, dimensions, variables."""
+    return json.loads(_core.list_streams(os.fspath(directory), name))["streams"]
+
+
+def verify(directory: str | os.PathLike[str], name: str, *, deep: bool = False) -> Json:
+    """Checks that every committed step of a stream is there and whole; with `deep` every byte against its checksum.
+
+    {"ok", "steps", "files", "bytes", "problems": [...]}; a damaged stream is an answer here, not an exception.
+    """
+    return json.loads(_core.verify(os.fspath(directory), name, deep))
+
+
+def journal_append(path: str | os.PathLike[str], record: Mapping[str, Any], *, sync: bool = False) -> None:
+    """Appends a JSON object as a checksummed line, whole or not at all; with `sync` it is on the device afterwards."""
+    _core.journal_append(os.fspath(path), json.dumps(dict(record), separators=(",", ":")), sync)
+
+
+def journal_read(path: str | os.PathLike[str]) -> tuple[list[Json], int]:
+    """All intact lines of a journal, and how many bytes of a torn tail follow them."""
+    text, torn_bytes = _core.journal_read(os.fspath(path))
+    return json.loads(text), torn_bytes

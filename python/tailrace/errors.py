@@ -1,0 +1,21 @@
+"""The exceptions: `Error`, and for each status of the C contract a subclass that is also the builtin it resembles.
+
+BLOCK_OVERLAP in C is `BlockOverlap` here, a ValueError. The classes are made by the extension from status.def; `ERRORS` has them
+by status. An error that all ranks must learn of is raised on all of them with the same text.
+"""
+
+from __future__ import annotations
+
+from tailrace import _core
+
+Error: type[Exception] = _core.Error
+ERRORS: dict[str, type[Exception]] = _core.ERRORS
+
+globals().update({made.__name__: made for made in ERRORS.values()})
+
+__all__ = ["ERRORS", "Error", *sorted(made.__name__ for made in ERRORS.values())]
+
+
+def __getattr__(name: str) -> type[Exception]:
+    """Reached only by names that are not there; it also tells type checkers that any name may be."""
+    raise AttributeError(f"module 'tailrace.errors' has no '{name}'; it has {', '.join(__all__)}")

@@ -1,0 +1,232 @@
+"""Streams and steps: what a model calls.
+
+The calls marked collective are made by every rank of the communicator in the same order, as in the C contract.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from tailrace import _core
+from tailrace.attributes import attribute_value, type_code
+from tailrace.communicator import fortran_handle
+from tailrace.contract import options_toml
+
+
+def open(directory: str | os.PathLike[str], name: str, *, comm: Any = None, layout: Any = None, **keys: Any) -> Stream:
+    """Opens the stream `name` in `directory` for writing; collective.
+
+    `comm` is an mpi4py communicator, by default MPI_COMM_WORLD. `layout` is a preset ("hds", "split:4"), a Layout or a mapping;
+    `keys` are further configuration keys, as `tailrace keys` lists them: steps="all", durability="step". tailrace.toml and the
+    environment are stronger than both. An existing stream is appended to, unless mode="replace".
+    """
+    return Stream(directory, name, fortran_handle(comm), options_toml(layout, **keys))
+
+
+class Stream:
+    """A named series of output steps; made by tailrace.open. A context manager that closes, which is collective."""
+
+    def __init__(self, directory: str | os.PathLike[str], name: str, comm: int, options: str) -> None:
+        self.name = name
+        self.directory = os.fspath(directory)
+        self._dims: dict[str, int] = {}
+        self._variables: dict[str, _Variable] = {}
+        self._core = _core.Stream(comm, self.directory, name, options)
+
+    def dim(self, name: str, length: int) -> None:
+        """Names a dimension and its global length."""
+        self._core.define_dim(name, length)
+        self._dims[name] = length
+
+    def coord(self, name: str, values: Any, dims: Sequence[str] | None = None, **attributes: Any) -> None:
+        """A coordinate that every rank has whole and that stays the same: coord("lat", latitudes, units="degrees_north").
+
+        Its dimension, if not defined yet, is defined with the length of `values`. `dims` names others, for coordinates such as
+        lat(y, x).
+        """
+        array = np.ascontiguousarray(values)
+        if dims is None:
+            dims = (name,)
+            if name not in self._dims and array.ndim == 1:
+                self.dim(name, array.shape[0])
+        self.var(name, dims, array.dtype, static=True, replicated=True, **attributes)
+        self._core.put_replicated(name, array)
+
+    def var(
+        self,
+        name: str,
+        dims: Iterable[str] = (),
+        dtype: Any = "f8",
+        *,
+        static: bool = False,
+        replicated: bool = False,
+        fill_value: Any = None,
+        **attributes: Any,
+    ) -> None:
+        """Names a variable over dimensions defined before; the time dimension comes first by itself.
+
+        `static`: the same in all steps. `replicated`: every rank has the whole array; a variable without dimensions always is.
+        With `fill_value` the blocks of a step may leave gaps. `attributes` go to the file as they are (units=, long_name= ...).
+        """
+        names = (dims,) if isinstance(dims, str) else tuple(dims)
+        code = type_code(dtype)
+        flags = (_core.STATIC if static else 0) | (_core.REPLICATED if replicated else 0)
+        self._core.define_var(name, code, names, flags)
+        self._variables[name] = _Variable(code, tuple(self._dims[dim] for dim in names), replicated or not names)
+        if fill_value is not None:
+            self._attribute(name, "_FillValue", fill_value)
+        self.attributes(name, **attributes)
+
+    def attributes(self, variable: str | None = None, /, **values: Any) -> None:
+        """Sets attributes of a variable ("time" is the time coordinate), or of the stream itself."""
+        for name, value in values.items():
+            self._attribute(variable, name, value)
+
+    def step(self, time: float) -> Step:
+        """An output step: `with stream.step(time) as step: step.put(...)`. Leaving the block commits it, which is collective."""
+        return Step(self, time)
+
+    def put_static(self, name: str, values: Any) -> None:
+        """Hands over a replicated static variable outside of a step."""
+        variable = self._variable(name)
+        self._core.put_replicated(name, np.ascontiguousarray(values, dtype=variable.code))
+
+    @property
+    def step_count(self) -> int:
+        """Committed steps, those of earlier runs included."""
+        return self._core.step_count()
+
+    @property
+    def closed(self) -> bool:
+        return self._core.closed
+
+    def report(self) -> dict[str, Any]:
+        """What was asked for and what is in force, where the files are, and the seconds of each stage on this rank."""
+        return json.loads(self._core.report())
+
+    def close(self) -> None:
+        """Writes the index and leaves the files as plain tools expect them; collective. A second call does nothing."""
+        self._core.close()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            self.close()
+            return
+        try:
+            self.close()
+        except _core.Error as second:  # the first error is the one to be seen
+            error.add_note(f"closing stream '{self.name}' failed too: {second}")
+
+    def __del__(self) -> None:
+        # Closing is collective, so it cannot be done when Python happens to collect the object.
+        if hasattr(self, "_core") and not self._core.closed:
+            warnings.warn(f"stream '{self.name}' was not closed: its index is missing", ResourceWarning, source=self, stacklevel=2)
+
+    def __repr__(self) -> str:
+        return f"<tailrace.Stream '{self.name}' in '{self.directory}'{' closed' if self.closed else ''}>"
+
+    def _variable(self, name: str) -> _Variable:
+        try:
+            return self._variables[name]
+        except KeyError:
+            known = ", ".join(self._variables) or "none yet"
+            error = _core.ERRORS["NOT_FOUND"]
+            raise error(f"stream '{self.name}' has no variable '{name}' (defined: {known}); define it with var()") from None
+
+    def _attribute(self, variable: str | None, name: str, value: Any) -> None:
+        code = self._variables[variable].code if variable in self._variables else None
+        held = attribute_value(name, value, code)
+        if isinstance(held, str):
+            self._core.put_attr_text(variable or "", name, held)
+        else:
+            self._core.put_attr(variable or "", name, held)
+
+
+class _Variable:
+    """What is remembered of a definition."""
+
+    __slots__ = ("code", "replicated", "shape")
+
+    def __init__(self, code: str, shape: tuple[int, ...], replicated: bool) -> None:
+        self.code = code
+        self.shape = shape
+        self.replicated = replicated
+
+
+class Step:
+    """One output time. Its arrays are not copied: they stay as they are until the `with` block has ended.
+
+    An exception inside the block abandons the step on every rank: those without the exception get an error at the block's end,
+    nobody waits, and earlier steps stay.
+    """
+
+    def __init__(self, stream: Stream, time: float) -> None:
+        self.stream = stream
+        self.time = time
+
+    def put(self, name: str, values: Any, offset: Sequence[int] | None = None) -> None:
+        """Hands over a block of a distributed variable, or the whole of a replicated one.
+
+        A block begins at `offset` in the global array; it may be left out for an array that is the global one. Several puts of
+        one variable are several blocks. The array has the variable's type exactly; any strides will do.
+        """
+        variable = self.stream._variable(name)
+        core = self.stream._core
+        if variable.replicated:
+            if offset is not None and any(offset):
+                raise _core.ERRORS["BAD_ARGUMENT"](f"variable '{name}' is replicated: it is put whole, without offset={offset!r}")
+            core.put_replicated(name, _whole_array(name, values, variable))
+            return
+        array = values if hasattr(values, "dtype") or isinstance(values, memoryview) else np.asarray(values, dtype=variable.code)
+        if offset is None:
+            shape = getattr(array, "shape", None)
+            if shape != variable.shape:
+                raise _core.ERRORS["BAD_ARGUMENT"](
+                    f"a block of variable '{name}' of shape {shape} in the global {variable.shape} needs offset=(...), "
+                    "the index of its first element"
+                )
+            offset = (0,) * len(variable.shape)
+        core.put(name, array, [_index(name, start) for start in offset])
+
+    def __setitem__(self, name: str, values: Any) -> None:
+        """step["total_mass"] = 3.0: a scalar or an array put whole."""
+        self.put(name, values)
+
+    def put_all(self, blocks: Mapping[str, Any], offset: Sequence[int] | None = None) -> None:
+        """Puts several variables that have the same block."""
+        for name, values in blocks.items():
+            self.put(name, values, offset)
+
+    def __enter__(self) -> Step:
+        self.stream._core.begin_step(self.time)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            self.stream._core.end_step()
+        elif not self.stream.closed:
+            self.stream._core.abandon_step(f"{type(error).__name__}: {error}")
+
+
+def _whole_array(name: str, values: Any, variable: _Variable) -> np.ndarray:
+    """Plain Python numbers take the variable's type; numpy's have a type that must be the variable's."""
+    if not isinstance(values, np.ndarray | np.generic):
+        values = np.asarray(values, dtype=variable.code)
+    return np.ascontiguousarray(values) if values.ndim else np.asarray(values)
+
+
+def _index(name: str, start: Any) -> int:
+    index = int(start.__index__() if hasattr(start, "__index__") else start)
+    if index < 0:
+        raise _core.ERRORS["BAD_ARGUMENT"](f"offset {index} of a block of variable '{name}' is negative; offsets count from 0")
+    return index
