@@ -1,10 +1,4 @@
 # Headers, library, Fortran module, and the files by which CMake and pkg-config find them.
-# In a Python wheel all of it goes inside the package, so that `tailrace/lib` is found beside the extension.
-if(SKBUILD)
-    set(CMAKE_INSTALL_LIBDIR tailrace/lib)
-    set(CMAKE_INSTALL_INCLUDEDIR tailrace/include)
-endif()
-
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tailrace" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 set(exported tailrace)
 if(TARGET tailrace_fortran)
@@ -35,5 +29,6 @@ configure_package_config_file(cmake/tailraceConfig.cmake.in "${generated}/tailra
 write_basic_package_version_file("${generated}/tailraceConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${generated}/tailraceConfig.cmake" "${generated}/tailraceConfigVersion.cmake" DESTINATION "${config_dir}")
 
+file(RELATIVE_PATH prefix_from_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(cmake/tailrace.pc.in "${generated}/tailrace.pc" @ONLY)
 install(FILES "${generated}/tailrace.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -9,6 +9,13 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
     set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Release, RelWithDebInfo or Debug" FORCE)
 endif()
 
+# In a Python wheel all that is installed goes inside the package, so that `tailrace/lib` is found beside the extension.
+if(SKBUILD)
+    set(CMAKE_INSTALL_LIBDIR tailrace/lib)
+    set(CMAKE_INSTALL_INCLUDEDIR tailrace/include)
+endif()
+set(CMAKE_INSTALL_RPATH "$ORIGIN")
+
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -34,7 +41,7 @@ endif()
 
 # OMPI_SKIP_MPICXX: the C++ bindings that MPI has dropped; we use the C ones.
 add_compile_definitions($<$<COMPILE_LANGUAGE:C,CXX>:_FILE_OFFSET_BITS=64> $<$<COMPILE_LANGUAGE:CXX>:OMPI_SKIP_MPICXX>)
-add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-Wall> $<$<COMPILE_LANGUAGE:C,CXX>:-Wextra> $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>)
+add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-Wall> $<$<COMPILE_LANGUAGE:C,CXX>:-Wextra> $<$<COMPILE_LANGUAGE:CXX>:-Wshadow=local>)
 if(TAILRACE_WERROR)
     add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
 endif()
