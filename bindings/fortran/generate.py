@@ -1,0 +1,182 @@
+"""Makes the Fortran modules `tailrace_contract` and `tailrace` from the lists of the C contract and the templates beside this file.
+
+usage: generate.py INCLUDE_DIRECTORY OUTPUT_DIRECTORY   (the standard library only: it runs in every build)
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+MAX_RANK = 7
+MAX_COLUMNS = 132
+
+
+@dataclass(frozen=True)
+class Constant:
+    """An integer constant of the contract, named as in C."""
+
+    name: str
+    number: int
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """One line of types.def."""
+
+    name: str
+    number: int
+    bytes: int
+    declaration: str  # "none" where Fortran has no such kind
+
+    @property
+    def kind(self) -> str:
+        return self.name.lower()
+
+
+def read_statuses(text: str) -> list[Constant]:
+    return [Constant(f"TAILRACE_{name}", int(number)) for name, number in re.findall(r"^TAILRACE_STATUS\((\w+), (\d+),", text, re.M)]
+
+
+def read_types(text: str) -> list[ElementType]:
+    lines = re.findall(r'^TAILRACE_TYPE\((\w+), (\d+), (\d+), \w+, "\w+", (\w+(?:\(\w+\))?)\)', text, re.M)
+    return [ElementType(name, int(number), int(size), declaration) for name, number, size, declaration in lines]
+
+
+def read_flags_and_limits(header: str) -> list[Constant]:
+    flags = re.search(r"enum tailrace_var_flags \{(.*?)\}", header, re.S)
+    limit = re.search(r"#define TAILRACE_MAX_DIMS (\d+)", header)
+    if not flags or not limit:
+        raise SystemExit("tailrace.h: enum tailrace_var_flags or TAILRACE_MAX_DIMS not found; follow their new form in generate.py")
+    found = [Constant(name, int(number)) for name, number in re.findall(r"(TAILRACE_\w+) = (\d+),", flags[1])]
+    return [*found, Constant("TAILRACE_MAX_DIMS", int(limit[1]))]
+
+
+def checked(found: list, text: str, macro: str, file: Path) -> list:
+    """Refuses a list of which a line was not understood: a constant would be missing without a word."""
+    expected = len(re.findall(rf"^{macro}\(", text, re.M))
+    if len(found) != expected:
+        raise SystemExit(f"{file}: {expected} lines of {macro}, {len(found)} understood; write them as the others or mend generate.py")
+    return found
+
+
+def expand(template: str, **values: str) -> str:
+    """Replaces each @name@; a name without a value is a fault of the template."""
+    return re.sub(r"@(\w+)@", lambda match: values[match[1]], template)
+
+
+def strides(rank: int) -> str:
+    """Byte strides from the addresses of neighbouring elements: right for any section, its steps negative ones too."""
+    lines = []
+    for dim in range(1, rank + 1):
+        neighbour = ", ".join("2" if i == dim else "1" for i in range(1, rank + 1))
+        lines.append(
+            f"    if (size(array, {dim}) > 1) view%stride_bytes({dim}) = address_bytes(c_loc(array({neighbour}))) - first_bytes"
+        )
+    return "\n".join(lines)
+
+
+def of_type_and_rank(template: str, element: ElementType, rank: int) -> str:
+    return expand(
+        template,
+        kind=element.kind,
+        rank=str(rank),
+        type=element.name,
+        declaration=element.declaration,
+        bytes=str(element.bytes),
+        colons=", ".join(":" * rank),
+        ones=", ".join("1" * rank),
+        shape=f"({', '.join(':' * rank)})" if rank else "",
+        contiguous=", contiguous" if rank else "",
+        size="size(value)" if rank else "1",
+        strides=strides(rank),
+    )
+
+
+def type_functions(types: list[ElementType]) -> str:
+    """Fortran has no unsigned integers: the signed kind of the same width carries their bits."""
+    lines = [
+        "  pure function same_width_signed(element_type) result(signed)",
+        "    integer(c_int), intent(in) :: element_type",
+        "    integer(c_int) :: signed",
+        "",
+        "    select case (element_type)",
+    ]
+    for element in types:
+        if element.declaration == "none":
+            signed = next(other for other in types if other.name == "I" + element.name[1:])
+            lines += [f"    case (TAILRACE_{element.name})", f"      signed = TAILRACE_{signed.name}"]
+    lines += ["    case default", "      signed = element_type", "    end select", "  end function", ""]
+    lines += [
+        "  pure function type_name(element_type) result(name)",
+        "    integer(c_int), intent(in) :: element_type",
+        "    character(:), allocatable :: name",
+        "",
+        "    select case (element_type)",
+    ]
+    for element in types:
+        lines += [f"    case (TAILRACE_{element.name})", f"      name = '{element.name}'"]
+    lines += ["    case default", "      name = 'an unknown type'", "    end select", "  end function", ""]
+    return "\n".join(lines)
+
+
+def procedure_list(names: list[str]) -> str:
+    return "\n".join(f"    module procedure {name}" for name in names)
+
+
+def make_contract(constants: list[Constant]) -> str:
+    lines = "\n".join(f"  integer(c_int), parameter :: {constant.name} = {constant.number}" for constant in constants)
+    return expand((HERE / "contract.f90.in").read_text(), constants=lines)
+
+
+def make_module(types: list[ElementType], constants: list[Constant]) -> str:
+    bodies = {name: (HERE / f"{name}.f90.in").read_text() for name in ("put", "put_replicated", "put_attr")}
+    kinds = [element for element in types if element.declaration != "none"]
+    ranks = {"put": range(1, MAX_RANK + 1), "put_replicated": range(MAX_RANK + 1), "put_attr": range(2)}
+    procedures = [
+        of_type_and_rank(bodies[name], element, rank) for name, of_ranks in ranks.items() for element in kinds for rank in of_ranks
+    ]
+    names = {
+        name: [f"{name}_{element.kind}_{rank}" for element in kinds for rank in of_ranks] for name, of_ranks in ranks.items()
+    }
+    names["put"] = [name + starts for name in names["put"] for starts in ("", "_int32", "_whole")]
+    return expand(
+        (HERE / "tailrace.f90.in").read_text(),
+        public_constants="\n".join(f"  public :: {constant.name}" for constant in constants),
+        put_names=procedure_list(names["put"]),
+        put_replicated_names=procedure_list(names["put_replicated"]),
+        put_attr_names=procedure_list(names["put_attr"]),
+        type_functions=type_functions(types),
+        procedures="\n".join(procedures),
+    )
+
+
+def write(path: Path, text: str) -> None:
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > MAX_COLUMNS:
+            raise SystemExit(f"{path}:{number}: {len(line)} columns, Fortran allows {MAX_COLUMNS}; break the line in its template")
+    path.write_text(text)
+
+
+def main(include: Path, output: Path) -> None:
+    status_text = (include / "status.def").read_text()
+    type_text = (include / "types.def").read_text()
+    statuses = checked(read_statuses(status_text), status_text, "TAILRACE_STATUS", include / "status.def")
+    types = checked(read_types(type_text), type_text, "TAILRACE_TYPE", include / "types.def")
+    constants = [
+        *statuses,
+        *(Constant(f"TAILRACE_{element.name}", element.number) for element in types),
+        *read_flags_and_limits((include / "tailrace.h").read_text()),
+    ]
+    output.mkdir(parents=True, exist_ok=True)
+    write(output / "tailrace_contract.f90", make_contract(constants))
+    write(output / "tailrace.f90", make_module(types, constants))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        raise SystemExit(__doc__)
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

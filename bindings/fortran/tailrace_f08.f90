@@ -1,0 +1,23 @@
+!> `use tailrace_f08` in place of `use tailrace` where communicators are type(MPI_Comm) of `use mpi_f08`.
+module tailrace_f08
+  use mpi_f08, only: MPI_Comm
+  use tailrace
+  implicit none
+  private :: MPI_Comm, open_f08
+
+  interface tailrace_open
+    module procedure open_f08
+  end interface
+
+contains
+
+  subroutine open_f08(stream, comm, directory, name, options, error)
+    type(tailrace_stream), intent(inout) :: stream
+    type(MPI_Comm), intent(in) :: comm
+    character(*), intent(in) :: directory, name
+    character(*), intent(in), optional :: options
+    integer, intent(out), optional :: error
+
+    call tailrace_open(stream, comm%MPI_VAL, directory, name, options, error)
+  end subroutine
+end module
