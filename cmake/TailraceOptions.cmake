@@ -41,7 +41,7 @@ endif()
 
 # OMPI_SKIP_MPICXX: the C++ bindings that MPI has dropped; we use the C ones.
 add_compile_definitions($<$<COMPILE_LANGUAGE:C,CXX>:_FILE_OFFSET_BITS=64> $<$<COMPILE_LANGUAGE:CXX>:OMPI_SKIP_MPICXX>)
-add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-Wall> $<$<COMPILE_LANGUAGE:C,CXX>:-Wextra> $<$<COMPILE_LANGUAGE:CXX>:-Wshadow=local>)
+add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wshadow=local>")
 if(TAILRACE_WERROR)
     add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
 endif()
