@@ -15,16 +15,16 @@ namespace tailrace {
 // What may be configured for a stream: its layout and how it is opened.
 struct StreamConfig {
     Layout layout;
-    std::string preset = "single";    // the preset that was named last
-    std::string mode = "append";      // append | replace
+    std::string preset = "single";  // the preset that was named last
+    std::string mode = "append";    // append | replace
     std::string time_name = "time";
     uint64_t exchange_bytes = 32u << 20;  // memory a writer offers to others' data
-    uint64_t ranks_per_node = 0;      // 0: as MPI says; otherwise ranks are grouped by this many (for tests and dry runs)
+    uint64_t ranks_per_node = 0;          // 0: as MPI says; otherwise ranks are grouped by this many (for tests and dry runs)
 };
 
 struct Key {
-    std::string name;     // "files", "durability", ...
-    std::string values;   // for people: "one | per-node | per-rank | N"
+    std::string name;    // "files", "durability", ...
+    std::string values;  // for people: "one | per-node | per-rank | N"
     std::string meaning;
     // Reads the value's text into the config; throws BAD_CONFIG naming key, value and remedy.
     std::function<void(const std::string& value, StreamConfig&)> set;
@@ -32,13 +32,15 @@ struct Key {
 };
 
 struct Preset {
-    std::string name;     // "split" takes a number: split:N
+    std::string name;  // "split" takes a number: split:N
     std::string meaning;
     std::function<void(uint64_t number, Layout&)> apply;  // sets files, writers, tree, stage; leaves the other choices
 };
 
 std::span<const Key> all_keys();
 std::span<const Preset> all_presets();
+// N files as a choice; one file is Kind::one, however it was said.
+Files files_of_number(uint64_t number);
 
 // One source of settings: where it is from (for messages: "tailrace.toml, [stream.history]") and its key -> value texts, in order.
 struct Settings {
@@ -58,11 +60,22 @@ std::vector<Settings> parse_environment(const std::map<std::string, std::string>
 // Later settings are stronger. Within one, "layout" (a preset) is applied before the single choices, whatever their order.
 StreamConfig resolve(const std::vector<Settings>& settings);
 
-// All keys with their effective values; and only those that were asked for, with their origin.
+// Names beginning with TAILRACE_ that are no keys.
+std::span<const std::string> reserved_environment();
+
+// All keys with their effective values as text, readable by the keys themselves: {key: value}; and only those that were asked for,
+// with their origin: {key: {"value", "origin"}}.
 nlohmann::ordered_json effective_json(const StreamConfig& config);
 nlohmann::ordered_json requested_json(const std::vector<Settings>& settings);
+// {"keys": [{"name", "values", "default", "meaning"}], "presets": [{"name", "meaning", "keys": {...}, "available": bool}]}
+nlohmann::ordered_json keys_json();
 
-// Throws BAD_LAYOUT for choices that contradict each other (with the remedy), UNSUPPORTED for those that this version does not have yet.
+// Throws BAD_LAYOUT for choices that contradict each other, with the remedy. Every layout that passes can be planned.
+void check_choices(const Layout& layout);
+// Throws UNSUPPORTED for choices that this version plans but does not write yet, naming those that it writes.
+void check_available(const Layout& layout);
+bool is_available(const Layout& layout);
+// Both.
 void check_layout(const Layout& layout);
 
 }  // namespace tailrace

@@ -1,0 +1,81 @@
+// Which layouts make no sense, and which this version does not have yet.
+#include "base/error.hpp"
+#include "layout/keys.hpp"
+#include "layout/value.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr uint64_t kLeastTreeEntries = 8;
+
+// What the layout asks for that this version does not have; "" when it has everything.
+std::string missing_feature(const Layout& layout) {
+    const StreamConfig config{.layout = layout};
+    const auto asks = [&](const std::string& name) {
+        for (const Key& key : all_keys())
+            if (key.name == name) return name + " = " + key.get(config);
+        fail(Status::INTERNAL, "no key ", name);
+    };
+    if (layout.files.kind == Files::Kind::per_node || layout.files.kind == Files::Kind::number) return asks("files");
+    if (layout.writers.kind == Writers::Kind::per_node || layout.writers.kind == Writers::Kind::dedicated) return asks("writers");
+    if (layout.stage != Stage::none) return asks("stage");
+    if (layout.overlap_steps > 0) return asks("overlap");
+    if (layout.storage.compression != "none") return asks("compression");
+    if (layout.storage.chunk_bytes > 0) return asks("chunk");
+    return "";
+}
+
+std::string available_presets() {
+    std::vector<std::string> names;
+    for (const Preset& preset : all_presets()) {
+        Layout layout;
+        preset.apply(2, layout);
+        if (is_available(layout)) names.push_back(preset.name);
+    }
+    return joined(names, ", ");
+}
+
+}  // namespace
+
+void check_choices(const Layout& layout) {
+    const auto refuse = [](const auto&... parts) { fail(Status::BAD_LAYOUT, parts...); };
+    const bool per_rank = layout.files.kind == Files::Kind::per_rank;
+    if (layout.files.kind == Files::Kind::number && layout.files.number == 0)
+        refuse("files = 0 leaves no file to write; say files = N with N at least 1, or files = one");
+    if (per_rank && layout.writers.kind == Writers::Kind::all)
+        refuse(
+            "writers = all contradicts files = per-rank: each file is one rank's; say writers = one (layout = fpp), "
+            "or files = one (layout = shared)");
+    if (per_rank && layout.writers.kind == Writers::Kind::per_node)
+        refuse(
+            "writers = per-node contradicts files = per-rank: each file is one rank's; say writers = one (layout = fpp), "
+            "or files = per-node (layout = node)");
+    if (per_rank && layout.writers.kind == Writers::Kind::dedicated)
+        refuse("writers = dedicated:", layout.writers.number, " contradicts files = per-rank: each file is one rank's; ",
+               "say writers = one, or files = N or per-node");
+    if (layout.writers.kind == Writers::Kind::dedicated && layout.writers.number == 0)
+        refuse("writers = dedicated:0 leaves no rank to write; say dedicated:N with N at least 1, or writers = one");
+    if (layout.tree_entries > 0 && layout.tree_entries < kLeastTreeEntries)
+        refuse("tree = ", layout.tree_entries, " is too small a bound on the entries of a directory; say at least ",
+               kLeastTreeEntries, ", or tree = flat");
+    if (layout.steps == Layout::kAllSteps && layout.stage == Stage::scratch)
+        refuse("steps = all contradicts stage = scratch: a file leaves scratch when it is finished, and this one never is; ",
+               "say steps = N, or stage = none");
+}
+
+bool is_available(const Layout& layout) { return missing_feature(layout).empty(); }
+
+void check_available(const Layout& layout) {
+    const std::string missing = missing_feature(layout);
+    if (!missing.empty())
+        fail(Status::UNSUPPORTED, missing, " can be planned, but this version cannot write it yet; it writes the layouts ",
+             available_presets(),
+             " (files = one or per-rank, writers = one or all, stage = none, overlap = 0, compression = none, ", "chunk = 0)");
+}
+
+void check_layout(const Layout& layout) {
+    check_choices(layout);
+    check_available(layout);
+}
+
+}  // namespace tailrace

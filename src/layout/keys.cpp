@@ -1,0 +1,270 @@
+#include "layout/keys.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/error.hpp"
+#include "layout/value.hpp"
+
+namespace tailrace {
+namespace {
+
+using Set = std::function<void(const std::string&, StreamConfig&)>;
+using Get = std::function<std::string(const StreamConfig&)>;
+
+// A key whose value is one word of a list; `at` refers to the choice in the config.
+template <class Choice, class At>
+Key word_key(std::string name, std::string meaning, std::vector<std::pair<std::string, Choice>> words, At at) {
+    std::string allowed;
+    for (const auto& [word, choice] : words) allowed += (allowed.empty() ? "" : " | ") + word;
+    const Set set = [=](const std::string& value, StreamConfig& config) {
+        for (const auto& [word, choice] : words)
+            if (word == value) {
+                at(config) = choice;
+                return;
+            }
+        bad_value(name, value, allowed);
+    };
+    const Get get = [=](const StreamConfig& config) {
+        for (const auto& [word, choice] : words)
+            if (choice == at(config)) return word;
+        fail(Status::INTERNAL, name, " has a value without a word");
+    };
+    return {name, allowed, meaning, set, get};
+}
+
+// A key whose value is a size of `least` bytes or more, and a multiple of `multiple`.
+template <class At>
+Key size_key(std::string name, std::string allowed, std::string meaning, uint64_t least, uint64_t multiple, At at) {
+    const Set set = [=](const std::string& value, StreamConfig& config) {
+        const auto bytes = parse_size(value);
+        if (!bytes || *bytes < least || *bytes % multiple != 0) bad_value(name, value, allowed);
+        at(config) = *bytes;
+    };
+    return {name, allowed, meaning, set, [=](const StreamConfig& config) { return size_text(at(config)); }};
+}
+
+template <class At>
+Key number_key(std::string name, std::string allowed, std::string meaning, At at) {
+    const Set set = [=](const std::string& value, StreamConfig& config) {
+        const auto number = parse_number(value);
+        if (!number) bad_value(name, value, allowed);
+        at(config) = *number;
+    };
+    return {name, allowed, meaning, set, [=](const StreamConfig& config) { return std::to_string(at(config)); }};
+}
+
+std::string preset_names() {
+    std::vector<std::string> names;
+    for (const Preset& preset : all_presets()) names.push_back(preset.name == "split" ? "split:N" : preset.name);
+    return joined(names, " | ");
+}
+
+Key layout_key() {
+    const std::string allowed = preset_names();
+    const Set set = [allowed](const std::string& value, StreamConfig& config) {
+        const auto named = parse_counted(value);
+        if (!named) bad_value("layout", value, allowed);
+        for (const Preset& preset : all_presets()) {
+            if (preset.name != named->word) continue;
+            const bool takes_number = preset.name == "split";
+            if (takes_number != named->number.has_value() || (takes_number && *named->number == 0))
+                bad_value("layout", value,
+                          takes_number ? "split:N, with N files, such as split:8" : preset.name + ", without a number");
+            preset.apply(named->number.value_or(0), config.layout);
+            config.preset = value;
+            return;
+        }
+        bad_value("layout", value, allowed);
+    };
+    return {"layout", allowed, "a preset: sets files, writers, tree and stage; keys beside it override its choices", set,
+            [](const StreamConfig& config) { return config.preset; }};
+}
+
+Key files_key() {
+    const std::string allowed = "one | per-node | per-rank | N";
+    const Set set = [allowed](const std::string& value, StreamConfig& config) {
+        Files& files = config.layout.files;
+        const auto number = parse_number(value);
+        if (value == "one")
+            files = {Files::Kind::one};
+        else if (value == "per-node")
+            files = {Files::Kind::per_node};
+        else if (value == "per-rank")
+            files = {Files::Kind::per_rank};
+        else if (number && *number > 0)
+            files = files_of_number(*number);
+        else
+            bad_value("files", value, allowed + " (N at least 1)");
+    };
+    const Get get = [](const StreamConfig& config) -> std::string {
+        switch (config.layout.files.kind) {
+            case Files::Kind::one: return "one";
+            case Files::Kind::per_node: return "per-node";
+            case Files::Kind::per_rank: return "per-rank";
+            case Files::Kind::number: return std::to_string(config.layout.files.number);
+        }
+        fail(Status::INTERNAL, "files has a value without a word");
+    };
+    return {"files", allowed, "parts of each step", set, get};
+}
+
+Key writers_key() {
+    const std::string allowed = "one | per-node | all | dedicated:N";
+    const Set set = [allowed](const std::string& value, StreamConfig& config) {
+        Writers& writers = config.layout.writers;
+        const auto counted = parse_counted(value);
+        if (value == "one")
+            writers = {Writers::Kind::one};
+        else if (value == "per-node")
+            writers = {Writers::Kind::per_node};
+        else if (value == "all")
+            writers = {Writers::Kind::all};
+        else if (counted && counted->word == "dedicated" && counted->number.value_or(0) > 0)
+            writers = {Writers::Kind::dedicated, *counted->number};
+        else
+            bad_value("writers", value, allowed + " (N at least 1)");
+    };
+    const Get get = [](const StreamConfig& config) -> std::string {
+        switch (config.layout.writers.kind) {
+            case Writers::Kind::one: return "one";
+            case Writers::Kind::per_node: return "per-node";
+            case Writers::Kind::all: return "all";
+            case Writers::Kind::dedicated: return "dedicated:" + std::to_string(config.layout.writers.number);
+        }
+        fail(Status::INTERNAL, "writers has a value without a word");
+    };
+    return {"writers", allowed, "ranks that write each part", set, get};
+}
+
+// A number for which one value has a word of its own instead: steps = 'all', tree = 'flat'.
+template <class At>
+Key number_or_word_key(std::string name, std::string allowed, std::string meaning, std::string word, uint64_t word_stands_for,
+                       uint64_t least, At at) {
+    const Set set = [=](const std::string& value, StreamConfig& config) {
+        const auto number = value == word ? std::optional(word_stands_for) : parse_number(value);
+        if (!number || (value != word && *number < least)) bad_value(name, value, allowed);
+        at(config) = *number;
+    };
+    const Get get = [=](const StreamConfig& config) { return at(config) == word_stands_for ? word : std::to_string(at(config)); };
+    return {name, allowed, meaning, set, get};
+}
+
+Key compression_key() {
+    const std::string allowed = "none | deflate:N (N from 1 to 9) | zstd:N (N from 1 to 19)";
+    const Set set = [allowed](const std::string& value, StreamConfig& config) {
+        const auto counted = parse_counted(value);
+        const uint64_t most = !counted ? 0 : counted->word == "deflate" ? 9 : counted->word == "zstd" ? 19 : 0;
+        const bool levelled = counted && counted->number && *counted->number >= 1 && *counted->number <= most;
+        if (value != "none" && !levelled) bad_value("compression", value, allowed);
+        config.layout.storage.compression = value;
+    };
+    return {"compression", allowed, "how chunks are compressed", set,
+            [](const StreamConfig& config) { return config.layout.storage.compression; }};
+}
+
+Key time_key() {
+    const std::string allowed = "a name of letters, digits and _ that begins with a letter";
+    const Set set = [allowed](const std::string& value, StreamConfig& config) {
+        const auto part_of_name = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
+        if (value.empty() || !std::isalpha(static_cast<unsigned char>(value[0])) ||
+            !std::all_of(value.begin(), value.end(), part_of_name))
+            bad_value("time", value, allowed);
+        config.time_name = value;
+    };
+    return {"time", allowed, "name of the time dimension and its coordinate", set,
+            [](const StreamConfig& config) { return config.time_name; }};
+}
+
+// The config's fields by reference, for both ways: `auto&&` is a StreamConfig, const or not.
+#define FIELD(member) [](auto&& config) -> auto& { return config.member; }
+
+std::vector<Key> layout_keys() {
+    std::vector<Key> keys{layout_key(), files_key(), writers_key()};
+    keys.push_back(number_or_word_key("steps", "1 | N | all (N at least 1)", "output steps in each file; all: appended along time",
+                                      "all", Layout::kAllSteps, 1, FIELD(layout.steps)));
+    keys.push_back(number_or_word_key("tree", "flat | N (N at least 8)", "most entries in a directory", "flat", 0, 8,
+                                      FIELD(layout.tree_entries)));
+    keys.push_back(word_key<Stage>("stage", "where files are written first", {{"none", Stage::none}, {"scratch", Stage::scratch}},
+                                   FIELD(layout.stage)));
+    keys.push_back(number_key("overlap", "N", "steps that may be in flight while the simulation computes; 0: none",
+                              FIELD(layout.overlap_steps)));
+    return keys;
+}
+
+std::vector<Key> storage_keys() {
+    std::vector<Key> keys;
+    keys.push_back(number_key("stripe_count", "N", "storage servers a file is spread over; 0: as the directory has it",
+                              FIELD(layout.storage.stripe_count)));
+    keys.push_back(size_key("stripe_size", "a size that is a multiple of 64 KiB, such as 1 MiB; or 0",
+                            "bytes on one server before the next; 0: as the directory has it", 0, 65536,
+                            FIELD(layout.storage.stripe_bytes)));
+    keys.push_back(size_key("alignment", "a size that is a multiple of 8, such as 4 KiB or 1 MiB",
+                            "large pieces begin at a multiple of it in the file", 8, 8, FIELD(layout.storage.alignment_bytes)));
+    keys.push_back(size_key("align_threshold", "a size, such as 64 KiB", "pieces of at least this size are aligned", 0, 1,
+                            FIELD(layout.storage.align_threshold_bytes)));
+    keys.push_back(size_key("chunk", "a size, such as 4 MiB; or 0", "bytes of a chunk; 0: contiguous, or one chunk a step", 0, 1,
+                            FIELD(layout.storage.chunk_bytes)));
+    keys.push_back(compression_key());
+    keys.push_back(word_key<Durability>(
+        "durability", "when bytes are on the device: never waited for, when a file is closed, at the end of each step",
+        {{"none", Durability::none}, {"close", Durability::close}, {"step", Durability::step}}, FIELD(layout.storage.durability)));
+    keys.push_back(word_key<bool>("checksum", "checksums of all bytes, for verify", {{"on", true}, {"off", false}},
+                                  FIELD(layout.storage.checksum)));
+    return keys;
+}
+
+std::vector<Key> stream_keys() {
+    std::vector<Key> keys;
+    keys.push_back(word_key<std::string>("mode", "what happens to an existing stream of the name",
+                                         {{"append", "append"}, {"replace", "replace"}}, FIELD(mode)));
+    keys.push_back(time_key());
+    keys.push_back(size_key("exchange_bytes", "a size of at least 64 KiB, such as 32 MiB",
+                            "memory that a writer offers to other ranks' data", 65536, 1, FIELD(exchange_bytes)));
+    keys.push_back(number_key("ranks_per_node", "N", "ranks are grouped by this many as if into nodes; 0: as MPI says",
+                              FIELD(ranks_per_node)));
+    return keys;
+}
+
+#undef FIELD
+
+}  // namespace
+
+std::span<const Key> all_keys() {
+    static const std::vector<Key> keys = [] {
+        std::vector<Key> all;
+        for (auto group : {layout_keys, storage_keys, stream_keys}) std::ranges::move(group(), std::back_inserter(all));
+        return all;
+    }();
+    return keys;
+}
+
+nlohmann::ordered_json effective_json(const StreamConfig& config) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::object();
+    for (const Key& key : all_keys()) json[key.name] = key.get(config);
+    return json;
+}
+
+nlohmann::ordered_json keys_json() {
+    nlohmann::ordered_json json{{"keys", nlohmann::ordered_json::array()}, {"presets", nlohmann::ordered_json::array()}};
+    for (const Key& key : all_keys())
+        json["keys"].push_back(
+            {{"name", key.name}, {"values", key.values}, {"default", key.get(StreamConfig{})}, {"meaning", key.meaning}});
+    for (const Preset& preset : all_presets()) {
+        StreamConfig config;
+        const bool split = preset.name == "split";
+        preset.apply(split ? 2 : 0, config.layout);
+        nlohmann::ordered_json choices = nlohmann::ordered_json::object();
+        for (const Key& key : all_keys())
+            if (key.name == "files" || key.name == "writers" || key.name == "tree" || key.name == "stage")
+                choices[key.name] = key.get(config);
+        if (split) choices["files"] = "N";
+        json["presets"].push_back({{"name", split ? "split:N" : preset.name},
+                                   {"meaning", preset.meaning},
+                                   {"keys", choices},
+                                   {"available", is_available(config.layout)}});
+    }
+    return json;
+}
+
+}  // namespace tailrace
