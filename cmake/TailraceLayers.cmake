@@ -48,7 +48,8 @@ endfunction()
 
 # The folder's own CMakeLists.txt, when it is there.
 function(tailrace_subdirectory folder)
-    if(EXISTS "${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt")
+    file(GLOB found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt")
+    if(found)
         add_subdirectory("${PROJECT_SOURCE_DIR}/${folder}" "${PROJECT_BINARY_DIR}/${folder}")
     endif()
 endfunction()
