@@ -39,13 +39,13 @@ struct Storage {
 struct Layout {
     static constexpr uint64_t kAllSteps = 0;
 
-    Files files;
-    Writers writers;
+    Files files = {};
+    Writers writers = {};
     uint64_t steps = 1;         // output steps in each file; kAllSteps: appended along time without bound
     uint64_t tree_entries = 0;  // most entries in a directory (at least 8); 0: flat
     Stage stage = Stage::none;
     uint64_t overlap_steps = 0;
-    Storage storage;
+    Storage storage = {};
     bool operator==(const Layout&) const = default;
 
     // The part is the dataset that people open; there is no index over it.

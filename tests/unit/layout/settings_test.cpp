@@ -1,0 +1,175 @@
+#include <gtest/gtest.h>
+
+#include "../error_of.hpp"
+#include "layout/keys.hpp"
+
+namespace tailrace {
+namespace {
+
+using Environment = std::map<std::string, std::string>;
+
+const std::string kList =
+    "The keys are: layout, files, writers, steps, tree, stage, overlap, stripe_count, stripe_size, alignment, align_threshold, "
+    "chunk, "
+    "compression, durability, checksum, mode, time, exchange_bytes, ranks_per_node";
+
+TEST(Settings, TomlTakesStringsNumbersAndBooleans) {
+    const StreamConfig config = resolve(
+        {parse_options("steps = 24\nchecksum = false\nalignment = 1048576\nfiles = 'per-rank'\nlayout = 'shared'", "options")});
+    EXPECT_EQ(config.layout.steps, 24u);
+    EXPECT_FALSE(config.layout.storage.checksum);
+    EXPECT_EQ(config.layout.storage.alignment_bytes, 1u << 20);
+    EXPECT_EQ(config.layout.files.kind, Files::Kind::per_rank);
+    EXPECT_EQ(resolve({parse_options("", "options")}).layout, Layout{});
+}
+
+TEST(Settings, ErrorsNameOriginLineAndRemedy) {
+    const auto message = [](const std::string& toml) {
+        const Error error = error_of([&] { parse_options(toml, "options"); });
+        EXPECT_EQ(error.status(), Status::BAD_CONFIG);
+        return std::string(error.what());
+    };
+    EXPECT_EQ(message("layout = 'fpp'\nlayot = 'fpp'"), "options, line 2: unknown key 'layot'; did you mean 'layout'? " + kList);
+    EXPECT_EQ(message("Steps = 1"), "options, line 1: unknown key 'Steps'; did you mean 'steps'? " + kList);
+    EXPECT_EQ(message("stripecount = [1, 2]"), "options, line 1: unknown key 'stripecount'; did you mean 'stripe_count'? " + kList);
+    EXPECT_EQ(message("\n\nsteps = 1.5"),
+              "options, line 3: steps is of TOML type floating-point; write a string, a whole number, or true or false");
+    EXPECT_EQ(message("steps = [1]"),
+              "options, line 1: steps is of TOML type array; write a string, a whole number, or true or false");
+    EXPECT_EQ(message("steps = -1"), "options, line 1: steps = '-1' is not possible; allowed: 1 | N | all (N at least 1)");
+    EXPECT_TRUE(message("layout = fpp").starts_with("options, line 1: not TOML: ")) << message("layout = fpp");
+    EXPECT_TRUE(message("steps = 1\nsteps = 2").starts_with("options, line 2: not TOML: ")) << message("steps = 1\nsteps = 2");
+}
+
+TEST(Settings, ConfigFileHasDefaultsAndATablePerStream) {
+    const std::string file = "[stream.history]\nlayout = 'hds'\n[stream.default]\nsteps = 'all'\n[stream.plot]\nsteps = 1\n";
+    const auto history = parse_config_file(file, "tailrace.toml", "history");
+    ASSERT_EQ(history.size(), 2u);
+    EXPECT_EQ(history[0].origin, "tailrace.toml, [stream.default]");
+    EXPECT_EQ(history[1].origin, "tailrace.toml, [stream.history]");
+    EXPECT_EQ(resolve(history).layout.tree_entries, 1000u);
+    EXPECT_EQ(resolve(history).layout.steps, Layout::kAllSteps);
+    EXPECT_EQ(resolve(parse_config_file(file, "tailrace.toml", "plot")).layout.steps, 1u);
+    EXPECT_EQ(parse_config_file(file, "tailrace.toml", "other").size(), 1u);
+    EXPECT_EQ(parse_config_file(file, "tailrace.toml", "default").size(), 1u);
+    EXPECT_TRUE(parse_config_file("", "tailrace.toml", "plot").empty());
+}
+
+TEST(Settings, EveryTableOfTheConfigFileIsChecked) {
+    const auto message = [](const std::string& toml) {
+        return std::string(error_of([&] { parse_config_file(toml, "run/tailrace.toml", "history"); }).what());
+    };
+    EXPECT_EQ(message("[stream.history]\n[stream.plot]\nfile = 'one'"),
+              "run/tailrace.toml, line 3: unknown key 'file'; did you mean 'files'? " + kList);
+    EXPECT_EQ(message("[stream.plot]\nfiles = 'two'"),
+              "run/tailrace.toml, line 2: files = 'two' is not possible; allowed: one | per-node | per-rank | N (N at least 1)");
+    EXPECT_EQ(
+        message("layout = 'fpp'"),
+        "run/tailrace.toml, line 1: 'layout' stands outside of a stream's table; put keys under [stream.default] or [stream.NAME]");
+    EXPECT_EQ(message("[stream]\nlayout = 'fpp'"),
+              "run/tailrace.toml, line 2: 'layout' stands in [stream] itself; put keys under [stream.default] or [stream.NAME]");
+    EXPECT_EQ(message("[streams.history]"),
+              "run/tailrace.toml, line 1: 'streams' stands outside of a stream's table; put keys under [stream.default] or "
+              "[stream.NAME]");
+}
+
+TEST(Settings, EnvironmentIsForAllStreamsOrForOne) {
+    const Environment environment{{"PATH", "/bin"},
+                                  {"TAILRACE_CONFIG", "x.toml"},
+                                  {"TAILRACE_STEPS", "all"},
+                                  {"TAILRACE_MY_PLOT_STEPS", "2"},
+                                  {"TAILRACE_MY_PLOT_ALIGN_THRESHOLD", "1 MiB"},
+                                  {"TAILRACE_HISTORY_LAYOUT", "fpp"},
+                                  {"TAILRACE_MODE", ""}};
+    const StreamConfig plot = resolve(parse_environment(environment, "my-plot"));
+    EXPECT_EQ(plot.layout.steps, 2u);
+    EXPECT_EQ(plot.layout.storage.align_threshold_bytes, 1u << 20);
+    EXPECT_EQ(plot.layout.files.kind, Files::Kind::one);
+    const StreamConfig history = resolve(parse_environment(environment, "history"));
+    EXPECT_EQ(history.layout.steps, Layout::kAllSteps);
+    EXPECT_EQ(history.layout.files.kind, Files::Kind::per_rank);
+    EXPECT_TRUE(parse_environment({{"HOME", "/"}}, "history").empty());
+}
+
+TEST(Settings, EnvironmentErrorsNameTheVariable) {
+    const auto message = [](const Environment& environment) {
+        const Error error = error_of([&] { parse_environment(environment, "history"); });
+        EXPECT_EQ(error.status(), Status::BAD_CONFIG);
+        return std::string(error.what());
+    };
+    EXPECT_TRUE(message({{"TAILRACE_LAYOT", "fpp"}})
+                    .starts_with("environment variable TAILRACE_LAYOT is no key; did you mean TAILRACE_LAYOUT? Known are"));
+    EXPECT_TRUE(message({{"TAILRACE_CONFG", "x"}})
+                    .starts_with("environment variable TAILRACE_CONFG is no key; did you mean TAILRACE_CONFIG? Known are"));
+    EXPECT_EQ(message({{"TAILRACE_HISTORY_STEPS", "none"}}),
+              "environment variable TAILRACE_HISTORY_STEPS: steps = 'none' is not possible; allowed: 1 | N | all (N at least 1)");
+    EXPECT_EQ(message({{"TAILRACE_OTHER_STEPS", "none"}}),
+              "environment variable TAILRACE_OTHER_STEPS: steps = 'none' is not possible; allowed: 1 | N | all (N at least 1)");
+}
+
+TEST(Settings, RequestedValuesHaveTheOriginOfTheStrongest) {
+    const auto json =
+        requested_json({parse_options("layout = 'fpp'\nsteps = 2", "options"), parse_options("steps = 'all'", "file")});
+    EXPECT_EQ(json.dump(), R"({"layout":{"value":"fpp","origin":"options"},"steps":{"value":"all","origin":"file"}})");
+}
+
+TEST(Check, ContradictionsAreRefusedWithTheRemedy) {
+    using F = Files::Kind;
+    using W = Writers::Kind;
+    const auto message = [](const Layout& layout) {
+        const Error error = error_of([&] { check_choices(layout); });
+        EXPECT_EQ(error.status(), Status::BAD_LAYOUT);
+        return std::string(error.what());
+    };
+    EXPECT_EQ(
+        message({.files = {F::per_rank}, .writers = {W::all}}),
+        "writers = all contradicts files = per-rank: each file is one rank's; say writers = one (layout = fpp), or files = one "
+        "(layout = shared)");
+    EXPECT_EQ(
+        message({.files = {F::per_rank}, .writers = {W::per_node}}),
+        "writers = per-node contradicts files = per-rank: each file is one rank's; say writers = one (layout = fpp), or files = "
+        "per-node (layout = node)");
+    EXPECT_EQ(
+        message({.files = {F::per_rank}, .writers = {W::dedicated, 3}}),
+        "writers = dedicated:3 contradicts files = per-rank: each file is one rank's; say writers = one, or files = N or per-node");
+    EXPECT_EQ(message({.files = {F::number, 0}}),
+              "files = 0 leaves no file to write; say files = N with N at least 1, or files = one");
+    EXPECT_EQ(message({.writers = {W::dedicated, 0}}),
+              "writers = dedicated:0 leaves no rank to write; say dedicated:N with N at least 1, or writers = one");
+    EXPECT_EQ(message({.tree_entries = 7}),
+              "tree = 7 is too small a bound on the entries of a directory; say at least 8, or tree = flat");
+    EXPECT_EQ(
+        message({.steps = Layout::kAllSteps, .stage = Stage::scratch}),
+        "steps = all contradicts stage = scratch: a file leaves scratch when it is finished, and this one never is; say steps = N, "
+        "or stage = none");
+}
+
+TEST(Check, WhatIsNotWrittenYetIsPlannedAndNamesWhatIs) {
+    const std::vector<std::pair<std::string, std::string>> unavailable{{"layout = 'split:8'", "files = 8"},
+                                                                       {"layout = 'node'", "files = per-node"},
+                                                                       {"layout = 'collective'", "writers = per-node"},
+                                                                       {"layout = 'scratch'", "stage = scratch"},
+                                                                       {"writers = 'dedicated:2'", "writers = dedicated:2"},
+                                                                       {"overlap = 1", "overlap = 1"},
+                                                                       {"compression = 'deflate:1'", "compression = deflate:1"},
+                                                                       {"chunk = '1 MiB'", "chunk = 1 MiB"}};
+    for (const auto& [toml, feature] : unavailable) {
+        const Layout layout = resolve({parse_options(toml, "options")}).layout;
+        EXPECT_NO_THROW(check_choices(layout)) << toml;
+        const Error error = error_of([&] { check_layout(layout); });
+        EXPECT_EQ(error.status(), Status::UNSUPPORTED);
+        EXPECT_EQ(error.what(),
+                  feature +
+                      " can be planned, but this version cannot write it yet; it writes the layouts single, fpp, hds, "
+                      "shared (files = one or per-rank, writers = one or all, stage = none, overlap = 0, "
+                      "compression = none, chunk = 0)");
+    }
+    for (const char* preset : {"single", "fpp", "hds", "shared"})
+        for (const char* steps : {"1", "7", "'all'"})
+            EXPECT_NO_THROW(check_layout(
+                resolve({parse_options(std::string("layout = '") + preset + "'\nsteps = " + steps + "\ndurability = 'step'", "o")})
+                    .layout));
+}
+
+}  // namespace
+}  // namespace tailrace
