@@ -38,7 +38,7 @@ struct Dimension {
     bool operator==(const Dimension&) const = default;
 };
 
-// One piece of an array of an index: where it stands in the array, and in which dataset of which file (a path relative to the index).
+// One piece of an array of an index: box `from` of a dataset of a file (a path relative to the index) is seen as box `to` of the array.
 // The boxes include the leading time dimension where the array varies.
 struct Source {
     std::string file, dataset;
@@ -63,5 +63,19 @@ struct Description {
     std::vector<Array> arrays;
     std::vector<Attribute> attributes;  // of the file
 };
+
+// Throws BAD_ARGUMENT, BAD_SHAPE or BAD_ATTRIBUTE for what a NetCDF-4 file cannot say, with the remedy.
+void check(const Description& description);
+
+// The fill value of an array: Array::fill, or its attribute _FillValue, which says the same; empty: none.
+const std::vector<std::byte>& fill_of(const Array& array);
+
+bool is_time(const Description& description, const Array& array);
+// The dimension that the array is the coordinate of (1-D, of the same name), or -1. Time is not one of the dimensions.
+int coordinate_of(const Description& description, const Array& array);
+// The extents with the leading time dimension where the array varies; `steps` long.
+Extents extents_of(const Description& description, const Array& array, uint64_t steps);
+// Bytes of the array, of one step where it varies.
+uint64_t bytes_of(const Description& description, const Array& array);
 
 }  // namespace tailrace

@@ -49,15 +49,19 @@ public:
 
 private:
     void go_to(uint64_t address);
-    void append(const std::byte* data, uint64_t bytes, bool keep);
-    std::byte* bounce(uint64_t bytes);
+    void append(const void* data, uint64_t bytes);
+    void append_zeros(uint64_t bytes);
+    void append_run(const BlockMemory& memory, size_t outer, const std::byte* run, uint64_t first, uint64_t last);
+    void append_spread(const std::byte* data, uint64_t element_bytes, int64_t stride_bytes, uint64_t count);
+    void push_piece(const void* data, uint64_t bytes);
+    std::byte* room_in_bounce(uint64_t bytes);
     void write_gathered();
     void end_extent();
 
     File& file_;
     const bool checksum_;
     const Gaps gaps_;
-    const uint64_t call_bytes_;
+    const uint64_t call_bytes_;             // the most that one write call takes
     std::vector<iovec> pieces_;
     std::vector<std::byte> bounce_;
     uint64_t bounce_used_ = 0;

@@ -1,0 +1,158 @@
+#include "part/description.hpp"
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
+#include "base/error.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr size_t kMaxNameBytes = 256;  // of netCDF
+constexpr const char* kFillAttribute = "_FillValue";
+// What the conventions of HDF5 and netCDF keep for themselves.
+constexpr std::array kReservedAttributes = {"CLASS",          "NAME",          "DIMENSION_LIST", "REFERENCE_LIST",
+                                            "_Netcdf4Dimid",  "_NCProperties", "_nc3_strict",    "_Netcdf4Coordinates"};
+
+bool is_utf8(const std::string& name) {
+    for (size_t i = 0; i < name.size();) {
+        const auto lead = static_cast<unsigned char>(name[i]);
+        const size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+        if (length == 0 || (lead >= 0x80 && lead < 0xC2) || i + length > name.size()) return false;
+        for (size_t k = 1; k < length; ++k)
+            if ((static_cast<unsigned char>(name[i + k]) & 0xC0) != 0x80) return false;
+        i += length;
+    }
+    return true;
+}
+
+void check_name(const char* of, const std::string& name) {
+    const auto refuse = [&](const std::string& why) {
+        fail(Status::BAD_ARGUMENT, "the name '", name, "' of ", of, " cannot be in a NetCDF file: ", why);
+    };
+    if (name.empty()) refuse("it is empty; give it a name");
+    if (name.size() > kMaxNameBytes) refuse(text("it has ", name.size(), " bytes; use at most ", kMaxNameBytes));
+    if (!is_utf8(name)) refuse("it is not UTF-8; encode it so");
+    for (const char c : name) {
+        if (c == '/') refuse("'/' separates groups; use '_' instead");
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) refuse("it has a control character; leave it out");
+    }
+    const char first = name.front();
+    const bool letter = (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z') || (first >= '0' && first <= '9');
+    if (!letter && first != '_' && (first & 0x80) == 0) refuse("it begins with neither a letter, a digit nor '_'; put one before it");
+    if (name.back() == ' ') refuse("it ends with a space; leave that out");
+}
+
+void check_unique(const char* of, const std::string& name, std::unordered_set<std::string>& seen) {
+    check_name(of, name);
+    if (!seen.insert(name).second) fail(Status::BAD_ARGUMENT, "there are two ", of, "s named '", name, "'; rename one of them");
+}
+
+void check_attributes(const std::string& of, const std::vector<Attribute>& attributes) {
+    std::unordered_set<std::string> seen;
+    for (const Attribute& attribute : attributes) {
+        check_unique("attribute", attribute.name, seen);
+        if (std::find(kReservedAttributes.begin(), kReservedAttributes.end(), attribute.name) != kReservedAttributes.end())
+            fail(Status::BAD_ATTRIBUTE, "attribute '", attribute.name, "' of ", of, " is kept for the file format; use another name");
+        const uint64_t expected = attribute.count * (attribute.is_text ? 1 : type_bytes(attribute.type));
+        if (attribute.values.size() != expected)
+            fail(Status::INTERNAL, "attribute '", attribute.name, "' of ", of, " has ", attribute.values.size(), " bytes, not ", expected);
+    }
+}
+
+const Attribute* fill_attribute(const Array& array) {
+    for (const Attribute& attribute : array.attributes)
+        if (attribute.name == kFillAttribute) return &attribute;
+    return nullptr;
+}
+
+void check_fill(const Array& array) {
+    const Attribute* attribute = fill_attribute(array);
+    if (attribute != nullptr && (attribute->is_text || attribute->type != array.type || attribute->count != 1))
+        fail(Status::BAD_ATTRIBUTE, "_FillValue of '", array.name, "' is not one number of its type ", type_code(array.type),
+             "; give one of that type");
+    if (!array.fill.empty() && array.fill.size() != type_bytes(array.type))
+        fail(Status::INTERNAL, "the fill value of '", array.name, "' has ", array.fill.size(), " bytes");
+    if (attribute != nullptr && !array.fill.empty() && array.fill != attribute->values)
+        fail(Status::BAD_ATTRIBUTE, "'", array.name, "' has two fill values that differ; give one");
+}
+
+void check_sources(const Description& description, const Array& array) {
+    const size_t dims = array.dims.size() + (array.varies ? 1 : 0);
+    if (array.is_virtual() && dims == 0)
+        fail(Status::BAD_ARGUMENT, "'", array.name, "' is a scalar, which HDF5 cannot show from another file; store it in the index");
+    for (const Source& source : array.sources) {
+        bool fits = source.from.count == source.to.count && source.from.offset.size() == dims && source.to.offset.size() == dims &&
+                    source.to.count.size() == dims;
+        for (size_t d = array.varies ? 1 : 0; fits && d < dims; ++d) {
+            const uint64_t length = description.dimensions[array.dims[d - (array.varies ? 1 : 0)]].length;
+            fits = source.to.count[d] <= length && source.to.offset[d] <= length - source.to.count[d];
+        }
+        if (!fits)
+            fail(Status::BAD_SHAPE, "'", array.name, "' cannot show ", describe(source.from), " of ", source.file, " as ",
+                 describe(source.to));
+    }
+}
+
+void check_array(const Description& description, const Array& array) {
+    for (const int d : array.dims)
+        if (d < 0 || static_cast<size_t>(d) >= description.dimensions.size())
+            fail(Status::INTERNAL, "'", array.name, "' has dimension number ", d, " of ", description.dimensions.size());
+    if (array.dims.size() > kMaxDims)
+        fail(Status::BAD_SHAPE, "'", array.name, "' has ", array.dims.size(), " dimensions; the most are ", kMaxDims);
+    if (array.varies && description.time_name.empty())
+        fail(Status::INTERNAL, "'", array.name, "' varies, but there is no time");
+    const bool named_as_dimension = std::any_of(description.dimensions.begin(), description.dimensions.end(),
+                                                [&](const Dimension& dimension) { return dimension.name == array.name; });
+    if (named_as_dimension && coordinate_of(description, array) < 0)
+        fail(Status::BAD_SHAPE, "'", array.name, "' is also the name of a dimension, and an array of that name must be its coordinate: ",
+             "static, with that dimension alone; rename the array or the dimension");
+    if (is_time(description, array) && (!array.varies || !array.dims.empty() || array.type != Type::F64))
+        fail(Status::BAD_SHAPE, "'", array.name, "' is the time coordinate: one f8 a step; rename the array");
+    check_attributes(text("'", array.name, "'"), array.attributes);
+    check_fill(array);
+    check_sources(description, array);
+}
+
+}  // namespace
+
+const std::vector<std::byte>& fill_of(const Array& array) {
+    const Attribute* attribute = fill_attribute(array);
+    return attribute != nullptr ? attribute->values : array.fill;
+}
+
+bool is_time(const Description& description, const Array& array) {
+    return !description.time_name.empty() && array.name == description.time_name;
+}
+
+int coordinate_of(const Description& description, const Array& array) {
+    const bool coordinate = !array.varies && array.dims.size() == 1 && description.dimensions[array.dims[0]].name == array.name;
+    return coordinate ? array.dims[0] : -1;
+}
+
+Extents extents_of(const Description& description, const Array& array, uint64_t steps) {
+    Extents extents;
+    if (array.varies) extents.push_back(steps);
+    for (const int d : array.dims) extents.push_back(description.dimensions[d].length);
+    return extents;
+}
+
+uint64_t bytes_of(const Description& description, const Array& array) {
+    return volume(extents_of(description, array, 1)) * type_bytes(array.type);
+}
+
+void check(const Description& description) {
+    std::unordered_set<std::string> dimensions, arrays;
+    for (const Dimension& dimension : description.dimensions) check_unique("dimension", dimension.name, dimensions);
+    if (!description.time_name.empty()) check_unique("dimension", description.time_name, dimensions);
+    for (const Array& array : description.arrays) {
+        check_unique("array", array.name, arrays);
+        check_array(description, array);
+    }
+    if (!description.time_name.empty() && !arrays.contains(description.time_name))
+        fail(Status::INTERNAL, "there is no array '", description.time_name, "' with the times");
+    check_attributes("the file", description.attributes);
+}
+
+}  // namespace tailrace
