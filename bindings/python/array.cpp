@@ -31,7 +31,10 @@ std::string known_codes() {
 
 // What the caller calls the type: numpy's dtype where there is one.
 std::string described(nb::handle object, const char *format) {
-    if (nb::hasattr(object, "dtype")) return nb::cast<std::string>(nb::str(object.attr("dtype")));
+    if (nb::hasattr(object, "dtype")) {
+        const nb::object dtype = object.attr("dtype");
+        return nb::str(nb::handle(dtype)).c_str();  // of a handle: str() of an attribute would take it for text
+    }
     return format ? "buffer format '" + std::string(format) + "'" : "bytes without a format";
 }
 

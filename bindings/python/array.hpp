@@ -12,7 +12,7 @@
 namespace tailrace::python {
 
 class Array {
-   public:
+public:
     // Needs the GIL, as the destructor does. Raises TypeError for what is not an array of one of the element types.
     explicit Array(nanobind::handle object);
     ~Array();
@@ -28,7 +28,7 @@ class Array {
     // Whether the elements lie in C order without holes.
     bool dense() const { return PyBuffer_IsContiguous(&view_, 'C') != 0; }
 
-   private:
+private:
     Py_buffer view_{};
     tailrace_type type_{};
     std::vector<uint64_t> shape_;

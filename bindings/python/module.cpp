@@ -64,27 +64,41 @@ std::string mpi_library() {
 }
 
 void define_text_functions(nb::module_ &module) {
-    module.def("plan", [](const std::string &request) {
-        return text_from([&](char **json) { return tailrace_plan(request.c_str(), json); });
-    }, "request"_a);
+    module.def(
+        "plan",
+        [](const std::string &request) { return text_from([&](char **json) { return tailrace_plan(request.c_str(), json); }); },
+        "request"_a);
     module.def("keys", [] { return text_from([](char **json) { return tailrace_keys(json); }); });
-    module.def("resolve", [](const std::string &options) {
-        return text_from([&](char **json) { return tailrace_resolve(options.c_str(), json); });
-    }, "options"_a);
-    module.def("list_streams", [](const std::string &directory, const std::optional<std::string> &name) {
-        return text_from([&](char **json) { return tailrace_list(directory.c_str(), or_null(name), json); });
-    }, "directory"_a, "name"_a = nb::none());
-    module.def("verify", [](const std::string &directory, const std::string &name, bool deep) {
-        return text_from([&](char **json) { return tailrace_verify(directory.c_str(), name.c_str(), deep ? 1 : 0, json); });
-    }, "directory"_a, "name"_a, "deep"_a);
-    module.def("journal_append", [](const std::string &path, const std::string &json, bool sync) {
-        check(tailrace_journal_append(path.c_str(), json.c_str(), sync ? 1 : 0));
-    }, "path"_a, "json"_a, "sync"_a);
-    module.def("journal_read", [](const std::string &path) {
-        uint64_t torn_bytes = 0;
-        std::string json = text_from([&](char **text) { return tailrace_journal_read(path.c_str(), text, &torn_bytes); });
-        return nb::make_tuple(json, torn_bytes);
-    }, "path"_a);
+    module.def(
+        "resolve",
+        [](const std::string &options) { return text_from([&](char **json) { return tailrace_resolve(options.c_str(), json); }); },
+        "options"_a);
+    module.def(
+        "list_streams",
+        [](const std::string &directory, const std::optional<std::string> &name) {
+            return text_from([&](char **json) { return tailrace_list(directory.c_str(), or_null(name), json); });
+        },
+        "directory"_a, "name"_a = nb::none());
+    module.def(
+        "verify",
+        [](const std::string &directory, const std::string &name, bool deep) {
+            return text_from([&](char **json) { return tailrace_verify(directory.c_str(), name.c_str(), deep ? 1 : 0, json); });
+        },
+        "directory"_a, "name"_a, "deep"_a);
+    module.def(
+        "journal_append",
+        [](const std::string &path, const std::string &json, bool sync) {
+            check(tailrace_journal_append(path.c_str(), json.c_str(), sync ? 1 : 0));
+        },
+        "path"_a, "json"_a, "sync"_a);
+    module.def(
+        "journal_read",
+        [](const std::string &path) {
+            uint64_t torn_bytes = 0;
+            std::string json = text_from([&](char **text) { return tailrace_journal_read(path.c_str(), text, &torn_bytes); });
+            return nb::make_tuple(json, torn_bytes);
+        },
+        "path"_a);
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ Stream::Stream(int fortran_comm, const std::string &directory, const std::string
     int status;
     {
         nb::gil_scoped_release released;
-        status = tailrace_open_fortran(static_cast<MPI_Fint>(fortran_comm), directory.c_str(), name.c_str(), options.c_str(), &stream_);
+        status =
+            tailrace_open_fortran(static_cast<MPI_Fint>(fortran_comm), directory.c_str(), name.c_str(), options.c_str(), &stream_);
     }
     check(status);
 }
@@ -79,8 +80,8 @@ void Stream::begin_step(double time) {
 void Stream::compare_type(const std::string &name, const Variable &variable, const Array &array) const {
     if (array.type() == variable.type) return;
     const std::string wanted = type_code(variable.type);
-    fail_type("variable '" + name + "' holds " + wanted + ", the array holds " + type_code(array.type()) +
-              "; pass array.astype('" + wanted + "') or define the variable with the array's type");
+    fail_type("variable '" + name + "' holds " + wanted + ", the array holds " + type_code(array.type()) + "; pass array.astype('" +
+              wanted + "') or define the variable with the array's type");
 }
 
 void Stream::put(const std::string &var, nb::handle values, const std::vector<uint64_t> &offset) {

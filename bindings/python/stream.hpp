@@ -15,7 +15,7 @@
 namespace tailrace::python {
 
 class Stream {
-   public:
+public:
     Stream(int fortran_comm, const std::string &directory, const std::string &name, const std::string &options);
     // No destructor closes the stream: closing is collective, and when Python collects an object is nobody's order.
     Stream(const Stream &) = delete;
@@ -39,7 +39,7 @@ class Stream {
     uint64_t step_count();
     std::string report();
 
-   private:
+private:
     struct Variable {
         tailrace_type type;
         std::vector<uint64_t> shape;

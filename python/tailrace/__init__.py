@@ -8,6 +8,8 @@ with tailrace.open("out", "history", layout="hds") as stream:
         step.put("T", rows, offset=(first_row, 0))
 """
 
+from typing import TYPE_CHECKING
+
 from tailrace._core import TYPES, __version__
 from tailrace.contract import journal_append, journal_read, keys, list_streams, plan, resolve, verify
 from tailrace.errors import *  # noqa: F403  one class for each line of status.def
@@ -31,3 +33,8 @@ __all__ = [
     "verify",
     *_error_names,
 ]
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> type[Exception]:
+        """Type checkers cannot see the errors, which are made at import."""

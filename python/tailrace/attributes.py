@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tailrace import _core
+import tailrace._core as _core
 
 # CF wants these in the type of their variable.
 TYPED_AS_VARIABLE = frozenset({"_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from tailrace import _core
+import tailrace._core as _core
 
 
 def fortran_handle(comm: Any = None) -> int:
@@ -36,9 +36,10 @@ def _require_same_library() -> None:
     mpi4py = sys.modules.get("mpi4py.MPI")
     if mpi4py is None:
         return
-    theirs, ours = mpi4py.Get_library_version(), _core.mpi_library()
+    # MPI libraries count the NUL at the end of their name, or they do not.
+    theirs, ours = (text.rstrip("\0 \n") for text in (mpi4py.Get_library_version(), _core.mpi_library()))
     if theirs != ours:
-        raise RuntimeError(
+        raise _core.ERRORS["MPI_FAILED"](
             f"mpi4py uses '{theirs.splitlines()[0]}', tailrace uses '{ours.splitlines()[0]}'; "
             "install mpi4py for the latter: MPICC=mpicc pip install --no-binary mpi4py mpi4py"
         )

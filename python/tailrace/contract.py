@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -10,7 +9,7 @@ from typing import Any
 
 import tomli_w
 
-from tailrace import _core
+import tailrace._core as _core
 
 Json = dict[str, Any]
 
@@ -27,7 +26,6 @@ def options_toml(layout: Any = None, **choices: Any) -> str:
     return tomli_w.dumps(given | choices)
 
 
-@functools.cache
 def keys() -> Json:
     """The configuration keys and the presets: {"keys": [{"name", "values", "default", "meaning"}...], "presets": [...]}."""
     return json.loads(_core.keys())

@@ -6,7 +6,9 @@ by status. An error that all ranks must learn of is raised on all of them with t
 
 from __future__ import annotations
 
-from tailrace import _core
+from typing import TYPE_CHECKING
+
+import tailrace._core as _core
 
 Error: type[Exception] = _core.Error
 ERRORS: dict[str, type[Exception]] = _core.ERRORS
@@ -15,7 +17,7 @@ globals().update({made.__name__: made for made in ERRORS.values()})
 
 __all__ = ["ERRORS", "Error", *sorted(made.__name__ for made in ERRORS.values())]
 
+if TYPE_CHECKING:
 
-def __getattr__(name: str) -> type[Exception]:
-    """Reached only by names that are not there; it also tells type checkers that any name may be."""
-    raise AttributeError(f"module 'tailrace.errors' has no '{name}'; it has {', '.join(__all__)}")
+    def __getattr__(name: str) -> type[Exception]:
+        """Type checkers cannot see classes that are made at import."""

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tailrace import contract
+from tailrace.contract import keys, options_toml, resolve
 
 PRESET_KEY = "layout"
 
-_Choices: Any = dataclasses.make_dataclass(
-    "_Choices", [(key["name"], Any) for key in contract.keys()["keys"] if key["name"] != PRESET_KEY], frozen=True, init=False
-)
+_CHOICE_NAMES: list[str] = [key["name"] for key in keys()["keys"] if key["name"] != PRESET_KEY]
+_Choices: Any = dataclasses.make_dataclass("_Choices", [(name, Any) for name in _CHOICE_NAMES], frozen=True, init=False)
 
 
 class Layout(_Choices):  # type: ignore[misc]
@@ -28,9 +27,9 @@ class Layout(_Choices):  # type: ignore[misc]
 
     def __init__(self, preset: str | None = None, /, **choices: Any) -> None:
         given = ({PRESET_KEY: preset} if preset is not None else {}) | choices
-        effective = contract.resolve(given)["layout"]
+        effective = resolve(given)["layout"]
         for field in dataclasses.fields(self):
-            object.__setattr__(self, field.name, effective[field.name])
+            object.__setattr__(self, field.name, _value(effective[field.name]))
         object.__setattr__(self, "given", MappingProxyType(given))
 
     def replace(self, **choices: Any) -> Layout:
@@ -40,10 +39,15 @@ class Layout(_Choices):  # type: ignore[misc]
 
     def toml(self) -> str:
         """The lines of tailrace.toml that select it."""
-        return contract.options_toml(self)
+        return options_toml(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (dict(self.given),)
+
+
+def _value(text: Any) -> Any:
+    """The library writes all values as text; whole numbers are numbers here."""
+    return int(text) if isinstance(text, str) and text.isdecimal() else text
 
 
 def _unpickled(given: dict[str, Any]) -> Layout:

@@ -6,15 +6,16 @@ The calls marked collective are made by every rank of the communicator in the sa
 from __future__ import annotations
 
 import json
+import operator
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
-from tailrace import _core
+import tailrace._core as _core
 from tailrace.attributes import attribute_value, type_code
 from tailrace.communicator import fortran_handle
 from tailrace.contract import options_toml
@@ -174,7 +175,7 @@ class Step:
         self.stream = stream
         self.time = time
 
-    def put(self, name: str, values: Any, offset: Sequence[int] | None = None) -> None:
+    def put(self, name: str, values: Any, offset: Sequence[SupportsIndex] | None = None) -> None:
         """Hands over a block of a distributed variable, or the whole of a replicated one.
 
         A block begins at `offset` in the global array; it may be left out for an array that is the global one. Several puts of
@@ -202,7 +203,7 @@ class Step:
         """step["total_mass"] = 3.0: a scalar or an array put whole."""
         self.put(name, values)
 
-    def put_all(self, blocks: Mapping[str, Any], offset: Sequence[int] | None = None) -> None:
+    def put_all(self, blocks: Mapping[str, Any], offset: Sequence[SupportsIndex] | None = None) -> None:
         """Puts several variables that have the same block."""
         for name, values in blocks.items():
             self.put(name, values, offset)
@@ -225,8 +226,8 @@ def _whole_array(name: str, values: Any, variable: _Variable) -> np.ndarray:
     return np.ascontiguousarray(values) if values.ndim else np.asarray(values)
 
 
-def _index(name: str, start: Any) -> int:
-    index = int(start.__index__() if hasattr(start, "__index__") else start)
+def _index(name: str, start: SupportsIndex) -> int:
+    index = operator.index(start)
     if index < 0:
         raise _core.ERRORS["BAD_ARGUMENT"](f"offset {index} of a block of variable '{name}' is negative; offsets count from 0")
     return index

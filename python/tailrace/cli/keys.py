@@ -37,12 +37,14 @@ def _preset_rows(answer: dict[str, Any]) -> list[tuple[str, str, str, str]]:
 
 def _print_tables(answer: dict[str, Any]) -> None:
     console = output.console()
-    keys = output.table("key", "values", "default", "meaning", title="Keys: tailrace.toml, open(), TAILRACE_<KEY>")
+    console.print("[bold]Keys[/] of tailrace.toml, of open(), and as TAILRACE_<KEY> in the environment")
+    keys = output.table("key", "values", "default", "meaning")
     for key in answer["keys"]:
         keys.add_row(*(output.escape(str(key[column])) for column in ("name", "values", "default", "meaning")))
     console.print(keys)
     console.print()
-    presets = output.table("preset", "stands for", "meaning", "", title="Presets: layout = 'NAME'")
+    console.print("[bold]Presets[/], as layout = 'NAME'")
+    presets = output.table("preset", "stands for", "meaning", "")
     for row in _preset_rows(answer):
         presets.add_row(*map(output.escape, row))
     console.print(presets)
@@ -52,8 +54,9 @@ def _markdown(answer: dict[str, Any]) -> str:
     def row(*cells: Any) -> str:
         return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
-    lines = ["| key | values | default | meaning |", "|---|---|---|---|"]
+    lines = ["# Configuration keys", "", "What `tailrace keys --markdown` prints; every key is declared once, in the library.", ""]
+    lines += ["| key | values | default | meaning |", "|---|---|---|---|"]
     lines += [row(f"`{key['name']}`", key["values"], f"`{key['default']}`", key["meaning"]) for key in answer["keys"]]
-    lines += ["", "| preset | stands for | meaning | |", "|---|---|---|---|"]
+    lines += ["", "## Presets", "", "| preset | stands for | meaning | |", "|---|---|---|---|"]
     lines += [row(f"`{name}`", choices, meaning, note) for name, choices, meaning, note in _preset_rows(answer)]
     return "\n".join(lines)

@@ -37,7 +37,7 @@ def command(
 def _print_stream(console: Any, stream: dict[str, Any], every_step: bool) -> None:
     steps = stream["steps"]
     console.print(f"[bold]{output.escape(stream['name'])}[/]  {output.escape(stream['path'])}")
-    requested = ", ".join(f"{key} = {value}" for key, value in stream["requested"].items()) or "nothing, so the defaults"
+    requested = ", ".join(f"{key} = {asked['value']}" for key, asked in stream["requested"].items()) or "nothing, so the defaults"
     console.print(
         f"  {len(steps)} steps, {output.count_text(stream['files'])} files, {output.bytes_text(stream['bytes'])}, "
         f"written by {stream['ranks']} ranks; layout asked for: {requested}",

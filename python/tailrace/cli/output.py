@@ -27,8 +27,8 @@ def fail(message: str) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}")
 
 
-def table(*columns: str, numbers: tuple[str, ...] = (), title: str | None = None) -> Table:
-    made = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, padding=(0, 2, 0, 0))
+def table(*columns: str, numbers: tuple[str, ...] = ()) -> Table:
+    made = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
     for column in columns:
         made.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
     return made

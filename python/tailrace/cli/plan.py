@@ -53,7 +53,7 @@ def command(
 
 def _print(answer: dict[str, Any], svg: Path | None) -> None:
     console = output.console()
-    table = output.table("", "", numbers=("",))
+    table = output.table("what", "how much")
     table.show_header = False
     for label, value in _lines(answer):
         table.add_row(label, value)

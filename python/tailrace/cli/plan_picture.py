@@ -50,12 +50,11 @@ def _rows(flow: PartFlow) -> list[Row]:
 
 
 def _border(corners: str, widths: list[int]) -> str:
-    left, right = corners
+    left, right = corners[0], corners[1]
     return "    ".join(left + "─" * (width + 2) + right for width in widths)
 
 
 def _line(row: Row, widths: list[int], note: str) -> str:
-    cells = [f" {shortened(text, width):<{width}} " for text, width in zip(row, widths, strict=True)]
-    arrow = "├───▶" if row[0] != "⋮" else "│    "
-    into = "├───▶" if row[1] and not row[1].startswith("⋮") else "│    "
-    return f"│{cells[0]}{arrow}{cells[1]}{into}{cells[2]}│ {note}".rstrip()
+    ranks, writer, file = (f" {shortened(text, width):<{width}} " for text, width in zip(row, widths, strict=True))
+    arrow = "│    │" if row[0] == "⋮" else "├───▶│"
+    return f"│{ranks}{arrow}{writer}{arrow}{file}│ {note}".rstrip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -33,14 +33,8 @@ def command(
     if as_json:
         output.print_json(answer)
         return
-    table = output.table("key", "requested", "effective", title=f"stream {stream}")
-    requested = answer["requested"]
+    table = output.table("key", "effective", "requested", "by")
     for key, value in answer["effective"].items():
-        table.add_row(key, output.escape(_text(requested.get(key, ""))), output.escape(_text(value)))
-    for key in requested.keys() - answer["effective"].keys():
-        table.add_row(key, output.escape(_text(requested[key])), "")
+        asked = answer["requested"].get(key, {"value": "", "origin": ""})
+        table.add_row(*(output.escape(str(cell)) for cell in (key, value, asked["value"], asked["origin"])))
     output.console().print(table)
-
-
-def _text(value: Any) -> str:
-    return ", ".join(f"{key} {_text(part)}" for key, part in value.items()) if isinstance(value, dict) else str(value)
