@@ -38,7 +38,9 @@ class ElementType:
 
 
 def read_statuses(text: str) -> list[Constant]:
-    return [Constant(f"TAILRACE_{name}", int(number)) for name, number in re.findall(r"^TAILRACE_STATUS\((\w+), (\d+),", text, re.M)]
+    return [
+        Constant(f"TAILRACE_{name}", int(number)) for name, number in re.findall(r"^TAILRACE_STATUS\((\w+), (\d+),", text, re.M)
+    ]
 
 
 def read_types(text: str) -> list[ElementType]:
@@ -59,7 +61,9 @@ def checked(found: list, text: str, macro: str, file: Path) -> list:
     """Refuses a list of which a line was not understood: a constant would be missing without a word."""
     expected = len(re.findall(rf"^{macro}\(", text, re.M))
     if len(found) != expected:
-        raise SystemExit(f"{file}: {expected} lines of {macro}, {len(found)} understood; write them as the others or mend generate.py")
+        raise SystemExit(
+            f"{file}: {expected} lines of {macro}, {len(found)} understood; write them as the others or mend generate.py"
+        )
     return found
 
 
@@ -139,9 +143,7 @@ def make_module(types: list[ElementType], constants: list[Constant]) -> str:
     procedures = [
         of_type_and_rank(bodies[name], element, rank) for name, of_ranks in ranks.items() for element in kinds for rank in of_ranks
     ]
-    names = {
-        name: [f"{name}_{element.kind}_{rank}" for element in kinds for rank in of_ranks] for name, of_ranks in ranks.items()
-    }
+    names = {name: [f"{name}_{element.kind}_{rank}" for element in kinds for rank in of_ranks] for name, of_ranks in ranks.items()}
     names["put"] = [name + starts for name in names["put"] for starts in ("", "_int32", "_whole")]
     return expand(
         (HERE / "tailrace.f90.in").read_text(),
