@@ -27,6 +27,7 @@ void Capture::end_placing(const std::string& array) {
 }
 
 uint64_t Capture::file_bytes() const {
+    if (superblock_.empty()) return 0;  // HDF5 makes a superblock only in an empty file
     return std::max({metadata_end(), raw_end_, reserved_end_, static_cast<uint64_t>(superblock_.size())});
 }
 
