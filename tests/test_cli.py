@@ -268,7 +268,7 @@ def test_resolve_options_file_and_environment(
 ) -> None:
     """Each is stronger than the one before; and what is shown is what a stream opened here would have."""
     monkeypatch.chdir(tmp_path)
-    options = ("resolve", "history", "--layout", "fpp", "--set", "durability=step", "--set", "alignment=64KiB")
+    options = ("resolve", "history", "--layout", "fpp", "--set", "durability=step", "--set", "alignment=64 KiB")
     assert run_json(capsys, *options)["effective"]["durability"] == "step"
     (tmp_path / "tailrace.toml").write_text("[stream.history]\ndurability = 'close'\nsteps = 5\n")
     answer = run_json(capsys, *options)

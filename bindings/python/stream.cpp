@@ -145,7 +145,9 @@ void Stream::abandon_step(const std::string &reason) {
     int status;
     {
         nb::gil_scoped_release released;
-        tailrace_put(stream_, refused.c_str(), 0, nullptr);
+        const uint64_t none[TAILRACE_MAX_DIMS] = {};
+        const tailrace_block empty{none, none, none, nullptr};
+        tailrace_put(stream_, refused.c_str(), 1, &empty);
         status = tailrace_end_step(stream_);
     }
     if (status == TAILRACE_OK) fail(TAILRACE_INTERNAL, "an abandoned step of stream '" + name_ + "' was committed");
