@@ -122,7 +122,7 @@ def test_plan_abbreviates_large_runs(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_plan_writes_an_svg(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    for layout, ranks in (("single", 4), ("shared", 6), ("hds", 1000)):
+    for layout, ranks in (("single", 4), ("shared", 6), ("shared", 20), ("hds", 1000)):
         path = tmp_path / f"{layout}.svg"
         arguments = ("plan", layout, "-n", ranks, "--shape", "T:16x3000:f4", "--svg", path)
         answer = run_json(capsys, *arguments)

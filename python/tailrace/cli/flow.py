@@ -77,8 +77,9 @@ def shortened(text: str, width: int) -> str:
     return f"{text[:head]}…{text[head + 1 - width :]}"
 
 
-def is_shown_whole(flows: Sequence[PartFlow]) -> bool:
-    """Whether all writers of all parts are known with their feeders."""
+def is_shown_whole(flows: Sequence[PartFlow], shown_writers: int) -> bool:
+    """Whether all writers of all parts are known with their feeders, and there is room for them."""
     return all(
-        len(flow.writers) == flow.writer_count and all(writer.feeders is not None for writer in flow.writers) for flow in flows
+        flow.writer_count == len(flow.writers) <= shown_writers and all(writer.feeders is not None for writer in flow.writers)
+        for flow in flows
     )

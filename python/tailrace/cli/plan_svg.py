@@ -10,10 +10,11 @@ from tailrace.cli.flow import PartFlow, is_shown_whole, part_flows, range_text, 
 from tailrace.cli.output import bytes_text, count_text
 
 SHOWN_PARTS = 16
+SHOWN_WRITERS = 16  # of a part
 SHOWN_RANKS = 64
 ROW = 26  # pixels from one box to the next
 TOP = 64
-COLUMNS = ((20, 90), (230, 90), (440, 420))  # left edge and width in pixels
+COLUMNS = ((20, 130), (240, 110), (440, 420))  # left edge and width in pixels
 PATH_CHARACTERS = 46
 STYLE = (
     "text{font:13px sans-serif;fill:#1b2733}.h{font-weight:600}.n{fill:#5b6b7a}"
@@ -33,7 +34,10 @@ class Box:
 def svg(answer: dict[str, Any]) -> str:
     """The whole picture; single ranks where there are few and the plan lists all messages, ranges of ranks otherwise."""
     flows = part_flows(answer)[:SHOWN_PARTS]
-    by_rank = is_shown_whole(flows) and sum(len(writer.feeders or ()) for flow in flows for writer in flow.writers) <= SHOWN_RANKS
+    by_rank = (
+        is_shown_whole(flows, SHOWN_WRITERS)
+        and sum(len(writer.feeders or ()) for flow in flows for writer in flow.writers) <= SHOWN_RANKS
+    )
     boxes: list[Box] = []
     edges: list[tuple[Box, Box]] = []
     row = 0.0
@@ -50,7 +54,7 @@ def _add_part(flow: PartFlow, top: float, by_rank: bool, boxes: list[Box], edges
     labels = [f"rank {rank}" for rank in ranks] or [
         f"ranks {range_text(*flow.ranks)}" if flow.ranks[0] != flow.ranks[1] else f"rank {flow.ranks[0]}"
     ]
-    writers = [f"rank {writer.rank}" for writer in flow.writers[:SHOWN_PARTS]]
+    writers = [f"rank {writer.rank}" for writer in flow.writers[:SHOWN_WRITERS]]
     if flow.writer_count > len(writers):
         writers.append(f"… {flow.writer_count} in all")
     height = max(len(labels), len(writers), 1)
