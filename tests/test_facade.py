@@ -6,6 +6,7 @@ The case table is in test_fortran.py.
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ def compile_header(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str
         "void f(tailrace::Stream &s, tailrace::Variable<float> &v, tailrace::Block<float> &b) { s.put(v, b); }",
     ],
 )
-def test_header_compiles(tmp_path: Path, needs, text: str) -> None:
+def test_header_compiles(tmp_path: Path, needs: Callable[..., None], text: str) -> None:
     needs("mpicxx")
     finished = compile_header(tmp_path, text)
     assert finished.returncode == 0, finished.stderr
@@ -52,7 +53,7 @@ def test_header_compiles(tmp_path: Path, needs, text: str) -> None:
         'void f(tailrace::Stream &s) { s.define_var<char>("T"); }',
     ],
 )
-def test_a_wrong_element_type_does_not_compile(tmp_path: Path, needs, text: str) -> None:
+def test_a_wrong_element_type_does_not_compile(tmp_path: Path, needs: Callable[..., None], text: str) -> None:
     needs("mpicxx")
     finished = compile_header(tmp_path, text)
     assert finished.returncode != 0

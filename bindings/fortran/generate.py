@@ -123,7 +123,7 @@ def type_functions(types: list[ElementType]) -> str:
     ]
     for element in types:
         lines += [f"    case (TAILRACE_{element.name})", f"      name = '{element.name}'"]
-    lines += ["    case default", "      name = 'an unknown type'", "    end select", "  end function", ""]
+    lines += ["    case default", "      name = 'an unknown type'", "    end select", "  end function"]
     return "\n".join(lines)
 
 
@@ -131,9 +131,9 @@ def procedure_list(names: list[str]) -> str:
     return "\n".join(f"    module procedure {name}" for name in names)
 
 
-def make_contract(constants: list[Constant]) -> str:
+def make_contract(types: list[ElementType], constants: list[Constant]) -> str:
     lines = "\n".join(f"  integer(c_int), parameter :: {constant.name} = {constant.number}" for constant in constants)
-    return expand((HERE / "contract.f90.in").read_text(), constants=lines)
+    return expand((HERE / "contract.f90.in").read_text(), constants=lines, type_functions=type_functions(types))
 
 
 def make_module(types: list[ElementType], constants: list[Constant]) -> str:
@@ -151,7 +151,6 @@ def make_module(types: list[ElementType], constants: list[Constant]) -> str:
         put_names=procedure_list(names["put"]),
         put_replicated_names=procedure_list(names["put_replicated"]),
         put_attr_names=procedure_list(names["put_attr"]),
-        type_functions=type_functions(types),
         procedures="\n".join(procedures),
     )
 
@@ -174,7 +173,7 @@ def main(include: Path, output: Path) -> None:
         *read_flags_and_limits((include / "tailrace.h").read_text()),
     ]
     output.mkdir(parents=True, exist_ok=True)
-    write(output / "tailrace_contract.f90", make_contract(constants))
+    write(output / "tailrace_contract.f90", make_contract(types, constants))
     write(output / "tailrace.f90", make_module(types, constants))
 
 

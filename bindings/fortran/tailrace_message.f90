@@ -1,0 +1,125 @@
+!> Texts between Fortran and C, and the way of every failure to the caller or to the end of the run.
+module tailrace_message
+  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int64_t, c_null_char, c_ptr
+  use, intrinsic :: iso_fortran_env, only: error_unit, int64
+  use tailrace_contract, only: contract_error_message, contract_status_name, contract_strlen, contract_version, TAILRACE_OK
+  implicit none
+  private
+  public :: tailrace_error_message, tailrace_status_name, tailrace_version
+  public :: refuse, from_contract, finish, terminated, fortran_text, decimal, decimal_list
+
+  !> The text of the last failure that the binding found before C; not allocated: ask C.
+  character(:), allocatable, save :: found_here
+
+contains
+
+  !> The text of the last failure; '' after none.
+  function tailrace_error_message() result(text)
+    character(:), allocatable :: text
+
+    if (allocated(found_here)) then
+      text = found_here
+    else
+      text = fortran_text(contract_error_message())
+    end if
+  end function
+
+  !> The name of a status, such as 'BLOCK_OVERLAP'.
+  function tailrace_status_name(status) result(text)
+    integer, intent(in) :: status
+    character(:), allocatable :: text
+
+    text = fortran_text(contract_status_name(int(status, c_int)))
+  end function
+
+  function tailrace_version() result(text)
+    character(:), allocatable :: text
+
+    text = fortran_text(contract_version())
+  end function
+
+  !> A failure found here, before C.
+  subroutine refuse(refused_with, text, status)
+    integer(c_int), intent(in) :: refused_with
+    character(*), intent(in) :: text
+    integer(c_int), intent(out) :: status
+
+    status = refused_with
+    found_here = text
+  end subroutine
+
+  !> After a call of C: a failure's text is C's.
+  subroutine from_contract(status)
+    integer(c_int), intent(in) :: status
+
+    if (status /= TAILRACE_OK .and. allocated(found_here)) deallocate (found_here)
+  end subroutine
+
+  !> Every procedure ends here: status to the caller, or the text to the error unit and stop. `error stop` leaves without
+  !> MPI_Finalize and with a status that is not 0, on which mpirun ends the other ranks.
+  subroutine finish(procedure_name, what, status, error)
+    character(*), intent(in) :: procedure_name, what
+    integer(c_int), intent(in) :: status
+    integer, intent(out), optional :: error
+
+    if (present(error)) then
+      error = int(status)
+    else if (status /= TAILRACE_OK) then
+      write (error_unit, '(a)') trim(procedure_name // ' ' // what) // ': ' // tailrace_status_name(int(status)) // ': ' // &
+        tailrace_error_message()
+      flush (error_unit)
+      error stop 1
+    end if
+  end subroutine
+
+  !> As C wants text: without trailing blanks, with a NUL.
+  pure function terminated(text) result(characters)
+    character(*), intent(in) :: text
+    character(kind=c_char) :: characters(len_trim(text) + 1)
+    integer :: i
+
+    do i = 1, len_trim(text)
+      characters(i) = text(i:i)
+    end do
+    characters(size(characters)) = c_null_char
+  end function
+
+  function fortran_text(address) result(text)
+    type(c_ptr), intent(in) :: address
+    character(:), allocatable :: text
+    character(kind=c_char), pointer :: characters(:)
+    integer :: i
+
+    if (.not. c_associated(address)) then
+      text = ''
+      return
+    end if
+    call c_f_pointer(address, characters, [contract_strlen(address)])
+    allocate (character(size(characters)) :: text)
+    do i = 1, size(characters)
+      text(i:i) = characters(i)
+    end do
+  end function
+
+  pure function decimal(number) result(text)
+    integer(int64), intent(in) :: number
+    character(:), allocatable :: text
+    character(20) :: digits
+
+    write (digits, '(i0)') number
+    text = trim(digits)
+  end function
+
+  pure function decimal_list(numbers) result(text)
+    integer(c_int64_t), intent(in) :: numbers(:)
+    character(:), allocatable :: text
+    integer :: i
+
+    text = '('
+    do i = 1, size(numbers)
+      if (i > 1) text = text // ', '
+      text = text // decimal(numbers(i))
+    end do
+    text = text // ')'
+  end function
+end module
