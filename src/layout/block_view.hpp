@@ -25,6 +25,9 @@ public:
             piece_ *= count[--outer_];
     }
 
+    const std::byte* data() const { return data_; }
+    const Extents& count() const { return count_; }
+    const std::vector<int64_t>& stride_bytes() const { return stride_; }
     uint64_t element_bytes() const { return element_; }
     uint64_t piece_bytes() const { return piece_ * element_; }  // longest stretches that are contiguous in memory
 

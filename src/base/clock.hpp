@@ -1,0 +1,25 @@
+// Monotonic time.
+#pragma once
+
+#include <chrono>
+
+namespace tailrace {
+
+inline double seconds_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+class Stopwatch {
+public:
+    // Seconds since the last lap, or since it was made.
+    double lap() {
+        const double now = seconds_now(), seconds = now - last_;
+        last_ = now;
+        return seconds;
+    }
+
+private:
+    double last_ = seconds_now();
+};
+
+}  // namespace tailrace

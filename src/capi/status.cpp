@@ -1,0 +1,43 @@
+#include <tailrace/tailrace.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "capi/guard.hpp"
+
+namespace tailrace {
+
+std::string& last_message() {
+    thread_local std::string message;
+    return message;
+}
+
+int keep(const Error& error) {
+    const int status = static_cast<int>(error.status());
+    last_message() = text(status_text(status), ": ", error.what());
+    return status;
+}
+
+char* owned_text(const std::string& text) {
+    char* copy = static_cast<char*>(std::malloc(text.size() + 1));
+    if (copy == nullptr) throw std::bad_alloc();
+    std::memcpy(copy, text.c_str(), text.size() + 1);
+    return copy;
+}
+
+}  // namespace tailrace
+
+extern "C" {
+
+const char* tailrace_error_message(void) { return tailrace::last_message().c_str(); }
+
+const char* tailrace_status_name(int status) {
+    const char* name = tailrace::status_name(status);
+    return name != nullptr ? name : "UNKNOWN";
+}
+
+const char* tailrace_version(void) { return TAILRACE_VERSION; }
+
+void tailrace_free(char* text) { std::free(text); }
+
+}  // extern "C"

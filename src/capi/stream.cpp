@@ -1,0 +1,137 @@
+#include "stream/stream.hpp"
+
+#include <tailrace/tailrace.h>
+
+#include "capi/guard.hpp"
+
+using tailrace::Error;
+using tailrace::fail;
+using tailrace::guard;
+using tailrace::required;
+using tailrace::Status;
+
+struct tailrace_stream {
+    tailrace::Stream stream;
+    std::string report;
+};
+
+namespace {
+
+tailrace::Stream& of(tailrace_stream* stream) { return required(stream, "stream")->stream; }
+
+void check_type(int type) {
+    if (!tailrace::is_type(type)) fail(Status::BAD_ARGUMENT, type, " is no tailrace_type");
+}
+
+void put_blocks(tailrace_stream* stream, const char* var, int nblocks, const tailrace_block* blocks) {
+    const std::string name = required(var, "var");
+    if (nblocks < 0) fail(Status::BAD_ARGUMENT, "variable '", name, "': the number of blocks is ", nblocks);
+    if (nblocks > 0) required(blocks, "blocks");
+    tailrace::Stream& target = of(stream);
+    const size_t dims = target.shape_of(name).size();
+    for (int b = 0; b < nblocks; ++b) {
+        const uint64_t* offset = required(blocks[b].offset, "offset");
+        const uint64_t* count = required(blocks[b].count, "count");
+        std::vector<int64_t> stride;
+        if (blocks[b].stride != nullptr) stride.assign(blocks[b].stride, blocks[b].stride + dims);
+        target.put_block(name, {{offset, offset + dims}, {count, count + dims}}, blocks[b].data, stride);
+    }
+}
+
+// A put that fails on one rank makes the step fail on all of them.
+template <class Put>
+int guard_put(tailrace_stream* stream, Put&& put) {
+    return guard([&] {
+        try {
+            put();
+        } catch (const Error& error) {
+            if (stream != nullptr) stream->stream.refuse_step(error);
+            throw;
+        }
+    });
+}
+
+}  // namespace
+
+extern "C" {
+
+int tailrace_open(MPI_Comm comm, const char* directory, const char* name, const char* options, tailrace_stream** stream) {
+    return guard([&] {
+        *required(stream, "stream") = nullptr;
+        int initialized = 0, finalized = 0;
+        MPI_Initialized(&initialized);
+        MPI_Finalized(&finalized);
+        if (!initialized || finalized) fail(Status::BAD_ORDER, "MPI is not running; call MPI_Init before tailrace_open, and tailrace_close before MPI_Finalize");
+        if (comm == MPI_COMM_NULL) fail(Status::BAD_ARGUMENT, "the communicator is MPI_COMM_NULL");
+        *stream = new tailrace_stream{
+            {comm, required(directory, "directory"), required(name, "name"), options != nullptr ? options : ""}, {}};
+    });
+}
+
+int tailrace_open_fortran(MPI_Fint comm, const char* directory, const char* name, const char* options, tailrace_stream** stream) {
+    return tailrace_open(MPI_Comm_f2c(comm), directory, name, options, stream);
+}
+
+int tailrace_define_dim(tailrace_stream* stream, const char* name, uint64_t length) {
+    return guard([&] { of(stream).definitions().define_dimension(required(name, "name"), length); });
+}
+
+int tailrace_define_var(tailrace_stream* stream, const char* name, tailrace_type type, int ndims, const char* const* dims, int flags) {
+    return guard([&] {
+        if (ndims > 0) required(dims, "dims");
+        of(stream).definitions().define_variable(required(name, "name"), static_cast<int>(type), ndims, dims, flags);
+    });
+}
+
+int tailrace_put_attr(tailrace_stream* stream, const char* var, const char* name, tailrace_type type, uint64_t count, const void* values) {
+    return guard([&] {
+        check_type(static_cast<int>(type));
+        if (count > 0) required(values, "values");
+        of(stream).put_attribute(var != nullptr ? var : "",
+                                 tailrace::number_attribute(required(name, "name"), static_cast<tailrace::Type>(type), count, values));
+    });
+}
+
+int tailrace_put_attr_text(tailrace_stream* stream, const char* var, const char* name, const char* text) {
+    return guard([&] {
+        of(stream).put_attribute(var != nullptr ? var : "", tailrace::text_attribute(required(name, "name"), required(text, "text")));
+    });
+}
+
+int tailrace_begin_step(tailrace_stream* stream, double time) {
+    return guard([&] { of(stream).begin_step(time); });
+}
+
+int tailrace_put(tailrace_stream* stream, const char* var, int nblocks, const tailrace_block* blocks) {
+    return guard_put(stream, [&] { put_blocks(stream, var, nblocks, blocks); });
+}
+
+int tailrace_put_replicated(tailrace_stream* stream, const char* var, const void* data) {
+    return guard_put(stream, [&] { of(stream).put_replicated(required(var, "var"), data); });
+}
+
+int tailrace_end_step(tailrace_stream* stream) {
+    return guard([&] { of(stream).end_step(); });
+}
+
+int tailrace_close(tailrace_stream** stream) {
+    return guard([&] {
+        required(stream, "stream");
+        const std::unique_ptr<tailrace_stream> owned(std::exchange(*stream, nullptr));
+        if (owned) owned->stream.close();
+    });
+}
+
+int tailrace_step_count(const tailrace_stream* stream, uint64_t* steps) {
+    return guard([&] { *required(steps, "steps") = required(stream, "stream")->stream.step_count(); });
+}
+
+int tailrace_report(tailrace_stream* stream, const char** json) {
+    return guard([&] {
+        required(json, "json");
+        stream->report = of(stream).report();
+        *json = stream->report.c_str();
+    });
+}
+
+}  // extern "C"

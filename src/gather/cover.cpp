@@ -1,0 +1,150 @@
+#include "gather/cover.hpp"
+
+#include <algorithm>
+
+#include "gather/agree.hpp"
+#include "gather/sparse_exchange.hpp"
+#include "layout/coverage.hpp"
+#include "layout/share.hpp"
+#include "layout/topology.hpp"
+
+namespace tailrace {
+namespace {
+
+// A regular cut of an array into at most `tiles` tiles of similar shape.
+class Tiling {
+public:
+    Tiling(const Extents& shape, uint64_t tiles) : shape_(shape), grid_(shape.size(), 1) {
+        for (uint64_t factor = 2; tiles > 1; ) {
+            if (tiles % factor != 0) {
+                ++factor;
+                continue;
+            }
+            tiles /= factor;
+            const size_t d = longest();
+            if (shape_[d] / grid_[d] >= factor) grid_[d] *= factor;
+        }
+    }
+
+    Box tile(uint64_t number) const {
+        Box box{Extents(shape_.size()), Extents(shape_.size())};
+        for (size_t d = shape_.size(); d-- > 0; number /= grid_[d]) {
+            const uint64_t k = number % grid_[d];
+            box.offset[d] = share_begin(shape_[d], grid_[d], k);
+            box.count[d] = share_begin(shape_[d], grid_[d], k + 1) - box.offset[d];
+        }
+        return box;
+    }
+
+    uint64_t tiles() const { return volume(grid_); }
+
+    // Calls use(number) for every tile that a box touches.
+    template <class Use>
+    void touched(const Box& box, Use&& use) const {
+        Extents first(shape_.size()), last(shape_.size());
+        for (size_t d = 0; d < shape_.size(); ++d) {
+            first[d] = share_of(shape_[d], grid_[d], box.offset[d]);
+            last[d] = share_of(shape_[d], grid_[d], box.offset[d] + box.count[d] - 1);
+        }
+        Extents at = first;
+        for (;;) {
+            uint64_t number = 0;
+            for (size_t d = 0; d < at.size(); ++d) number = number * grid_[d] + at[d];
+            use(number);
+            size_t d = at.size();
+            while (d > 0 && ++at[d - 1] > last[d - 1]) at[d - 1] = first[d - 1], --d;
+            if (d == 0) return;
+        }
+    }
+
+private:
+    size_t longest() const {
+        size_t best = 0;
+        for (size_t d = 1; d < grid_.size(); ++d)
+            if (shape_[d] * grid_[best] > shape_[best] * grid_[d]) best = d;
+        return best;
+    }
+    Extents shape_, grid_;
+};
+
+Letters address(const Communicator& ranks, const std::vector<CoverArray>& arrays, const std::vector<Tiling>& tilings) {
+    Letters out;
+    for (size_t a = 0; a < arrays.size(); ++a)
+        for (const Box& box : arrays[a].mine)
+            if (box.elements() > 0)
+                tilings[a].touched(box, [&](uint64_t tile) {
+                    std::vector<uint64_t>& words = out[tile];
+                    words.insert(words.end(), {a, ranks.user_rank()});
+                    words.insert(words.end(), box.offset.begin(), box.offset.end());
+                    words.insert(words.end(), box.count.begin(), box.count.end());
+                });
+    return out;
+}
+
+std::vector<std::vector<OwnedBox>> read(const Letters& letters, const std::vector<CoverArray>& arrays) {
+    std::vector<std::vector<OwnedBox>> boxes(arrays.size());
+    for (const auto& [from, words] : letters)
+        for (size_t at = 0; at < words.size();) {
+            const size_t a = words[at], dims = arrays[a].shape.size();
+            const auto begin = words.begin() + static_cast<long>(at) + 2, middle = begin + static_cast<long>(dims);
+            boxes[a].push_back({words[at + 1], {Extents(begin, middle), Extents(middle, middle + static_cast<long>(dims))}});
+            at += 2 + 2 * dims;
+        }
+    return boxes;
+}
+
+// Checks one tile as an array of its own; the fault is told with the whole boxes, in the array's indices.
+void check_tile(const CoverArray& array, const Box& tile, const std::vector<OwnedBox>& boxes) {
+    std::vector<OwnedBox> clipped;
+    for (const OwnedBox& owned : boxes) {
+        clipped.push_back({owned.rank, intersection(owned.box, tile)});
+        for (size_t d = 0; d < tile.offset.size(); ++d) clipped.back().box.offset[d] -= tile.offset[d];
+    }
+    auto fault = check_coverage(tile.count, 0, tile.elements(), clipped, array.gaps_allowed);
+    if (!fault) return;
+    for (size_t d = 0; d < fault->missing.size(); ++d) fault->missing[d] += tile.offset[d];
+    const auto whole = [&](OwnedBox& part) {
+        const auto at = std::find(clipped.begin(), clipped.end(), part);
+        if (at != clipped.end()) part = boxes[static_cast<size_t>(at - clipped.begin())];
+    };
+    const bool gap = fault->kind == CoverageFault::Kind::gap;
+    if (!gap) {
+        const auto first = std::find(clipped.begin(), clipped.end(), fault->a);
+        const auto second = std::find(clipped.begin(), clipped.end(), fault->b);
+        if (first == second && first != clipped.end()) {
+            // Twice the same block: the second of the two equal entries.
+            const auto again = std::find(first + 1, clipped.end(), fault->b);
+            if (again != clipped.end()) fault->b = boxes[static_cast<size_t>(again - clipped.begin())];
+        } else {
+            whole(fault->b);
+        }
+        whole(fault->a);
+    }
+    fail(gap ? Status::BLOCK_GAP : Status::BLOCK_OVERLAP, "variable '", array.name, "': ", describe(*fault),
+         gap ? "; put a block for it on some rank, or give the variable a _FillValue attribute if gaps are meant"
+             : "; each element belongs to one block");
+}
+
+}  // namespace
+
+std::vector<bool> check_cover(const Communicator& ranks, const std::vector<CoverArray>& arrays) {
+    std::vector<Tiling> tilings;
+    for (const CoverArray& array : arrays) tilings.emplace_back(array.shape, ranks.size());
+    const auto boxes = read(deliver(ranks, address(ranks, arrays, tilings)), arrays);
+    std::vector<uint64_t> owned(arrays.size(), 0), total(arrays.size(), 0);
+    const auto error = attempt([&] {
+        for (size_t a = 0; a < arrays.size(); ++a) {
+            for (const Box& box : arrays[a].mine) owned[a] += box.elements();
+            if (ranks.rank() < tilings[a].tiles() && volume(arrays[a].shape) > 0)
+                check_tile(arrays[a], tilings[a].tile(ranks.rank()), boxes[a]);
+        }
+    });
+    agree(ranks, {.call = Call::plan}, error);
+    check_mpi(MPI_Allreduce(owned.data(), total.data(), static_cast<int>(owned.size()), MPI_UINT64_T, MPI_SUM, ranks.all()),
+              "MPI_Allreduce");
+    std::vector<bool> gaps;
+    for (size_t a = 0; a < arrays.size(); ++a) gaps.push_back(total[a] < volume(arrays[a].shape));
+    return gaps;
+}
+
+}  // namespace tailrace

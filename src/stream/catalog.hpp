@@ -1,0 +1,16 @@
+// Streams as they are on storage: what a directory holds, and whether it is whole.
+#pragma once
+
+#include <string>
+
+#include "base/journal.hpp"
+
+namespace tailrace {
+
+// `stream` empty: all streams of the directory. JSON as documented at tailrace_list. Throws NOT_FOUND where there is none.
+Json list_streams(const std::string& directory, const std::string& stream);
+
+// JSON as documented at tailrace_verify; what is wrong is listed, not thrown.
+Json verify_stream(const std::string& directory, const std::string& stream, bool deep);
+
+}  // namespace tailrace

@@ -1,0 +1,227 @@
+#include "stream/definitions.hpp"
+
+#include <tailrace/tailrace.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/checksum.hpp"
+#include "base/error.hpp"
+
+namespace tailrace {
+namespace {
+
+void check_name(const std::string& what, const std::string& name) {
+    if (name.empty()) fail(Status::BAD_ARGUMENT, "the name of a ", what, " is empty");
+    const bool bad = name.find('/') != std::string::npos || name.front() == ' ' || name.back() == ' ' ||
+                     std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 32 || c == 127; });
+    if (bad)
+        fail(Status::BAD_ARGUMENT, what, " name '", name, "' cannot be stored in NetCDF: no '/', no control characters, no space at its ends");
+    if (name.starts_with("_nc4_") || name.starts_with("tailrace_"))
+        fail(Status::BAD_ARGUMENT, what, " name '", name, "' begins with a prefix that is taken (_nc4_, tailrace_)");
+}
+
+double number_at(const Attribute& attribute, uint64_t i) {
+    if (attribute.type == Type::F32) return reinterpret_cast<const float*>(attribute.values.data())[i];
+    return reinterpret_cast<const double*>(attribute.values.data())[i];
+}
+
+bool is_float(Type type) { return type == Type::F32 || type == Type::F64; }
+
+void check_attribute(const std::string& owner, const Attribute& attribute) {
+    check_name("attribute", attribute.name);
+    const bool may_be_nan = attribute.name == "_FillValue" || attribute.name == "missing_value";
+    if (attribute.is_text || may_be_nan || !is_float(attribute.type)) return;
+    for (uint64_t i = 0; i < attribute.count; ++i) {
+        const double value = number_at(attribute, i);
+        if (!std::isfinite(value))
+            fail(Status::BAD_ATTRIBUTE, "attribute '", attribute.name, "' of ", owner, ": element ", i, " is ", value,
+                 "; attributes are finite numbers (only _FillValue and missing_value may be NaN)");
+    }
+}
+
+void set(std::vector<Attribute>& attributes, Attribute attribute) {
+    const auto at = std::find_if(attributes.begin(), attributes.end(), [&](const Attribute& a) { return a.name == attribute.name; });
+    if (at != attributes.end())
+        *at = std::move(attribute);
+    else
+        attributes.push_back(std::move(attribute));
+}
+
+const Type* type_of_code(const std::string& code) {
+    static const Type all[] = {
+#define TAILRACE_TYPE(name, number, bytes, c, numpy, fortran) Type::name,
+#include <tailrace/types.def>
+#undef TAILRACE_TYPE
+    };
+    for (const Type& type : all)
+        if (code == type_code(type)) return &type;
+    fail(Status::CORRUPT, "the journal names an unknown type '", code, "'");
+}
+
+std::string hex_bytes(const std::vector<std::byte>& bytes) {
+    std::string text;
+    char digits[3];
+    for (const std::byte b : bytes) {
+        std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(b));
+        text += digits;
+    }
+    return text;
+}
+
+std::vector<std::byte> bytes_of_hex(const std::string& text) {
+    std::vector<std::byte> bytes;
+    for (size_t i = 0; i + 1 < text.size(); i += 2)
+        bytes.push_back(static_cast<std::byte>(std::strtoul(text.substr(i, 2).c_str(), nullptr, 16)));
+    return bytes;
+}
+
+// Text as text; numbers as their bytes, so that they come back to the last bit, NaN included.
+Json attributes_json(const std::vector<Attribute>& attributes) {
+    Json list = Json::array();
+    for (const Attribute& a : attributes) {
+        if (a.is_text)
+            list.push_back({{"name", a.name}, {"text", std::string(reinterpret_cast<const char*>(a.values.data()), a.values.size())}});
+        else
+            list.push_back({{"name", a.name}, {"type", type_code(a.type)}, {"hex", hex_bytes(a.values)}});
+    }
+    return list;
+}
+
+std::vector<Attribute> attributes_of(const Json& list) {
+    std::vector<Attribute> attributes;
+    for (const Json& a : list) {
+        if (a.contains("text")) {
+            attributes.push_back(text_attribute(a.at("name"), a.at("text").get<std::string>()));
+        } else {
+            const std::vector<std::byte> bytes = bytes_of_hex(a.at("hex"));
+            const Type type = *type_of_code(a.at("type"));
+            attributes.push_back(number_attribute(a.at("name"), type, bytes.size() / type_bytes(type), bytes.data()));
+        }
+    }
+    return attributes;
+}
+
+}  // namespace
+
+Definitions::Definitions(std::string time_name) : time_name_(std::move(time_name)) { check_name("dimension", time_name_); }
+
+void Definitions::define_dimension(const std::string& name, uint64_t length) {
+    check_name("dimension", name);
+    if (name == time_name_)
+        fail(Status::BAD_ARGUMENT, "dimension '", name, "' is the time dimension, which is there by itself; set 'time' in the options to name it otherwise");
+    for (const Dimension& dimension : dimensions_)
+        if (dimension.name == name) fail(Status::BAD_ARGUMENT, "dimension '", name, "' is defined twice");
+    dimensions_.push_back({name, length});
+}
+
+void Definitions::define_variable(const std::string& name, int type, int ndims, const char* const* dims, int flags) {
+    check_name("variable", name);
+    if (name == time_name_) fail(Status::BAD_ARGUMENT, "variable '", name, "' is the time coordinate, which is there by itself");
+    if (!is_type(type)) fail(Status::BAD_ARGUMENT, "variable '", name, "': ", type, " is no tailrace_type");
+    if (ndims < 0 || ndims > TAILRACE_MAX_DIMS)
+        fail(Status::BAD_SHAPE, "variable '", name, "' has ", ndims, " dimensions; 0 to ", TAILRACE_MAX_DIMS, " are possible");
+    for (const Variable& variable : variables_)
+        if (variable.name == name) fail(Status::BAD_ARGUMENT, "variable '", name, "' is defined twice");
+    Variable variable;
+    variable.name = name;
+    variable.type = static_cast<Type>(type);
+    variable.is_static = flags & TAILRACE_STATIC;
+    variable.replicated = (flags & TAILRACE_REPLICATED) || ndims == 0;
+    for (int d = 0; d < ndims; ++d) {
+        const auto at = std::find_if(dimensions_.begin(), dimensions_.end(), [&](const Dimension& x) { return x.name == dims[d]; });
+        if (at == dimensions_.end())
+            fail(Status::BAD_SHAPE, "variable '", name, "': dimension '", dims[d], "' is not defined; call tailrace_define_dim first");
+        variable.dims.push_back(static_cast<int>(at - dimensions_.begin()));
+        variable.shape.push_back(at->length);
+    }
+    for (const Dimension& dimension : dimensions_)
+        if (dimension.name == name && (ndims != 1 || dims[0] != name || !variable.is_static || !variable.replicated))
+            fail(Status::BAD_SHAPE, "variable '", name, "' has the name of a dimension, so it must be its coordinate: over '", name,
+                 "' alone, static and replicated; rename it otherwise");
+    variables_.push_back(std::move(variable));
+}
+
+void Definitions::put_attribute(const std::string& variable, Attribute attribute) {
+    check_attribute(variable.empty() ? "the stream" : "variable '" + variable + "'", attribute);
+    if (variable.empty()) return set(attributes_, std::move(attribute));
+    if (variable == time_name_) return set(time_attributes_, std::move(attribute));
+    Variable& owner = variables_[index_of(variable)];
+    if (attribute.name == "_FillValue") {
+        if (attribute.is_text || attribute.count != 1 || attribute.type != owner.type)
+            fail(Status::BAD_ATTRIBUTE, "_FillValue of variable '", variable, "' is one number of the variable's own type, ",
+                 type_code(owner.type));
+        owner.fill = attribute.values;
+    }
+    set(owner.attributes, std::move(attribute));
+}
+
+size_t Definitions::index_of(const std::string& variable) const {
+    std::string known;
+    for (size_t v = 0; v < variables_.size(); ++v) {
+        if (variables_[v].name == variable) return v;
+        if (v < 20) known += (v ? ", " : "") + variables_[v].name;
+    }
+    fail(Status::NOT_FOUND, "variable '", variable, "' is not defined; defined are: ", known.empty() ? "none" : known,
+         variables_.size() > 20 ? ", ..." : "");
+}
+
+bool Definitions::is_coordinate(const Variable& variable) const {
+    return variable.dims.size() == 1 && dimensions_[static_cast<size_t>(variable.dims[0])].name == variable.name;
+}
+
+uint64_t Definitions::fingerprint() const {
+    const std::string text = to_json().dump(-1, ' ', false, Json::error_handler_t::replace);
+    return Checksum::of(text.data(), text.size());
+}
+
+Json Definitions::to_json() const {
+    Json json;
+    json["time"] = {{"name", time_name_}, {"attributes", attributes_json(time_attributes_)}};
+    json["dimensions"] = Json::array();
+    for (const Dimension& d : dimensions_) json["dimensions"].push_back({{"name", d.name}, {"length", d.length}});
+    json["variables"] = Json::array();
+    for (const Variable& v : variables_) {
+        Json names = Json::array();
+        for (const int d : v.dims) names.push_back(dimensions_[static_cast<size_t>(d)].name);
+        json["variables"].push_back({{"name", v.name}, {"type", type_code(v.type)}, {"dimensions", names}, {"static", v.is_static},
+                                     {"replicated", v.replicated}, {"attributes", attributes_json(v.attributes)}});
+    }
+    json["attributes"] = attributes_json(attributes_);
+    return json;
+}
+
+Definitions Definitions::from_json(const Json& json) {
+    Definitions result(json.at("time").at("name").get<std::string>());
+    result.time_attributes_ = attributes_of(json.at("time").at("attributes"));
+    for (const Json& d : json.at("dimensions")) result.define_dimension(d.at("name"), d.at("length"));
+    for (const Json& v : json.at("variables")) {
+        std::vector<std::string> names = v.at("dimensions");
+        std::vector<const char*> dims;
+        for (const std::string& name : names) dims.push_back(name.c_str());
+        const int flags = (v.at("static").get<bool>() ? TAILRACE_STATIC : 0) | (v.at("replicated").get<bool>() ? TAILRACE_REPLICATED : 0);
+        result.define_variable(v.at("name"), static_cast<int>(*type_of_code(v.at("type"))), static_cast<int>(dims.size()), dims.data(), flags);
+        for (Attribute& a : attributes_of(v.at("attributes"))) result.put_attribute(v.at("name"), std::move(a));
+    }
+    result.attributes_ = attributes_of(json.at("attributes"));
+    return result;
+}
+
+bool Definitions::same_structure(const Definitions& other, std::string& why) const {
+    if (time_name_ != other.time_name_) return why = "time is called '" + other.time_name_ + "' there", false;
+    if (dimensions_ != other.dimensions_) return why = "the dimensions or their lengths are others there", false;
+    if (variables_.size() != other.variables_.size())
+        return why = text("there are ", other.variables_.size(), " variables there, here ", variables_.size()), false;
+    for (size_t v = 0; v < variables_.size(); ++v) {
+        const Variable &a = variables_[v], &b = other.variables_[v];
+        if (a.name != b.name || a.type != b.type || a.dims != b.dims || a.is_static != b.is_static || a.replicated != b.replicated)
+            return why = "variable " + std::to_string(v) + " is '" + b.name + "' (" + type_code(b.type) + ") there, here '" + a.name + "' (" +
+                         type_code(a.type) + ")",
+                   false;
+    }
+    return true;
+}
+
+}  // namespace tailrace

@@ -1,0 +1,58 @@
+// What a stream is made of: dimensions, variables, attributes. The same on all ranks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/journal.hpp"
+#include "base/type.hpp"
+#include "layout/box.hpp"
+#include "part/description.hpp"
+
+namespace tailrace {
+
+struct Variable {
+    std::string name;
+    Type type = Type::F64;
+    std::vector<int> dims;
+    Extents shape;
+    bool is_static = false;
+    bool replicated = false;
+    std::vector<Attribute> attributes;
+    std::vector<std::byte> fill;  // one element if the variable has a _FillValue
+    uint64_t bytes() const { return volume(shape) * type_bytes(type); }
+    bool operator==(const Variable&) const = default;
+};
+
+class Definitions {
+public:
+    explicit Definitions(std::string time_name = "time");
+
+    void define_dimension(const std::string& name, uint64_t length);
+    void define_variable(const std::string& name, int type, int ndims, const char* const* dims, int flags);
+    // `variable` empty: of the stream.
+    void put_attribute(const std::string& variable, Attribute attribute);
+
+    const std::string& time_name() const { return time_name_; }
+    const std::vector<Dimension>& dimensions() const { return dimensions_; }
+    const std::vector<Variable>& variables() const { return variables_; }
+    const std::vector<Attribute>& attributes() const { return attributes_; }
+    const std::vector<Attribute>& time_attributes() const { return time_attributes_; }
+    size_t index_of(const std::string& variable) const;  // throws NOT_FOUND with the nearest name
+    bool is_coordinate(const Variable& variable) const;  // 1-D and named like its dimension
+
+    uint64_t fingerprint() const;  // equal definitions have equal ones
+
+    Json to_json() const;
+    static Definitions from_json(const Json& json);
+    // Whether steps of both can be in one stream: same dimensions, variables, types. Says in `why` what is not the same.
+    bool same_structure(const Definitions& other, std::string& why) const;
+
+private:
+    std::string time_name_;
+    std::vector<Dimension> dimensions_;
+    std::vector<Variable> variables_;
+    std::vector<Attribute> attributes_, time_attributes_;
+};
+
+}  // namespace tailrace

@@ -1,0 +1,47 @@
+#include "stream/environment.hpp"
+
+#include <cstdlib>
+#include <map>
+
+#include "base/system.hpp"
+
+extern char** environ;
+
+namespace tailrace {
+namespace {
+
+std::map<std::string, std::string> environment() {
+    std::map<std::string, std::string> all;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string text = *entry;
+        const size_t equals = text.find('=');
+        if (equals != std::string::npos) all[text.substr(0, equals)] = text.substr(equals + 1);
+    }
+    return all;
+}
+
+}  // namespace
+
+Json gather_settings(const std::string& stream, const std::string& options) {
+    std::vector<Settings> sources = {parse_options(options, "options of tailrace_open")};
+    const char* named = std::getenv("TAILRACE_CONFIG");
+    const std::string path = named != nullptr ? named : "tailrace.toml";
+    if (named != nullptr || path_exists(path))
+        for (Settings& settings : parse_config_file(File::open_read(path).read_all(), path, stream)) sources.push_back(std::move(settings));
+    for (Settings& settings : parse_environment(environment(), stream)) sources.push_back(std::move(settings));
+    Json json = Json::array();
+    for (const Settings& settings : sources) json.push_back({{"origin", settings.origin}, {"values", settings.values}});
+    return json;
+}
+
+std::vector<Settings> settings_of(const Json& json) {
+    std::vector<Settings> sources;
+    for (const Json& entry : json) {
+        Settings settings{entry.at("origin"), {}};
+        for (const Json& pair : entry.at("values")) settings.values.emplace_back(pair.at(0), pair.at(1));
+        sources.push_back(std::move(settings));
+    }
+    return sources;
+}
+
+}  // namespace tailrace

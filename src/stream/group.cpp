@@ -1,0 +1,281 @@
+#include "stream/group.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "base/error.hpp"
+#include "gather/agree.hpp"
+#include "layout/parts.hpp"
+#include "part/seal.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr uint64_t kFirstBlockSteps = 8;
+constexpr uint64_t kLargestBlockSteps = 1024;
+
+std::string parent_of(const std::string& path) { return std::filesystem::path(path).parent_path(); }
+
+PartMap part_map(const Communicator& ranks, const Layout& layout) { return {layout, {ranks.size(), ranks.nodes()}}; }
+
+// A box of a dense array, copied out.
+std::vector<std::byte> slice_of(const std::vector<std::byte>& values, uint64_t element_bytes, const Box& box) {
+    const auto begin = values.begin() + static_cast<long>(box.offset[0] * element_bytes);
+    return {begin, begin + static_cast<long>(box.count[0] * element_bytes)};
+}
+
+}  // namespace
+
+Group::Group(const Communicator& ranks, const StreamConfig& config, Place place, bool with_static)
+    : ranks_(ranks), config_(config), place_(std::move(place)), with_static_(with_static) {
+    const PartMap map = part_map(ranks, config.layout);
+    part_ = map.part_of(ranks.rank());
+    for (uint64_t k = 0; k < map.writers(part_) && !is_writer_; ++k)
+        if (map.writer(part_, k) == ranks.rank()) is_writer_ = true, writer_ = k;
+    first_writer_ = is_writer_ && writer_ == 0;
+}
+
+std::string Group::pending_part_path() const {
+    const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start));
+    return has_one_part(config_.layout) ? group : group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, part_);
+}
+
+std::string Group::part_path() const { return path_of(tailrace::part_path(config_.layout, place_.stream, place_.start, part_)); }
+
+void Group::prepare() const {
+    if (has_one_part(config_.layout)) {
+        if (ranks_.rank() == 0) {
+            make_directories(path_of(parts_directory(place_.stream)));
+            File::create(pending_part_path()).close();
+        }
+        return;
+    }
+    // The first rank of each leaf of the tree makes it.
+    const std::string mine = parent_of(pending_part_path());
+    const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start));
+    if (part_ == 0) make_directories(mine);
+    else if (first_writer_ && mine != parent_of(group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, part_ - 1)))
+        make_directories(mine);
+}
+
+uint64_t Group::laid_out() const { return blocks_.empty() ? 0 : blocks_.back().first_step + blocks_.back().steps; }
+
+void Group::make_room(const PartContent& content, ImageCache& cache, std::optional<Error>& error) {
+    grew_ = false;
+    if (steps_ < laid_out()) return;
+    const uint64_t laid = laid_out();
+    StepBlock block{laid, 1, content.placement.static_end()};
+    if (several_steps()) {
+        block.steps = std::min(capacity() - laid, std::clamp(laid, kFirstBlockSteps, kLargestBlockSteps));
+        if (laid > 0) {
+            const uint64_t end = image_ ? image_->file_bytes : first_writer_ && reopened_ ? file_.size_bytes() : 0;
+            block.address = content.placement.align(end, content.placement.step_pitch());
+            if (has_one_part(config_.layout)) block.address = ranks_.broadcast(block.address, 0);
+        }
+    }
+    blocks_.push_back(block);
+    grew_ = true;
+    image_written_ = false;
+    if (!first_writer_) return;
+    auto failed = attempt([&] {
+        if (!several_steps() && cache) {
+            image_ = *cache;
+            return;
+        }
+        Description description = content.description;
+        if (content.seal_slot_bytes > 0)
+            description.attributes.push_back(
+                seal_attribute(seal_map(content.placement, blocks_, content.seal_writers, content.seal_slot_bytes)));
+        image_ = make_image(description, content.placement, blocks_, laid_out(), block_end(content.placement, blocks_.back()));
+        if (!several_steps()) cache = image_;
+    });
+    if (failed && !error) error = std::move(failed);
+}
+
+void Group::reopen(const PartContent&, const PartGrowth& growth, uint64_t steps) {
+    reopened_ = true;
+    steps_ = steps;
+    for (StepBlock block : growth.blocks) {
+        if (block.first_step >= steps) break;
+        block.steps = std::min(block.steps, steps - block.first_step);
+        blocks_.push_back(block);
+    }
+    if (is_writer_) file_ = File::open_write(part_path());
+}
+
+void Group::begin_write(bool alone) {
+    if (!is_writer_) return;
+    if (!file_.is_open()) {
+        const std::string path = steps_ > 0 ? part_path() : pending_part_path();
+        file_ = has_one_part(config_.layout) || steps_ > 0 ? File::open_write(path) : File::create(path);
+    }
+    const bool checksum = config_.layout.storage.checksum;
+    const auto gaps = alone ? PartWriter::Gaps::mine : PartWriter::Gaps::not_mine;
+    static_out_.emplace(file_, checksum, gaps);
+    step_out_.emplace(file_, checksum, gaps);
+    exchange_out_.emplace(file_, checksum, PartWriter::Gaps::not_mine);
+}
+
+uint64_t Group::array_address(const PartContent& content, size_t array) const {
+    return content.description.arrays[array].varies ? step_address_now(content) + content.step_offset(array)
+                                                    : content.static_address(array);
+}
+
+void Group::write_direct(const PartContent& content, const Definitions& definitions, const StepPlan& plan, const StepData& data, double time) {
+    if (!is_writer_) return;
+    time_ = time;
+    slices_.clear();
+    slices_.reserve(content.arrays.size());
+    for (size_t a = 0; a < content.arrays.size(); ++a) {
+        const PartArray& array = content.arrays[a];
+        const bool varies = content.description.arrays[a].varies;
+        if (!varies && !writes_static()) continue;
+        PartWriter& out = varies ? *step_out_ : *static_out_;
+        const uint64_t address = array_address(content, a);
+        const auto add_block = [&](size_t b, const Runs& runs, uint64_t elements) {
+            const BlockView& view = data.memory[array.variable][b];
+            out.add_strided(address, runs, BlockMemory{view.data(), view.element_bytes(), view.count(), view.stride_bytes()}, 0, elements);
+        };
+        switch (array.from) {
+            case PartArray::From::block: {
+                const Box& box = data.boxes[array.variable][array.block];
+                add_block(array.block, Runs(box.count, {Extents(box.count.size(), 0), box.count}), box.elements());
+                break;
+            }
+            case PartArray::From::whole: {
+                if (plan.variable(array.variable).exchanged) break;
+                const Variable& variable = definitions.variables()[array.variable];
+                const auto& boxes = data.boxes[array.variable];
+                for (size_t b = 0; b < boxes.size(); ++b)
+                    if (boxes[b].elements() > 0) add_block(b, Runs(variable.shape, boxes[b]), volume(variable.shape));
+                break;
+            }
+            case PartArray::From::replicated: {
+                if (!first_writer_) break;
+                const std::vector<std::byte>& values = data.values[array.variable];
+                if (array.slice.count.empty()) {
+                    out.add(address, values.data(), values.size());
+                } else {
+                    slices_.push_back(slice_of(values, type_bytes(definitions.variables()[array.variable].type), array.slice));
+                    out.add(address, slices_.back().data(), slices_.back().size());
+                }
+                break;
+            }
+            case PartArray::From::time:
+                // A step of several has its time value once it is committed.
+                if (first_writer_ && !several_steps()) out.add(address, &time_, sizeof time_);
+                break;
+        }
+    }
+    static_out_->flush();
+    step_out_->flush();
+}
+
+void Group::write_seal(const PartContent& content, uint64_t step, uint64_t address, std::vector<SealRecord> records, uint64_t& digest) {
+    if (content.seal_slot_bytes == 0) return;
+    const std::vector<std::byte> seal = make_seal(step, writer_, records);
+    if (seal.size() > content.seal_slot_bytes)
+        fail(Status::INTERNAL, "the seal of a step needs ", seal.size(), " bytes, planned were ", content.seal_slot_bytes);
+    file_.write_at(address + writer_ * content.seal_slot_bytes, seal.data(), seal.size());
+    digest += Checksum::of(seal.data(), seal.size());
+}
+
+// New metadata first, behind all that exists, then the superblock that makes it count.
+void Group::write_image(const PartContent& content, bool sync) {
+    if (several_steps()) {
+        const double no_time = std::numeric_limits<double>::quiet_NaN();
+        const uint64_t time_offset = content.placement.step_offsets().back();
+        const StepBlock& block = blocks_.back();
+        for (uint64_t k = 0; k < block.steps; ++k)
+            file_.write_at(block.address + k * content.placement.step_pitch() + time_offset, &no_time, sizeof no_time);
+    }
+    file_.write_at(image_->metadata_address, image_->metadata.data(), image_->metadata.size());
+    if (image_->metadata_address + image_->metadata.size() < image_->file_bytes) file_.set_size(image_->file_bytes);
+    if (sync && several_steps()) file_.sync();
+    file_.write_at(0, image_->superblock.data(), image_->superblock.size());
+    image_written_ = true;
+}
+
+uint64_t Group::end_write(const PartContent& content, bool sync) {
+    if (!is_writer_) return 0;
+    exchange_out_->flush();
+    uint64_t digest = 0;
+    const uint64_t first = content.placement.static_addresses().empty() ? 0 : content.placement.static_addresses().front();
+    std::vector<SealRecord> of_static = static_out_->records(), of_step = step_out_->records();
+    const uint64_t steps_begin = blocks_.front().address;
+    for (const SealRecord& record : exchange_out_->records())
+        (record.address >= first && record.address < steps_begin ? of_static : of_step).push_back(record);
+    if (writes_static() && !content.placement.static_addresses().empty())
+        write_seal(content, kSealOfStatic, content.placement.static_seal(), std::move(of_static), digest);
+    write_seal(content, steps_, step_address_now(content) + content.placement.step_seal(), std::move(of_step), digest);
+    if (first_writer_ && !image_written_) write_image(content, sync);
+    if (sync) file_.sync();
+    static_out_.reset();
+    step_out_.reset();
+    exchange_out_.reset();
+    if (!several_steps()) file_.close();
+    return digest;
+}
+
+void Group::abandon_write() noexcept {
+    static_out_.reset();
+    step_out_.reset();
+    exchange_out_.reset();
+}
+
+void Group::publish(bool sync) const {
+    const std::string from = path_of(pending_path(config_.layout, place_.stream, place_.start));
+    const std::string to = path_of(group_path(config_.layout, place_.stream, place_.start));
+    make_directories(parent_of(to));
+    if (sync && !has_one_part(config_.layout)) sync_directory(from);
+    rename_path(from, to);
+    if (sync) sync_directory(parent_of(to));
+}
+
+void Group::step_committed(const PartContent& content, double time) {
+    if (several_steps() && first_writer_)
+        file_.write_at(step_address_now(content) + content.placement.step_offsets().back(), &time, sizeof time);
+    ++steps_;
+}
+
+uint64_t Group::finish(const PartContent& content, bool sync) {
+    if (!several_steps() || !is_writer_ || !published()) return part_size_bytes();
+    if (first_writer_ && steps_ < laid_out()) {
+        while (blocks_.back().first_step >= steps_) blocks_.pop_back();
+        blocks_.back().steps = steps_ - blocks_.back().first_step;
+        Description description = content.description;
+        if (content.seal_slot_bytes > 0)
+            description.attributes.push_back(
+                seal_attribute(seal_map(content.placement, blocks_, content.seal_writers, content.seal_slot_bytes)));
+        // Into the room of the steps that did not come, if the metadata in force does not begin before its end; else behind everything.
+        const uint64_t room = block_end(content.placement, blocks_.back());
+        Image image = make_image(description, content.placement, blocks_, steps_, room);
+        if (!image_ || room + image.metadata.size() > image_->metadata_address)
+            image = make_image(description, content.placement, blocks_, steps_, file_.size_bytes());
+        image_ = std::move(image);
+        file_.write_at(image_->metadata_address, image_->metadata.data(), image_->metadata.size());
+        if (sync) file_.sync();
+        file_.write_at(0, image_->superblock.data(), image_->superblock.size());
+        if (sync) file_.sync();
+        file_.set_size(image_->file_bytes);
+    }
+    if (sync) file_.sync();
+    file_.close();
+    return part_size_bytes();
+}
+
+void Group::discard() const noexcept {
+    try {
+        remove_tree(path_of(pending_path(config_.layout, place_.stream, place_.start)));
+    } catch (const Error&) {
+        // It is removed when the stream is next opened.
+    }
+}
+
+PartGrowth Group::growth(const PartContent& content) const {
+    return {place_.start, content.seal_writers, content.seal_slot_bytes, blocks_};
+}
+
+}  // namespace tailrace

@@ -1,0 +1,98 @@
+// A group of steps that share their parts, as this rank sees it: its part's file while it is being written.
+//
+// A group is made under its pending name, appears by one rename when its first step is committed, and grows by blocks of steps. The file
+// that readers see is whole at every moment: new metadata is written behind all that exists, then the superblock is replaced.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "gather/communicator.hpp"
+#include "part/image.hpp"
+#include "part/part_file.hpp"
+#include "stream/history.hpp"
+#include "stream/part_content.hpp"
+
+namespace tailrace {
+
+class Group {
+public:
+    struct Place {
+        std::string directory;   // of the stream's files
+        std::string stream;
+        uint64_t start = 0;
+    };
+    // The image of a part with one step is the same for every group with the same content: it is kept by the caller.
+    using ImageCache = std::optional<Image>;
+
+    Group(const Communicator& ranks, const StreamConfig& config, Place place, bool with_static);
+
+    // Local. Makes the directories that this rank makes, or the one file; another rank may use them after the next agreement.
+    void prepare() const;
+    // Collective only where one part grows (the address of the next steps is told to all its writers). Errors are kept in `error`.
+    void make_room(const PartContent& content, ImageCache& cache, std::optional<Error>& error);
+    // Local. Goes on with the steps that an earlier run wrote into the part that is the dataset.
+    void reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps);
+
+    // Local. Writes what this rank has that needs no exchange; the step's arrays that do are added through `take`.
+    void begin_write(bool alone);
+    void write_direct(const PartContent& content, const Definitions& definitions, const StepPlan& plan, const StepData& data, double time);
+    void take(const PartContent& content, size_t array, uint64_t element, uint64_t element_bytes, const std::byte* data, uint64_t bytes) {
+        exchange_out_->add(array_address(content, array) + element * element_bytes, data, bytes);
+    }
+    void flush() { exchange_out_->flush(); }
+    // Seal, metadata and, at the end, the superblock. Returns the sum of the seals' checksums.
+    uint64_t end_write(const PartContent& content, bool sync);
+    // Forgets what was written of a step that failed.
+    void abandon_write() noexcept;
+
+    // Rank 0. The pending group gets its name.
+    void publish(bool sync) const;
+    // Local. A committed step of a group of several gets its time value; the step is counted.
+    void step_committed(const PartContent& content, double time);
+    // Local. Cuts the part to its committed steps and closes it. Returns its size.
+    uint64_t finish(const PartContent& content, bool sync);
+    void discard() const noexcept;   // rank 0: removes a group that was never published
+
+    bool full() const { return steps_ == capacity(); }
+    bool published() const { return steps_ > 0; }
+    uint64_t steps() const { return steps_; }
+    uint64_t start() const { return place_.start; }
+    bool with_static() const { return with_static_; }
+    bool writes() const { return is_writer_; }
+    uint64_t part_size_bytes() const { return image_ ? image_->file_bytes : 0; }
+    bool is_first_writer() const { return first_writer_; }
+    PartGrowth growth(const PartContent& content) const;
+    std::string part_path() const;   // after it was published
+    bool grew() const { return grew_; }  // in the last make_room
+
+private:
+    bool several_steps() const { return config_.layout.steps != 1; }
+    uint64_t capacity() const { return config_.layout.steps == Layout::kAllSteps ? UINT64_MAX : config_.layout.steps; }
+    uint64_t laid_out() const;
+    uint64_t step_address_now(const PartContent& content) const { return step_address(content.placement, blocks_, steps_); }
+    bool writes_static() const { return steps_ == 0 && !reopened_; }
+    std::string pending_part_path() const;
+    std::string path_of(const std::string& relative) const { return place_.directory + "/" + relative; }
+    uint64_t array_address(const PartContent& content, size_t array) const;
+    void write_image(const PartContent& content, bool sync);
+    void write_seal(const PartContent& content, uint64_t step, uint64_t address, std::vector<SealRecord> records, uint64_t& digest);
+
+    const Communicator& ranks_;
+    const StreamConfig& config_;
+    Place place_;
+    bool with_static_;
+    uint64_t part_ = 0, writer_ = 0;
+    bool is_writer_ = false, first_writer_ = false, reopened_ = false, grew_ = false, image_written_ = false;
+    uint64_t steps_ = 0;
+    std::vector<StepBlock> blocks_;
+    std::optional<Image> image_;
+    File file_;
+    std::optional<PartWriter> static_out_, step_out_, exchange_out_;
+    double time_ = 0;                            // of the step being written; the writers refer to it
+    std::vector<std::vector<std::byte>> slices_;  // replicated values cut to this part, as the writers refer to them
+};
+
+}  // namespace tailrace

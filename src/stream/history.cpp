@@ -1,0 +1,114 @@
+#include "stream/history.hpp"
+
+#include <cstdio>
+#include <ctime>
+
+#include "base/error.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr int kFormat = 1;
+
+std::string now_utc() {
+    const std::time_t now = std::time(nullptr);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+    return text;
+}
+
+StreamConfig config_of(const Json& effective) {
+    Settings settings{"journal", {}};
+    for (const auto& [key, value] : effective.items()) settings.values.emplace_back(key, value.get<std::string>());
+    return resolve({settings});
+}
+
+std::vector<std::vector<PartBox>> boxes_of(const Json& line) {
+    std::vector<std::vector<PartBox>> boxes;
+    for (const Json& entry : line.at("boxes")) {
+        const std::vector<uint64_t> words = entry;
+        if (words.size() < 3 || (words.size() - 3) % 2 != 0) fail(Status::CORRUPT, "a box of a plan has ", words.size(), " numbers");
+        const size_t dims = (words.size() - 3) / 2;
+        const auto begin = words.begin() + 3, middle = begin + static_cast<long>(dims);
+        if (words[0] >= boxes.size()) boxes.resize(words[0] + 1);
+        boxes[words[0]].push_back({words[1], words[2], {Extents(begin, middle), Extents(middle, words.end())}});
+    }
+    return boxes;
+}
+
+}  // namespace
+
+std::string hex_digest(uint64_t digest) {
+    char text[20];
+    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(digest));
+    return text;
+}
+
+void History::apply(const Json& line) {
+    const std::string kind = line.at("kind");
+    if (kind == "run") {
+        if (line.at("format").get<int>() > kFormat)
+            fail(Status::UNSUPPORTED, "the stream was written in format ", line.at("format").get<int>(), "; this version reads up to ", kFormat);
+        runs.push_back({config_of(line.at("layout")), line.at("requested"), Definitions::from_json(line.at("definitions")), line.at("ranks"),
+                        line.at("nodes")});
+    } else if (kind == "plan") {
+        plans[line.at("plan")] = boxes_of(line);
+    } else if (kind == "blocks") {
+        growth = {line.at("group"), line.at("writers"), line.at("slot"), {}};
+        for (const Json& block : line.at("blocks")) growth.blocks.push_back({block.at(0), block.at(1), block.at(2)});
+    } else if (kind == "step") {
+        if (runs.empty()) fail(Status::CORRUPT, "a step stands before the first run");
+        const uint64_t start = line.at("group"), number = line.at("step");
+        if (number != steps.size()) fail(Status::CORRUPT, "step ", number, " stands where step ", steps.size(), " is due");
+        if (groups.empty() || groups.back().start != start)
+            groups.push_back({start, runs.back().config.layout, line.at("files"), runs.back().ranks, runs.size() - 1, line.at("plan"),
+                              line.at("static"), 0, 0});
+        ++groups.back().steps;
+        groups.back().files_bytes = line.at("bytes");
+        steps.push_back({number, line.at("time"), groups.size() - 1, line.at("files"), line.at("bytes"), line.at("digest")});
+    }
+}
+
+History read_history(const std::string& path) {
+    History history;
+    const JournalContent content = read_journal(path);
+    history.torn_bytes = content.torn_bytes;
+    try {
+        for (const Json& line : content.lines) history.apply(line);
+    } catch (const Json::exception& error) {
+        fail(Status::CORRUPT, path, ": a line is not of the stream journal's format: ", error.what());
+    } catch (const Error& error) {
+        throw Error(error.status(), path + ": " + error.what());
+    }
+    return history;
+}
+
+Json run_line(const RunEntry& run) {
+    return {{"kind", "run"}, {"format", kFormat}, {"written", now_utc()}, {"ranks", run.ranks}, {"nodes", run.nodes},
+            {"layout", effective_json(run.config)}, {"requested", run.requested}, {"definitions", run.definitions.to_json()}};
+}
+
+Json plan_line(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes) {
+    Json list = Json::array();
+    for (uint64_t v = 0; v < boxes.size(); ++v)
+        for (const PartBox& box : boxes[v]) {
+            std::vector<uint64_t> words = {v, box.part, box.block};
+            words.insert(words.end(), box.box.offset.begin(), box.box.offset.end());
+            words.insert(words.end(), box.box.count.begin(), box.box.count.end());
+            list.push_back(words);
+        }
+    return {{"kind", "plan"}, {"plan", plan}, {"boxes", list}};
+}
+
+Json blocks_line(const PartGrowth& growth) {
+    Json list = Json::array();
+    for (const StepBlock& block : growth.blocks) list.push_back({block.first_step, block.steps, block.address});
+    return {{"kind", "blocks"}, {"group", growth.group}, {"writers", growth.writers}, {"slot", growth.slot_bytes}, {"blocks", list}};
+}
+
+Json step_line(const StepEntry& step, const GroupEntry& group) {
+    return {{"kind", "step"},   {"step", step.step},       {"time", step.time},   {"group", group.start}, {"plan", group.plan},
+            {"static", group.has_static}, {"files", step.files}, {"bytes", step.bytes}, {"digest", step.digest}};
+}
+
+}  // namespace tailrace

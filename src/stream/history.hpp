@@ -1,0 +1,78 @@
+// What is committed of a stream, as its journal tells: runs, plans, groups of steps and steps.
+//
+//   {"kind":"run","format":1,...,"layout":{...},"requested":{...},"ranks":n,"nodes":n,"definitions":{...}}   once a run, at its first step
+//   {"kind":"plan","plan":p,"boxes":[[variable, part, block, offset..., count...], ...]}                    several parts: where blocks are
+//   {"kind":"blocks","group":s,"writers":w,"slot":bytes,"blocks":[[first, steps, address], ...]}            one growing part: where steps are
+//   {"kind":"step","step":k,"time":t,"group":s,"plan":p,"files":n,"bytes":b,"digest":"..."}                 a step is there when this is
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/journal.hpp"
+#include "layout/keys.hpp"
+#include "layout/placement.hpp"
+#include "stream/definitions.hpp"
+#include "stream/step_plan.hpp"
+
+namespace tailrace {
+
+// Steps that share their parts.
+struct GroupEntry {
+    uint64_t start = 0;
+    Layout layout;
+    uint64_t parts = 1, ranks = 1;
+    uint64_t run = 0;            // number of the run line
+    uint64_t plan = 0;           // number of the plan line, where there is one
+    bool has_static = false;     // static distributed variables are in it
+    uint64_t steps = 0;          // committed
+    uint64_t files_bytes = 0;    // steps = 1: of all its parts
+};
+
+struct StepEntry {
+    uint64_t step = 0;
+    double time = 0;
+    uint64_t group = 0;          // index in groups
+    uint64_t files = 0, bytes = 0;
+    std::string digest;
+};
+
+struct RunEntry {
+    StreamConfig config;
+    Json requested;
+    Definitions definitions;
+    uint64_t ranks = 1, nodes = 1;
+};
+
+// Where the steps of a growing part are.
+struct PartGrowth {
+    uint64_t group = 0, writers = 0, slot_bytes = 0;
+    std::vector<StepBlock> blocks;
+};
+
+struct History {
+    std::vector<RunEntry> runs;
+    std::map<uint64_t, std::vector<std::vector<PartBox>>> plans;   // by number: [variable]
+    std::vector<GroupEntry> groups;
+    std::vector<StepEntry> steps;
+    PartGrowth growth;           // of the last "blocks" line
+    uint64_t torn_bytes = 0;
+
+    bool empty() const { return steps.empty(); }
+    // Takes over a line; returns nothing for kinds that a later version may have added.
+    void apply(const Json& line);
+};
+
+// Throws CORRUPT with the file for lines that are not of the format.
+History read_history(const std::string& path);
+
+Json run_line(const RunEntry& run);
+Json plan_line(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes);
+Json blocks_line(const PartGrowth& growth);
+Json step_line(const StepEntry& step, const GroupEntry& group);
+
+std::string hex_digest(uint64_t digest);
+
+}  // namespace tailrace

@@ -1,0 +1,177 @@
+#include "stream/index.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/error.hpp"
+#include "base/system.hpp"
+#include "layout/parts.hpp"
+#include "part/image.hpp"
+#include "part/part_file.hpp"
+#include "stream/part_content.hpp"
+
+namespace tailrace {
+namespace {
+
+// The steps [first, first + steps) of the stream that an index shows, as groups with the steps they have in it.
+struct Stretch {
+    const GroupEntry* group;
+    uint64_t from;     // in the group
+    uint64_t to;       // in the index
+    uint64_t steps;
+};
+
+std::vector<Stretch> stretches_of(const History& history, uint64_t first, uint64_t steps) {
+    std::vector<Stretch> stretches;
+    for (const GroupEntry& group : history.groups) {
+        const uint64_t begin = std::max(group.start, first), end = std::min(group.start + group.steps, first + steps);
+        if (begin < end) stretches.push_back({&group, begin - group.start, begin - first, end - begin});
+    }
+    return stretches;
+}
+
+// Adds the leading time dimension.
+Box with_time(const Box& box, uint64_t first, uint64_t steps) {
+    Box result = box;
+    result.offset.insert(result.offset.begin(), first);
+    result.count.insert(result.count.begin(), steps);
+    return result;
+}
+
+class IndexBuilder {
+public:
+    IndexBuilder(const History& history, const std::string& stream, const IndexFile& file)
+        : history_(history), stream_(stream), definitions_(history.runs.back().definitions),
+          stretches_(stretches_of(history, file.first_step, file.steps)) {}
+
+    Description describe(const std::vector<std::vector<std::byte>>& values) const {
+        Description description;
+        description.dimensions = definitions_.dimensions();
+        description.time_name = definitions_.time_name();
+        description.attributes = definitions_.attributes();
+        description.attributes.push_back(text_attribute(
+            "tailrace_index", "virtual datasets over the parts in " + parts_directory(stream_) +
+                                  "/; keep both together; 'tailrace verify' tells whether all parts are there"));
+        for (size_t v = 0; v < definitions_.variables().size(); ++v) {
+            const Variable& variable = definitions_.variables()[v];
+            Array array{variable.name, variable.type, variable.dims, !variable.is_static, variable.attributes, variable.fill, {}};
+            if (!(variable.replicated && variable.is_static && !values[v].empty())) array.sources = sources_of(v);
+            description.arrays.push_back(std::move(array));
+        }
+        description.arrays.push_back({definitions_.time_name(), Type::F64, {}, true, definitions_.time_attributes(), {}, {}});
+        return description;
+    }
+
+private:
+    std::vector<Source> sources_of(size_t v) const {
+        const Variable& variable = definitions_.variables()[v];
+        std::vector<Source> sources;
+        if (variable.is_static) {
+            // The first group that has it: later runs write the same.
+            for (const GroupEntry& group : history_.groups)
+                if (group.has_static) {
+                    add_group(sources, v, group, std::nullopt);
+                    break;
+                }
+            return sources;
+        }
+        for (const Stretch& stretch : stretches_) add_group(sources, v, *stretch.group, stretch);
+        return sources;
+    }
+
+    void add_group(std::vector<Source>& sources, size_t v, const GroupEntry& group, const std::optional<Stretch>& stretch) const {
+        const Variable& variable = definitions_.variables()[v];
+        const Box whole{Extents(variable.shape.size(), 0), variable.shape};
+        const auto add = [&](uint64_t part, const std::string& dataset, const Box& from, const Box& to) {
+            sources.push_back({part_path(group.layout, stream_, group.start, part), dataset,
+                               stretch ? with_time(from, stretch->from, stretch->steps) : from,
+                               stretch ? with_time(to, stretch->to, stretch->steps) : to});
+        };
+        if (has_one_part(group.layout) || variable.replicated || group.parts == 1) return add(0, variable.name, whole, whole);
+        const auto plan = history_.plans.find(group.plan);
+        if (plan == history_.plans.end() || v >= plan->second.size()) return;
+        for (const PartBox& box : plan->second[v])
+            if (box.box.elements() > 0)
+                add(box.part, block_name(variable.name, box.block), {Extents(box.box.count.size(), 0), box.box.count}, box.box);
+    }
+
+    const History& history_;
+    const std::string& stream_;
+    const Definitions& definitions_;
+    std::vector<Stretch> stretches_;
+};
+
+void write_file(const std::string& path, const Description& description, const History& history, const IndexFile& file,
+                const std::vector<std::vector<std::byte>>& values, bool sync) {
+    const Placement placement(part_bytes(description, 0), {});
+    const std::vector<StepBlock> blocks = {{0, file.steps, placement.static_end()}};
+    const Image image = make_image(description, placement, blocks, file.steps, block_end(placement, blocks.front()));
+    const std::string temporary = path + ".new";
+    File out = File::create(temporary);
+    size_t slot = 0;
+    for (size_t v = 0; v < values.size(); ++v) {
+        const Array& array = description.arrays[v];
+        if (array.is_virtual() || array.varies) continue;
+        out.write_at(placement.static_addresses()[slot++], values[v].data(), values[v].size());
+    }
+    for (uint64_t k = 0; k < file.steps; ++k)
+        out.write_at(step_address(placement, blocks, k) + placement.step_offsets().back(), &history.steps[file.first_step + k].time, 8);
+    out.write_at(image.metadata_address, image.metadata.data(), image.metadata.size());
+    out.write_at(0, image.superblock.data(), image.superblock.size());
+    out.set_size(image.file_bytes);
+    if (sync) out.sync();
+    out.close();
+    rename_path(temporary, path);
+}
+
+}  // namespace
+
+std::vector<IndexFile> index_files(const History& history, const std::string& stream) {
+    std::vector<IndexFile> files;
+    uint64_t parts = 0;
+    for (const GroupEntry& group : history.groups) {
+        if (group.parts > kMaxIndexParts) return {};
+        if (group.steps == 0) continue;
+        if (files.empty() || parts + group.parts > kMaxIndexParts) {
+            files.push_back({group.start, 0, ""});
+            parts = 0;
+        }
+        parts += group.parts;
+        files.back().steps += group.steps;
+    }
+    for (IndexFile& file : files) {
+        char number[16];
+        std::snprintf(number, sizeof number, ".%06llu", static_cast<unsigned long long>(file.first_step));
+        file.path = files.size() == 1 ? dataset_path(stream) : stream + number + ".nc";
+    }
+    return files;
+}
+
+std::vector<std::string> index_paths(const std::string& directory, const std::string& stream) {
+    std::vector<std::string> paths;
+    const auto is_number = [](const std::string& text) {
+        return text.size() >= 6 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
+    };
+    for (const std::string& name : list_directory(directory)) {
+        const bool numbered = name.size() > stream.size() + 4 && name.starts_with(stream + ".") && name.ends_with(".nc") &&
+                              is_number(name.substr(stream.size() + 1, name.size() - stream.size() - 4));
+        if (name == dataset_path(stream) || numbered) paths.push_back(directory + "/" + name);
+    }
+    return paths;
+}
+
+void write_index(const std::string& directory, const std::string& stream, const History& history,
+                 const std::vector<std::vector<std::byte>>& values, bool sync) {
+    if (history.empty()) return;
+    const std::vector<IndexFile> files = index_files(history, stream);
+    for (const IndexFile& file : files) {
+        // An index whose steps are all there already stays: only the last one grows.
+        const bool last = &file == &files.back();
+        if (!last && path_exists(directory + "/" + file.path)) continue;
+        const Description description = IndexBuilder(history, stream, file).describe(values);
+        write_file(directory + "/" + file.path, description, history, file, values, sync);
+    }
+    if (files.size() != 1) remove_file(directory + "/" + dataset_path(stream));
+}
+
+}  // namespace tailrace

@@ -1,0 +1,135 @@
+#include "stream/part_content.hpp"
+
+#include <algorithm>
+
+#include "layout/parts.hpp"
+#include "part/image.hpp"
+#include "part/seal.hpp"
+
+namespace tailrace {
+namespace {
+
+// Collects arrays; finds or makes the part's dimensions as they are asked for.
+class Builder {
+public:
+    Builder(const Definitions& definitions, const StreamConfig& config) : definitions_(definitions) {
+        content_.description.time_name = definitions.time_name();
+        content_.description.time_unlimited = config.layout.steps == Layout::kAllSteps;
+        content_.description.attributes = definitions.attributes();
+    }
+
+    // The part's dimension for [offset, offset + count) of a dimension: the first such piece has its name, further ones NAME_1, ...
+    int dimension(int d, uint64_t offset, uint64_t count) {
+        int pieces = 0;
+        for (const Piece& piece : pieces_) {
+            if (piece.of == d && piece.offset == offset && piece.count == count) return piece.index;
+            if (piece.of == d) ++pieces;
+        }
+        std::string name = definitions_.dimensions()[static_cast<size_t>(d)].name;
+        if (pieces > 0) name += "_" + std::to_string(pieces);
+        content_.description.dimensions.push_back({name, count});
+        pieces_.push_back({d, offset, count, static_cast<int>(pieces_.size())});
+        return pieces_.back().index;
+    }
+
+    void add(const Variable& variable, std::string name, const std::vector<int>& dims, std::vector<Attribute> more, PartArray array) {
+        Array stored;
+        stored.name = std::move(name);
+        stored.type = variable.type;
+        stored.dims = dims;
+        stored.varies = !variable.is_static;
+        stored.attributes = variable.attributes;
+        stored.attributes.insert(stored.attributes.end(), more.begin(), more.end());
+        stored.fill = variable.fill;
+        content_.description.arrays.push_back(std::move(stored));
+        content_.arrays.push_back(std::move(array));
+    }
+
+    void add_whole(size_t v, PartArray::From from) {
+        const Variable& variable = definitions_.variables()[v];
+        std::vector<int> dims;
+        for (const int d : variable.dims) dims.push_back(dimension(d, 0, definitions_.dimensions()[static_cast<size_t>(d)].length));
+        add(variable, variable.name, dims, {}, {from, v, 0, {}});
+    }
+
+    void add_block(size_t v, size_t block, const Box& box) {
+        const Variable& variable = definitions_.variables()[v];
+        std::vector<int> dims;
+        for (size_t d = 0; d < variable.dims.size(); ++d) dims.push_back(dimension(variable.dims[d], box.offset[d], box.count[d]));
+        const std::vector<int64_t> offset(box.offset.begin(), box.offset.end()), shape(variable.shape.begin(), variable.shape.end());
+        add(variable, block_name(variable.name, block), dims,
+            {number_attribute("tailrace_offset", Type::I64, offset.size(), offset.data()),
+             number_attribute("tailrace_shape", Type::I64, shape.size(), shape.data())},
+            {PartArray::From::block, v, block, {}});
+    }
+
+    // A coordinate is cut to the pieces of its dimension that the part's arrays use.
+    void add_coordinate(size_t v) {
+        const Variable& variable = definitions_.variables()[v];
+        const std::vector<Piece> pieces = pieces_;
+        for (const Piece& piece : pieces)
+            if (piece.of == variable.dims[0])
+                add(variable, content_.description.dimensions[static_cast<size_t>(piece.index)].name, {piece.index}, {},
+                    {PartArray::From::replicated, v, 0, {{piece.offset}, {piece.count}}});
+    }
+
+    void add_time() {
+        Variable time;
+        time.type = Type::F64;
+        time.attributes = definitions_.time_attributes();
+        add(time, definitions_.time_name(), {}, {}, {PartArray::From::time, 0, 0, {}});
+    }
+
+    PartContent finish(const StreamConfig& config, const StepPlan& plan, uint64_t writers) {
+        uint64_t statics = 0, varying = 0;
+        for (const Array& array : content_.description.arrays) content_.slot.push_back(array.varies ? varying++ : statics++);
+        content_.seal_writers = writers;
+        content_.seal_slot_bytes = config.layout.storage.checksum ? seal_slot_bytes(plan.seal_records()) : 0;
+        content_.placement = Placement(part_bytes(content_.description, writers * content_.seal_slot_bytes), config.layout.storage);
+        return std::move(content_);
+    }
+
+private:
+    struct Piece {
+        int of;
+        uint64_t offset, count;
+        int index;
+    };
+    const Definitions& definitions_;
+    PartContent content_;
+    std::vector<Piece> pieces_;
+};
+
+}  // namespace
+
+std::string block_name(const std::string& variable, uint64_t block) {
+    return block == 0 ? variable : variable + "." + std::to_string(block);
+}
+
+PartContent describe_part(const Definitions& definitions, const StreamConfig& config, const StepPlan& plan, bool with_static,
+                          uint64_t writers) {
+    Builder builder(definitions, config);
+    const auto& variables = definitions.variables();
+    const bool one_part = has_one_part(config.layout);
+    for (size_t v = 0; v < variables.size(); ++v) {
+        if (variables[v].replicated || (variables[v].is_static && !with_static)) continue;
+        if (one_part) {
+            builder.add_whole(v, PartArray::From::whole);
+        } else {
+            const std::vector<Box>& boxes = plan.variable(v).boxes;
+            for (size_t b = 0; b < boxes.size(); ++b)
+                if (boxes[b].elements() > 0) builder.add_block(v, b, boxes[b]);
+        }
+    }
+    for (size_t v = 0; v < variables.size(); ++v)
+        if (variables[v].replicated) {
+            if (definitions.is_coordinate(variables[v]) && !one_part)
+                builder.add_coordinate(v);
+            else
+                builder.add_whole(v, PartArray::From::replicated);
+        }
+    builder.add_time();
+    return builder.finish(config, plan, writers);
+}
+
+}  // namespace tailrace

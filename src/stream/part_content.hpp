@@ -1,0 +1,39 @@
+// What this rank's part holds: its arrays, what each is made of, and where each is placed.
+#pragma once
+
+#include <vector>
+
+#include "layout/keys.hpp"
+#include "layout/placement.hpp"
+#include "part/description.hpp"
+#include "stream/definitions.hpp"
+#include "stream/step_plan.hpp"
+
+namespace tailrace {
+
+struct PartArray {
+    enum class From { block, whole, replicated, time } from = From::time;
+    size_t variable = 0;
+    size_t block = 0;     // From::block: which of the rank's blocks
+    Box slice;            // From::replicated: what of the array is stored; no dimensions: all
+};
+
+struct PartContent {
+    Description description;
+    std::vector<PartArray> arrays;    // as in the description
+    std::vector<uint64_t> slot;       // of each array: its number among the static arrays, or among those of a step
+    Placement placement;
+    uint64_t seal_slot_bytes = 0;     // of one writer; 0: no checksums are kept
+    uint64_t seal_writers = 0;
+
+    uint64_t static_address(size_t array) const { return placement.static_addresses()[slot[array]]; }
+    uint64_t step_offset(size_t array) const { return placement.step_offsets()[slot[array]]; }
+};
+
+// `with_static`: static distributed variables are part of it. Replicated ones always are.
+PartContent describe_part(const Definitions& definitions, const StreamConfig& config, const StepPlan& plan, bool with_static,
+                          uint64_t writers);
+
+// The name of block b of a variable in a part of several.
+std::string block_name(const std::string& variable, uint64_t block);
+}  // namespace tailrace

@@ -1,0 +1,407 @@
+#include "stream/stream.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "base/clock.hpp"
+#include "layout/parts.hpp"
+#include "stream/environment.hpp"
+#include "stream/index.hpp"
+
+namespace tailrace {
+namespace {
+
+// The index is written anew at most so often that it takes a twentieth of the run.
+constexpr double kIndexShare = 20;
+
+void check_stream_name(const std::string& name) {
+    if (name.empty() || name.find('/') != std::string::npos || name.front() == '.')
+        fail(Status::BAD_ARGUMENT, "stream name '", name, "' cannot be a file name: not empty, no '/', no '.' at its beginning");
+}
+
+}  // namespace
+
+Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options)
+    : directory_(directory.empty() ? "." : directory), name_(name) {
+    check_stream_name(name);
+    {
+        const Communicator plain(comm, 0);
+        std::string settings;
+        const auto error = attempt([&] { settings = plain.rank() == 0 ? gather_settings(name, options).dump() : ""; });
+        agree(plain, {.call = Call::open}, error);
+        const auto sources = settings_of(Json::parse(plain.broadcast_text(settings, 0)));
+        config_ = resolve(sources);
+        check_layout(config_.layout);
+        requested_ = requested_json(sources);
+    }
+    ranks_ = std::make_unique<Communicator>(comm, config_.ranks_per_node);
+    definitions_ = Definitions(config_.time_name);
+    plan_ = std::make_unique<StepPlan>(*ranks_, config_);
+    look_back();
+}
+
+void Stream::look_back() {
+    const auto error = attempt([&] {
+        if (ranks_->rank() != 0) return;
+        make_directories(path(parts_directory(name_)));
+        if (config_.mode == "replace") return;
+        history_ = read_history(path(journal_path(name_)));
+        for (const std::string& entry : list_directory(path(parts_directory(name_))))
+            if (entry.starts_with(".pending-")) remove_tree(path(parts_directory(name_)) + "/" + entry);
+    });
+    agree(*ranks_, {.call = Call::open}, error);
+    committed_ = ranks_->broadcast(history_.steps.size(), 0);
+    plan_number_ = history_.plans.size();
+    if (!config_.layout.part_is_dataset() || committed_ == 0) return;
+    const bool grows = ranks_->rank() == 0 && history_.groups.back().layout.part_is_dataset();
+    if (!ranks_->broadcast(grows, 0)) return;
+    earlier_static_ = ranks_->broadcast(ranks_->rank() == 0 && history_.groups.front().has_static, 0);
+    const Json line = Json::parse(ranks_->broadcast_text(ranks_->rank() == 0 ? blocks_line(history_.growth).dump() : "", 0));
+    History told;
+    told.apply(line);
+    earlier_ = told.growth;
+}
+
+Definitions& Stream::definitions() {
+    if (settled_)
+        fail(Status::BAD_ORDER, "stream '", name_, "': dimensions and variables are defined before the first step has ended");
+    fingerprint_.reset();
+    return definitions_;
+}
+
+void Stream::put_attribute(const std::string& variable, Attribute attribute) {
+    fingerprint_.reset();
+    definitions_.put_attribute(variable, std::move(attribute));
+    content_.reset();
+    image_cache_.reset();
+}
+
+void Stream::begin_step(double time) {
+    if (in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_begin_step within a step; call tailrace_end_step first");
+    if (!std::isfinite(time)) fail(Status::BAD_ARGUMENT, "stream '", name_, "': the time of a step is ", time, "; it must be a finite number");
+    in_step_ = true;
+    time_ = time;
+    refusal_.reset();
+    data_.resize(definitions_.variables().size());
+    data_.clear_blocks();
+}
+
+void Stream::put_block(const std::string& name, const Box& box, const void* data, const std::vector<int64_t>& stride_bytes) {
+    const size_t v = definitions_.index_of(name);
+    const Variable& variable = definitions_.variables()[v];
+    if (variable.replicated)
+        fail(Status::BAD_ORDER, "variable '", name, "' is replicated: put it with tailrace_put_replicated");
+    if (!in_step_) fail(Status::BAD_ORDER, "variable '", name, "': tailrace_put outside a step; call tailrace_begin_step first");
+    if (variable.is_static && static_written_) return;   // it is stored already, and is the same in all steps
+    for (size_t d = 0; d < variable.shape.size(); ++d)
+        if (box.offset[d] > variable.shape[d] || box.count[d] > variable.shape[d] - box.offset[d])
+            fail(Status::BAD_SHAPE, "variable '", name, "': block ", describe(box), " leaves the array in dimension ", d, " ('",
+                 definitions_.dimensions()[static_cast<size_t>(variable.dims[d])].name, "', length ", variable.shape[d],
+                 "); offsets count from 0, slowest dimension first");
+    if (data == nullptr && box.elements() > 0) fail(Status::BAD_ARGUMENT, "variable '", name, "': the data of a block is NULL");
+    if (box.elements() == 0) return;
+    data_.resize(definitions_.variables().size());
+    data_.boxes[v].push_back(box);
+    data_.memory[v].emplace_back(data, type_bytes(variable.type), box.count, stride_bytes);
+}
+
+void Stream::put_replicated(const std::string& name, const void* data) {
+    const size_t v = definitions_.index_of(name);
+    const Variable& variable = definitions_.variables()[v];
+    if (!variable.replicated)
+        fail(Status::BAD_ORDER, "variable '", name, "' is distributed: put it with tailrace_put, or define it with TAILRACE_REPLICATED");
+    if (!in_step_ && !variable.is_static)
+        fail(Status::BAD_ORDER, "variable '", name, "' changes per step: put it between tailrace_begin_step and tailrace_end_step");
+    if (data == nullptr && variable.bytes() > 0) fail(Status::BAD_ARGUMENT, "variable '", name, "': the data is NULL");
+    data_.resize(definitions_.variables().size());
+    if (variable.is_static && static_written_) return;
+    const auto* bytes = static_cast<const std::byte*>(data);
+    data_.values[v].assign(bytes, bytes + variable.bytes());
+}
+
+void Stream::refuse_step(const Error& error) {
+    if (in_step_ && !refusal_) refusal_ = error;
+}
+
+uint64_t Stream::fingerprint() {
+    if (!fingerprint_) fingerprint_ = definitions_.fingerprint();
+    return *fingerprint_;
+}
+
+// What this rank can tell by itself before the ranks agree.
+void Stream::check_step() const {
+    if (!in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_end_step without tailrace_begin_step");
+    if (refusal_) throw *refusal_;
+    for (size_t v = 0; v < definitions_.variables().size(); ++v) {
+        const Variable& variable = definitions_.variables()[v];
+        if (variable.replicated && data_.values[v].empty() && variable.bytes() > 0)
+            fail(Status::BAD_ORDER, "variable '", variable.name, "' was not put: ",
+                 variable.is_static ? "a static variable is put before or in the first step" : "a replicated variable is put in every step");
+    }
+}
+
+void Stream::end_step() {
+    Stopwatch watch;
+    const bool prepare_early = settled_ && needs_group();
+    bool changed = true;
+    auto error = attempt([&] {
+        data_.resize(definitions_.variables().size());
+        check_step();
+        changed = plan_->changed(definitions_, data_, with_static_next());
+        if (prepare_early) {
+            finish_group();
+            group_ = std::make_unique<Group>(*ranks_, config_, Group::Place{directory_, name_, committed_}, with_static_next());
+            group_->prepare();
+        }
+    });
+    uint64_t time_bits;
+    std::memcpy(&time_bits, &time_, sizeof time_bits);
+    try {
+        const Ballot ballot = agree(*ranks_, {.call = Call::end_step, .same = fingerprint() * 31 + time_bits, .any = changed,
+                                              .same_means = "the definitions or the time of the step"}, error);
+        times_.agree_s += watch.lap();
+        if (ballot.any != 0) {
+            plan_->make(definitions_, data_, with_static_next());
+        }
+        if (!settled_) settle_first_step();
+        // Parts of several hold blocks: other blocks need other parts.
+        const bool other_parts = ballot.any != 0 && group_ && group_->published() && !has_one_part(config_.layout);
+        if (other_parts || needs_group() || !content_ || content_plan_ != plan_->version() || content_static_ != group_->with_static())
+            open_group(other_parts);
+        times_.plan_s += watch.lap();
+
+        std::optional<Error> failed;
+        uint64_t digest = 0;
+        write_step(failed, digest);
+        const uint64_t size = !failed && group_->is_first_writer() && config_.layout.steps == 1 ? group_->part_size_bytes() : 0;
+        const Ballot written = agree(*ranks_, {.call = Call::write, .bytes = size, .digest = digest}, failed);
+        times_.write_s += watch.lap();
+        commit_step(written.bytes, written.digest);
+        times_.commit_s += watch.lap();
+    } catch (const Error&) {
+        drop_step();
+        throw;
+    }
+    in_step_ = false;
+    data_.clear_blocks();
+    refresh_index(false);
+    times_.index_s += watch.lap();
+}
+
+// At the first step of a run the definitions are final: they must fit what earlier runs wrote.
+void Stream::settle_first_step() {
+    const auto error = attempt([&] {
+        if (ranks_->rank() != 0) return;
+        if (config_.mode == "replace") {
+            for (const std::string& entry : index_paths(directory_, name_)) remove_file(entry);
+            remove_tree(path(parts_directory(name_)));
+            make_directories(path(parts_directory(name_)));
+        } else {
+            check_history();
+        }
+    });
+    agree(*ranks_, {.call = Call::plan}, error);
+    settled_ = true;
+    static_written_ = false;
+}
+
+void Stream::check_history() const {
+    if (history_.runs.empty()) return;
+    std::string why;
+    if (!definitions_.same_structure(history_.runs.back().definitions, why))
+        fail(Status::BAD_SHAPE, "stream '", name_, "' in ", directory_, " was written with other definitions: ", why,
+             "; write to another stream or directory, or set mode = 'replace' to begin anew");
+    if (history_.empty()) return;
+    const Layout& before = history_.groups.back().layout;
+    if (before.part_is_dataset() != config_.layout.part_is_dataset())
+        fail(Status::BAD_LAYOUT, "stream '", name_, "' in ", directory_, " cannot be appended to under this layout: ", name_, ".nc is ",
+             before.part_is_dataset() ? "the dataset itself (files = one, steps = all)" : "an index over parts",
+             "; keep the layout of the run before, or set mode = 'replace'");
+}
+
+// Describes this rank's part under the present plan.
+void Stream::describe() {
+    const PartMap map(config_.layout, {ranks_->size(), ranks_->nodes()});
+    content_static_ = needs_group() ? with_static_next() : group_->with_static();
+    content_ = describe_part(definitions_, config_, *plan_, goes_on() ? earlier_static_ : content_static_,
+                             map.writers(map.part_of(ranks_->rank())));
+    content_plan_ = plan_->version();
+    image_cache_.reset();
+}
+
+// Describes the part anew and opens its group where there is none, or where the blocks no longer fit the one that is open.
+void Stream::open_group(bool other_parts) {
+    const auto error = attempt([&] {
+        if (other_parts) finish_group();
+        describe();
+        if (!needs_group()) return;
+        group_ = std::make_unique<Group>(*ranks_, config_, Group::Place{directory_, name_, goes_on() ? 0 : committed_}, with_static_next());
+        if (!goes_on()) return group_->prepare();
+        if (earlier_.writers != content_->seal_writers || earlier_.slot_bytes != content_->seal_slot_bytes)
+            fail(Status::UNSUPPORTED, "stream '", name_, "': the dataset was written by ", earlier_.writers, " writers with ",
+                 earlier_.slot_bytes, " bytes of checksums each, this run has ", content_->seal_writers, " with ", content_->seal_slot_bytes,
+                 "; append with as many ranks, the same decomposition and checksum setting, or write a new stream");
+        group_->reopen(*content_, earlier_, committed_);
+        static_written_ = true;
+    });
+    agree(*ranks_, {.call = Call::plan}, error);
+}
+
+void Stream::write_step(std::optional<Error>& error, uint64_t& digest) {
+    group_->make_room(*content_, image_cache_, error);
+    const auto try_next = [&](auto&& work) {
+        if (error) return;
+        error = attempt(work);
+    };
+    Exchange* exchange = plan_->exchange();
+    try_next([&] {
+        group_->begin_write(content_->seal_writers == 1 && exchange == nullptr);
+        group_->write_direct(*content_, definitions_, *plan_, data_, time_);
+    });
+    if (exchange != nullptr) {
+        // Every rank takes part to the end, whatever happened to it before: nobody waits for ever.
+        std::vector<std::vector<BlockView>> memory;
+        std::vector<size_t> array_of;
+        for (const size_t v : plan_->exchanged()) {
+            memory.push_back(data_.memory[v]);
+            for (size_t a = 0; a < content_->arrays.size(); ++a)
+                if (content_->arrays[a].from == PartArray::From::whole && content_->arrays[a].variable == v) array_of.push_back(a);
+        }
+        const bool well = !error;
+        auto failed = attempt([&] {
+            exchange->run(
+                memory,
+                [&](const Stretch& stretch) {
+                    const uint64_t element_bytes = type_bytes(definitions_.variables()[plan_->exchanged()[stretch.array]].type);
+                    if (well) group_->take(*content_, array_of[stretch.array], stretch.element, element_bytes, stretch.data, stretch.bytes);
+                },
+                [&] {
+                    if (well) group_->flush();
+                });
+        });
+        if (failed && !error) error = std::move(failed);
+    }
+    try_next([&] { digest = group_->end_write(*content_, sync_step()); });
+    if (error) group_->abandon_write();
+}
+
+void Stream::commit_step(uint64_t bytes, uint64_t digest) {
+    const auto error = attempt([&] {
+        if (ranks_->rank() == 0) record_step(bytes, digest);
+    });
+    agree(*ranks_, {.call = Call::commit}, error);
+    group_->step_committed(*content_, time_);
+    ++committed_;
+    ++times_.steps;
+    static_written_ = true;
+    if (sync_close() && group_->writes() && group_->steps() == 1) unsynced_.push_back(group_->part_path());
+    // Static values are in the files now, and in the index' hands on rank 0.
+    started_ = true;
+}
+
+void Stream::record_step(uint64_t bytes, uint64_t digest) {
+    const std::string journal = path(journal_path(name_));
+    if (!started_) {
+        history_.runs.push_back({config_, requested_, definitions_, ranks_->size(), ranks_->nodes()});
+        append_journal(journal, run_line(history_.runs.back()), false);
+    }
+    const uint64_t parts = PartMap(config_.layout, {ranks_->size(), ranks_->nodes()}).parts();
+    if (!plan_->part_boxes().empty() && plan_recorded_ != plan_->version()) {
+        history_.plans[++plan_number_] = plan_->part_boxes();
+        append_journal(journal, plan_line(plan_number_, plan_->part_boxes()), false);
+        plan_recorded_ = plan_->version();
+    }
+    if (config_.layout.part_is_dataset() && group_->grew()) append_journal(journal, blocks_line(group_->growth(*content_)), sync_step());
+    const bool appears = !group_->published();
+    if (appears) group_->publish(sync_step());
+    const bool new_group = history_.groups.empty() || history_.groups.back().start != group_->start() || appears;
+    if (new_group)
+        history_.groups.push_back({group_->start(), config_.layout, parts, ranks_->size(), history_.runs.size() - 1, plan_number_,
+                                   group_->with_static(), 0, bytes});
+    GroupEntry& group = history_.groups.back();
+    const StepEntry step{committed_, time_, history_.groups.size() - 1, parts, bytes, hex_digest(digest)};
+    try {
+        append_journal(journal, step_line(step, group), sync_step());
+    } catch (...) {
+        if (new_group) history_.groups.pop_back();
+        throw;
+    }
+    ++group.steps;
+    group.files_bytes = bytes;
+    history_.steps.push_back(step);
+    index_due_ = true;
+}
+
+void Stream::finish_group() {
+    if (!group_) return;
+    group_->finish(*content_, false);
+    group_.reset();
+}
+
+void Stream::drop_step() noexcept {
+    in_step_ = false;
+    data_.clear_blocks();
+    refusal_.reset();
+    if (!group_) return;
+    if (!group_->published()) {
+        if (ranks_->rank() == 0) group_->discard();
+        group_.reset();
+    }
+}
+
+void Stream::refresh_index(bool closing) {
+    if (ranks_->rank() != 0 || !index_due_ || config_.layout.part_is_dataset()) return;
+    if (!closing && index_at_s_ > 0 && seconds_now() - index_at_s_ < kIndexShare * index_cost_s_) return;
+    Stopwatch watch;
+    write_index(directory_, name_, history_, data_.values, sync_step() || sync_close());
+    index_due_ = false;
+    index_cost_s_ = watch.lap();
+    index_at_s_ = seconds_now();
+}
+
+void Stream::sync_written() {
+    std::set<std::string> directories;
+    for (const std::string& part : unsynced_) {
+        File file = File::open_write(part);
+        file.sync();
+        file.close();
+        directories.insert(std::filesystem::path(part).parent_path());
+    }
+    unsynced_.clear();
+    for (const std::string& directory : directories) sync_directory(directory);
+    if (ranks_->rank() != 0 || committed_ == 0) return;
+    File journal = File::open_write(path(journal_path(name_)));
+    journal.sync();
+    journal.close();
+    sync_directory(path(parts_directory(name_)));
+    sync_directory(directory_);
+}
+
+void Stream::close() {
+    auto error = attempt([&] {
+        drop_step();
+        finish_group();
+        if (sync_close()) sync_written();
+    });
+    agree(*ranks_, {.call = Call::close}, error);
+    error = attempt([&] { refresh_index(true); });
+    agree(*ranks_, {.call = Call::close}, error);
+}
+
+std::string Stream::report() const {
+    Json json;
+    json["stream"] = name_;
+    json["directory"] = directory_;
+    json["requested"] = requested_;
+    json["effective"] = effective_json(config_);
+    json["ranks"] = ranks_->size();
+    json["nodes"] = ranks_->nodes();
+    json["steps"] = committed_;
+    json["this_run"] = {{"steps", times_.steps}, {"agree_s", times_.agree_s}, {"plan_s", times_.plan_s}, {"write_s", times_.write_s},
+                        {"commit_s", times_.commit_s}, {"index_s", times_.index_s}};
+    return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace tailrace
