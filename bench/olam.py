@@ -1,0 +1,174 @@
+"""The OLAM kernel's own writing against the same writes in a bare program: same files, same bytes, same statements.
+
+    make bench NAME=olam [SIZE=quick|full]
+
+Compared are the seconds in OPEN, WRITE and CLOSE of the slowest rank, phases 6plot and 9write, at the median of a run's steps: a
+step in which the machine did something else decides nothing. The gather of the history state (7gather) is communication, and is
+not compared. Runs alternate, each pair in the other order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import filecmp
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from bench import harness
+from bench.harness import Claim, Spread, console
+
+KERNEL = harness.ROOT / "kernels" / "olam"
+WRITE_PHASES = ("6plot", "9write")
+STEP_BYTES = 2_000_600
+RANK_STEP_BYTES = 750_000
+LIMIT_S = 120
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    pairs: int
+    steps: int
+    ranks: tuple[int, ...]
+    targets: tuple[str, ...]
+
+
+SIZES = {"quick": Size(7, 60, (2,), ("disk",)), "full": Size(15, 100, (1, 2), ("disk", "shm"))}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One machine state to compare in."""
+
+    target: str
+    ranks: int
+    steps: int
+    folder: Path
+    input: Path
+
+    def kernel(self, name: str) -> float:
+        """Seconds of the kernel's write phases in a step; its files are left in folder/name."""
+        run = self.folder / f"{name}.json"
+        arguments = [f"dir={self.folder / name}", f"run={run}", f"input={self.input}", f"steps={self.steps}", "sweeps=1"]
+        for _ in harness.run_mpi(harness.program("olam"), self.ranks, arguments, limit_s=LIMIT_S):
+            pass
+        steps = json.loads(run.read_text())["step_phases"]
+        return statistics.median(sum(phases[phase]["slowest_s"] for phase in WRITE_PHASES) for phases in steps)
+
+    def bare(self, name: str) -> float:
+        (self.folder / name).mkdir()
+        arguments = [str(self.folder / "source"), str(self.folder / name), str(self.steps)]
+        (line,) = harness.run_mpi(harness.program("bench_olam_bare"), self.ranks, arguments, limit_s=LIMIT_S)
+        return statistics.median(line["steps_s"])
+
+    def same_bytes(self, name: str) -> None:
+        """Both have written the same files; the kernel's are checked against the formula by its tests."""
+        names = sorted(path.name for path in (self.folder / "source").iterdir())
+        found = sorted(path.name for path in (self.folder / name).iterdir())
+        _, *differ = filecmp.cmpfiles(self.folder / "source", self.folder / name, names, shallow=False)
+        if names != found or any(differ):
+            raise harness.BenchError(f"{self.folder / name} does not have the bytes of the kernel's files: {differ or found}")
+
+    def remove(self, name: str) -> None:
+        shutil.rmtree(self.folder / name)
+
+
+def prepare_input() -> Path:
+    command = [sys.executable, str(KERNEL / "prepare.py"), "--size-mb", "1", "--cache", str(harness.BUILD / "input")]
+    made = subprocess.run(command, capture_output=True, text=True)
+    if made.returncode != 0:
+        raise harness.BenchError(made.stderr.strip())
+    return Path(made.stdout.strip())
+
+
+def run_cell(cell: Cell, pairs: int) -> list[dict[str, Any]]:
+    """Rows of a cell: a pair to warm up (number 0), then `pairs` pairs, in alternating order."""
+    shutil.rmtree(cell.folder, ignore_errors=True)
+    cell.folder.mkdir(parents=True)
+    rows = []
+    try:
+        cell.kernel("source")
+        for pair in range(pairs + 1):
+            programs: list[tuple[str, Callable[[str], float]]] = [("kernel", cell.kernel), ("bare", cell.bare)]
+            for program, run in programs[:: 1 if pair % 2 else -1]:
+                rows.append({"target": cell.target, "ranks": cell.ranks, "pair": pair, "program": program, "seconds": run(program)})
+                cell.same_bytes(program)
+                cell.remove(program)
+    finally:
+        shutil.rmtree(cell.folder, ignore_errors=True)
+    return rows
+
+
+def claim_of(cell: Cell, rows: list[dict[str, Any]]) -> Claim:
+    bound = next(claim for claim in harness.bounds("olam")["claims"] if claim["id"] == "olam-native-overhead")
+    times = {
+        program: {row["pair"]: row["seconds"] for row in rows if row["program"] == program and row["pair"] > 0}
+        for program in ("kernel", "bare")
+    }
+    ratios = harness.paired_ratios(times["bare"], times["kernel"])
+    spread = Spread.of(ratios)
+    medians = {program: Spread.of(list(seconds.values())).median for program, seconds in times.items()}
+    detail = {
+        "ratio_of_medians": medians["bare"] / medians["kernel"],
+        "least": spread.least,
+        "most": spread.most,
+        "repetitions": len(ratios),
+        "kernel_s": medians["kernel"],
+        "bare_s": medians["bare"],
+    }
+    return Claim(f"olam-native-overhead/{cell.target}/{cell.ranks}", bound["text"], spread.median, bound["bound"], detail=detail)
+
+
+def print_cells(claims: list[Claim]) -> None:
+    table = Table(title="Milliseconds a step in OPEN, WRITE, CLOSE: medians of the pairs", title_justify="left")
+    for heading in ("target / ranks", "kernel ms", "bare ms", "bare / kernel, pair by pair", "least..most", "pairs"):
+        table.add_column(heading, justify="right")
+    for claim in claims:
+        detail = claim.detail
+        table.add_row(
+            claim.id.partition("/")[2],
+            f"{1e3 * detail['kernel_s']:.3f}",
+            f"{1e3 * detail['bare_s']:.3f}",
+            f"{claim.value:.3f}",
+            f"{detail['least']:.2f}..{detail['most']:.2f}",
+            str(detail["repetitions"]),
+        )
+    console.print(table)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench.olam", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--size", choices=SIZES, default="quick")
+    name = parser.parse_args().size
+    size = SIZES[name]
+    maps = prepare_input()
+    rows: list[dict[str, Any]] = []
+    claims = []
+    for target in size.targets:
+        folder = harness.BUILD / "bench-olam" if target == "disk" else Path("/dev/shm/tailrace-bench-olam")
+        for ranks in size.ranks:
+            harness.need_space(folder, 3 * size.steps * (STEP_BYTES + ranks * RANK_STEP_BYTES))
+            cell = Cell(target, ranks, size.steps, folder, maps)
+            measured = run_cell(cell, size.pairs)
+            rows += measured
+            claims.append(claim_of(cell, measured))
+    print_cells(claims)
+    harness.print_claims(claims)
+    path = harness.write_record("olam", {"size": name, **dataclasses.asdict(size)}, rows, claims)
+    console.print(f"The bytes of both were compared after every run; {path.relative_to(harness.ROOT)}")
+    return 0 if all(claim.holds for claim in claims) else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except harness.BenchError as error:
+        sys.exit(f"bench olam: {error}")

@@ -1,0 +1,20 @@
+!> How the kernel gives up: one line that says what, and how to mend it, and the whole run ends.
+module olam_failure
+  use, intrinsic :: iso_fortran_env, only: error_unit
+  use mpi
+  implicit none
+  private
+  public :: give_up
+
+contains
+
+  subroutine give_up(text)
+    character(*), intent(in) :: text
+    integer :: error
+
+    write (error_unit, '(a)') 'olam: '//text
+    flush (error_unit)
+    call MPI_Abort(MPI_COMM_WORLD, 2, error)
+  end subroutine
+
+end module
