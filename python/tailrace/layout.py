@@ -20,7 +20,8 @@ class Layout(_Choices):  # type: ignore[misc]
 
     Layout("hds", steps="all"), Layout(files=4, writers="one"). Every key of `tailrace keys` is an attribute with its effective
     value; `given` has only what was asked for, which is what a stream is opened with. Two layouts are equal when they have the
-    same effect. Raises BadConfig for an unknown key or value, BadLayout for choices that contradict each other.
+    same effect. Raises BadConfig for an unknown key or value; choices that contradict each other, or that this version can only
+    plan, are refused by plan and open.
     """
 
     given: Mapping[str, Any]

@@ -28,8 +28,6 @@ def command(
         output.print_json({"directory": str(directory), "streams": streams})
         return
     console = output.console()
-    if not streams:
-        console.print(f"no streams in {directory}", markup=False)
     for described in streams:
         _print_stream(console, described, every_step)
 

@@ -34,8 +34,7 @@ def _verify(directory: Path, stream: str | None, deep: bool) -> dict[str, dict[s
     """By stream; damage that keeps a stream from being looked at is a problem of it, as any other."""
     names = [stream] if stream is not None else [path.name.removesuffix(".parts") for path in sorted(directory.glob("*.parts"))]
     if not names:
-        contract.list_streams(directory)  # raises NotFound where there is no directory, with the library's text
-        raise errors.ERRORS["NOT_FOUND"](f"no streams in {directory}; a stream NAME has a folder NAME.parts there")
+        contract.list_streams(directory)  # raises NotFound with the library's text: no directory, or no stream in it
     answers = {}
     for name in names:
         try:
