@@ -1,0 +1,214 @@
+"""What every bench shares: running MPI programs, statistics, claims and their table, the record in bench/out/NAME.json."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import os
+import platform
+import shutil
+import signal
+import statistics
+import subprocess
+import tempfile
+import threading
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build"
+OUT = ROOT / "bench" / "out"
+console = Console(width=None if os.isatty(1) else 150)
+
+
+class BenchError(RuntimeError):
+    """A bench cannot go on; the text says what failed and how to mend it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    id: str
+    text: str
+    value: float
+    bound: float
+    unit: str = "ratio"
+    detail: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        return self.value >= self.bound
+
+
+@dataclasses.dataclass(frozen=True)
+class Spread:
+    """Median, least and most of a few repetitions."""
+
+    median: float
+    least: float
+    most: float
+
+    @staticmethod
+    def of(values: Sequence[float]) -> Spread:
+        return Spread(statistics.median(values), min(values), max(values))
+
+
+def paired_ratios(other_s: Mapping[int, float], ours_s: Mapping[int, float]) -> list[float]:
+    """Their time over ours, repetition by repetition: both ran within the same round, so a slow spell of the machine hits both."""
+    return [other_s[r] / ours_s[r] for r in sorted(other_s.keys() & ours_s.keys())]
+
+
+def bounds(bench: str) -> dict[str, Any]:
+    return tomllib.loads((ROOT / "bench" / "bounds.toml").read_text())[bench]
+
+
+def program(name: str) -> Path:
+    path = Path(os.environ.get("TAILRACE_BENCH_BIN", BUILD / "bin")) / name
+    if not path.exists():
+        raise BenchError(f"{path} is not built: run `make build` (and see its messages about skipped benches)")
+    return path
+
+
+def mpi_environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """The caller's environment without Tailrace's keys, which would change what is measured, and with what Open MPI needs here."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("TAILRACE_")}
+    environment.update(
+        OMPI_ALLOW_RUN_AS_ROOT="1",
+        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+        OMPI_MCA_rmaps_base_oversubscribe="1",
+        OMPI_MCA_hwloc_base_binding_policy="none",
+        OMPI_MCA_mpi_yield_when_idle="1",  # the same for all numbers of ranks, also more ranks than cores
+    )
+    environment.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
+    environment.update(extra)
+    return environment
+
+
+def run_mpi(
+    path: Path, ranks: int, arguments: Sequence[str], *, limit_s: float, extra: Mapping[str, str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Runs an MPI program and yields the JSON lines that it prints, as they come. BenchError when it fails or takes too long."""
+    command = ["mpirun", "-n", str(ranks), str(path), *arguments]
+    late = threading.Event()
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, env=mpi_environment(extra or {}), start_new_session=True
+        ) as process,
+    ):
+
+        def stop() -> None:
+            late.set()
+            os.killpg(process.pid, signal.SIGTERM)
+
+        timer = threading.Timer(limit_s, stop)
+        timer.start()
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                yield json.loads(line)
+            status = process.wait()
+        finally:
+            timer.cancel()
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+        if status == 0 and not late.is_set():
+            return
+        errors.seek(0)
+        reason = f"took more than {limit_s:.0f} s" if late.is_set() else f"ended with status {status}"
+        raise BenchError(f"{' '.join(command)}\n{reason}; its last messages:\n{errors.read()[-4000:]}")
+
+
+def need_space(directory: Path, bytes_needed: int) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(directory).free
+    if free < bytes_needed:
+        needed = f"{bytes_needed / 2**30:.1f} GiB"
+        raise BenchError(f"{directory} has {free / 2**30:.1f} GiB free, the bench needs {needed} there: free some")
+
+
+def need_memory(bytes_needed: int) -> None:
+    text = Path("/proc/meminfo").read_text()
+    available = int(next(line for line in text.splitlines() if line.startswith("MemAvailable")).split()[1]) * 1024
+    if available < bytes_needed:
+        raise BenchError(f"{available / 2**30:.1f} GiB of memory available, the bench needs {bytes_needed / 2**30:.1f} GiB")
+
+
+def filesystem_of(directory: Path) -> str:
+    while not directory.exists():
+        directory = directory.parent
+    shown = subprocess.run(["stat", "-f", "-c", "%T", str(directory)], capture_output=True, text=True, check=True)
+    return shown.stdout.strip()
+
+
+def machine() -> dict[str, Any]:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {"cpu": model, "cores": os.cpu_count(), "memory_bytes": memory, "kernel": platform.release()}
+
+
+def commit() -> str:
+    shown = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    return shown.stdout.strip() or "unknown"
+
+
+def print_settings(title: str, settings: Mapping[str, str]) -> None:
+    table = Table(title=title, title_justify="left", show_header=False, box=None)
+    for key, value in settings.items():
+        table.add_row(key, value)
+    console.print(table)
+
+
+def print_claims(claims: Sequence[Claim]) -> None:
+    """One row a claim, the tightest first among those that fail."""
+    table = Table(title="Claims (their time / ours; more than 1: ours is faster)", title_justify="left")
+    for heading in ("claim", "value", "bound", "ratio of medians", "least..most", "holds"):
+        table.add_column(heading, justify="left" if heading == "claim" else "right")
+    for claim in sorted(claims, key=lambda c: (c.holds, c.id)):
+        detail = claim.detail
+        table.add_row(
+            claim.id,
+            f"{claim.value:.2f}",
+            f"{claim.bound:.2f}",
+            f"{detail['ratio_of_medians']:.2f}" if "ratio_of_medians" in detail else "",
+            f"{detail['least']:.2f}..{detail['most']:.2f}" if "least" in detail else "",
+            "yes" if claim.holds else "[red]no[/red]",
+        )
+    console.print(table)
+    held = sum(claim.holds for claim in claims)
+    console.print(f"{held} of {len(claims)} claims hold.")
+
+
+def write_record(name: str, settings: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], claims: Sequence[Claim]) -> Path:
+    """bench/out/NAME.json, whole or not at all."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    record = {
+        "name": name,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "commit": commit(),
+        "settings": settings,
+        "rows": list(rows),
+        "claims": [
+            {
+                "id": claim.id,
+                "text": claim.text,
+                "value": claim.value,
+                "bound": claim.bound,
+                "unit": claim.unit,
+                "holds": claim.holds,
+                "detail": dict(claim.detail),
+            }
+            for claim in claims
+        ],
+    }
+    path = OUT / f"{name}.json"
+    path.with_suffix(".tmp").write_text(json.dumps(record, indent=1) + "\n")
+    path.with_suffix(".tmp").rename(path)
+    return path

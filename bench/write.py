@@ -1,0 +1,354 @@
+"""Writing the same arrays through Tailrace, raw POSIX calls and the peers: page cache and fsynced, large and small arrays.
+
+    make bench NAME=write [SIZE=quick|full]
+
+docs/benchmarks.md says what is measured and how to read it; bench/bounds.toml has the bounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import json
+import math
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from bench import harness
+from bench.harness import Claim, Spread, console
+
+RANK_STEP_BYTES = {"large": 8 * 16 << 20, "small": 100 * 64 << 10}
+CASE_TEXT = {"large": "8 arrays of 16 MiB a rank", "small": "100 arrays of 64 KiB a rank"}
+MODES = {
+    "cache": "page cache: the clock stops when all files are closed",
+    "fsync": "fsynced: when all data and names are on the device",
+}
+LEAST, MOST = 3, 15  # measured repetitions of a cell; the warm-up is not one of them
+MPI_IO = ("ompio", "romio321")  # Open MPI's two implementations of MPI-IO: a choice of the whole process
+# Warm-up and LEAST repetitions cost about this much in relation to each other; the time that is left is shared out by it.
+WEIGHT = {("large", "cache"): 2.0, ("large", "fsync"): 4.0, ("small", "cache"): 1.0, ("small", "fsync"): 2.5}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    case: str
+    target: str  # "disk" or "shm"
+    ranks: int
+    mode: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.case}/{self.target}/{self.ranks}/{self.mode}"
+
+    @property
+    def weight(self) -> float:
+        mode = self.mode if self.target == "disk" else "cache"  # an fsync on tmpfs returns at once
+        return WEIGHT[self.case, mode] * (self.ranks / 2 if self.case == "large" else 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    seconds: float
+    targets: tuple[str, ...]
+    ranks: tuple[int, ...]
+    steps: Mapping[str, int]
+    tuning_repetitions: int
+
+    def cells(self) -> list[Cell]:
+        return [
+            Cell(case, target, ranks, mode)
+            for case, target, ranks, mode in itertools.product(("large", "small"), self.targets, self.ranks, MODES)
+        ]
+
+
+SIZES = {
+    "quick": Size(55, ("disk",), (2,), {"large": 1, "small": 3}, 1),
+    "full": Size(570, ("disk", "shm"), (2, 4), {"large": 2, "small": 5}, 2),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    name: str
+    files: str
+    settings: str
+
+    @property
+    def method(self) -> str:
+        return self.name.split(":")[0]
+
+    @property
+    def variant(self) -> str:
+        return self.name.split(":")[1]
+
+    @property
+    def is_raw(self) -> bool:
+        return self.method.startswith("raw_")
+
+    @property
+    def is_ours(self) -> bool:
+        return self.method.startswith("tailrace_")
+
+    @property
+    def is_peer(self) -> bool:
+        return not (self.is_raw or self.is_ours)
+
+
+def directory_of(target: str) -> Path:
+    return harness.BUILD / "bench-scratch" / "write" if target == "disk" else Path("/dev/shm/tailrace-bench-write")
+
+
+def list_entries() -> list[Entry]:
+    shown = subprocess.run(
+        [str(harness.program("bench_write")), "--list", "1"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=harness.mpi_environment({}),
+    )
+    return [Entry(row["entry"], row["files"], row["settings"]) for row in map(json.loads, shown.stdout.splitlines())]
+
+
+def run_cell(
+    cell: Cell, entries: Sequence[Entry], size: Size, *, seconds: float, least: int, most: int, mpi_io: str
+) -> Iterable[dict]:
+    """Rows of a cell as they are measured."""
+    arguments = {
+        "case": cell.case,
+        "steps": size.steps[cell.case],
+        "directory": directory_of(cell.target),
+        "durable": int(cell.mode == "fsync"),
+        "entries": ",".join(entry.name for entry in entries),
+        "seconds": f"{seconds:.1f}",
+        "least": least,
+        "most": most,
+    }
+    words = [str(word) for key, value in arguments.items() for word in (f"--{key}", value)]
+    extra = {"OMPI_MCA_io": mpi_io}
+    for row in harness.run_mpi(harness.program("bench_write"), cell.ranks, words, limit_s=600, extra=extra):
+        yield {"case": cell.case, "target": cell.target, "ranks": cell.ranks, "mode": cell.mode, "mpi_io": mpi_io, **row}
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuned:
+    """The settings with which the peers were fastest in a short run, by case and target."""
+
+    mpi_io: str
+    entries: tuple[Entry, ...]
+
+
+def tune(case: str, target: str, entries: Sequence[Entry], size: Size, advance: Callable[[str], None]) -> Tuned:
+    """Runs every setting of every peer under both MPI-IOs and keeps the best setting of each peer, under the MPI-IO that serves
+    the peers best as a whole (geometric mean): it cannot be chosen within a process."""
+    peers = [entry for entry in entries if entry.is_peer]
+    best: dict[str, dict[str, tuple[float, Entry]]] = {}
+    for mpi_io in MPI_IO:
+        times: dict[str, list[float]] = defaultdict(list)
+        repetitions = size.tuning_repetitions
+        for row in run_cell(
+            Cell(case, target, 2, "cache"), peers, size, seconds=0, least=repetitions, most=repetitions, mpi_io=mpi_io
+        ):
+            advance(f"tuning peers, {case}, {target}, {mpi_io}: {row['entry']}")
+            if row["repetition"] > 0:
+                times[row["entry"]].append(row["seconds"])
+        chosen = best.setdefault(mpi_io, {})
+        for entry in peers:
+            seconds = Spread.of(times[entry.name]).median
+            if entry.method not in chosen or seconds < chosen[entry.method][0]:
+                chosen[entry.method] = (seconds, entry)
+    winner = min(MPI_IO, key=lambda mpi_io: sum(math.log(seconds) for seconds, _ in best[mpi_io].values()))
+    return Tuned(winner, tuple(entry for _, entry in best[winner].values()))
+
+
+def times_by_entry(rows: Iterable[Mapping[str, Any]], cell: Cell) -> dict[str, dict[int, float]]:
+    """entry -> repetition -> seconds, without warm-ups."""
+    times: dict[str, dict[int, float]] = defaultdict(dict)
+    for row in rows:
+        if (row["case"], row["target"], row["ranks"], row["mode"]) == dataclasses.astuple(cell) and row["repetition"] > 0:
+            times[row["entry"]][row["repetition"]] = row["seconds"]
+    return dict(times)
+
+
+def median_s(times: Mapping[int, float]) -> float:
+    return Spread.of(list(times.values())).median
+
+
+def fastest(times: Mapping[str, Mapping[int, float]], method: str) -> str | None:
+    names = [name for name in times if name.split(":")[0] == method]
+    return min(names, key=lambda name: median_s(times[name])) if names else None
+
+
+def claims_of(rows: Sequence[Mapping[str, Any]], cells: Sequence[Cell]) -> list[Claim]:
+    bounds = harness.bounds("write")
+    claims = []
+    for cell, wanted in itertools.product(cells, bounds["claims"]):
+        if wanted["case"] != cell.case:
+            continue
+        times = times_by_entry(rows, cell)
+        ours = f"{wanted['ours']}:{bounds['claimed_variant']}"
+        if ours not in times:
+            raise harness.BenchError(f"claim {wanted['id']} of bench/bounds.toml is about {ours}, which was not measured")
+        others = [fastest(times, method) for method in wanted.get("peers", [wanted.get("limit")])]
+        ratios = {name: harness.paired_ratios(times[name], times[ours]) for name in others if name is not None}
+        # Against several peers the value is that of the strongest one: it is level with every one, or the claim does not hold.
+        strongest = min(ratios, key=lambda name: Spread.of(ratios[name]).median)
+        spread = Spread.of(ratios[strongest])
+        detail = {
+            "against": strongest,
+            "ratio_of_medians": median_s(times[strongest]) / median_s(times[ours]),
+            "least": spread.least,
+            "most": spread.most,
+            "repetitions": len(ratios[strongest]),
+        }
+        name = f"{wanted['id']}/{cell.target}/{cell.ranks}/{cell.mode}"
+        claims.append(Claim(name, wanted["text"], spread.median, wanted["bound"], detail=detail))
+    return claims
+
+
+def print_cells(
+    rows: Sequence[Mapping[str, Any]], cells: Sequence[Cell], entries: Sequence[Entry], mode: str, steps: Mapping[str, int]
+) -> None:
+    """One table a mode: methods down, cells across; GB/s at the median, and how far the repetitions spread around it."""
+    shown = [cell for cell in cells if cell.mode == mode]
+    title = f"{MODES[mode]}\nGB/s at the median of the repetitions, ± half their range in percent"
+    table = Table(title=title, title_justify="left")
+    table.add_column("method")
+    table.add_column("files")
+    for cell in shown:
+        table.add_column(f"{cell.case}\n{cell.target}\n{cell.ranks} ranks", justify="right")
+    times = {cell: times_by_entry(rows, cell) for cell in shown}
+    best = {cell: {entry.method: fastest(times[cell], entry.method) for entry in entries} for cell in shown}
+    lines: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        # A peer has one line: its settings may differ between cells, and are printed above.
+        label = entry.method if entry.is_peer else entry.name
+        line = lines.setdefault((label, entry.files), [""] * len(shown))
+        for at, cell in enumerate(shown):
+            if entry.name not in times[cell]:
+                continue
+            spread = Spread.of(list(times[cell][entry.name].values()))
+            volume = RANK_STEP_BYTES[cell.case] * cell.ranks * steps[cell.case]
+            text = f"{volume / spread.median / 1e9:.2f} ±{50 * (spread.most - spread.least) / spread.median:.0f}%"
+            line[at] = f"[bold]{text}[/bold]" if entry.is_raw and best[cell][entry.method] == entry.name else text
+    previous = ""
+    for (label, files), line in lines.items():
+        family = label.split("_")[0]
+        if previous not in ("", family):
+            table.add_section()
+        previous = family
+        table.add_row(label, files, *line)
+    console.print(table)
+
+
+def print_checksum_cost(rows: Sequence[Mapping[str, Any]], cells: Sequence[Cell]) -> None:
+    """What the library's checksums of every part cost: medians with and without."""
+    table = Table(title="Tailrace with checksums, time without / time with", title_justify="left")
+    table.add_column("cell")
+    presets = ("fpp", "hds", "shared", "single")
+    for preset in presets:
+        table.add_column(preset, justify="right")
+    for cell in cells:
+        times = times_by_entry(rows, cell)
+        pairs = [(times.get(f"tailrace_{preset}:plain"), times.get(f"tailrace_{preset}:checksum")) for preset in presets]
+        ratios = [harness.paired_ratios(plain, checked) for plain, checked in pairs if plain and checked]
+        if len(ratios) == len(presets):
+            table.add_row(cell.key, *(f"{Spread.of(ratio).median:.2f}" for ratio in ratios))
+    if table.row_count:
+        console.print(table)
+
+
+def measure(size: Size, entries: Sequence[Entry]) -> tuple[list[dict[str, Any]], dict[str, Tuned]]:
+    cells = size.cells()
+    deadline = time.monotonic() + size.seconds
+    rows: list[dict[str, Any]] = []
+    tuned: dict[str, Tuned] = {}
+    columns = (TextColumn("{task.percentage:3.0f}%"), BarColumn(30), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("", total=size.seconds)
+
+        def advance(text: str) -> None:
+            progress.update(bar, completed=size.seconds - max(0.0, deadline - time.monotonic()), description=text)
+
+        for case, target in itertools.product(("large", "small"), size.targets):
+            tuned[f"{case}/{target}"] = tune(case, target, entries, size, advance)
+        for number, cell in enumerate(cells):
+            choice = tuned[f"{cell.case}/{cell.target}"]
+            chosen = [entry for entry in entries if not entry.is_peer] + list(choice.entries)
+            share = cell.weight / sum(later.weight for later in cells[number:])
+            seconds = max(0.0, (deadline - time.monotonic()) * share)
+            for row in run_cell(cell, chosen, size, seconds=seconds, least=LEAST, most=MOST, mpi_io=choice.mpi_io):
+                rows.append(row)
+                advance(f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['entry']}")
+    return rows, tuned
+
+
+def print_settings(size: Size, entries: Sequence[Entry], tuned: Mapping[str, Tuned], rows: Sequence[Mapping[str, Any]]) -> None:
+    repetitions: dict[str, int] = defaultdict(int)
+    for row in rows:
+        key = f"{row['case']}/{row['target']}/{row['ranks']}/{row['mode']}"
+        repetitions[key] = max(repetitions[key], row["repetition"])
+    settings = {f"case {case}": f"{text}, {size.steps[case]} steps, a file (set) each" for case, text in CASE_TEXT.items()}
+    for target in size.targets:
+        settings[f"target {target}"] = harness.filesystem_of(directory_of(target))
+    settings["repetitions"] = ", ".join(f"{key} {count}" for key, count in repetitions.items())
+    settings["checksums"] = "Tailrace with (checksum) and without (plain); raw writes and peers compute none"
+    for entry in entries:
+        if entry.is_ours:
+            settings[entry.name] = entry.settings
+    for key, choice in tuned.items():
+        settings[f"peers, {key}"] = f"MPI-IO {choice.mpi_io}; " + ", ".join(entry.name for entry in choice.entries)
+    used = {entry.name: entry for choice in tuned.values() for entry in choice.entries}
+    settings.update({name: entry.settings for name, entry in used.items()})
+    harness.print_settings("Settings", settings)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench.write", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--size", choices=SIZES, default="quick")
+    name = parser.parse_args().size
+    size = SIZES[name]
+    step_bytes = max(RANK_STEP_BYTES[case] * steps for case, steps in size.steps.items()) * max(size.ranks)
+    for target in size.targets:
+        harness.need_space(directory_of(target), 2 * step_bytes)
+    harness.need_memory(4 * step_bytes)  # the arrays, the lone writer's copy, the files in the page cache, and room
+    entries = list_entries()
+    started = time.monotonic()
+    rows, tuned = measure(size, entries)
+    cells = size.cells()
+    print_settings(size, entries, tuned, rows)
+    for mode in MODES:
+        print_cells(rows, cells, entries, mode, size.steps)
+    print_checksum_cost(rows, cells)
+    claims = claims_of(rows, cells)
+    harness.print_claims(claims)
+    settings = {
+        "size": name,
+        "steps": dict(size.steps),
+        "tuned": {
+            key: {"mpi_io": choice.mpi_io, "entries": [entry.name for entry in choice.entries]} for key, choice in tuned.items()
+        },
+        "entries": [dataclasses.asdict(entry) for entry in entries],
+    }
+    path = harness.write_record("write", settings, rows, claims)
+    took = f"{time.monotonic() - started:.0f} s"
+    console.print(f"{len(rows)} timings, every byte of each read back and checked, in {took}; {path.relative_to(harness.ROOT)}")
+    if name == "quick":
+        console.print("A quick run shows the claims and does not judge them.")
+        return 0
+    return 0 if all(claim.holds for claim in claims) else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except harness.BenchError as error:
+        sys.exit(f"bench write: {error}")

@@ -1,0 +1,28 @@
+// Reads blocks of HDF5 and NetCDF-4 files with the plain serial driver, whoever wrote them; files stay open between calls.
+#pragma once
+
+#include "workload.hpp"
+
+#include <hdf5.h>
+
+#include <string>
+
+namespace bench {
+
+class Hdf5Reader {
+public:
+    ~Hdf5Reader() { close(); }
+    // The hyperslab of `dataset` at `offset` (as many dimensions as the dataset has) into `out`; ends the job on failure.
+    void read(const std::string &path, const std::string &dataset, const std::vector<uint64_t> &offset,
+              const std::vector<uint64_t> &count, int element_bytes, void *out);
+    void close();
+
+private:
+    std::string path_;
+    hid_t file_ = -1;
+};
+
+// Fails the job with the name of the call when an HDF5 call returned a negative number.
+hid_t checked(hid_t result, const char *call, const std::string &path);
+
+}  // namespace bench

@@ -1,0 +1,54 @@
+#include "method.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace bench {
+
+std::string Method::step_path(int step, const char *suffix) const {
+    char text[64];
+    std::snprintf(text, sizeof text, "/step%06d%s", step, suffix);
+    return run_.directory + text;
+}
+
+std::string Method::rank_path(int step, int rank, const char *suffix) const {
+    char text[64];
+    std::snprintf(text, sizeof text, "/step%06d.%06d%s", step, rank, suffix);
+    return run_.directory + text;
+}
+
+Entries all_entries() {
+    Entries entries;
+    add_raw(entries);
+    add_tailrace(entries);
+    add_hdf5(entries);
+    add_pnetcdf(entries);
+    add_netcdf4(entries);
+    return entries;
+}
+
+void fail(const std::string &what) {
+    std::fprintf(stderr, "bench_write: %s\n", what.c_str());
+    std::fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    std::abort();
+}
+
+void sync_path(const std::string &path) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) fail("cannot open " + path + " to sync it: " + std::strerror(errno));
+    if (fsync(fd) != 0) fail("cannot fsync " + path + ": " + std::strerror(errno));
+    close(fd);
+}
+
+void sync_step(const Run &run, const std::string &path, bool writer) {
+    if (writer) sync_path(path);
+    MPI_Barrier(run.work->comm);
+    if (run.work->rank == 0) sync_path(run.directory);
+}
+
+}  // namespace bench

@@ -1,0 +1,112 @@
+// The limit: the same bytes by plain pwrite into preallocated files, with the same number of files and writers.
+#include "method.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace bench {
+namespace {
+
+enum class Files { per_rank, shared, lone_writer };
+
+class Raw : public Method {
+public:
+    Raw(Files files, uint64_t piece_bytes) : files_(files), piece_(piece_bytes) {}
+
+    void write(int step) override {
+        const uint64_t mine = work().shape.rank_bytes();
+        const auto ranks = static_cast<uint64_t>(work().ranks);
+        const std::string path = path_of(step, work().rank);
+        const auto *data = work().steps[static_cast<size_t>(step)].data();
+        switch (files_) {
+            case Files::per_rank: write_file(path, O_CREAT | O_EXCL, data, mine, 0, mine); break;
+            case Files::lone_writer:
+                if (work().rank == 0)
+                    write_file(path, O_CREAT | O_EXCL, work().global_steps[static_cast<size_t>(step)].data(), mine * ranks, 0,
+                               mine * ranks);
+                break;
+            case Files::shared:
+                if (work().rank == 0) create(path, mine * ranks);
+                MPI_Barrier(work().comm);
+                write_file(path, 0, data, mine, mine * static_cast<uint64_t>(work().rank), 0);
+        }
+        if (!run_.durable) return;
+        MPI_Barrier(work().comm);
+        if (work().rank == 0) sync_path(run_.directory);
+    }
+
+    std::string read(int step, int variable, int of_rank, void *block) override {
+        const std::string path = path_of(step, of_rank);
+        const uint64_t bytes = work().shape.block_bytes();
+        uint64_t at = static_cast<uint64_t>(variable) * bytes;
+        if (files_ != Files::per_rank) at += static_cast<uint64_t>(of_rank) * work().shape.rank_bytes();
+        const int fd = open_checked(path, O_RDONLY);
+        for (uint64_t done = 0; done < bytes;) {
+            const ssize_t got = pread(fd, static_cast<std::byte *>(block) + done, bytes - done, static_cast<off_t>(at + done));
+            if (got <= 0) fail("cannot read " + path + ": " + (got == 0 ? "it ends too early" : std::strerror(errno)));
+            done += static_cast<uint64_t>(got);
+        }
+        close(fd);
+        return path;
+    }
+
+private:
+    std::string path_of(int step, int rank) const {
+        return files_ == Files::per_rank ? rank_path(step, rank, ".raw") : step_path(step, ".raw");
+    }
+
+    static int open_checked(const std::string &path, int flags) {
+        const int fd = open(path.c_str(), flags | O_CLOEXEC, 0644);
+        if (fd < 0) fail("cannot open " + path + ": " + std::strerror(errno));
+        return fd;
+    }
+
+    // A file system without fallocate lets the file grow.
+    static void allocate(int fd, const std::string &path, uint64_t bytes) {
+        if (bytes == 0) return;
+        if (fallocate(fd, 0, 0, static_cast<off_t>(bytes)) != 0 && errno != EOPNOTSUPP)
+            fail("cannot preallocate " + path + ": " + std::strerror(errno));
+    }
+
+    void create(const std::string &path, uint64_t bytes) const {
+        const int fd = open_checked(path, O_WRONLY | O_CREAT | O_EXCL);
+        allocate(fd, path, bytes);
+        close(fd);
+    }
+
+    void write_file(const std::string &path, int flags, const std::byte *data, uint64_t bytes, uint64_t at,
+                    uint64_t allocate_bytes) const {
+        const int fd = open_checked(path, O_WRONLY | flags);
+        allocate(fd, path, allocate_bytes);
+        for (uint64_t done = 0; done < bytes;) {
+            const ssize_t put = pwrite(fd, data + done, std::min(piece_, bytes - done), static_cast<off_t>(at + done));
+            if (put <= 0) fail("cannot write " + path + ": " + std::strerror(errno));
+            done += static_cast<uint64_t>(put);
+        }
+        if (run_.durable && fsync(fd) != 0) fail("cannot fsync " + path + ": " + std::strerror(errno));
+        if (close(fd) != 0) fail("cannot close " + path + ": " + std::strerror(errno));
+    }
+
+    Files files_;
+    uint64_t piece_;
+};
+
+}  // namespace
+
+void add_raw(Entries &entries) {
+    const struct {
+        const char *name;
+        Files files;
+    } kinds[] = {{"raw_fpp", Files::per_rank}, {"raw_shared", Files::shared}, {"raw_single", Files::lone_writer}};
+    for (const auto &kind : kinds)
+        for (const uint64_t mib : {1, 4, 16})
+            entries.push_back({kind.name, std::to_string(mib) + "MiB", kind.files == Files::per_rank ? "rank" : "one",
+                               "pwrite of " + std::to_string(mib) + " MiB into preallocated files",
+                               [=] { return std::make_unique<Raw>(kind.files, mib << 20); }});
+}
+
+}  // namespace bench
