@@ -16,21 +16,21 @@ std::string digits(uint64_t number) {
 constexpr uint64_t kOtherEntries = 4;
 
 // Directories above entry `number` so that none holds more than `entries` entries: "" under a flat tree, else "GGG/" for the first
-// fan^2 entries, "+2/GGG/GGG/" for the first fan^3, and so on: a pure function of the number, whatever else exists.
+// fan^2 entries, "+/GGG/GGG/" for the next up to fan^3, "+/+/GGG/GGG/GGG/" after them: a pure function of the number, whatever else
+// exists. Deeper levels lie below each other, so that small bounds hold for any number, too.
 std::string tree_directories(uint64_t entries, uint64_t number) {
     if (entries == 0) return "";
     const uint64_t fan = entries - kOtherEntries;
-    std::string path;
-    int levels = 0;
+    std::string path, deeper;
     uint64_t group = number / fan;
-    do {
+    while (true) {
         char name[24];
         std::snprintf(name, sizeof name, "%03llu/", static_cast<unsigned long long>(group % fan));
         path = name + path;
         group /= fan;
-        ++levels;
-    } while (group > 0);
-    return levels == 1 ? path : "+" + std::to_string(levels) + "/" + path;
+        if (group == 0) return deeper + path;
+        deeper += "+/";
+    }
 }
 
 }  // namespace

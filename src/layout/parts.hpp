@@ -28,8 +28,8 @@ private:
 };
 
 // Paths of a stream's files, relative to the stream's directory. `start` is the first step of the group of steps in the part.
-std::string dataset_path(const std::string& stream);                       // NAME.nc: the index, or the part that is the dataset
-std::string parts_directory(const std::string& stream);                    // NAME.parts
+std::string dataset_path(const std::string& stream);     // NAME.nc: the index, or the part that is the dataset
+std::string parts_directory(const std::string& stream);  // NAME.parts
 std::string journal_path(const std::string& stream);
 std::string group_path(const Layout& layout, const std::string& stream, uint64_t start);    // directory, or file where files = one
 std::string pending_path(const Layout& layout, const std::string& stream, uint64_t start);  // the same before it is committed

@@ -1,0 +1,80 @@
+// The plan: for a layout, a decomposition and a number of ranks, who sends what to whom and which byte goes where. Pure arithmetic; the
+// library follows the same rules. Counted are the arrays of the steps and the time values; metadata, checksums and the index are not.
+//
+// Rules. Each part has W writers; each array of the part is cut into W equal shares of its elements in file order, and writer k writes the
+// k-th. In one part the array is the whole variable; in several, the variable's blocks of the part's ranks, one after the other.
+// A rank sends to each writer, once a step, what it has of that writer's shares of all arrays together. Scalars and the time value are the
+// first writer's. With files = one and writers = all, a variable of which every run is long is written by its owners instead.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/type.hpp"
+#include "layout/decomposition.hpp"
+#include "layout/layout.hpp"
+#include "layout/topology.hpp"
+
+namespace tailrace {
+
+// A run of at least this length is written by its owner where all ranks write one file: gathering it would not make a better write.
+constexpr uint64_t kDirectRunBytes = 64 << 10;
+
+struct PlanVariable {
+    std::string name;
+    Type type = Type::F64;
+    Extents shape;  // empty: a scalar
+    Extents grid;   // blocks along each dimension, one a rank
+};
+
+struct PlanRequest {
+    Layout layout;
+    Topology topology;
+    std::string stream = "stream";
+    uint64_t steps = 1;
+    std::string time_name = "time";
+    std::vector<PlanVariable> variables;
+};
+
+struct PlannedMessage {
+    uint64_t from = 0, to = 0, bytes = 0;
+    bool operator==(const PlannedMessage&) const = default;
+};
+
+struct PlannedWrite {
+    std::string variable;
+    uint64_t address = 0, bytes = 0;
+    bool operator==(const PlannedWrite&) const = default;
+};
+
+// What one rank does in the first step of a part. No O(ranks) work, except for a writer: what it receives.
+struct RankPlan {
+    uint64_t rank = 0, part = 0;
+    std::string path;  // of the part, below the stream's directory
+    std::vector<PlannedMessage> sends, receives;
+    std::vector<PlannedWrite> writes;
+};
+
+// All ranks and steps together.
+struct Summary {
+    uint64_t files = 0;        // parts
+    uint64_t directories = 0;  // NAME.parts and those below it
+    uint64_t writers = 0;      // ranks that write
+    uint64_t bytes = 0;
+    uint64_t messages = 0, message_bytes = 0, largest_message_bytes = 0;
+    uint64_t least_writer_bytes = 0, most_writer_bytes = 0;
+    uint64_t most_directory_entries = 0;  // in any directory from NAME.parts down, the journal counted
+    bool operator==(const Summary&) const = default;
+};
+
+// Throws BAD_ARGUMENT or BAD_LAYOUT for what cannot be planned, naming it.
+void check_request(const PlanRequest& request);
+RankPlan plan_rank(const PlanRequest& request, uint64_t rank);
+Summary summarise(const PlanRequest& request);
+
+// The C contract's tailrace_plan: request and answer as documented there.
+nlohmann::ordered_json plan_json(const nlohmann::json& request);
+
+}  // namespace tailrace

@@ -1,0 +1,166 @@
+// The plan as JSON: the C contract's tailrace_plan.
+#include <algorithm>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "layout/flow.hpp"
+#include "layout/keys.hpp"
+#include "layout/parts.hpp"
+#include "layout/plan.hpp"
+
+namespace tailrace {
+namespace {
+
+using Answer = nlohmann::ordered_json;
+using Asked = nlohmann::json;
+
+constexpr size_t kListed = 64;  // parts, writers of a part and messages that are listed
+
+[[noreturn]] void bad_request(const std::string& what) { fail(Status::BAD_ARGUMENT, "plan request: ", what); }
+
+uint64_t whole_number(const Asked& value, const std::string& name) {
+    if (value.is_number_unsigned()) return value.get<uint64_t>();
+    bad_request(name + " = " + value.dump() + " is not a whole number");
+}
+
+uint64_t whole_number_or(const Asked& object, const std::string& name, uint64_t otherwise) {
+    return object.contains(name) ? whole_number(object[name], name) : otherwise;
+}
+
+Extents extents(const Asked& value, const std::string& name) {
+    if (!value.is_array()) bad_request(name + " = " + value.dump() + " is not a list of whole numbers");
+    Extents numbers;
+    for (const Asked& number : value) numbers.push_back(whole_number(number, name));
+    return numbers;
+}
+
+std::string string(const Asked& value, const std::string& name) {
+    if (!value.is_string()) bad_request(name + " = " + value.dump() + " is not a text");
+    return value.get<std::string>();
+}
+
+void check_names(const Asked& object, const std::string& what, std::initializer_list<std::string_view> known) {
+    if (!object.is_object()) bad_request(what + " is not a JSON object: " + object.dump());
+    for (const auto& [name, value] : object.items())
+        if (std::ranges::find(known, name) == known.end()) {
+            std::string all;
+            for (const std::string_view k : known) all += (all.empty() ? "" : ", ") + std::string(k);
+            bad_request(what + " has no '" + name + "'; it has " + all);
+        }
+}
+
+Type type_of(const std::string& code) {
+    std::string codes;
+#define TAILRACE_TYPE(name, number, bytes, c, numpy, fortran) \
+    if (code == numpy) return Type::name;                     \
+    codes += (codes.empty() ? "" : ", ") + std::string(numpy);
+#include <tailrace/types.def>
+#undef TAILRACE_TYPE
+    bad_request("type '" + code + "' is none; the types are " + codes);
+}
+
+PlanVariable variable_of(const Asked& asked, uint64_t ranks) {
+    check_names(asked, "a variable", {"name", "type", "shape", "grid"});
+    PlanVariable variable;
+    if (!asked.contains("name") || !asked.contains("shape")) bad_request("a variable needs 'name' and 'shape': " + asked.dump());
+    variable.name = string(asked["name"], "name");
+    if (asked.contains("type")) variable.type = type_of(string(asked["type"], "type"));
+    variable.shape = extents(asked["shape"], "shape of '" + variable.name + "'");
+    const bool given = asked.contains("grid") && !asked["grid"].is_null();
+    variable.grid = given ? extents(asked["grid"], "grid of '" + variable.name + "'") : choose_grid(ranks, variable.shape);
+    return variable;
+}
+
+PlanRequest request_of(const Asked& asked, StreamConfig& config) {
+    check_names(asked, "it", {"layout", "ranks", "nodes", "steps", "name", "variables", "rank"});
+    config = resolve({parse_options(asked.contains("layout") ? string(asked["layout"], "layout") : "", "layout")});
+    PlanRequest request;
+    request.layout = config.layout;
+    request.time_name = config.time_name;
+    request.topology.ranks = whole_number_or(asked, "ranks", 1);
+    request.topology.nodes = whole_number_or(asked, "nodes", 1);
+    request.steps = whole_number_or(asked, "steps", 1);
+    if (asked.contains("name")) request.stream = string(asked["name"], "name");
+    if (!asked.contains("variables") || !asked["variables"].is_array() || asked["variables"].empty())
+        bad_request("'variables' is a list of at least one {\"name\", \"type\", \"shape\", \"grid\"}");
+    if (request.topology.ranks > 0)
+        for (const Asked& variable : asked["variables"]) request.variables.push_back(variable_of(variable, request.topology.ranks));
+    check_request(request);
+    return request;
+}
+
+// The parts of the first group of steps.
+Answer parts_json(const PlanRequest& request, const Flow& flow) {
+    const PartMap& map = flow.parts();
+    const uint64_t in_group =
+        request.layout.steps == Layout::kAllSteps ? request.steps : std::min(request.layout.steps, request.steps);
+    Answer list = Answer::array();
+    for (uint64_t part = 0; part < std::min<uint64_t>(map.parts(), kListed); ++part) {
+        Answer writers = Answer::array();
+        for (uint64_t k = 0; k < std::min<uint64_t>(map.writers(part), kListed); ++k) writers.push_back(map.writer(part, k));
+        list.push_back({{"path", part_path(request.layout, request.stream, 0, part)},
+                        {"writers", writers},
+                        {"writer_count", map.writers(part)},
+                        {"ranks", {map.first_rank(part), map.last_rank(part) - 1}},
+                        {"bytes", flow.part_bytes(part) * in_group}});
+    }
+    return list;
+}
+
+Answer messages_json(const std::vector<PlannedMessage>& messages) {
+    Answer list = Answer::array();
+    for (const PlannedMessage& message : messages)
+        list.push_back({{"from", message.from}, {"to", message.to}, {"bytes", message.bytes}});
+    return list;
+}
+
+// The first messages of a step.
+std::vector<PlannedMessage> first_sends(const PlanRequest& request, const Flow& flow) {
+    std::vector<PlannedMessage> first;
+    if (!flow.may_have_messages()) return first;
+    for (uint64_t rank = 0; rank < request.topology.ranks && first.size() < kListed; ++rank)
+        for (const PlannedMessage& message : flow.sends_of(rank))
+            if (first.size() < kListed) first.push_back(message);
+    return first;
+}
+
+Answer rank_json(const RankPlan& plan) {
+    Answer writes = Answer::array();
+    for (const PlannedWrite& write : plan.writes)
+        writes.push_back({{"path", plan.path}, {"address", write.address}, {"bytes", write.bytes}, {"variable", write.variable}});
+    return {{"rank", plan.rank},
+            {"part", plan.part},
+            {"path", plan.path},
+            {"sends", messages_json(plan.sends)},
+            {"receives", messages_json(plan.receives)},
+            {"writes", writes}};
+}
+
+}  // namespace
+
+Answer plan_json(const nlohmann::json& asked) {
+    StreamConfig config;
+    const PlanRequest request = request_of(asked, config);
+    const Flow flow(request);
+    const Summary summary = summarise(request);
+    Answer answer{{"layout", effective_json(config)},
+                  {"ranks", request.topology.ranks},
+                  {"nodes", request.topology.nodes},
+                  {"steps", request.steps},
+                  {"files", summary.files},
+                  {"directories", summary.directories},
+                  {"writers", summary.writers},
+                  {"bytes", summary.bytes},
+                  {"messages", summary.messages},
+                  {"message_bytes", summary.message_bytes},
+                  {"largest_message_bytes", summary.largest_message_bytes},
+                  {"bytes_per_writer", {{"min", summary.least_writer_bytes}, {"max", summary.most_writer_bytes}}},
+                  {"entries_per_directory_max", summary.most_directory_entries},
+                  {"parts", parts_json(request, flow)},
+                  {"sends", messages_json(first_sends(request, flow))}};
+    if (asked.contains("rank") && !asked["rank"].is_null())
+        answer["rank_plan"] = rank_json(plan_rank(request, whole_number(asked["rank"], "rank")));
+    return answer;
+}
+
+}  // namespace tailrace

@@ -1,0 +1,73 @@
+#include <algorithm>
+
+#include "layout/directory_census.hpp"
+#include "layout/flow.hpp"
+#include "layout/parts.hpp"
+#include "layout/plan.hpp"
+
+namespace tailrace {
+namespace {
+
+void count_directories(const PlanRequest& request, const PartMap& parts, uint64_t groups, Summary& summary) {
+    const Layout& layout = request.layout;
+    const std::string top = parts_directory(request.stream) + "/";
+    DirectoryCensus above, within;  // of the groups in NAME.parts, and of the parts in a group: all groups are alike
+    above.add("journal.jsonl");
+    if (!layout.part_is_dataset())
+        for (uint64_t group = 0; group < groups; ++group)
+            above.add(std::string_view(group_path(layout, request.stream, group * layout.steps)).substr(top.size()));
+    summary.directories = 1 + above.directories();
+    summary.most_directory_entries = above.most_entries();
+    if (has_one_part(layout)) return;
+    for (uint64_t part = 0; part < parts.parts(); ++part) within.add(part_path_in_group(layout, request.stream, 0, part));
+    summary.directories += groups * (1 + within.directories());
+    summary.most_directory_entries = std::max(summary.most_directory_entries, within.most_entries());
+}
+
+void count_writers(const PlanRequest& request, const Flow& flow, Summary& summary) {
+    summary.least_writer_bytes = UINT64_MAX;
+    for (uint64_t part = 0; part < flow.parts().parts(); ++part) {
+        const uint64_t writers = flow.parts().writers(part);
+        summary.writers += writers;
+        for (uint64_t k = 0; k < writers; ++k) {
+            const uint64_t bytes = flow.writer_bytes(part, k) * request.steps;
+            summary.bytes += bytes;
+            summary.least_writer_bytes = std::min(summary.least_writer_bytes, bytes);
+            summary.most_writer_bytes = std::max(summary.most_writer_bytes, bytes);
+        }
+    }
+}
+
+void count_messages(const PlanRequest& request, const Flow& flow, Summary& summary) {
+    if (!flow.may_have_messages()) return;
+    std::vector<Flow::Portion> portions;
+    for (uint64_t rank = 0; rank < request.topology.ranks; ++rank) {
+        flow.portions_of(rank, portions);
+        const uint64_t part = flow.parts().part_of(rank);
+        for (const Flow::Portion& portion : portions) {
+            if (flow.parts().writer(part, portion.writer) == rank) continue;
+            ++summary.messages;
+            summary.message_bytes += portion.bytes;
+            summary.largest_message_bytes = std::max(summary.largest_message_bytes, portion.bytes);
+        }
+    }
+    summary.messages *= request.steps;
+    summary.message_bytes *= request.steps;
+}
+
+}  // namespace
+
+Summary summarise(const PlanRequest& request) {
+    check_request(request);
+    const Flow flow(request);
+    const uint64_t in_group = request.layout.steps == Layout::kAllSteps ? request.steps : request.layout.steps;
+    const uint64_t groups = request.steps / in_group + (request.steps % in_group != 0);
+    Summary summary;
+    summary.files = flow.parts().parts() * groups;
+    count_directories(request, flow.parts(), groups, summary);
+    count_writers(request, flow, summary);
+    count_messages(request, flow, summary);
+    return summary;
+}
+
+}  // namespace tailrace
