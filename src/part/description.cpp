@@ -12,13 +12,17 @@ namespace {
 constexpr size_t kMaxNameBytes = 256;  // of netCDF
 constexpr const char* kFillAttribute = "_FillValue";
 // What the conventions of HDF5 and netCDF keep for themselves.
-constexpr std::array kReservedAttributes = {"CLASS",          "NAME",          "DIMENSION_LIST", "REFERENCE_LIST",
-                                            "_Netcdf4Dimid",  "_NCProperties", "_nc3_strict",    "_Netcdf4Coordinates"};
+constexpr std::array kReservedAttributes = {"CLASS",         "NAME",          "DIMENSION_LIST", "REFERENCE_LIST",
+                                            "_Netcdf4Dimid", "_NCProperties", "_nc3_strict",    "_Netcdf4Coordinates"};
 
 bool is_utf8(const std::string& name) {
     for (size_t i = 0; i < name.size();) {
         const auto lead = static_cast<unsigned char>(name[i]);
-        const size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+        const size_t length = lead < 0x80                   ? 1
+                              : lead >= 0xC2 && lead < 0xE0 ? 2
+                              : lead >= 0xE0 && lead < 0xF0 ? 3
+                              : lead < 0xF5                 ? 4
+                                                            : 0;
         if (length == 0 || (lead >= 0x80 && lead < 0xC2) || i + length > name.size()) return false;
         for (size_t k = 1; k < length; ++k)
             if ((static_cast<unsigned char>(name[i + k]) & 0xC0) != 0x80) return false;
@@ -40,7 +44,8 @@ void check_name(const char* of, const std::string& name) {
     }
     const char first = name.front();
     const bool letter = (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z') || (first >= '0' && first <= '9');
-    if (!letter && first != '_' && (first & 0x80) == 0) refuse("it begins with neither a letter, a digit nor '_'; put one before it");
+    if (!letter && first != '_' && (first & 0x80) == 0)
+        refuse("it begins with neither a letter, a digit nor '_'; put one before it");
     if (name.back() == ' ') refuse("it ends with a space; leave that out");
 }
 
@@ -54,10 +59,12 @@ void check_attributes(const std::string& of, const std::vector<Attribute>& attri
     for (const Attribute& attribute : attributes) {
         check_unique("attribute", attribute.name, seen);
         if (std::find(kReservedAttributes.begin(), kReservedAttributes.end(), attribute.name) != kReservedAttributes.end())
-            fail(Status::BAD_ATTRIBUTE, "attribute '", attribute.name, "' of ", of, " is kept for the file format; use another name");
+            fail(Status::BAD_ATTRIBUTE, "attribute '", attribute.name, "' of ", of,
+                 " is kept for the file format; use another name");
         const uint64_t expected = attribute.count * (attribute.is_text ? 1 : type_bytes(attribute.type));
         if (attribute.values.size() != expected)
-            fail(Status::INTERNAL, "attribute '", attribute.name, "' of ", of, " has ", attribute.values.size(), " bytes, not ", expected);
+            fail(Status::INTERNAL, "attribute '", attribute.name, "' of ", of, " has ", attribute.values.size(), " bytes, not ",
+                 expected);
     }
 }
 
@@ -81,7 +88,8 @@ void check_fill(const Array& array) {
 void check_sources(const Description& description, const Array& array) {
     const size_t dims = array.dims.size() + (array.varies ? 1 : 0);
     if (array.is_virtual() && dims == 0)
-        fail(Status::BAD_ARGUMENT, "'", array.name, "' is a scalar, which HDF5 cannot show from another file; store it in the index");
+        fail(Status::BAD_ARGUMENT, "'", array.name,
+             "' is a scalar, which HDF5 cannot show from another file; store it in the index");
     for (const Source& source : array.sources) {
         bool fits = source.from.count == source.to.count && source.from.offset.size() == dims && source.to.offset.size() == dims &&
                     source.to.count.size() == dims;
@@ -101,12 +109,12 @@ void check_array(const Description& description, const Array& array) {
             fail(Status::INTERNAL, "'", array.name, "' has dimension number ", d, " of ", description.dimensions.size());
     if (array.dims.size() > kMaxDims)
         fail(Status::BAD_SHAPE, "'", array.name, "' has ", array.dims.size(), " dimensions; the most are ", kMaxDims);
-    if (array.varies && description.time_name.empty())
-        fail(Status::INTERNAL, "'", array.name, "' varies, but there is no time");
+    if (array.varies && description.time_name.empty()) fail(Status::INTERNAL, "'", array.name, "' varies, but there is no time");
     const bool named_as_dimension = std::any_of(description.dimensions.begin(), description.dimensions.end(),
                                                 [&](const Dimension& dimension) { return dimension.name == array.name; });
     if (named_as_dimension && coordinate_of(description, array) < 0)
-        fail(Status::BAD_SHAPE, "'", array.name, "' is also the name of a dimension, and an array of that name must be its coordinate: ",
+        fail(Status::BAD_SHAPE, "'", array.name,
+             "' is also the name of a dimension, and an array of that name must be its coordinate: ",
              "static, with that dimension alone; rename the array or the dimension");
     if (is_time(description, array) && (!array.varies || !array.dims.empty() || array.type != Type::F64))
         fail(Status::BAD_SHAPE, "'", array.name, "' is the time coordinate: one f8 a step; rename the array");

@@ -92,10 +92,12 @@ inline void set_format(hid_t access, H5F_libver_t low, H5F_libver_t high) {
     check(H5Pset_libver_bounds(access, low, high), "H5Pset_libver_bounds", "file access");
 }
 inline void track_link_order(hid_t creation) {
-    check(H5Pset_link_creation_order(creation, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED), "H5Pset_link_creation_order", "the file");
+    check(H5Pset_link_creation_order(creation, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED), "H5Pset_link_creation_order",
+          "the file");
 }
 inline void track_attribute_order(hid_t creation) {
-    check(H5Pset_attr_creation_order(creation, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED), "H5Pset_attr_creation_order", "an object");
+    check(H5Pset_attr_creation_order(creation, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED), "H5Pset_attr_creation_order",
+          "an object");
 }
 inline void keep_attributes_compact(hid_t creation, unsigned most) {
     check(H5Pset_attr_phase_change(creation, most, most / 2), "H5Pset_attr_phase_change", "an object");
@@ -149,7 +151,8 @@ inline Space create_space(const Lengths& lengths, const Lengths& most) {
 }
 inline Space create_space(const Lengths& lengths) { return create_space(lengths, lengths); }
 inline void select(hid_t space, const Lengths& offset, const Lengths& count) {
-    check(H5Sselect_hyperslab(space, H5S_SELECT_SET, offset.data(), nullptr, count.data(), nullptr), "H5Sselect_hyperslab", "a space");
+    check(H5Sselect_hyperslab(space, H5S_SELECT_SET, offset.data(), nullptr, count.data(), nullptr), "H5Sselect_hyperslab",
+          "a space");
 }
 
 // Fixed text of so many bytes, UTF-8.
@@ -212,7 +215,9 @@ inline void read_attribute(hid_t attribute, hid_t type, void* values, const std:
 
 // ---- drivers ---------------------------------------------------------------------------------------------------------------------
 
-inline Driver register_driver(const H5FD_class_t& driver) { return Driver(check(H5FDregister(&driver), "H5FDregister", driver.name)); }
+inline Driver register_driver(const H5FD_class_t& driver) {
+    return Driver(check(H5FDregister(&driver), "H5FDregister", driver.name));
+}
 inline void push_reason(const char* function, const std::string& reason) {
     H5Epush2(H5E_DEFAULT, __FILE__, function, __LINE__, H5E_ERR_CLS, H5E_VFL, H5E_CANTINIT, "%s", reason.c_str());
 }

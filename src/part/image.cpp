@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kMaxChunkBytes = (uint64_t{1} << 32) - 1;  // of HDF5
 constexpr uint64_t kMaxChunksAStep = 65536;                   // each has an entry in the metadata
-constexpr unsigned kMaxCompactAttributes = 64;                // beyond these HDF5 makes a heap and two trees for one object's attributes
+constexpr unsigned kMaxCompactAttributes = 64;  // beyond these HDF5 makes a heap and two trees for one object's attributes
 
 // The chunk of an array whose steps are each one run of bytes in the file: a step, or where that has 4 GiB or more, an equal share of
 // it. Shares are of one size and leave no rest: a chunk is stored whole, and would reach into the next array.
@@ -23,15 +23,19 @@ hdf5::Lengths chunk_of(const Array& array, const Extents& extents) {
     for (const hsize_t length : chunk) bytes *= length;
     for (size_t d = 1; d < chunk.size() && bytes > kMaxChunkBytes; ++d) {
         const uint64_t row = bytes / chunk[d];
-        uint64_t shares = std::min<uint64_t>(chunk[d], row > kMaxChunkBytes ? chunk[d] : (bytes + kMaxChunkBytes - 1) / kMaxChunkBytes);
-        while (chunk[d] % shares != 0) ++shares;
+        uint64_t shares =
+            std::min<uint64_t>(chunk[d], row > kMaxChunkBytes ? chunk[d] : (bytes + kMaxChunkBytes - 1) / kMaxChunkBytes);
+        while (chunk[d] % shares != 0 && shares <= kMaxChunksAStep) ++shares;
+        chunks *= shares;
+        if (chunks > kMaxChunksAStep) break;
         bytes /= shares;
         chunk[d] /= shares;
-        chunks *= shares;
     }
     if (chunks > kMaxChunksAStep)
-        fail(Status::UNSUPPORTED, "a step of '", array.name, "' has ", bytes * chunks, " bytes and its extents have no divisor that ",
-             "makes few pieces below 4 GiB of it; choose other extents, more files, or steps = 1");
+        fail(Status::UNSUPPORTED, "a step of '", array.name, "' has ",
+             volume(extents) / std::max<uint64_t>(extents[0], 1) * type_bytes(array.type),
+             " bytes and its extents have no divisor that makes few pieces below 4 GiB of it; choose other extents, more files, or "
+             "steps = 1");
     return chunk;
 }
 
@@ -88,7 +92,8 @@ ImageBuilder::ImageBuilder(const Description& description, const Placement& plac
         const auto& sizes = array.varies ? placement.bytes().step_bytes : placement.bytes().static_bytes;
         size_t& next = array.varies ? varying : fixed;
         if (next == places.size() || sizes[next] != bytes_of(description, array))
-            fail(Status::INTERNAL, "the placement is of other arrays: '", array.name, "' has ", bytes_of(description, array), " bytes");
+            fail(Status::INTERNAL, "the placement is of other arrays: '", array.name, "' has ", bytes_of(description, array),
+                 " bytes");
         place_[i] = places[next++];
         if (array.varies && step_addresses_.size() < steps)
             fail(Status::INTERNAL, "only ", step_addresses_.size(), " of ", steps, " steps are laid out");
@@ -148,8 +153,8 @@ void ImageBuilder::create_anonymous_scale(size_t dimension) {
     hdf5::track_attribute_order(creation);
     hdf5::leave_out_times(creation);
     // Never allocated: it has a length and no values.
-    hdf5::Dataset dataset = hdf5::create_dataset(file_, of.name, H5T_IEEE_F32BE, hdf5::create_space({of.length}),
-                                                 {link_, creation, H5P_DEFAULT});
+    hdf5::Dataset dataset =
+        hdf5::create_dataset(file_, of.name, H5T_IEEE_F32BE, hdf5::create_space({of.length}), {link_, creation, H5P_DEFAULT});
     scales_.add(dimension + time_dimensions(), std::move(dataset), scale_name_without_array(of.length));
 }
 
@@ -181,8 +186,8 @@ hdf5::Dataset ImageBuilder::create_virtual(const Array& array, hdf5::DatasetProp
     for (const Source& source : array.sources) {
         if (source.to.elements() == 0) continue;
         if (array.varies && (source.to.count[0] > steps_ || source.to.offset[0] > steps_ - source.to.count[0]))
-            fail(Status::BAD_SHAPE, "'", array.name, "' cannot show ", describe(source.to), " of ", source.file, ": there are ", steps_,
-                 " steps");
+            fail(Status::BAD_SHAPE, "'", array.name, "' cannot show ", describe(source.to), " of ", source.file, ": there are ",
+                 steps_, " steps");
         hdf5::Lengths ends = lengths(source.from.offset);
         for (size_t d = 0; d < ends.size(); ++d) ends[d] += source.from.count[d];
         const hdf5::Space from = hdf5::create_space(ends);
@@ -244,8 +249,8 @@ void ImageBuilder::write_attributes(hid_t dataset, const Array& array) const {
 
 // Behind everything that the placement gave away, so that tools which append never take it.
 uint64_t reserved_end(const Placement& placement, const std::vector<StepBlock>& blocks) {
-    uint64_t end = placement.bytes().static_bytes.empty() ? kSuperblockBytes
-                                                          : placement.static_seal() + placement.bytes().seal_bytes;
+    uint64_t end =
+        placement.bytes().static_bytes.empty() ? kSuperblockBytes : placement.static_seal() + placement.bytes().seal_bytes;
     for (const StepBlock& block : blocks) end = std::max(end, block_end(placement, block));
     return end;
 }

@@ -15,7 +15,7 @@ struct Image {
     std::vector<std::byte> superblock;  // to be written at 0, last of all: it makes the metadata count
     uint64_t metadata_address = 0;
     std::vector<std::byte> metadata;
-    uint64_t file_bytes = 0;            // the size that the file must have
+    uint64_t file_bytes = 0;  // the size that the file must have
 };
 
 // The arrays that are stored in the file, in the order of Description::arrays: how many bytes each has, for Placement.

@@ -8,11 +8,11 @@
 namespace tailrace {
 namespace {
 
-constexpr size_t kMaxPieces = 512;             // of one vectored write
-constexpr uint64_t kCallBytes = 8u << 20;      // of one write
+constexpr size_t kMaxPieces = 512;               // of one vectored write
+constexpr uint64_t kCallBytes = 8u << 20;        // of one write
 constexpr uint64_t kSummedCallBytes = 1u << 20;  // with checksums: what was just summed is still in the cache when it is written
 constexpr uint64_t kBounceBytes = 1u << 20;
-constexpr uint64_t kSmallPieceBytes = 4096;    // below this, copying is cheaper than one more piece
+constexpr uint64_t kSmallPieceBytes = 4096;  // below this, copying is cheaper than one more piece
 constexpr uint64_t kMaxBridgeBytes = 64u << 10;
 constexpr std::byte kZeros[kMaxBridgeBytes] = {};
 

@@ -44,7 +44,7 @@ public:
 
     // One for each run of bytes without a gap; complete after flush(). Empty without checksums.
     const std::vector<SealRecord>& records() const { return records_; }
-    uint64_t bytes() const { return bytes_; }          // written so far, bridges included
+    uint64_t bytes() const { return bytes_; }  // written so far, bridges included
     uint64_t write_calls() const { return write_calls_; }
 
 private:
@@ -61,12 +61,12 @@ private:
     File& file_;
     const bool checksum_;
     const Gaps gaps_;
-    const uint64_t call_bytes_;             // the most that one write call takes
+    const uint64_t call_bytes_;  // the most that one write call takes
     std::vector<iovec> pieces_;
     std::vector<std::byte> bounce_;
     uint64_t bounce_used_ = 0;
-    uint64_t gathered_ = 0;                 // bytes in pieces_
-    uint64_t extent_ = 0, end_ = 0;         // the run of bytes without a gap that is being written: [extent_, end_)
+    uint64_t gathered_ = 0;          // bytes in pieces_
+    uint64_t extent_ = 0, end_ = 0;  // the run of bytes without a gap that is being written: [extent_, end_)
     Checksum sum_;
     std::vector<SealRecord> records_;
     uint64_t bytes_ = 0, write_calls_ = 0;

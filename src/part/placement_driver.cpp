@@ -9,9 +9,11 @@
 
 namespace tailrace {
 
-Capture::Capture(uint64_t metadata_address, uint64_t reserved_end) : metadata_address_(metadata_address), reserved_end_(reserved_end) {
+Capture::Capture(uint64_t metadata_address, uint64_t reserved_end)
+    : metadata_address_(metadata_address), reserved_end_(reserved_end) {
     if (metadata_address % 8 != 0 || metadata_address < kSuperblockBytes)
-        fail(Status::INTERNAL, "metadata at address ", metadata_address, ": it begins at a multiple of 8, behind the superblock's page");
+        fail(Status::INTERNAL, "metadata at address ", metadata_address,
+             ": it begins at a multiple of 8, behind the superblock's page");
 }
 
 void Capture::place_next(std::vector<Extent> extents) {

@@ -106,8 +106,8 @@ uint64_t SealMap::address(uint64_t step, uint64_t writer) const {
         for (const StepBlock& block : blocks)
             if (step >= block.first_step && step - block.first_step < block.steps)
                 return block.address + (step - block.first_step) * step_pitch + step_seal + writer * slot_bytes;
-    fail(Status::BAD_ARGUMENT, "the part has no seal of step ", step, " by writer ", writer, ": it has ", steps(), " steps and ", writers,
-         " writers");
+    fail(Status::BAD_ARGUMENT, "the part has no seal of step ", step, " by writer ", writer, ": it has ", steps(), " steps and ",
+         writers, " writers");
 }
 
 SealMap seal_map(const Placement& placement, const std::vector<StepBlock>& blocks, uint64_t writers, uint64_t slot_bytes) {
@@ -125,9 +125,11 @@ Attribute seal_attribute(const SealMap& map) {
 
 SealMap parse_seal_map(std::span<const uint64_t> values, uint64_t file_bytes, const std::string& path) {
     const auto damaged = [&](const std::string& why) {
-        fail(Status::CORRUPT, "attribute ", kSealsAttribute, " of ", path, " is damaged: ", why, "; the part was changed after it was written");
+        fail(Status::CORRUPT, "attribute ", kSealsAttribute, " of ", path, " is damaged: ", why,
+             "; the part was changed after it was written");
     };
-    if (values.size() < kMapHead || (values.size() - kMapHead) % kMapBlock != 0) damaged(text("it has ", values.size(), " numbers"));
+    if (values.size() < kMapHead || (values.size() - kMapHead) % kMapBlock != 0)
+        damaged(text("it has ", values.size(), " numbers"));
     if (values[0] != kMapVersion)
         fail(Status::UNSUPPORTED, path, " has seals of version ", values[0], ", not ", kMapVersion, "; use a newer Tailrace");
     SealMap map{values[1], values[2], values[3], values[4], values[5], {}};
@@ -139,7 +141,8 @@ SealMap parse_seal_map(std::span<const uint64_t> values, uint64_t file_bytes, co
     for (size_t i = kMapHead; i < values.size(); i += kMapBlock) {
         const StepBlock block{values[i], values[i + 1], values[i + 2]};
         if (block.first_step != map.steps() || block.steps == 0) damaged("its blocks of steps do not follow each other");
-        if (!fits(block.address, times(block.steps, map.step_pitch), file_bytes)) damaged("a block of steps is outside of the file");
+        if (!fits(block.address, times(block.steps, map.step_pitch), file_bytes))
+            damaged("a block of steps is outside of the file");
         map.blocks.push_back(block);
     }
     return map;
@@ -161,10 +164,12 @@ std::optional<SealMap> read_seal_map(const std::string& path) {
 
 Seal read_seal(const File& file, uint64_t address, uint64_t slot_bytes) {
     const uint64_t file_bytes = file.size_bytes();
-    if (slot_bytes < sizeof(Header) || !fits(address, slot_bytes, file_bytes)) refuse(file.path(), "its place is outside of the file");
+    if (slot_bytes < sizeof(Header) || !fits(address, slot_bytes, file_bytes))
+        refuse(file.path(), "its place is outside of the file");
     Header header;
     file.read_at(address, &header, sizeof header);
-    if (header.count > (slot_bytes - sizeof header) / sizeof(SealRecord)) refuse(file.path(), text("it claims ", header.count, " records"));
+    if (header.count > (slot_bytes - sizeof header) / sizeof(SealRecord))
+        refuse(file.path(), text("it claims ", header.count, " records"));
     std::vector<std::byte> bytes(seal_slot_bytes(header.count));
     file.read_at(address, bytes.data(), bytes.size());
     return parse_seal(bytes, file.path());

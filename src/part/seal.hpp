@@ -39,7 +39,7 @@ std::optional<SealRecord> verify_records(const File& file, const std::vector<Sea
 
 // Where the seals of a part are: the value of the root attribute.
 struct SealMap {
-    uint64_t writers = 0;      // slots side by side at each place
+    uint64_t writers = 0;  // slots side by side at each place
     uint64_t slot_bytes = 0;
     uint64_t static_seal = 0;  // address, or 0: there are no static arrays
     uint64_t step_seal = 0;    // from the step's address

@@ -31,10 +31,8 @@ void append_values(std::vector<std::byte>& bytes, uint64_t number, uint64_t step
 inline std::vector<std::byte> values_of(Type type, uint64_t number, uint64_t step, uint64_t first, uint64_t count) {
     std::vector<std::byte> bytes;
     switch (type) {
-#define TAILRACE_TYPE(name, n, size, c, numpy, fortran)                \
-    case Type::name:                                                   \
-        append_values<c>(bytes, number, step, first, count);           \
-        break;
+#define TAILRACE_TYPE(name, n, size, c, numpy, fortran) \
+    case Type::name: append_values<c>(bytes, number, step, first, count); break;
 #include <tailrace/types.def>
 #undef TAILRACE_TYPE
     }
@@ -55,7 +53,8 @@ inline Description grid(uint64_t lat, uint64_t lon, bool unlimited) {
     description.dimensions = {{"lat", lat}, {"lon", lon}};
     description.time_name = "time";
     description.time_unlimited = unlimited;
-    description.arrays.push_back({"time", Type::F64, {}, true, {text_attribute("units", "hours since 2000-01-01 00:00:00")}, {}, {}});
+    description.arrays.push_back(
+        {"time", Type::F64, {}, true, {text_attribute("units", "hours since 2000-01-01 00:00:00")}, {}, {}});
     return description;
 }
 

@@ -69,14 +69,19 @@ Description climate(bool unlimited) {
     Description d = grid(6, 8, unlimited);
     d.dimensions.push_back({"layer", 3});
     const float missing = -999.0f;
-    const double range[2] = {180.0, 330.0};
+    const double range[2] = {0.0, 100.0};
     std::vector<std::byte> fill(sizeof missing);
     std::memcpy(fill.data(), &missing, sizeof missing);
     d.arrays.push_back({"lat", Type::F64, {0}, false, {text_attribute("units", "degrees_north")}, {}, {}});
     d.arrays.push_back({"lon", Type::F64, {1}, false, {text_attribute("units", "degrees_east")}, {}, {}});
-    d.arrays.push_back({"T", Type::F32, {0, 1}, true,
+    d.arrays.push_back({"T",
+                        Type::F32,
+                        {0, 1},
+                        true,
                         {text_attribute("units", "K"), text_attribute("long_name", "Temperatur der Luft, °C über Null"),
-                         text_attribute("comment", ""), number_attribute("valid_range", Type::F64, 2, range)}, fill, {}});
+                         text_attribute("comment", ""), number_attribute("valid_range", Type::F64, 2, range)},
+                        fill,
+                        {}});
     d.arrays.push_back({"U", Type::F64, {2, 0, 1}, true, {}, {}, {}});
     d.arrays.push_back({"mask", Type::I8, {0, 1}, false, {}, {}, {}});
     d.arrays.push_back({"flux", Type::F64, {}, true, {}, {}, {}});
@@ -131,8 +136,13 @@ TEST(ReaderFiles, types) {
     for (const Type type : types) {
         const auto one = test::values_of(type, 0, 0, 33, 1);
         const auto attribute = test::values_of(type, 1, 2, 3, 3);
-        part.description.arrays.push_back({std::string("step_") + type_code(type), type, {0, 1}, true,
-                                           {number_attribute("three", type, 3, attribute.data())}, one, {}});
+        part.description.arrays.push_back({std::string("step_") + type_code(type),
+                                           type,
+                                           {0, 1},
+                                           true,
+                                           {number_attribute("three", type, 3, attribute.data())},
+                                           one,
+                                           {}});
         part.description.arrays.push_back({std::string("static_") + type_code(type), type, {1}, false, {}, {}, {}});
     }
     test::number_arrays(part.description);
@@ -163,7 +173,7 @@ TEST(ReaderFiles, without_time) {
 TEST(ReaderFiles, large_and_many_attributes) {
     PartFile part{.description = grid(4, 5, true)};
     part.description.arrays.push_back({"T", Type::F32, {0, 1}, true, {}, {}, {}});
-    std::vector<double> large(20000);
+    std::vector<double> large(20000);  // more than an object header takes
     std::iota(large.begin(), large.end(), 0.0);
     for (auto* attributes : {&part.description.attributes, &part.description.arrays[1].attributes}) {
         attributes->push_back(number_attribute("large", Type::F64, large.size(), large.data()));
