@@ -11,7 +11,7 @@ program olam
   use olam_output_tailrace, only: output_close, output_open, output_plot, output_type, output_write
   use olam_phases, only: clock_s, end_phase, make_phases, p_close, p_exec, p_gather, p_mesh, p_open, p_plot, p_read, p_write, &
     phases_type, reduce_phases, start_phase
-  use olam_record, only: totals_type, write_record
+  use olam_record, only: remove_record, totals_type, write_record
   use olam_variables, only: list_variables, variable_type
   implicit none
   type(case_type) :: c
@@ -32,6 +32,7 @@ program olam
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, error)
   call read_case(c)
+  if (rank == 0) call remove_record(c)
   phases = make_phases(c%steps, c%barriers)
   variables = list_variables(c)
   payload = 0

@@ -43,17 +43,21 @@ contains
     end do
   end subroutine
 
-  !> A preset's name, or TOML as it is.
+  !> A preset's name, or assignments of keys separated by ';': lines of TOML (a namelist cannot hold a line's end).
   function options_text(layout) result(text)
     character(*), intent(in) :: layout
     character(:), allocatable :: text
+    integer :: i
 
     text = "mode = 'replace'"
-    if (index(layout, '=') > 0) then
-      text = text//new_line('a')//trim(layout)
-    else if (layout /= '') then
-      text = text//new_line('a')//"layout = '"//trim(layout)//"'"
+    if (index(layout, '=') == 0) then
+      if (layout /= '') text = text//new_line('a')//"layout = '"//trim(layout)//"'"
+      return
     end if
+    text = text//new_line('a')//trim(layout)
+    do i = 1, len(text)
+      if (text(i:i) == ';') text(i:i) = new_line('a')
+    end do
   end function
 
   !> Dimensions with their coordinates (cell centres), time and the stream's attributes, after the CF conventions.
@@ -86,20 +90,20 @@ contains
   subroutine define_variable(stream, variable)
     type(tailrace_stream), intent(inout) :: stream
     type(variable_type), intent(in) :: variable
+    character(:), allocatable :: name
 
-    associate (name => trim(variable%name))
-      if (any(static_ids == variable%id)) then
-        call tailrace_define_var(stream, name, variable%element_type, [character(3) :: 'lon', 'lat'], flags=TAILRACE_STATIC)
-      else if (variable%levels > 0) then
-        call tailrace_define_var(stream, name, variable%element_type, [character(5) :: 'lon', 'lat', 'level'])
-      else if (variable%levels == 0) then
-        call tailrace_define_var(stream, name, variable%element_type, [character(3) :: 'lon', 'lat'])
-      else
-        call tailrace_define_var(stream, name, variable%element_type)
-      end if
-      call tailrace_put_attr(stream, name, 'units', trim(variable%units))
-      call tailrace_put_attr(stream, name, 'long_name', name)
-    end associate
+    name = trim(variable%name)   ! an associate name of an expression is freed twice by gfortran 12
+    if (any(static_ids == variable%id)) then
+      call tailrace_define_var(stream, name, variable%element_type, [character(3) :: 'lon', 'lat'], flags=TAILRACE_STATIC)
+    else if (variable%levels > 0) then
+      call tailrace_define_var(stream, name, variable%element_type, [character(5) :: 'lon', 'lat', 'level'])
+    else if (variable%levels == 0) then
+      call tailrace_define_var(stream, name, variable%element_type, [character(3) :: 'lon', 'lat'])
+    else
+      call tailrace_define_var(stream, name, variable%element_type)
+    end if
+    call tailrace_put_attr(stream, name, 'units', trim(variable%units))
+    call tailrace_put_attr(stream, name, 'long_name', name)
   end subroutine
 
   !> Collective.

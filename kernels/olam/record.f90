@@ -9,7 +9,7 @@ module olam_record
   use olam_variables, only: stream_names, t_f32, t_f64, variable_type
   implicit none
   private
-  public :: totals_type, write_record
+  public :: remove_record, totals_type, write_record
 
   !> Sums over the ranks, on rank 0.
   type :: totals_type
@@ -23,6 +23,16 @@ module olam_record
   end type
 
 contains
+
+  !> So that a run that fails leaves no record of an earlier one.
+  subroutine remove_record(c)
+    type(case_type), intent(in) :: c
+    integer :: unit, status
+
+    if (c%run == '') return
+    open (newunit=unit, file=c%run, status='old', iostat=status)
+    if (status == 0) close (unit, status='delete', iostat=status)
+  end subroutine
 
   !> Into c%run, or to standard output where that is ''. A failed write is the run's failure.
   subroutine write_record(c, ranks, mesh, history_mesh, maps, variables, phases, totals)
