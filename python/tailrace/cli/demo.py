@@ -1,0 +1,52 @@
+"""tailrace demo: the OLAM kernel, native against the presets, in about two minutes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailrace.cli import output
+from tailrace.cli.study import build_folder, run_study
+from tailrace.study.conduct import RESULTS, open_study
+from tailrace.study.spec import load_study
+from tailrace.study.values import StudyError
+
+STUDY = "olam-demo.toml"
+
+
+def command(
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for results and page; default build/demo.")] = None,
+    as_json: output.AsJson = False,
+) -> None:
+    """A study of the OLAM kernel: its own files against the library's layouts, every byte verified.
+
+    A demo that was stopped goes on; a finished one is made anew.
+    """
+    file = build_folder().parent / "studies" / STUDY
+    folder = out or build_folder() / "demo"
+    try:
+        if not file.is_file():
+            raise StudyError(f"{file}: no such file: the demo runs from a source tree, after `make build`")
+        forget_finished(file, folder)
+    except StudyError as error:
+        output.fail(str(error))
+        raise typer.Exit(2) from None
+    raise typer.Exit(run_study(file, folder, as_json))
+
+
+def forget_finished(file: Path, folder: Path) -> None:
+    """Removes the results of a demo that is finished or of another version; never a folder that a study did not make."""
+    if not (folder / RESULTS).is_file():
+        return
+    try:
+        finished = not open_study(load_study(file), folder).left
+    except StudyError:
+        finished = True
+    if finished:
+        for name in ("runs", "records", "layouts"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        for name in (RESULTS, "report.html"):
+            (folder / name).unlink(missing_ok=True)

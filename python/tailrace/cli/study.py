@@ -1,0 +1,191 @@
+"""tailrace study: a matrix of runs, measured in turn, every output verified."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+
+from tailrace.cli import output
+from tailrace.report import table, wording
+from tailrace.report.page import write_page
+from tailrace.study.command import run_command, shown_path
+from tailrace.study.conduct import Study, check_layouts, conduct, open_study, places_of
+from tailrace.study.plan import remaining_s
+from tailrace.study.spec import load_study
+from tailrace.study.statistics import judge, summarize
+from tailrace.study.values import Case, RunResult, StudyError
+
+INTERRUPTED = 130  # what shells say for SIGINT
+
+
+def command(
+    file: Annotated[Path, typer.Argument(help="The study file (TOML); docs/studies.md has its keys.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for results and page; default build/studies/NAME.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the runs in their order, and run nothing.")] = False,
+    as_json: output.AsJson = False,
+) -> None:
+    """Runs a study, or goes on with one that was stopped; prints a table and writes one HTML page.
+
+    Every finished run is a line of results.jsonl in the folder; stopping loses at most the run that was being made.
+
+    Examples: [bold]tailrace study studies/olam.toml[/] · [bold]tailrace study studies/olam.toml --dry-run[/]
+    """
+    raise typer.Exit(run_study(file, out, as_json, dry_run))
+
+
+def run_study(file: Path, out: Path | None, as_json: bool = False, dry_run: bool = False) -> int:
+    """The exit status: 0, 1 when runs failed, 2 for what the user can mend, 130 when interrupted."""
+    try:
+        spec = load_study(file)
+        study = open_study(spec, out or build_folder() / "studies" / spec.name)
+        if dry_run:
+            return _show_plan(study, as_json)
+        with Watch(study, Console(stderr=True, highlight=False)) as watch:
+            conduct(study, build_folder(), watch.started, watch.finished)
+    except StudyError as error:
+        output.fail(str(error))
+        return 2
+    except KeyboardInterrupt:
+        again = f"tailrace study {file}" + (f" --out {out}" if out else "")
+        output.fail(f"interrupted; the runs that are finished are kept. Go on with: {again}")
+        return INTERRUPTED
+    page = study.out / "report.html"
+    write_page(study, page)
+    _show_results(study, page, as_json)
+    return 1 if any(not result.ok for result in study.results) else 0
+
+
+def build_folder() -> Path:
+    """build/ of the source tree whose command this is; of the working directory for an installed package."""
+    for folder in Path(__file__).resolve().parents:
+        if (folder / "kernels").is_dir() and (folder / "CMakeLists.txt").is_file():
+            return folder / "build"
+    return Path.cwd() / "build"
+
+
+@dataclass
+class Watch:
+    """The progress bar, with an estimate of the time that remains; failed runs appear above it at once."""
+
+    study: Study
+    console: Console
+    spent_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    def __enter__(self) -> Watch:
+        columns = TextColumn("[bold]{task.fields[name]}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}")
+        self.progress = Progress(*columns, console=self.console)
+        total = len(self.study.cases)
+        self.task: TaskID = self.progress.add_task(
+            "", total=total, completed=total - len(self.study.left), name=self.study.spec.name
+        )
+        for result in self.study.results:
+            self.spent_s[result.case.setting.key].append(result.wall_s)
+        self.progress.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.progress.stop()
+
+    def started(self, case: Case) -> None:
+        left_s = remaining_s(self.study.left, self.spent_s)
+        eta = "" if left_s is None else f"about {left_s // 60:.0f}:{left_s % 60:02.0f} left   "
+        warm_up = " (warm-up)" if case.warm_up else ""
+        now = f"{eta}{case.layout.name}, {case.ranks} ranks{warm_up}"
+        self.progress.update(self.task, description=output.escape(now))
+        self.start_s = perf_counter()
+
+    def finished(self, result: RunResult) -> None:
+        self.spent_s[result.case.setting.key].append(perf_counter() - self.start_s)
+        if not result.ok:
+            table.print_failures(self.progress.console, [result])
+        self.progress.advance(self.task)
+
+
+def _show_plan(study: Study, as_json: bool) -> int:
+    check_layouts(study.spec)
+    finished = {result.case.key for result in study.results}
+    rows = []
+    for position, case in enumerate(study.cases, 1):
+        words = run_command(study.spec, case, places_of(study, case, build_folder(), "INPUT"))
+        state = "finished" if case.key in finished else "warm-up" if case.warm_up else "to run"
+        rows.append({"run": position, **case.to_json(), "state": state, "command": words})
+    if as_json:
+        output.print_json({"study": study.spec.name, "out": str(study.out), "runs": rows})
+        return 0
+    shown = output.table("run", "layout", "ranks", "target", "parameters", "round", "", numbers=("run", "ranks", "round"))
+    for row in rows:
+        parameters = ", ".join(f"{name}={value}" for name, value in row["parameters"].items())
+        cells = (row["run"], row["layout"], row["ranks"], row["target"] or "here", parameters, row["repetition"], row["state"])
+        shown.add_row(*(output.escape(str(cell)) for cell in cells))
+    console = output.console()
+    console.print(shown)
+    console.print(f"{len(study.left)} runs to make; results in {shown_path(study.out)}", markup=False)
+    return 0
+
+
+def _show_results(study: Study, page: Path, as_json: bool) -> None:
+    groups = summarize(study.measured)
+    verdict = judge(groups, study.spec.compare)
+    lines = wording.selecting_lines(verdict, study.spec.application.streams)
+    failures = [result for result in study.results if not result.ok]
+    if as_json:
+        output.print_json(results_json(study, page))
+        return
+    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    console.print()
+    table.print_table(console, study.spec, groups)
+    if failures:
+        console.print(f"[bold red]{len(failures)} failed run(s), not part of any number above:[/]")
+        table.print_failures(console, failures)
+        console.print()
+    console.print(f"[bold]{output.escape(wording.headline(verdict))}[/]")
+    if wording.level_text(verdict):
+        console.print(wording.level_text(verdict), markup=False)
+    if lines:
+        console.print("\nWhat selects it, in tailrace.toml:\n", markup=False)
+        console.print(lines, markup=False)
+    console.print(f"Page:    {shown_path(page)}", markup=False)
+    console.print(f"Results: {shown_path(study.journal)}", markup=False)
+
+
+def results_json(study: Study, page: Path) -> dict[str, Any]:
+    groups = summarize(study.measured)
+    verdict = judge(groups, study.spec.compare)
+    settings = []
+    for group in groups:
+        for summary in group.summaries:
+            spreads = {name: summary.spread(name) for name in wording.MEASURE_NAMES}
+            times = {f"{name}_s": vars(spread) if spread else None for name, spread in spreads.items()}
+            counts = {"runs": len(summary.runs), "failed": summary.failed, "bytes": summary.bytes, "files": summary.files}
+            phases = [vars(phase) for phase in summary.phases]
+            settings.append({**summary.case.to_json(), **counts, **times, "phases": phases})
+            del settings[-1]["repetition"]
+    winner = None
+    if verdict is not None:
+        ratio = vars(verdict.ratio) if verdict.ratio.low > 0 else {"value": verdict.ratio.value, "low": None, "high": None}
+        winner = {"layout": verdict.winner.name, "against": verdict.base.name, "measure": verdict.measure, "ratio": ratio}
+        winner |= {"differs": verdict.ratio.differs, "level": list(verdict.level)}
+    failed = [result.to_json() for result in study.results if not result.ok]
+    return json.loads(
+        json.dumps(
+            {
+                "study": study.spec.name,
+                "winner": winner,
+                "headline": wording.headline(verdict),
+                "configuration": wording.selecting_lines(verdict, study.spec.application.streams),
+                "settings": settings,
+                "failed": failed,
+                "page": str(page),
+                "results": str(study.journal),
+            }
+        )
+    )

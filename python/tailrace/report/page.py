@@ -1,0 +1,153 @@
+"""One HTML file with everything in it: opened years later without a network, it shows the same."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import plotly.graph_objects as go
+import plotly.offline
+
+from tailrace.report import plots, wording
+from tailrace.report.table import phases_text
+from tailrace.study.conduct import Study
+from tailrace.study.statistics import Group, Summary, Verdict, judge, ratio_between, summarize
+from tailrace.study.values import NATIVE, RunResult
+
+
+@dataclass(frozen=True)
+class Plot:
+    name: str
+    title: str
+    text: str  # what it shows, for those who do not see it as well
+    figure: str  # plotly's JSON
+
+
+def write_page(study: Study, path: Path) -> None:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tailrace.report", "templates"), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    page = environment.get_template("study.html.j2").render(
+        **page_values(study),
+        style=(resources.files("tailrace.report") / "templates" / "study.css").read_text(),
+        script=(resources.files("tailrace.report") / "templates" / "study.js").read_text(),
+        plotly_js=plotly.offline.get_plotlyjs(),
+    )
+    beside = path.with_suffix(".tmp")
+    beside.write_text(page, encoding="utf-8")
+    beside.replace(path)
+
+
+def page_values(study: Study) -> dict[str, Any]:
+    groups = summarize(study.measured)
+    verdict = judge(groups, study.spec.compare)
+    return {
+        "study": study,
+        "spec": study.spec,
+        "created": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "headline": wording.headline(verdict),
+        "level": wording.level_text(verdict),
+        "verdicts": _other_verdicts(groups, verdict),
+        "configuration": wording.selecting_lines(verdict, study.spec.application.streams),
+        "plots": make_plots(groups, study.spec.compare),
+        "tables": [
+            (title, [table_row(group, summary) for summary in group.summaries])
+            for title, group in zip(wording.group_texts(groups), groups, strict=True)
+        ],
+        "failed": [result for result in study.results if not result.ok],
+        "failures": wording.gather_failures(study.results),
+        "effective": effective_settings(study.measured),
+        "machine": study.head.get("machine", {}),
+        "left": len(study.left),
+        "measures": [(wording.MEASURE_NAMES[name], text) for name, text in wording.MEANINGS.items()],
+        "bytes_text": wording.bytes_text,
+    }
+
+
+def make_plots(groups: Sequence[Group], compare: str) -> list[Plot]:
+    drawn = [group for group in groups if any(summary.spread(compare) for summary in group.summaries)]
+    if not drawn:
+        return []
+    made: list[tuple[str, str, str, go.Figure | None]] = [
+        (
+            "layouts",
+            "Layouts side by side",
+            f"{wording.MEASURE_NAMES[compare].capitalize()}: the bar is the median, each point one repetition. Shorter is better.",
+            plots.side_by_side(drawn, compare),
+        ),
+        (
+            "times",
+            "Returned, durable, readable",
+            "Three moments of the same output, counted from its beginning: the simulation goes on, the data is on the device, "
+            "xarray has it open.",
+            plots.three_times(drawn),
+        ),
+        (
+            "phases",
+            "Where the run's time goes",
+            "Median of each phase. Filled: until the first rank was done; hatched: sync time, from the first to the last arrival.",
+            plots.phase_shares(drawn),
+        ),
+        (
+            "speed-up",
+            "Speed-up over ranks",
+            "The whole run; whiskers from the slowest to the fastest repetition. More ranks than cores cannot make it grow.",
+            plots.speed_up(drawn),
+        ),
+    ]
+    return [Plot(name, title, text, figure.to_json()) for name, title, text, figure in made if figure is not None]
+
+
+def table_row(group: Group, summary: Summary) -> dict[str, Any]:
+    native = group.of(NATIVE)
+    ratio = ratio_between(native, summary, "return") if native is not None and native is not summary else None
+    spread = summary.spread("return")
+
+    def shown(measure: str) -> str:
+        found = summary.spread(measure)
+        return wording.seconds_text(found.median) if found else "–"
+
+    return {
+        "layout": summary.layout.name,
+        "toml": summary.layout.toml,
+        "return": shown("return"),
+        "spread": f"{wording.seconds_text(spread.low)} – {wording.seconds_text(spread.high)}" if spread else "–",
+        "ratio": wording.ratio_text(ratio) if ratio else ("1" if summary is native else "–"),
+        "interval": f"{ratio.low:.2f} – {ratio.high:.2f}" if ratio and ratio.low > 0 else "",
+        "direction": ("better" if ratio.low > 1 else "worse" if ratio.high < 1 else "level") if ratio else "",
+        "durable": shown("durable"),
+        "readable": shown("readable"),
+        "note": next((run.note for run in summary.runs if run.note), ""),
+        "wall": shown("wall"),
+        "cpu": wording.seconds_text(summary.cpu_s) if summary.runs else "–",
+        "phases": phases_text(summary),
+        "bytes": wording.bytes_text(summary.bytes),
+        "files": summary.files,
+        "runs": len(summary.runs),
+        "failed": summary.failed,
+    }
+
+
+def effective_settings(results: Sequence[RunResult]) -> list[tuple[str, str, dict[str, Any]]]:
+    """(layout, stream, requested and effective values) as the library reported them; one run of each layout speaks for all."""
+    seen: dict[tuple[str, str], dict[str, Any]] = {}
+    for result in results:
+        for stream, report in result.settings.items():
+            if result.ok and isinstance(report, dict):
+                wanted = {"requested": report.get("requested", {}), "effective": report.get("effective", report.get("layout", {}))}
+                seen.setdefault((result.case.layout.name, stream), wanted)
+    return [(layout, stream, values) for (layout, stream), values in seen.items()]
+
+
+def _other_verdicts(groups: Sequence[Group], verdict: Verdict | None) -> list[tuple[str, str]]:
+    """The winner by the other measures: whoever cares about another moment sees it at once."""
+    if verdict is None:
+        return []
+    others = [measure for measure in wording.MEASURE_NAMES if measure != verdict.measure]
+    found = [(measure, judge(groups, measure)) for measure in others]
+    return [(f"By {wording.MEASURE_NAMES[measure]}", wording.headline(other)) for measure, other in found if other is not None]

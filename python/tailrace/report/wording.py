@@ -1,0 +1,114 @@
+"""Numbers and verdicts as text: the terminal and the page say the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tailrace.study.command import configuration
+from tailrace.study.statistics import Group, Ratio, Verdict
+from tailrace.study.values import Case, RunResult
+
+MEASURE_NAMES = {
+    "return": "time to return",
+    "durable": "time to durable",
+    "readable": "time to readable",
+    "wall": "whole run",
+}
+MEANINGS = {
+    "return": "How long the simulation waited for its output: the sum of the output phases, execution and sync, slowest rank.",
+    "durable": "Time to return, plus the fsync of every file and directory of the output, made by the study right after the run.",
+    "readable": "Time to return, plus the time from then until xarray has opened the result and read one value of every variable.",
+    "wall": "From the start of the launcher to its end.",
+}
+
+
+def seconds_text(seconds: float) -> str:
+    """Three figures that matter: 12.3 s, 45.6 ms."""
+    if seconds >= 100:
+        return f"{seconds:.0f} s"
+    if seconds >= 1:
+        return f"{seconds:.3g} s"
+    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} µs"
+
+
+def bytes_text(count: float) -> str:
+    """As `tailrace ls` writes sizes: binary units."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"
+
+
+def ratio_text(ratio: Ratio) -> str:
+    return f"{ratio.value:.2f}×"
+
+
+def interval_text(ratio: Ratio) -> str:
+    return "too few repetitions for an interval" if ratio.low == 0.0 else f"95 % interval {ratio.low:.2f} to {ratio.high:.2f}"
+
+
+def group_texts(groups: Sequence[Group]) -> list[str]:
+    """What tells the groups of a study from each other: ranks, and those parameters and targets that differ."""
+    targets = {group.case.target for group in groups}
+    shared = set.intersection(*(set(group.case.parameters) for group in groups)) if groups else set()
+    return [_group_text(group.case, len(targets) > 1, shared) for group in groups]
+
+
+def _group_text(case: Case, with_target: bool, shared: set[tuple[str, str]]) -> str:
+    ranks = "1 rank" if case.ranks == 1 else f"{case.ranks} ranks"
+    target = [case.target or "the study's folder"] if with_target else []
+    return " · ".join([ranks, *target, *(f"{name} = {value}" for name, value in case.parameters if (name, value) not in shared)])
+
+
+def headline(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return "No winner: no layout finished and verified everywhere."
+    winner, base, ratio = verdict.winner.name, verdict.base.name, verdict.ratio
+    what = MEASURE_NAMES[verdict.measure]
+    if winner == base:
+        return f"{winner} is the fastest here ({what}): nothing to change."
+    if not ratio.differs:
+        return f"No measurable difference: {winner} against {base}, {what} ({ratio_text(ratio)}, {interval_text(ratio)})."
+    return f"{winner} wins: {what} {ratio_text(ratio)} as fast as {base} ({interval_text(ratio)})."
+
+
+def level_text(verdict: Verdict | None) -> str:
+    if verdict is None or not verdict.level:
+        return ""
+    return f"Not to be told from {verdict.winner.name} with these repetitions: {', '.join(verdict.level)}."
+
+
+def selecting_lines(verdict: Verdict | None, streams: Sequence[str]) -> str:
+    """What to write into tailrace.toml to get the winner; "" where the winner needs nothing."""
+    return configuration(verdict.winner, streams) if verdict is not None and not verdict.winner.is_native else ""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Failed runs of one setting that failed in the same way; the first speaks for all."""
+
+    first: RunResult
+    count: int
+
+
+def gather_failures(results: Sequence[RunResult]) -> list[Failures]:
+    alike: dict[tuple[str, str, str], list[RunResult]] = {}
+    for result in results:
+        if not result.ok:
+            alike.setdefault((result.case.setting.key, result.status, result.note), []).append(result)
+    return [Failures(runs[0], len(runs)) for runs in alike.values()]
+
+
+def telling_lines(stderr: str) -> list[str]:
+    """What the program itself said: without mpirun's banners, backtraces and repetitions by other ranks."""
+    kept: list[str] = []
+    in_banner = False
+    for line in stderr.splitlines():
+        if line.startswith("-----"):
+            in_banner = not in_banner
+        elif not in_banner and line.strip() and line not in kept and not re.match(r"#\d+ |\s+at |Error termination", line):
+            kept.append(line)
+    return kept

@@ -1,0 +1,54 @@
+"""Applications from kernel.toml, or from the table [application] of a study file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tailrace.study.tables import Table, read_toml
+from tailrace.study.values import Application, StudyError
+
+LAUNCHERS = ("mpirun", "none")
+
+
+def find_kernel(name: str, beside: Path) -> Path:
+    """kernels/NAME/kernel.toml of the source tree that holds the study file, the working directory or this package."""
+    starts = [beside.resolve(), Path.cwd(), Path(__file__).resolve()]
+    for start in starts:
+        for folder in (start, *start.parents):
+            candidate = folder / "kernels" / name / "kernel.toml"
+            if candidate.is_file():
+                return candidate
+    raise StudyError(
+        f"no kernels/{name}/kernel.toml above {beside} or {Path.cwd()}: check `kernel`, or describe the program under [application]"
+    )
+
+
+def load_kernel(path: Path) -> Application:
+    return parse_application(read_toml(path), home=path.parent, where=str(path))
+
+
+def parse_application(values: Mapping[str, Any], home: Path, where: str) -> Application:
+    table = Table(values, where)
+    application = Application(
+        name=table.text("name"),
+        title=table.text("title", default=""),
+        home=str(home.resolve()),
+        command=table.texts("command"),
+        verify=table.texts("verify"),
+        prepare=table.texts("prepare", default=()),
+        launcher=table.one_of("launcher", LAUNCHERS, default="mpirun"),
+        outputs=table.texts("outputs", default=("native", "tailrace")),
+        streams=table.texts("streams", default=()),
+        output_phases=table.texts("output_phases"),
+        parameters=tuple((key, as_text(value)) for key, value in table.table("parameters", default={}).items()),
+    )
+    table.ignore("phases", "compute_phases")  # for readers of kernel.toml; a run's record names its own phases
+    table.refuse_unknown()
+    return application
+
+
+def as_text(value: Any) -> str:
+    """A parameter's value as it goes into a command: booleans as TOML writes them."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,114 @@
+"""From a case to the command that runs it: templates, environment, configuration. Pure."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailrace.study.tables import literal
+from tailrace.study.values import Case, LayoutChoice, StudyError, StudySpec
+
+# Open MPI refuses root and more ranks than cores unless told; and warns about what containers withhold.
+ROOT_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+@dataclass(frozen=True)
+class Places:
+    """The folders and files of one run, and what its commands may name."""
+
+    build: str
+    python: str
+    cache: str
+    input: str
+    output_directory: str
+    run_record: str
+    config: str
+
+
+def fill(template: Sequence[str], values: Mapping[str, str], where: str) -> list[str]:
+    words = []
+    for word in template:
+        try:
+            words.append(word.format_map(values))
+        except KeyError as error:
+            raise StudyError(f"{where}: {word!r} names {error.args[0]!r}, which is none of {', '.join(sorted(values))}") from None
+        except (ValueError, IndexError) as error:
+            raise StudyError(f"{where}: {word!r}: {error}; write {{{{ and }}}} for braces") from None
+    return words
+
+
+def names_of(spec: StudySpec, case: Case, places: Places) -> dict[str, str]:
+    """Everything that a template may name."""
+    preset = dict(case.layout.keys).get("layout", "").strip('"')
+    return {
+        **dict(spec.application.parameters),
+        **dict(case.parameters),
+        "build": places.build,
+        "python": places.python,
+        "kernel": spec.application.home,
+        "cache": places.cache,
+        "input": places.input,
+        "ranks": str(case.ranks),
+        "steps": str(spec.steps),
+        "output": "native" if case.layout.is_native else "tailrace",
+        "layout": preset,  # "" leaves the choice to the configuration file, which is stronger anyway
+        "dir": places.output_directory,
+        "run": places.run_record,
+    }
+
+
+def run_command(spec: StudySpec, case: Case, places: Places) -> list[str]:
+    words = fill(spec.application.command, names_of(spec, case, places), f"{spec.application.name}: command")
+    if spec.application.launcher == "none":
+        return words
+    return ["mpirun", "-n", str(case.ranks), "--oversubscribe", "--bind-to", "none", *spec.launcher_options, *words]
+
+
+def verify_command(spec: StudySpec, case: Case, places: Places) -> list[str]:
+    return fill(spec.application.verify, names_of(spec, case, places), f"{spec.application.name}: verify")
+
+
+def uses_input(spec: StudySpec) -> bool:
+    fields = (field for word in spec.application.command for _, field, _, _ in string.Formatter().parse(word))
+    return bool(spec.application.prepare) and "input" in fields
+
+
+def environment(base: Mapping[str, str], case: Case, places: Places, streams: Sequence[str], as_root: bool) -> dict[str, str]:
+    """The caller's environment without its own TAILRACE_ settings, which would silently change what is measured."""
+    values = {name: value for name, value in base.items() if not name.startswith("TAILRACE_")}
+    values["TAILRACE_CONFIG"] = places.config
+    if as_root:
+        values.update(ROOT_ENVIRONMENT)
+    values.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
+    if not streams:
+        for key, text in case.layout.keys:
+            values[f"TAILRACE_{key.upper()}"] = text.strip('"')
+    return values
+
+
+def configuration(layout: LayoutChoice, streams: Sequence[str]) -> str:
+    """The tailrace.toml that selects a layout for an application's streams; "" for native."""
+    if layout.is_native:
+        return ""
+    if not streams:
+        return layout.toml + "\n"
+    return "\n".join(f"[stream.{_bare(name)}]\n{layout.toml}\n" for name in streams)
+
+
+def _bare(name: str) -> str:
+    return name if name.replace("-", "").replace("_", "").isalnum() else literal(name)
+
+
+def config_name(layout: LayoutChoice) -> str:
+    """A file name for a layout's configuration, different for different layouts of a study."""
+    return "".join(letter if letter.isalnum() or letter in "-_." else f"%{ord(letter):02x}" for letter in layout.name) + ".toml"
+
+
+def shown_path(path: Path) -> str:
+    """Relative to the working directory where that is shorter."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,184 @@
+"""A whole study: its folder, its journal, what is left to do, the preparation, the runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tailrace
+from tailrace.study import command
+from tailrace.study.machine import describe_machine
+from tailrace.study.plan import cases_left, plan_cases
+from tailrace.study.run import run_case
+from tailrace.study.spec import fingerprint
+from tailrace.study.values import WARM_UP, Case, RunResult, StudyError, StudySpec
+
+RESULTS = "results.jsonl"
+
+
+@dataclass
+class Study:
+    """A study in its folder `out`. `head` is the journal's first line; `results` what has been measured, in order."""
+
+    spec: StudySpec
+    out: Path
+    head: dict[str, Any] = field(default_factory=dict)
+    results: list[RunResult] = field(default_factory=list)
+
+    @property
+    def journal(self) -> Path:
+        return self.out / RESULTS
+
+    @property
+    def cases(self) -> list[Case]:
+        return plan_cases(self.spec)
+
+    @property
+    def left(self) -> list[Case]:
+        return cases_left(self.cases, {result.case.key for result in self.results})
+
+    @property
+    def measured(self) -> list[RunResult]:
+        """The results that count: those of this plan that are no warm-ups."""
+        planned = {case.key for case in self.cases}
+        return [result for result in self.results if not result.case.warm_up and result.case.key in planned]
+
+    def target(self, case: Case) -> Path:
+        return Path(case.target) / f"tailrace-study-{self.spec.name}" if case.target else self.out / "runs"
+
+
+def open_study(spec: StudySpec, out: Path) -> Study:
+    """With the results of an earlier, unfinished run of the same study."""
+    study = Study(spec, out.resolve())
+    if not study.journal.exists():
+        return study
+    lines, _ = tailrace.journal_read(study.journal)
+    if not lines:
+        return study
+    study.head = lines[0]
+    if study.head["fingerprint"] != fingerprint(spec):
+        raise StudyError(
+            f"{study.journal} holds results of another version of this study: runs of both must not be mixed. "
+            f"Give another folder with --out, or remove {study.out}"
+        )
+    study.results = [RunResult.from_json(line) for line in lines[1:] if line["kind"] == "run"]
+    return study
+
+
+def check_layouts(spec: StudySpec) -> None:
+    """A layout that the library refuses is found before the first run."""
+    for layout in spec.layouts:
+        if layout.keys:
+            try:
+                tailrace.resolve(tomllib.loads(layout.toml))
+            except tailrace.Error as error:
+                raise StudyError(f"layout {layout.name}: {error}") from error
+
+
+def check_space(study: Study, case: Case) -> None:
+    """Room for the largest output so far, twice, and never less than min_free_bytes; kept outputs are counted to the end."""
+    largest = max((result.bytes for result in study.results), default=0)
+    needed = max(study.spec.min_free_bytes, largest * (len(study.left) + 1 if study.spec.keep else 2))
+    target = study.target(case)
+    target.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(target).free
+    if free < needed:
+        raise StudyError(
+            f"{target} has {free / 1e9:.2f} GB free and the study wants {needed / 1e9:.2f} GB: make room, "
+            "or change `targets`, `keep` or `min_free_bytes` in the study file"
+        )
+
+
+def conduct(study: Study, build: Path, on_start: Callable[[Case], None], on_result: Callable[[RunResult], None]) -> None:
+    """Makes every run that is left. Each is in the journal before the next starts."""
+    left = study.left
+    if not left:
+        return
+    check_layouts(study.spec)
+    for case in {case.target: case for case in left}.values():
+        check_space(study, case)
+    study.out.mkdir(parents=True, exist_ok=True)
+    input_path = prepare(study, build)
+    _begin(study)
+    if not left[0].warm_up and study.spec.warm_up:
+        # A continued study finds cold caches again.
+        _run(study, dataclasses.replace(left[0], repetition=WARM_UP), build, input_path, on_start)
+    for case in left:
+        check_space(study, case)
+        result = _run(study, case, build, input_path, on_start)
+        tailrace.journal_append(study.journal, result.to_json(), sync=True)
+        study.results.append(result)
+        on_result(result)
+    _remove_empty(study)
+
+
+def prepare(study: Study, build: Path) -> str:
+    """Runs the application's own preparation; the path that it prints is {input}."""
+    if not command.uses_input(study.spec):
+        return ""
+    first = study.cases[0]
+    if len({dict(case.parameters).get("input_mb") for case in study.cases}) > 1:
+        raise StudyError("the input is prepared once, so its size cannot vary: give input_mb under [parameters]")
+    places = places_of(study, first, build, "")
+    words = command.fill(
+        study.spec.application.prepare,
+        command.names_of(study.spec, first, places),
+        f"{study.spec.application.name}: prepare",
+    )
+    Path(places.cache).mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    path = done.stdout.strip()
+    if done.returncode != 0 or not path:
+        raise StudyError(f"preparing the input failed: {' '.join(words)}\n{done.stderr.strip()[-2000:]}")
+    return path
+
+
+def places_of(study: Study, case: Case, build: Path, input_path: str) -> command.Places:
+    number = next((position for position, planned in enumerate(study.cases, 1) if planned.key == case.key), 0)
+    config = study.out / "layouts" / command.config_name(case.layout)
+    return command.Places(
+        build=str(build),
+        python=sys.executable,
+        cache=os.environ.get("TAILRACE_CACHE", str(build / "cache")),
+        input=input_path,
+        output_directory=str(study.target(case) / f"{number:06d}"),
+        run_record=str(study.out / "records" / f"{number:06d}.json"),
+        config=str(config),
+    )
+
+
+def _run(study: Study, case: Case, build: Path, input_path: str, on_start: Callable[[Case], None]) -> RunResult:
+    on_start(case)
+    places = places_of(study, case, build, input_path)
+    config = Path(places.config)
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(command.configuration(case.layout, study.spec.application.streams))
+    return run_case(study.spec, case, places)
+
+
+def _begin(study: Study) -> None:
+    if study.head:
+        return
+    targets = sorted({study.target(case) for case in study.cases})
+    study.head = {
+        "kind": "study",
+        "name": study.spec.name,
+        "fingerprint": fingerprint(study.spec),
+        "machine": describe_machine(targets),
+    }
+    tailrace.journal_append(study.journal, study.head, sync=True)
+
+
+def _remove_empty(study: Study) -> None:
+    """The folders for outputs, when nothing was kept in them."""
+    for folder in {study.target(case) for case in study.cases}:
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()

@@ -1,0 +1,61 @@
+"""What a study ran on: read from the kernel and the programs, not from the user."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def describe_machine(targets: Sequence[Path]) -> dict[str, Any]:
+    return {
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "system": platform.freedesktop_os_release().get("PRETTY_NAME", "") if Path("/etc/os-release").exists() else "",
+        "file_systems": {str(target): file_system(target) for target in targets},
+        "versions": {
+            "Python": platform.python_version(),
+            "MPI": _first_line(["mpirun", "--version"]),
+            "tailrace": _tailrace_version(),
+        },
+    }
+
+
+def file_system(path: Path) -> dict[str, Any]:
+    """Type, device and size of the file system that holds `path`, which need not exist yet."""
+    here = next(folder for folder in (path, *path.parents) if folder.exists()).resolve()
+    stat = os.statvfs(here)
+    described: dict[str, Any] = {"type": "unknown", "device": "", "total_bytes": stat.f_frsize * stat.f_blocks}
+    longest = -1
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        device, mount, kind, options, *_ = line.split(" ")
+        point = mount.encode().decode("unicode_escape")
+        if here.is_relative_to(point) and len(point) >= longest:
+            longest = len(point)
+            described |= {"type": kind, "device": device, "options": options}
+    return described
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def _first_line(command: Sequence[str]) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False).stdout.splitlines()[0]
+    except (OSError, IndexError, subprocess.TimeoutExpired):
+        return "not found"
+
+
+def _tailrace_version() -> str:
+    import tailrace
+
+    return tailrace.__version__

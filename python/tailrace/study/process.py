@@ -1,0 +1,93 @@
+"""One program to its end: in a process group of its own, ended whole when its time is over or the study is interrupted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+TAIL_BYTES = 4000
+GRACE_S = 3.0  # mpirun ends its ranks, which it starts in groups of their own, when it is asked to and not when it is killed
+
+
+@dataclass(frozen=True)
+class Ended:
+    exit_code: int  # negative: ended by that signal
+    wall_s: float
+    user_s: float  # with all children that were waited for: mpirun's ranks
+    system_s: float
+    timed_out: bool
+
+
+def run_program(
+    command: Sequence[str], environment: Mapping[str, str], directory: Path, stdout: Path, stderr: Path, timeout_s: float
+) -> Ended:
+    with stdout.open("wb") as out, stderr.open("wb") as err:
+        start = time.perf_counter()
+        try:
+            process = subprocess.Popen(
+                [*_dies_with_us(), *command],
+                cwd=directory,
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+        except OSError as error:
+            err.write(f"{command[0]}: {error.strerror}\n".encode())
+            return Ended(127, 0.0, 0.0, 0.0, timed_out=False)
+        try:
+            in_time = _wait(process.pid, timeout_s)
+        except BaseException:
+            _end_group(process.pid)
+            process.wait()
+            raise
+        if not in_time:
+            _end_group(process.pid)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall_s = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        _kill_group(process.pid)  # whatever the program left running would disturb the next run
+    return Ended(process.returncode, wall_s, usage.ru_utime, usage.ru_stime, timed_out=not in_time)
+
+
+def tail(path: Path) -> str:
+    """The end of a file, where programs say why they failed."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+        return file.read().decode(errors="replace").strip()
+    return ""
+
+
+def _dies_with_us() -> list[str]:
+    """A killed study must not leave a run behind that still writes while the study is continued."""
+    return ["setpriv", "--pdeathsig", "TERM", "--"] if shutil.which("setpriv") else []
+
+
+def _wait(pid: int, timeout_s: float) -> bool:
+    """True when the process ended within the time; it is still to be waited for."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        return bool(select.select([descriptor], [], [], timeout_s)[0])
+    finally:
+        os.close(descriptor)
+
+
+def _end_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    _wait(pid, GRACE_S)
+    _kill_group(pid)
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)

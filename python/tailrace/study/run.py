@@ -1,0 +1,134 @@
+"""One case from its start to its result: run, measure, verify, remove."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tailrace.study import command, measure
+from tailrace.study.process import Ended, run_program, tail
+from tailrace.study.values import FAILED, OK, TIMED_OUT, UNVERIFIED, Case, Phase, RunResult, StudyError, StudySpec
+
+NEEDS_CONVERSION = "not readable by xarray without conversion"
+
+
+def run_case(spec: StudySpec, case: Case, places: command.Places) -> RunResult:
+    output = Path(places.output_directory)
+    record = Path(places.run_record)
+    _remove(output)
+    record.unlink(missing_ok=True)
+    output.mkdir(parents=True)
+    record.parent.mkdir(parents=True, exist_ok=True)
+    words = command.run_command(spec, case, places)
+    surroundings = command.environment(os.environ, case, places, spec.application.streams, as_root=os.geteuid() == 0)
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    stderr = record.with_suffix(".stderr")
+    try:
+        ended = run_program(words, surroundings, record.parent, record.with_suffix(".stdout"), stderr, spec.timeout_s)
+        result = RunResult(
+            case=case,
+            status=OK,
+            started=started,
+            wall_s=ended.wall_s,
+            user_s=ended.user_s,
+            system_s=ended.system_s,
+            exit_code=ended.exit_code,
+            command=shlex.join(words),
+        )
+        if ended.timed_out or ended.exit_code != 0:
+            return _failed(result, ended, spec.timeout_s, tail(stderr))
+        result = _measured(result, spec, output, record)
+        return _verified(result, spec, case, places, surroundings) if result.ok else result
+    finally:
+        if not spec.keep:
+            _remove(output)
+
+
+def _failed(result: RunResult, ended: Ended, timeout_s: float, stderr: str) -> RunResult:
+    if ended.timed_out:
+        return dataclasses.replace(result, status=TIMED_OUT, stderr_tail=stderr, note=f"not finished after {timeout_s:g} s")
+    why = f"exit status {ended.exit_code}" if ended.exit_code >= 0 else f"ended by signal {-ended.exit_code}"
+    return dataclasses.replace(result, status=FAILED, stderr_tail=stderr, note=why)
+
+
+def _measured(result: RunResult, spec: StudySpec, output: Path, record: Path) -> RunResult:
+    """fsync comes first: the time to durable counts from the end of the run."""
+    try:
+        fsync_s = measure.make_durable(output)
+        left = measure.on_storage(output)
+        told = json.loads(record.read_text())
+        phases = phases_of(told)
+        return_s = time_to_return(phases, spec.application.output_phases)
+    except (OSError, ValueError, KeyError, TypeError, StudyError) as error:
+        return dataclasses.replace(result, status=FAILED, note=f"the run's record: {error}")
+    open_s, note = _readable(result.case, spec, output)
+    return dataclasses.replace(
+        result,
+        phases=phases,
+        return_s=return_s,
+        fsync_s=fsync_s,
+        open_s=open_s,
+        note=note,
+        bytes=left.bytes,
+        files=left.files,
+        directories=left.directories,
+        settings=told.get("streams", {}),
+    )
+
+
+def phases_of(record: Mapping[str, Any]) -> tuple[Phase, ...]:
+    """From {"name": {"exec_s", "sync_s", "slowest_s"}}; without barriers sync_s is null and the slowest rank has the whole."""
+    made = []
+    for name, seconds in record["phases"].items():
+        exec_s, sync_s = float(seconds["exec_s"]), seconds["sync_s"]
+        made.append(Phase(name, exec_s, float(sync_s)) if sync_s is not None else Phase(name, float(seconds["slowest_s"]), 0.0))
+    return tuple(made)
+
+
+def time_to_return(phases: tuple[Phase, ...], output_phases: tuple[str, ...]) -> float:
+    """How long the simulation waited for its output: execution and sync time of those output phases that ran."""
+    if not any(phase.name in output_phases for phase in phases):
+        raise StudyError(f"no phase of {', '.join(output_phases)} in it; check `output_phases` of the application")
+    return sum(phase.exec_s + phase.sync_s for phase in phases if phase.name in output_phases)
+
+
+def _readable(case: Case, spec: StudySpec, output: Path) -> tuple[float | None, str]:
+    if case.layout.is_native:
+        return None, NEEDS_CONVERSION
+    paths = [output / f"{name}.nc" for name in spec.application.streams] or sorted(output.glob("*.nc"))
+    if not paths:
+        return None, "no .nc file in the output directory"
+    return measure.time_to_read(paths, spec.timeout_s)
+
+
+def _verified(result: RunResult, spec: StudySpec, case: Case, places: command.Places, surroundings: Mapping[str, str]) -> RunResult:
+    """The application's verifier reads every byte back; without its word the run does not count."""
+    words = command.verify_command(spec, case, places)
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=spec.timeout_s, env=dict(surroundings), errors="replace", check=False
+        )
+    except subprocess.TimeoutExpired:
+        return dataclasses.replace(result, status=UNVERIFIED, note=f"the verifier did not finish within {spec.timeout_s:g} s")
+    except OSError as error:
+        return dataclasses.replace(result, status=UNVERIFIED, note=f"the verifier: {words[0]}: {error.strerror}")
+    said = done.stdout.strip()[-2000:]
+    try:
+        answer = json.loads(done.stdout)
+        good = done.returncode == 0 and answer["ok"] is True and answer["bytes_checked"] > 0
+    except (ValueError, KeyError, TypeError):
+        good, said = False, f"the verifier must answer in JSON with `ok` and `bytes_checked`; it said: {said}"
+    return result if good else dataclasses.replace(result, status=UNVERIFIED, note=said, stderr_tail=done.stderr.strip()[-4000:])
+
+
+def _remove(directory: Path) -> None:
+    if directory.exists():
+        shutil.rmtree(directory)

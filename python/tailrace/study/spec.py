@@ -1,0 +1,112 @@
+"""StudySpec from a study file."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tailrace.study.application import as_text, find_kernel, load_kernel, parse_application
+from tailrace.study.tables import Table, literal, read_toml
+from tailrace.study.values import MEASURES, NATIVE, Application, LayoutChoice, StudyError, StudySpec
+
+
+def load_study(path: Path) -> StudySpec:
+    return parse_study(read_toml(path), path)
+
+
+def parse_study(values: Mapping[str, Any], path: Path) -> StudySpec:
+    table = Table(values, str(path))
+    application = _application(table, path)
+    matrix = Table(table.table("matrix"), f"{path} [matrix]")
+    spec = StudySpec(
+        name=table.text("name", default=path.stem),
+        title=table.text("title", default=application.title or application.name),
+        application=application,
+        ranks=matrix.wholes("ranks", least=1),
+        layouts=_layouts(matrix),
+        targets=_targets(matrix, path),
+        parameters=_parameters(table, matrix, application),
+        repetitions=table.whole("repetitions", least=1, default=5),
+        steps=table.whole("steps", least=1, default=1),
+        warm_up=table.whole("warm_up", least=0, default=1),
+        timeout_s=float(table.number("timeout_s", least=0.1, default=600)),
+        keep=table.flag("keep", default=False),
+        min_free_bytes=table.whole("min_free_bytes", least=0, default=1 << 30),
+        compare=table.one_of("compare", MEASURES, default="return"),
+        launcher_options=table.texts("launcher_options", default=()),
+    )
+    matrix.refuse_unknown()
+    table.refuse_unknown()
+    if len({layout.name for layout in spec.layouts}) != len(spec.layouts):
+        raise matrix.fail("layouts", "two layouts have the same name")
+    _refuse_unknown_outputs(spec, matrix)
+    return spec
+
+
+def fingerprint(spec: StudySpec) -> str:
+    """Changes when what is measured changes; a longer study (more repetitions) only has more cases, so it may go on."""
+    values = asdict(spec)
+    for key in ("title", "repetitions", "timeout_s", "keep", "min_free_bytes", "compare"):
+        del values[key]
+    del values["application"]["title"], values["application"]["home"]
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _application(table: Table, path: Path) -> Application:
+    described = table.table("application", default=None)
+    kernel = table.text("kernel", default=None)
+    if (described is None) == (kernel is None):
+        raise StudyError(f"{path}: give either kernel = NAME (a folder of kernels/) or a table [application]")
+    if kernel is not None:
+        return load_kernel(find_kernel(kernel, path.parent))
+    return parse_application(described, home=path.parent, where=f"{path} [application]")
+
+
+def _layouts(matrix: Table) -> tuple[LayoutChoice, ...]:
+    entries = matrix.get("layouts")
+    if not isinstance(entries, list) or not entries:
+        raise matrix.fail("layouts", 'must be a list such as ["native", "fpp", { name = "hds 8", layout = "hds", steps = 8 }]')
+    return tuple(_layout(matrix, entry) for entry in entries)
+
+
+def _layout(matrix: Table, entry: Any) -> LayoutChoice:
+    if isinstance(entry, str):
+        return LayoutChoice(entry) if entry == NATIVE else LayoutChoice(entry, (("layout", literal(entry)),))
+    if isinstance(entry, dict) and isinstance(entry.get("name"), str) and len(entry) > 1 and entry["name"] != NATIVE:
+        return LayoutChoice(entry["name"], tuple((key, literal(value)) for key, value in entry.items() if key != "name"))
+    raise matrix.fail("layouts", f'{entry!r} must be "native", a preset, or a table of layout keys with a `name` of its own')
+
+
+def _targets(matrix: Table, path: Path) -> tuple[str, ...]:
+    """Relative targets are beside the study file, so that they do not depend on where the study is started."""
+    return tuple(
+        str((path.parent / target).resolve()) if target else "" for target in matrix.texts("targets", default=("",)) or ("",)
+    )
+
+
+def _parameters(table: Table, matrix: Table, application: Application) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """The fixed parameters, and every combination of those that the matrix gives as lists. Defaults stay with the
+    application: only what the study sets distinguishes its cases."""
+    known = dict(application.parameters)
+    fixed = Table(table.table("parameters", default={}), f"{table.where} [parameters]")
+    varied = Table(matrix.table("parameters", default={}), f"{matrix.where} [matrix.parameters]")
+    for part in (fixed, varied):
+        part.refuse_unknown(known)
+    for name, values in varied.values.items():
+        if not isinstance(values, list) or not values:
+            raise varied.fail(name, "must be a list of values")
+    constant = [(name, as_text(value)) for name, value in fixed.values.items()]
+    points = itertools.product(*([(name, as_text(value)) for value in values] for name, values in varied.values.items()))
+    return tuple((*constant, *point) for point in points)
+
+
+def _refuse_unknown_outputs(spec: StudySpec, matrix: Table) -> None:
+    for layout in spec.layouts:
+        output = "native" if layout.is_native else "tailrace"
+        if output not in spec.application.outputs:
+            raise matrix.fail("layouts", f"{layout.name}: {spec.application.name} has no output '{output}'")

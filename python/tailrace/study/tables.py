@@ -1,0 +1,107 @@
+"""TOML tables read key by key: every error names the file, the key, the value and the remedy; unknown keys are errors."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tailrace.study.values import StudyError
+
+_REQUIRED = object()
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise StudyError(f"{path}: {error}") from error
+
+
+def literal(value: Any) -> str:
+    """A value as TOML writes it, on one line. (JSON's escapes of strings are TOML's.)"""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {literal(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(literal(inner) for inner in value) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+class Table:
+    def __init__(self, values: Mapping[str, Any], where: str) -> None:
+        self.values = values
+        self.where = where
+        self.known: set[str] = set()
+
+    def fail(self, key: str, wanted: str) -> StudyError:
+        return StudyError(f"{self.where}: {key} = {self.values[key]!r}: {wanted}")
+
+    def get(self, key: str, default: Any = _REQUIRED) -> Any:
+        self.known.add(key)
+        if key in self.values:
+            return self.values[key]
+        if default is _REQUIRED:
+            raise StudyError(f"{self.where}: key `{key}` is missing")
+        return default
+
+    def typed(self, key: str, kind: type | tuple[type, ...], wanted: str, default: Any = _REQUIRED) -> Any:
+        value = self.get(key, default)
+        if value is not default and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
+            raise self.fail(key, f"must be {wanted}")
+        return value
+
+    def text(self, key: str, default: Any = _REQUIRED) -> str:
+        return self.typed(key, str, "a string", default)
+
+    def flag(self, key: str, default: Any = _REQUIRED) -> bool:
+        return self.typed(key, bool, "true or false", default)
+
+    def table(self, key: str, default: Any = _REQUIRED) -> dict[str, Any]:
+        return self.typed(key, dict, "a table", default)
+
+    def number(self, key: str, least: float, default: Any = _REQUIRED) -> float:
+        value = self.typed(key, (int, float), f"a number of at least {least:g}", default)
+        if value < least:
+            raise self.fail(key, f"must be at least {least:g}")
+        return value
+
+    def whole(self, key: str, least: int, default: Any = _REQUIRED) -> int:
+        value = self.typed(key, int, f"a whole number of at least {least}", default)
+        if value < least:
+            raise self.fail(key, f"must be at least {least}")
+        return value
+
+    def one_of(self, key: str, choices: Sequence[str], default: Any = _REQUIRED) -> str:
+        value = self.text(key, default)
+        if value not in choices:
+            raise self.fail(key, f"must be one of {', '.join(choices)}")
+        return value
+
+    def texts(self, key: str, default: Any = _REQUIRED) -> tuple[str, ...]:
+        value = self.typed(key, list, "a list of strings", default)
+        if not all(isinstance(item, str) for item in value):
+            raise self.fail(key, "must be a list of strings")
+        return tuple(value)
+
+    def wholes(self, key: str, least: int) -> tuple[int, ...]:
+        value = self.typed(key, list, f"a list of whole numbers of at least {least}")
+        good = all(isinstance(item, int) and not isinstance(item, bool) and item >= least for item in value)
+        if not value or not good or len(set(value)) != len(value):
+            raise self.fail(key, f"must be a list of different whole numbers of at least {least}")
+        return tuple(value)
+
+    def ignore(self, *keys: str) -> None:
+        self.known.update(keys)
+
+    def refuse_unknown(self, more: Iterable[str] = ()) -> None:
+        self.known.update(more)
+        for key in self.values:
+            if key not in self.known:
+                near = difflib.get_close_matches(key, self.known, n=1)
+                remedy = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(sorted(self.known))}"
+                raise StudyError(f"{self.where}: unknown key `{key}`: {remedy}")
