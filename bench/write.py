@@ -219,8 +219,8 @@ def print_cells(
 ) -> None:
     """One table a mode: methods down, cells across; GB/s at the median, and how far the repetitions spread around it."""
     shown = [cell for cell in cells if cell.mode == mode]
-    title = f"{MODES[mode]}\nGB/s at the median of the repetitions, ± half their range in percent"
-    table = Table(title=title, title_justify="left")
+    console.print(f"\n[bold]{MODES[mode]}[/bold]; GB/s at the median of the repetitions, ± half their range in percent")
+    table = Table()
     table.add_column("method")
     table.add_column("files")
     for cell in shown:
@@ -341,6 +341,10 @@ def main() -> int:
     path = harness.write_record("write", settings, rows, claims)
     took = f"{time.monotonic() - started:.0f} s"
     console.print(f"{len(rows)} timings, every byte of each read back and checked, in {took}; {path.relative_to(harness.ROOT)}")
+    if time.monotonic() - started > size.seconds + 30:
+        console.print(
+            f"Planned were {size.seconds:.0f} s: {LEAST} repetitions of each cell took longer on this machine, as it is now."
+        )
     if name == "quick":
         console.print("A quick run shows the claims and does not judge them.")
         return 0
