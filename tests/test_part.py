@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import h5py
@@ -66,7 +67,9 @@ def test_netcdf4(files: Path, kind: str) -> None:
         assert not [name for name in file.dimensions if name.startswith("phony")]
         for name, array in file.variables.items():
             number, first = numbers_of(array.number_and_first)
-            np.testing.assert_array_equal(array[...], expected(number, first, array.shape, array.dimensions[:1] == ("time",)), err_msg=name)
+            np.testing.assert_array_equal(
+                array[...], expected(number, first, array.shape, array.dimensions[:1] == ("time",)), err_msg=name
+            )
         if kind in STEPS:
             assert len(file.dimensions["time"]) == STEPS[kind]
             assert file.dimensions["time"].isunlimited() == (kind in ("chunked", "growing"))
@@ -116,7 +119,7 @@ def test_scales_are_as_hdf5_defines_them(files: Path) -> None:
 
 @pytest.mark.fast
 @pytest.mark.parametrize("kind", KINDS)
-def test_ncdump_and_h5dump(files: Path, kind: str, needs) -> None:
+def test_ncdump_and_h5dump(files: Path, kind: str, needs: Callable[..., None]) -> None:
     needs("ncdump", "h5dump")
     path = files / f"{kind}.nc"
     for command in (["ncdump", str(path)], ["h5dump", str(path)]):
@@ -128,7 +131,7 @@ def test_ncdump_and_h5dump(files: Path, kind: str, needs) -> None:
 
 @pytest.mark.fast
 @pytest.mark.parametrize("kind", [*CLIMATE, "index", "tiny"])
-def test_cdo(files: Path, kind: str, needs) -> None:
+def test_cdo(files: Path, kind: str, needs: Callable[..., None]) -> None:
     """The mean of a field, by cdo and by the formula."""
     needs("cdo")
     name, number, shape = ("v0", 1, (2, 2)) if kind == "tiny" else ("T", 2 if kind == "index" else 3, (6, 8))

@@ -119,8 +119,8 @@ void PartWriter::append_spread(const std::byte* data, uint64_t element_bytes, in
 // Begins a new extent at an address, unless it goes on from the last one.
 void PartWriter::go_to(uint64_t address) {
     if (address == end_ && end_ != extent_) return;
-    if (address < end_) fail(Status::INTERNAL, "address ", address, " of ", file_.path(), " is written after ", end_);
-    if (gaps_ == Gaps::mine && end_ != extent_ && address - end_ < kMaxBridgeBytes) return append_zeros(address - end_);
+    const bool ahead = address >= end_;
+    if (gaps_ == Gaps::mine && ahead && end_ != extent_ && address - end_ < kMaxBridgeBytes) return append_zeros(address - end_);
     write_gathered();
     end_extent();
     extent_ = end_ = address;
