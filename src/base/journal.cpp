@@ -1,5 +1,6 @@
 #include "base/journal.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 
@@ -33,6 +34,25 @@ std::optional<Json> parse_line(std::string_view line) {
     return object;
 }
 
+// Whether an intact line stands behind the damage in a line: then the newline between the two is what was damaged.
+bool hides_intact_line(std::string_view line) {
+    for (size_t at = line.find('{', 1); at != std::string_view::npos; at = line.find('{', at + 1))
+        if (parse_line(line.substr(at))) return true;
+    return false;
+}
+
+// Whether the file's last line is intact, reading no more than that line where lines are short.
+bool ends_intact(const File& file, uint64_t size_bytes) {
+    constexpr uint64_t kFirstRead = 4096;
+    for (uint64_t bytes = std::min(kFirstRead, size_bytes);; bytes = std::min(2 * bytes, size_bytes)) {
+        std::string tail(bytes, '\0');
+        file.read_at(size_bytes - bytes, tail.data(), bytes);
+        const size_t newline = bytes < 2 ? std::string::npos : tail.rfind('\n', bytes - 2);
+        if (newline == std::string::npos && bytes < size_bytes) continue;
+        return parse_line(std::string_view(tail).substr(newline == std::string::npos ? 0 : newline + 1)).has_value();
+    }
+}
+
 }  // namespace
 
 std::string journal_line(const Json& object) {
@@ -51,14 +71,15 @@ JournalContent read_journal(const std::string& path) {
     for (size_t begin = 0; begin < all.size();) {
         const size_t newline = all.find('\n', begin);
         const size_t end = newline == std::string::npos ? all.size() : newline + 1;
-        auto object = parse_line(std::string_view(all).substr(begin, end - begin));
-        if (object && torn_at != std::string::npos)
-            fail(Status::CORRUPT, path, ": the line at byte ", torn_at, " is damaged, and intact lines follow it; see 'tailrace verify'");
+        const std::string_view line = std::string_view(all).substr(begin, end - begin);
+        auto object = parse_line(line);
+        if (!object && torn_at == std::string::npos) torn_at = begin;
+        if (torn_at != std::string::npos && (object || hides_intact_line(line)))
+            fail(Status::CORRUPT, path, ": the line at byte ", torn_at,
+                 " is damaged, and intact lines follow it; see 'tailrace verify'");
         if (object) {
             content.lines.push_back(std::move(*object));
             content.intact_bytes = end;
-        } else if (torn_at == std::string::npos) {
-            torn_at = begin;
         }
         begin = end;
     }
@@ -70,11 +91,7 @@ void append_journal(const std::string& path, const Json& object, bool sync) {
     const std::string line = journal_line(object);
     File file = File::open_append(path);
     const uint64_t size = file.size_bytes();
-    if (size > 0) {
-        char last = 0;
-        File::open_read(path).read_at(size - 1, &last, 1);
-        if (last != '\n') file.set_size(read_journal(path).intact_bytes);
-    }
+    if (size > 0 && !ends_intact(File::open_read(path), size)) file.set_size(read_journal(path).intact_bytes);
     file.append(line.data(), line.size());
     if (sync) file.sync();
     file.close();

@@ -19,7 +19,7 @@ constexpr size_t kListed = 64;  // parts, writers of a part and messages that ar
 [[noreturn]] void bad_request(const std::string& what) { fail(Status::BAD_ARGUMENT, "plan request: ", what); }
 
 uint64_t whole_number(const Asked& value, const std::string& name) {
-    if (value.is_number_unsigned()) return value.get<uint64_t>();
+    if (value.is_number_unsigned() || (value.is_number_integer() && value.get<int64_t>() >= 0)) return value.get<uint64_t>();
     bad_request(name + " = " + value.dump() + " is not a whole number");
 }
 

@@ -24,7 +24,8 @@ TEST(Value, SizesHaveUnitsOf1024) {
     for (const char* text :
          {"", "KiB", " 4 KiB", "4  KiB", "4 kb", "4 KB", "4k", "-4", "4.5 MiB", "1e6", "16777216 TiB", "99999999999999999999"})
         EXPECT_EQ(parse_size(text), std::nullopt) << text;
-    for (const unsigned long long bytes : {0ULL, 1ULL, 1023ULL, 1024ULL, 1536ULL, 4096ULL, 3ULL << 20, 5ULL << 40, UINT64_MAX + 0ULL})
+    for (const unsigned long long bytes :
+         {0ULL, 1ULL, 1023ULL, 1024ULL, 1536ULL, 4096ULL, 3ULL << 20, 5ULL << 40, UINT64_MAX + 0ULL})
         EXPECT_EQ(parse_size(size_text(bytes)), bytes) << size_text(bytes);
     EXPECT_EQ(size_text(3 << 20), "3 MiB");
 }

@@ -1,0 +1,87 @@
+#include "layout/parts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "layout/directory_census.hpp"
+#include "layout/keys.hpp"
+
+namespace tailrace {
+namespace {
+
+Layout layout_of(const std::string& toml) { return resolve({parse_options(toml, "test")}).layout; }
+
+TEST(PartMap, EachRankIsInOnePartAndEachPartHasWritersOfItsOwn) {
+    for (const char* toml : {"layout = 'single'", "layout = 'fpp'", "layout = 'split:5'", "layout = 'node'", "layout = 'shared'",
+                             "layout = 'collective'", "files = 3\nwriters = 'all'", "files = 3\nwriters = 'per-node'",
+                             "files = 'per-node'\nwriters = 'dedicated:2'", "writers = 'dedicated:100'"}) {
+        const Layout layout = layout_of(toml);
+        for (uint64_t ranks = 1; ranks < 20; ++ranks)
+            for (uint64_t nodes = 1; nodes <= ranks; ++nodes) {
+                const PartMap map(layout, {ranks, nodes});
+                EXPECT_EQ(map.first_rank(0), 0u);
+                EXPECT_EQ(map.first_rank(map.parts()), ranks);
+                for (uint64_t part = 0; part < map.parts(); ++part) {
+                    ASSERT_LT(map.first_rank(part), map.last_rank(part)) << toml;
+                    for (uint64_t rank = map.first_rank(part); rank < map.last_rank(part); ++rank)
+                        ASSERT_EQ(map.part_of(rank), part) << toml << " " << rank << " of " << ranks;
+                    std::set<uint64_t> writers;
+                    for (uint64_t k = 0; k < map.writers(part); ++k) {
+                        writers.insert(map.writer(part, k));
+                        ASSERT_EQ(*writers.rbegin(), map.writer(part, k)) << "writers ascend";
+                    }
+                    ASSERT_EQ(writers.size(), map.writers(part)) << toml;
+                    ASSERT_GE(*writers.begin(), map.first_rank(part)) << toml;
+                    ASSERT_LT(*writers.rbegin(), map.last_rank(part)) << toml;
+                }
+            }
+    }
+}
+
+TEST(PartPath, IsAsInTheArchitecturePage) {
+    EXPECT_EQ(part_path(layout_of("steps = 'all'"), "history", 0, 0), "history.nc");
+    EXPECT_EQ(part_path(layout_of("steps = 1"), "history", 12, 0), "history.parts/000012.nc");
+    EXPECT_EQ(part_path(layout_of("layout = 'fpp'"), "history", 12, 3), "history.parts/000012/history.000012.000003.nc");
+    const Layout hds = layout_of("layout = 'hds'");
+    EXPECT_EQ(part_path(hds, "history", 1200, 2500), "history.parts/001/001200/002/history.001200.002500.nc");
+    EXPECT_EQ(part_path(hds, "h", 0, 996 * 996), "h.parts/000/000000/+/001/000/h.000000.992016.nc");
+    EXPECT_EQ(pending_path(hds, "h", 7), "h.parts/.pending-000007");
+    EXPECT_EQ(journal_path("h"), "h.parts/journal.jsonl");
+    // Numbers of more than six digits are longer, not cut.
+    EXPECT_EQ(part_path(layout_of("steps = 1"), "h", 1234567, 0), "h.parts/1234567.nc");
+}
+
+TEST(PartPath, NoDirectoryHasMoreEntriesThanTheTreeAllows) {
+    for (const uint64_t bound : {8, 9, 20, 100, 1000})
+        for (const char* files : {"'one'", "'per-rank'"}) {
+            const Layout layout = layout_of("files = " + std::string(files) + "\ntree = " + std::to_string(bound));
+            DirectoryCensus steps, parts;
+            std::set<std::string> paths;
+            steps.add("journal.jsonl");
+            steps.add(".pending-100000");
+            for (uint64_t i = 0; i < 100'000; ++i) {
+                const std::string group = group_path(layout, "s", i).substr(std::string("s.parts/").size());
+                EXPECT_TRUE(paths.insert(group).second) << "two groups at " << group;
+                steps.add(group);
+                parts.add(part_path_in_group(layout, "s", 0, i));
+            }
+            EXPECT_LE(steps.most_entries(), bound) << files;
+            EXPECT_LE(parts.most_entries(), bound) << files;
+            EXPECT_GT(steps.directories(), 0u);
+        }
+    DirectoryCensus flat;
+    for (uint64_t i = 0; i < 2000; ++i) flat.add(part_path_in_group(layout_of("layout = 'fpp'"), "s", 0, i));
+    EXPECT_EQ(flat.most_entries(), 2000u);
+}
+
+TEST(DirectoryCensus, CountsDirectoriesOnce) {
+    DirectoryCensus census;
+    for (const char* path : {"a/x", "a/y", "a/b/z", "c", "d/e/f/g"}) census.add(path);
+    EXPECT_EQ(census.directories(), 5u);   // a, a/b, d, d/e, d/e/f
+    EXPECT_EQ(census.most_entries(), 3u);  // x, y, b in a; and a, c, d
+    EXPECT_EQ(census.top_entries(), 3u);
+}
+
+}  // namespace
+}  // namespace tailrace
