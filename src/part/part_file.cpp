@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMaxPieces = 512;               // of one vectored write
 constexpr uint64_t kCallBytes = 8u << 20;        // of one write
-constexpr uint64_t kSummedCallBytes = 1u << 20;  // with checksums: what was just summed is still in the cache when it is written
+constexpr uint64_t kSummedCallBytes = 4u << 20;  // with checksums: what was just summed is still in a cache when it is written
 constexpr uint64_t kBounceBytes = 1u << 20;
 constexpr uint64_t kSmallPieceBytes = 4096;  // below this, copying is cheaper than one more piece
 constexpr uint64_t kMaxBridgeBytes = 64u << 10;
