@@ -175,6 +175,7 @@ void Group::write_direct(const PartContent& content, const Definitions& definiti
 
 void Group::write_seal(const PartContent& content, uint64_t step, uint64_t address, std::vector<SealRecord> records, uint64_t& digest) {
     if (content.seal_slot_bytes == 0) return;
+    std::sort(records.begin(), records.end(), [](const SealRecord& a, const SealRecord& b) { return a.address < b.address; });
     const std::vector<std::byte> seal = make_seal(step, writer_, records);
     if (seal.size() > content.seal_slot_bytes)
         fail(Status::INTERNAL, "the seal of a step needs ", seal.size(), " bytes, planned were ", content.seal_slot_bytes);
@@ -253,7 +254,7 @@ uint64_t Group::finish(const PartContent& content, bool sync) {
         const uint64_t room = block_end(content.placement, blocks_.back());
         Image image = make_image(description, content.placement, blocks_, steps_, room);
         if (!image_ || room + image.metadata.size() > image_->metadata_address)
-            image = make_image(description, content.placement, blocks_, steps_, file_.size_bytes());
+            image = make_image(description, content.placement, blocks_, steps_, content.placement.align(file_.size_bytes(), 0));
         image_ = std::move(image);
         file_.write_at(image_->metadata_address, image_->metadata.data(), image_->metadata.size());
         if (sync) file_.sync();

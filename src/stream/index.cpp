@@ -87,7 +87,7 @@ private:
                                stretch ? with_time(from, stretch->from, stretch->steps) : from,
                                stretch ? with_time(to, stretch->to, stretch->steps) : to});
         };
-        if (has_one_part(group.layout) || variable.replicated || group.parts == 1) return add(0, variable.name, whole, whole);
+        if (has_one_part(group.layout) || variable.replicated) return add(0, variable.name, whole, whole);
         const auto plan = history_.plans.find(group.plan);
         if (plan == history_.plans.end() || v >= plan->second.size()) return;
         for (const PartBox& box : plan->second[v])

@@ -47,13 +47,13 @@ void StepPlan::make(const Definitions& definitions, const StepData& data, bool w
     ++version_;
 }
 
-// With one part, a variable goes directly to the file if all its ranks write and every stretch of it is long; else through the writers.
+// With one part, a variable goes directly to the file if all its ranks write and every stretch of it is long; else through the writers,
+// which also fill its gaps.
 void StepPlan::choose_ways(const Definitions& definitions, const std::vector<size_t>& now, const std::vector<bool>& gaps) {
     exchanged_.clear();
     exchange_.reset();
     uint64_t records = kSpareRecords + definitions.variables().size();
-    const bool several_ranks_a_part = has_one_part(config_.layout) && ranks_.size() > 1;
-    if (several_ranks_a_part) {
+    if (has_one_part(config_.layout)) {
         std::vector<uint64_t> shortest;
         for (const size_t v : now) {
             uint64_t bytes = UINT64_MAX;
@@ -68,7 +68,7 @@ void StepPlan::choose_ways(const Definitions& definitions, const std::vector<siz
         const bool all_write = config_.layout.writers.kind == Writers::Kind::all;
         for (size_t i = 0; i < now.size(); ++i) {
             VariablePlan& plan = variables_[now[i]];
-            plan.exchanged = gaps[i] || !all_write || all[i] < kDirectRunBytes;
+            plan.exchanged = gaps[i] || (ranks_.size() > 1 && (!all_write || all[i] < kDirectRunBytes));
             if (plan.exchanged) exchanged_.push_back(now[i]);
         }
     }
@@ -93,7 +93,7 @@ void StepPlan::choose_ways(const Definitions& definitions, const std::vector<siz
 void StepPlan::collect_part_boxes(const std::vector<size_t>& now) {
     part_boxes_.clear();
     const PartMap map(config_.layout, {ranks_.size(), ranks_.nodes()});
-    if (map.parts() == 1 || map.parts() > kMaxIndexParts) return;
+    if (has_one_part(config_.layout) || map.parts() > kMaxIndexParts) return;
     part_boxes_.resize(variables_.size());
     std::vector<uint64_t> mine;
     for (const size_t v : now)

@@ -1,6 +1,7 @@
 // How the blocks of a step reach the writers: made once for each decomposition, used until a rank's blocks change.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -40,6 +41,10 @@ public:
     // Variables that are exchanged among those written now, in order; and the exchange (none when nothing is exchanged).
     const std::vector<size_t>& exchanged() const { return exchanged_; }
     Exchange* exchange() const { return exchange_.get(); }
+    // Whether this rank has at most one block of each variable.
+    bool single_blocks() const {
+        return std::all_of(variables_.begin(), variables_.end(), [](const VariablePlan& plan) { return plan.boxes.size() <= 1; });
+    }
     // An upper bound of the checksum records of any writer in a step.
     uint64_t seal_records() const { return seal_records_; }
     uint64_t version() const { return version_; }   // counts the times that it was made

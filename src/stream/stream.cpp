@@ -97,7 +97,7 @@ void Stream::put_block(const std::string& name, const Box& box, const void* data
     if (variable.is_static && static_written_) return;   // it is stored already, and is the same in all steps
     for (size_t d = 0; d < variable.shape.size(); ++d)
         if (box.offset[d] > variable.shape[d] || box.count[d] > variable.shape[d] - box.offset[d])
-            fail(Status::BAD_SHAPE, "variable '", name, "': block ", describe(box), " leaves the array in dimension ", d, " ('",
+            fail(Status::BAD_SHAPE, "variable '", name, "': block ", tailrace::describe(box), " leaves the array in dimension ", d, " ('",
                  definitions_.dimensions()[static_cast<size_t>(variable.dims[d])].name, "', length ", variable.shape[d],
                  "); offsets count from 0, slowest dimension first");
     if (data == nullptr && box.elements() > 0) fail(Status::BAD_ARGUMENT, "variable '", name, "': the data of a block is NULL");
@@ -257,7 +257,9 @@ void Stream::write_step(std::optional<Error>& error, uint64_t& digest) {
     };
     Exchange* exchange = plan_->exchange();
     try_next([&] {
-        group_->begin_write(content_->seal_writers == 1 && exchange == nullptr);
+        // The only writer of a part bridges small gaps between arrays, unless blocks are written among one another.
+        group_->begin_write(content_->seal_writers == 1 && exchange == nullptr &&
+                            (plan_->single_blocks() || !has_one_part(config_.layout)));
         group_->write_direct(*content_, definitions_, *plan_, data_, time_);
     });
     if (exchange != nullptr) {
