@@ -9,8 +9,8 @@ program bench_olam_bare
   integer, parameter :: fixed_header_bytes = 48, entry_bytes = 48
 
   type :: content_type
-    integer(int8), allocatable :: bytes(:)
-    integer, allocatable :: ends(:)   !< of the header and of each variable
+    integer(int8), allocatable :: bytes(:)   !< kept from step to step, as a model keeps its arrays: step 1 has the longest files
+    integer, allocatable :: ends(:)          !< of the header and of each variable
   end type
 
   type(content_type) :: plot, results, history
@@ -29,9 +29,9 @@ program bench_olam_bare
   allocate (seconds(2, steps), slowest(2, steps))
   do step = 1, steps
     write (suffix, '(".", i6.6, ".", i6.6)') step, rank
-    plot = content('plot'//suffix(:14))
-    results = content('results'//suffix(:14))
-    if (rank == 0) history = content('history'//suffix(:7))
+    call read_content(plot, 'plot'//suffix(:14))
+    call read_content(results, 'results'//suffix(:14))
+    if (rank == 0) call read_content(history, 'history'//suffix(:7))
 
     call MPI_Barrier(MPI_COMM_WORLD, error)
     started = clock_s()
@@ -60,9 +60,9 @@ contains
   end function
 
   !> A file of the kernel, and where its header and its variables end.
-  function content(name) result(found)
+  subroutine read_content(found, name)
+    type(content_type), intent(inout) :: found
     character(*), intent(in) :: name
-    type(content_type) :: found
     integer :: unit, bytes, status, v
     integer(int32) :: numbers(10)
     integer(int64) :: value_bytes
@@ -74,17 +74,18 @@ contains
       call MPI_Abort(MPI_COMM_WORLD, 2, error)
     end if
     inquire (unit, size=bytes)
-    allocate (found%bytes(bytes))
-    read (unit) found%bytes
+    if (.not. allocated(found%bytes)) allocate (found%bytes(bytes))
+    read (unit) found%bytes(:bytes)
     close (unit)
     numbers = transfer(found%bytes(9:fixed_header_bytes), numbers)
+    if (allocated(found%ends)) deallocate (found%ends)
     allocate (found%ends(0:numbers(5)))
     found%ends(0) = numbers(6)
     do v = 1, numbers(5)
       value_bytes = transfer(found%bytes(fixed_header_bytes + v*entry_bytes - 7:fixed_header_bytes + v*entry_bytes), value_bytes)
       found%ends(v) = found%ends(v - 1) + int(value_bytes)
     end do
-  end function
+  end subroutine
 
   subroutine write_file(name, what)
     character(*), intent(in) :: name

@@ -6,7 +6,7 @@
 !> int64 bytes; then the variables' values, (level, lat, lon) with lon fastest.
 module olam_output_native
   use, intrinsic :: iso_c_binding, only: c_char, c_int, c_null_char
-  use, intrinsic :: iso_fortran_env, only: int32, int64, real64
+  use, intrinsic :: iso_fortran_env, only: int32, int64, int8, real32, real64
   use mpi
   use olam_case, only: case_type
   use olam_failure, only: give_up
@@ -78,7 +78,7 @@ contains
 
     call begin_file(native, s_plot, mesh%lat0, mesh%mlat, mesh%lon0, mesh%mlon, step, unit)
     do n = 1, size(f%plot, 3)
-      write (unit) f%plot(:, :, n)
+      call write_f32(unit, f%plot(:, :, n), size(f%plot, 1)*size(f%plot, 2))
     end do
     call end_file(native, unit)
   end subroutine
@@ -110,24 +110,47 @@ contains
 
     call begin_file(native, s_results, mesh%lat0, mesh%mlat, mesh%lon0, mesh%mlon, step, unit)
     do n = 1, level_variables
-      write (unit) f%levels(:, :, :, n)
+      call write_f32(unit, f%levels(:, :, :, n), size(f%levels)/level_variables)
     end do
     do n = 1, size(f%fields, 3)
-      write (unit) f%fields(:, :, n)
+      call write_f64(unit, f%fields(:, :, n), size(f%fields, 1)*size(f%fields, 2))
     end do
-    if (step == 1) write (unit) f%topography
-    if (step == 1) write (unit) f%land_mask
+    if (step == 1) call write_f32(unit, f%topography, size(f%topography))
+    if (step == 1) call write_i8(unit, f%land_mask, size(f%land_mask))
     call end_file(native, unit)
     if (native%rank /= 0) return
 
     call begin_file(native, s_history, 0, size(native%history, 2), 0, size(native%history, 1), step, unit)
     do n = 1, size(native%history, 3)
-      write (unit) native%history(:, :, n)
+      call write_f64(unit, native%history(:, :, n), size(native%history, 1)*size(native%history, 2))
     end do
     do n = 1, size(f%scalars)
       write (unit) f%scalars(n)
     end do
     call end_file(native, unit)
+  end subroutine
+
+  !> Whole arrays as the sequence of their elements, whatever their rank: gfortran 12 hands an array of rank 2 to its buffer row by
+  !> row, and a rank-1 array that is larger than the buffer straight to the system.
+  subroutine write_i8(unit, values, n)
+    integer, intent(in) :: unit, n
+    integer(int8), intent(in) :: values(n)
+
+    write (unit) values
+  end subroutine
+
+  subroutine write_f32(unit, values, n)
+    integer, intent(in) :: unit, n
+    real(real32), intent(in) :: values(n)
+
+    write (unit) values
+  end subroutine
+
+  subroutine write_f64(unit, values, n)
+    integer, intent(in) :: unit, n
+    real(real64), intent(in) :: values(n)
+
+    write (unit) values
   end subroutine
 
   !> Opens a file and writes its header.

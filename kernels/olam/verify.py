@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ if __package__:
     from .formula import formula
     from .prepare import read_maps
 else:  # run as a program, from this folder
-    from formula import formula
-    from prepare import read_maps
+    from formula import formula  # type: ignore[no-redef]
+    from prepare import read_maps  # type: ignore[no-redef]
 
 STREAMS = ("plot", "results", "history")  # numbered from 1 in native files
 TYPE_CODES = {"i1": 0, "f4": 8, "f8": 9}
@@ -153,13 +154,11 @@ def native_files(expected: Expected) -> Iterator[tuple[str, Callable[[], bytes]]
             arrays = [(v, expected.values(v, step)) for v in expected.of(stream, step)]
             if stream == "history":
                 whole = Block(0, expected.mesh(stream)[0], 0, expected.mesh(stream)[1])
-                yield f"history.{step:06d}", lambda b=whole, t=step, a=arrays: native_bytes(b, "history", t, 0, ranks, a)
+                yield f"history.{step:06d}", partial(native_bytes, whole, stream, step, 0, ranks, arrays)
                 continue
             for rank in range(ranks):
-                yield (
-                    f"{stream}.{step:06d}.{rank:06d}",
-                    lambda s=stream, t=step, r=rank, a=arrays: native_bytes(expected.block(s, r), s, t, r, ranks, a),
-                )
+                block = expected.block(stream, rank)
+                yield f"{stream}.{step:06d}.{rank:06d}", partial(native_bytes, block, stream, step, rank, ranks, arrays)
 
 
 def verify_native(directory: Path, expected: Expected, findings: Findings) -> None:
@@ -258,12 +257,11 @@ def check_maps(run: dict[str, Any], expected: Expected, findings: Findings) -> N
 def verify(directory: Path | str, run: dict[str, Any] | Path | str) -> dict[str, Any]:
     """Checks the output of a run in `directory`; `run` is its record, or the path of it."""
     directory = Path(directory)
-    if not isinstance(run, dict):
-        run = json.loads(Path(run).read_text())
-    expected, findings = Expected(run), Findings()
+    record: dict[str, Any] = run if isinstance(run, dict) else json.loads(Path(run).read_text())
+    expected, findings = Expected(record), Findings()
     output = expected.case["output"]
     check_counts(expected, findings)
-    check_maps(run, expected, findings)
+    check_maps(record, expected, findings)
     if output == "native":
         verify_native(directory, expected, findings)
     elif output == "tailrace":
