@@ -1,4 +1,5 @@
-// Where a block's elements are in this rank's memory: any strides, so halos and array sections are written without a copy by the user.
+// Where a block's elements are in this rank's memory: any strides, so halos and array sections are written without a copy by the
+// user.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +21,8 @@ public:
         // Inner dimensions that are dense in memory make one piece.
         piece_ = 1;
         outer_ = static_cast<int>(count.size());
-        while (outer_ > 0 && (stride.empty() || count[outer_ - 1] == 1 ||
-                              stride[outer_ - 1] == static_cast<int64_t>(piece_ * element_)))
+        while (outer_ > 0 &&
+               (stride.empty() || count[outer_ - 1] == 1 || stride[outer_ - 1] == static_cast<int64_t>(piece_ * element_)))
             piece_ *= count[--outer_];
     }
 

@@ -8,8 +8,7 @@ namespace tailrace {
 std::string describe(const Box& box) {
     std::ostringstream out;
     out << '[';
-    for (size_t d = 0; d < box.count.size(); ++d)
-        out << (d ? ", " : "") << box.offset[d] << ':' << box.offset[d] + box.count[d];
+    for (size_t d = 0; d < box.count.size(); ++d) out << (d ? ", " : "") << box.offset[d] << ':' << box.offset[d] + box.count[d];
     out << ']';
     return out.str();
 }

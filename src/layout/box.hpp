@@ -34,8 +34,8 @@ public:
     Runs(const Extents& shape, const Box& box);
 
     uint64_t count() const { return count_; }
-    uint64_t length() const { return length_; }      // elements in each run; all are equal
-    uint64_t begin(uint64_t run) const;              // position of its first element in the array
+    uint64_t length() const { return length_; }  // elements in each run; all are equal
+    uint64_t begin(uint64_t run) const;          // position of its first element in the array
     // The index within the box (as if dense) of the run's first element is run * length().
     // Runs that touch positions [lo, hi): [first, last). The first and the last may stick out and are to be cut.
     std::pair<uint64_t, uint64_t> touching(uint64_t lo, uint64_t hi) const;
@@ -47,9 +47,9 @@ public:
 
 private:
     uint64_t first_run_ending_after(uint64_t position) const;
-    int outer_ = 0;                           // dimensions that are not inside a run
-    std::array<uint64_t, kMaxDims> count_of_{};   // extents of the outer dimensions of the box
-    std::array<uint64_t, kMaxDims> pitch_{};      // elements of the array from one index of an outer dimension to the next
+    int outer_ = 0;                              // dimensions that are not inside a run
+    std::array<uint64_t, kMaxDims> count_of_{};  // extents of the outer dimensions of the box
+    std::array<uint64_t, kMaxDims> pitch_{};     // elements of the array from one index of an outer dimension to the next
     uint64_t base_ = 0;
     uint64_t count_ = 0;
     uint64_t length_ = 0;

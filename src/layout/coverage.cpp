@@ -90,7 +90,8 @@ std::optional<Pair> find_overlap(const Pieces& pieces, size_t dims) {
     return std::nullopt;
 }
 
-// The first index along dimension d at which the pieces do not fill the region's cross-section; the region's end when they do everywhere.
+// The first index along dimension d at which the pieces do not fill the region's cross-section; the region's end when they do
+// everywhere.
 uint64_t first_unfilled(const Pieces& pieces, const Box& region, size_t d) {
     uint64_t full = 1;
     for (size_t inner = d + 1; inner < region.count.size(); ++inner) full *= region.count[inner];

@@ -1,4 +1,5 @@
-// Whether the blocks of all ranks make up an array: each checker looks at its share of the positions, so that no rank needs all blocks.
+// Whether the blocks of all ranks make up an array: each checker looks at its share of the positions, so that no rank needs all
+// blocks.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +23,9 @@ struct CoverageFault {
     Extents missing;  // gap: the index of the first element of the share, in file order, that no box has
 };
 
-// Whether the boxes cover positions [lo, hi) of an array of `shape` exactly once; nothing when they do. An overlap is reported before
-// a gap. `boxes` holds at least all boxes that touch the share (others do no harm), each inside the shape; empty ones are ignored.
-// With `gaps_allowed` only overlaps are faults. Exact; n log n for the decompositions that models use.
+// Whether the boxes cover positions [lo, hi) of an array of `shape` exactly once; nothing when they do. An overlap is reported
+// before a gap. `boxes` holds at least all boxes that touch the share (others do no harm), each inside the shape; empty ones are
+// ignored. With `gaps_allowed` only overlaps are faults. Exact; n log n for the decompositions that models use.
 std::optional<CoverageFault> check_coverage(const Extents& shape, uint64_t lo, uint64_t hi, const std::vector<OwnedBox>& boxes,
                                             bool gaps_allowed);
 

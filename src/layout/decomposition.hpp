@@ -10,8 +10,8 @@ namespace tailrace {
 
 class Decomposition {
 public:
-    // `grid`: blocks along each dimension, as many numbers as the shape has. Remainders are spread evenly; where there are more blocks
-    // than elements some blocks are empty.
+    // `grid`: blocks along each dimension, as many numbers as the shape has. Remainders are spread evenly; where there are more
+    // blocks than elements some blocks are empty.
     Decomposition(Extents shape, Extents grid) : shape_(std::move(shape)), grid_(std::move(grid)) {}
 
     const Extents& shape() const { return shape_; }
@@ -52,8 +52,8 @@ private:
     Extents shape_, grid_;
 };
 
-// A grid of `ranks` blocks that are as near to cubes as the factors of `ranks` allow: each factor, from the largest, goes to the dimension
-// whose blocks are longest (the slowest of equals).
+// A grid of `ranks` blocks that are as near to cubes as the factors of `ranks` allow: each factor, from the largest, goes to the
+// dimension whose blocks are longest (the slowest of equals).
 Extents choose_grid(uint64_t ranks, const Extents& shape);
 
 }  // namespace tailrace

@@ -1,5 +1,5 @@
-// The flow of one step's data from blocks to writers, by the rules of plan.hpp. Variables that are decomposed alike flow alike, so they
-// are taken together.
+// The flow of one step's data from blocks to writers, by the rules of plan.hpp. Variables that are decomposed alike flow alike,
+// so they are taken together.
 #pragma once
 
 #include <cstdint>

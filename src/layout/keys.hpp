@@ -1,4 +1,5 @@
-// The configuration keys, each declared once: TOML, environment, Python, `tailrace keys` and the documentation are made from this list.
+// The configuration keys, each declared once: TOML, environment, Python, `tailrace keys` and the documentation are made from this
+// list.
 #pragma once
 
 #include <functional>
@@ -53,8 +54,8 @@ Settings parse_options(const std::string& toml, const std::string& origin);
 // The settings of a stream in a configuration file's text: [stream.default] then [stream.NAME]; {} where there is none.
 // The whole file is checked, so that a typing error in any table is found.
 std::vector<Settings> parse_config_file(const std::string& toml, const std::string& path, const std::string& stream);
-// TAILRACE_<KEY> then TAILRACE_<STREAM>_<KEY> from an environment given as NAME -> value. TAILRACE_ names that are no key are refused
-// with the nearest key, except those in `reserved_environment()`.
+// TAILRACE_<KEY> then TAILRACE_<STREAM>_<KEY> from an environment given as NAME -> value. TAILRACE_ names that are no key are
+// refused with the nearest key, except those in `reserved_environment()`.
 std::vector<Settings> parse_environment(const std::map<std::string, std::string>& environment, const std::string& stream);
 
 // Later settings are stronger. Within one, "layout" (a preset) is applied before the single choices, whatever their order.

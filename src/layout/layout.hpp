@@ -25,11 +25,11 @@ enum class Durability { none, close, step };
 
 // How bytes lie in a file and when they are on the device.
 struct Storage {
-    uint64_t stripe_count = 0;           // 0: as the directory has it
-    uint64_t stripe_bytes = 0;           // 0: as the directory has it
-    uint64_t alignment_bytes = 4096;     // pieces of at least align_threshold_bytes begin at a multiple of it
+    uint64_t stripe_count = 0;        // 0: as the directory has it
+    uint64_t stripe_bytes = 0;        // 0: as the directory has it
+    uint64_t alignment_bytes = 4096;  // pieces of at least align_threshold_bytes begin at a multiple of it
     uint64_t align_threshold_bytes = 65536;
-    uint64_t chunk_bytes = 0;            // 0: contiguous, or one chunk a step
+    uint64_t chunk_bytes = 0;  // 0: contiguous, or one chunk a step
     std::string compression = "none";
     Durability durability = Durability::none;
     bool checksum = true;

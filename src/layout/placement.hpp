@@ -2,8 +2,9 @@
 //
 //   [superblock page][static arrays][step 0][step 1] ... [metadata 0][step n] ... [metadata 1] ...
 //
-// A step's arrays lie side by side in the order of definition, each followed by the next at the next aligned address, and after them the
-// step's seals (checksums). Steps are laid out in blocks; a part that grows gets another block, and its metadata anew behind it.
+// A step's arrays lie side by side in the order of definition, each followed by the next at the next aligned address, and after
+// them the step's seals (checksums). Steps are laid out in blocks; a part that grows gets another block, and its metadata anew
+// behind it.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +18,9 @@ constexpr uint64_t kSuperblockBytes = 4096;  // the superblock's page; everythin
 
 // The arrays of one part, as bytes; what is stored of a scalar is one element.
 struct PartBytes {
-    std::vector<uint64_t> static_bytes;   // of each static array
-    std::vector<uint64_t> step_bytes;     // of each array of a step; the time value is one of them
-    uint64_t seal_bytes = 0;              // room for the checksums of a step, and for those of the static arrays
+    std::vector<uint64_t> static_bytes;  // of each static array
+    std::vector<uint64_t> step_bytes;    // of each array of a step; the time value is one of them
+    uint64_t seal_bytes = 0;             // room for the checksums of a step, and for those of the static arrays
 };
 
 class Placement {
@@ -52,7 +53,7 @@ private:
 struct StepBlock {
     uint64_t first_step = 0;  // within the part
     uint64_t steps = 0;
-    uint64_t address = 0;     // of its first step
+    uint64_t address = 0;  // of its first step
 };
 
 inline uint64_t block_end(const Placement& placement, const StepBlock& block) {

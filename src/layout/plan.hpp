@@ -1,10 +1,12 @@
-// The plan: for a layout, a decomposition and a number of ranks, who sends what to whom and which byte goes where. Pure arithmetic; the
-// library follows the same rules. Counted are the arrays of the steps and the time values; metadata, checksums and the index are not.
+// The plan: for a layout, a decomposition and a number of ranks, who sends what to whom and which byte goes where. Pure
+// arithmetic; the library follows the same rules. Counted are the arrays of the steps and the time values; metadata, checksums
+// and the index are not.
 //
-// Rules. Each part has W writers; each array of the part is cut into W equal shares of its elements in file order, and writer k writes the
-// k-th. In one part the array is the whole variable; in several, the variable's blocks of the part's ranks, one after the other.
-// A rank sends to each writer, once a step, what it has of that writer's shares of all arrays together. Scalars and the time value are the
-// first writer's. With files = one and writers = all, a variable of which every run is long is written by its owners instead.
+// Rules. Each part has W writers; each array of the part is cut into W equal shares of its elements in file order, and writer k
+// writes the k-th. In one part the array is the whole variable; in several, the variable's blocks of the part's ranks, one after
+// the other. A rank sends to each writer, once a step, what it has of that writer's shares of all arrays together. Scalars and
+// the time value are the first writer's. With files = one and writers = all, a variable of which every run is long is written by
+// its owners instead.
 #pragma once
 
 #include <cstdint>

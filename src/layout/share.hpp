@@ -1,4 +1,5 @@
-// A share: a range of an array's elements in file order (C order), as a checker or a writer owns it; and the boxes that it is made of.
+// A share: a range of an array's elements in file order (C order), as a checker or a writer owns it; and the boxes that it is
+// made of.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +14,8 @@ namespace tailrace {
 // The positions [lo, hi) of an array of `shape` as disjoint boxes in file order; at most 2 * dimensions - 1 of them.
 std::vector<Box> share_boxes(const Extents& shape, uint64_t lo, uint64_t hi);
 
-// The elements of the box `runs` (of an array of `elements`) in each of `shares` equal shares of the array: calls take(share, elements)
-// in ascending order, at most twice for each line of runs and once more for each share that it touches.
+// The elements of the box `runs` (of an array of `elements`) in each of `shares` equal shares of the array: calls take(share,
+// elements) in ascending order, at most twice for each line of runs and once more for each share that it touches.
 template <class Take>
 void for_each_share(const Runs& runs, uint64_t runs_in_line, uint64_t elements, uint64_t shares, Take take) {
     uint64_t share = 0, share_end = 0;

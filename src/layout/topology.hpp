@@ -21,9 +21,7 @@ struct Topology {
 };
 
 // The k-th of n nearly equal, contiguous shares of `total`: [share_begin(k), share_begin(k + 1)).
-constexpr uint64_t share_begin(uint64_t total, uint64_t n, uint64_t k) {
-    return total / n * k + (total % n * k) / n;
-}
+constexpr uint64_t share_begin(uint64_t total, uint64_t n, uint64_t k) { return total / n * k + (total % n * k) / n; }
 // The share that holds position `at` (at < total).
 constexpr uint64_t share_of(uint64_t total, uint64_t n, uint64_t at) {
     uint64_t k = total == 0 ? 0 : static_cast<uint64_t>(static_cast<unsigned __int128>(at) * n / total);

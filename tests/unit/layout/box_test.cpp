@@ -58,7 +58,8 @@ TEST_F(BoxTest, RunsAreItsElementsInFileOrder) {
         ASSERT_EQ(by_runs, positions) << describe(box);
         uint64_t breaks = positions.empty() ? 0 : 1;
         for (size_t i = 1; i < positions.size(); ++i) breaks += positions[i] != positions[i - 1] + 1;
-        // Runs may touch only where a line ends at the edge of the array and the next begins there: never inside a block that is cut.
+        // Runs may touch only where a line ends at the edge of the array and the next begins there: never inside a block that is
+        // cut.
         ASSERT_GE(runs.count(), breaks) << describe(box);
 
         const uint64_t lo = between(0, volume(extents)), hi = between(lo, volume(extents));
