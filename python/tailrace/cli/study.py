@@ -135,7 +135,7 @@ def _show_plan(study: Study, as_json: bool) -> int:
 def _show_results(study: Study, page: Path, as_json: bool) -> None:
     groups = summarize(study.measured)
     verdict = judge(groups, study.spec.compare)
-    lines = wording.selecting_lines(verdict, study.spec.application.streams)
+    what, lines = wording.selection(verdict)
     failures = [result for result in study.results if not result.ok]
     if as_json:
         output.print_json(results_json(study, page))
@@ -151,7 +151,7 @@ def _show_results(study: Study, page: Path, as_json: bool) -> None:
     if wording.level_text(verdict):
         console.print(wording.level_text(verdict), markup=False)
     if lines:
-        console.print("\nWhat selects it, in tailrace.toml:\n", markup=False)
+        console.print(f"\n{what}\n", markup=False)
         console.print(lines, markup=False)
     console.print(f"Page:    {shown_path(page)}", markup=False)
     console.print(f"Results: {shown_path(study.journal)}", markup=False)
@@ -169,7 +169,7 @@ def results_json(study: Study, page: Path) -> dict[str, Any]:
             phases = [vars(phase) for phase in summary.phases]
             settings.append({**summary.case.to_json(), **counts, **times, "phases": phases})
             del settings[-1]["repetition"]
-    winner = None
+    winner: dict[str, Any] | None = None
     if verdict is not None:
         ratio = vars(verdict.ratio) if verdict.ratio.low > 0 else {"value": verdict.ratio.value, "low": None, "high": None}
         winner = {"layout": verdict.winner.name, "against": verdict.base.name, "measure": verdict.measure, "ratio": ratio}
@@ -181,7 +181,7 @@ def results_json(study: Study, page: Path) -> dict[str, Any]:
                 "study": study.spec.name,
                 "winner": winner,
                 "headline": wording.headline(verdict),
-                "configuration": wording.selecting_lines(verdict, study.spec.application.streams),
+                "configuration": wording.selection(verdict)[1],
                 "settings": settings,
                 "failed": failed,
                 "page": str(page),

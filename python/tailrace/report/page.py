@@ -53,7 +53,7 @@ def page_values(study: Study) -> dict[str, Any]:
         "headline": wording.headline(verdict),
         "level": wording.level_text(verdict),
         "verdicts": _other_verdicts(groups, verdict),
-        "configuration": wording.selecting_lines(verdict, study.spec.application.streams),
+        "selection": wording.selection(verdict),
         "plots": make_plots(groups, study.spec.compare),
         "tables": [
             (title, [table_row(group, summary) for summary in group.summaries])
@@ -126,8 +126,8 @@ def table_row(group: Group, summary: Summary) -> dict[str, Any]:
         "wall": shown("wall"),
         "cpu": wording.seconds_text(summary.cpu_s) if summary.runs else "–",
         "phases": phases_text(summary),
-        "bytes": wording.bytes_text(summary.bytes),
-        "files": summary.files,
+        "bytes": wording.bytes_text(summary.bytes) if summary.runs else "–",
+        "files": summary.files if summary.runs else "–",
         "runs": len(summary.runs),
         "failed": summary.failed,
     }

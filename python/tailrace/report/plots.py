@@ -13,10 +13,11 @@ from tailrace.study.values import NATIVE
 
 NATIVE_COLOUR = "#8a8f98"
 # Okabe and Ito's colours: told apart by the colour-blind too.
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#b8a500")
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#b8a500", "#7a5195")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 MOMENTS = {"return": 1.0, "durable": 0.65, "readable": 0.35}  # and how opaque their bars are
 ROW_PX = 30
+LEGEND_PX = 56
 
 
 def layout_colours(groups: Sequence[Group]) -> dict[str, str]:
@@ -64,20 +65,21 @@ def three_times(groups: Sequence[Group]) -> go.Figure:
             for measure in MOMENTS:
                 figure.add_trace(_moment_bar(summary, measure, colours[summary.layout.name]), row=row, col=1)
     figure.update_layout(barmode="group", bargap=0.22)
-    return _finish(figure, groups, "seconds from the beginning of the output", legend=False)
+    longest_s = max(spread.median for group in groups for s in group.summaries for m in MOMENTS if (spread := s.spread(m)))
+    figure = _finish(figure, groups, "seconds since the output began", legend=False)
+    return figure.update_xaxes(range=[0, 1.5 * longest_s], rangemode="normal")  # room for the text beside the bars
 
 
 def _moment_bar(summary: Summary, measure: str, colour: str) -> go.Bar:
     spread = summary.spread(measure)
     return go.Bar(
         y=[summary.layout.name],
-        x=[spread.median if spread else 0],
+        x=[spread.median if spread else 1e-9],  # plotly writes no text beside a bar of length 0
         orientation="h",
         offsetgroup=measure,
         marker={"color": colour, "opacity": MOMENTS[measure]},
         text=[_moment_text(measure, spread)],
-        textposition="auto",
-        insidetextanchor="start",
+        textposition="outside",
         textangle=0,
         constraintext="none",
         cliponaxis=False,
@@ -188,13 +190,13 @@ def _finish(figure: go.Figure, groups: Sequence[Group], title: str, legend: bool
 def _style(figure: go.Figure, height_px: float, legend: bool) -> go.Figure:
     return figure.update_layout(
         template="none",
-        height=height_px + (40 if legend else 0),
-        margin={"l": 10, "r": 16, "t": 30, "b": 50},
+        height=height_px + (LEGEND_PX if legend else 0),
+        margin={"l": 10, "r": 16, "t": 30, "b": 56 + (LEGEND_PX if legend else 0)},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif", "size": 13},
         showlegend=legend,
-        legend={"orientation": "h", "yanchor": "top", "y": -70 / height_px, "x": 0, "xanchor": "left", "itemsizing": "constant"},
+        legend={"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0, "itemsizing": "constant"},
         hoverlabel={"font": {"family": "inherit"}},
         xaxis={"automargin": True},
         yaxis={"automargin": True},

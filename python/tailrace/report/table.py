@@ -31,7 +31,7 @@ SHOWN_LINES = 5
 
 
 def print_table(console: Console, spec: StudySpec, groups: Sequence[Group]) -> None:
-    for group in groups:
+    for name, group in zip(group_texts(groups), groups, strict=True):
         table = Table(title=f"{spec.application.name}, {name}", title_justify="left", box=None, padding=(0, 2, 0, 0))
         for column in COLUMNS:
             table.add_column(column, justify="left" if column in ("layout", "phases") else "right", header_style="bold")

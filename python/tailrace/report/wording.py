@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,12 +26,12 @@ MEANINGS = {
 
 
 def seconds_text(seconds: float) -> str:
-    """Three figures that matter: 12.3 s, 45.6 ms."""
-    if seconds >= 100:
-        return f"{seconds:.0f} s"
-    if seconds >= 1:
-        return f"{seconds:.3g} s"
-    return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} µs"
+    """Three figures: 12.3 s, 1.00 s, 45.6 ms."""
+    for scale, unit in ((1.0, "s"), (1e3, "ms")):
+        value = seconds * scale
+        if value >= 1:
+            return f"{value:.{max(0, 2 - int(math.log10(value)))}f} {unit}"
+    return f"{seconds * 1e6:.0f} µs"
 
 
 def bytes_text(count: float) -> str:
@@ -66,13 +67,19 @@ def _group_text(case: Case, with_target: bool, shared: set[tuple[str, str]]) -> 
 def headline(verdict: Verdict | None) -> str:
     if verdict is None:
         return "No winner: no layout finished and verified everywhere."
-    winner, base, ratio = verdict.winner.name, verdict.base.name, verdict.ratio
-    what = MEASURE_NAMES[verdict.measure]
-    if winner == base:
-        return f"{winner} is the fastest here ({what}): nothing to change."
-    if not ratio.differs:
-        return f"No measurable difference: {winner} against {base}, {what} ({ratio_text(ratio)}, {interval_text(ratio)})."
-    return f"{winner} wins: {what} {ratio_text(ratio)} as fast as {base} ({interval_text(ratio)})."
+    winner, base, what = verdict.winner.name, verdict.base.name, MEASURE_NAMES[verdict.measure]
+    if winner != base:
+        numbers = f"{ratio_text(verdict.ratio)} as fast as {base}, {interval_text(verdict.ratio)}"
+        if verdict.ratio.differs:
+            return f"{winner} wins: {what} {numbers}."
+        return f"No measurable difference in {what}: {winner} is {numbers}."
+    if verdict.nearest is None:
+        return f"{winner} is alone: nothing to compare its {what} with."
+    nearest, ratio = verdict.nearest
+    numbers = f"{ratio_text(ratio)} as fast, {interval_text(ratio)}"
+    if ratio.differs:
+        return f"{winner} wins: {what}. The nearest, {nearest.name}, is {numbers}."
+    return f"No measurable difference in {what}: {nearest.name} against {winner} is {numbers}."
 
 
 def level_text(verdict: Verdict | None) -> str:
@@ -81,9 +88,19 @@ def level_text(verdict: Verdict | None) -> str:
     return f"Not to be told from {verdict.winner.name} with these repetitions: {', '.join(verdict.level)}."
 
 
-def selecting_lines(verdict: Verdict | None, streams: Sequence[str]) -> str:
-    """What to write into tailrace.toml to get the winner; "" where the winner needs nothing."""
-    return configuration(verdict.winner, streams) if verdict is not None and not verdict.winner.is_native else ""
+def selection(verdict: Verdict | None) -> tuple[str, str]:
+    """(what it is, the lines of tailrace.toml): for the winner; where that is native, for the layout that comes nearest."""
+    if verdict is None:
+        return "", ""
+    if not verdict.winner.is_native:
+        return f"What selects {verdict.winner.name}, in tailrace.toml:", configuration(verdict.winner)
+    if verdict.nearest is None:
+        return "", ""
+    nearest = verdict.nearest[0]
+    return (
+        f"Native needs no configuration. What selects {nearest.name}, the nearest, in tailrace.toml:",
+        configuration(nearest),
+    )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.study.tables import literal
 from tailrace.study.values import Case, LayoutChoice, StudyError, StudySpec
 
 # Open MPI refuses root and more ranks than cores unless told; and warns about what containers withhold.
@@ -75,30 +74,19 @@ def uses_input(spec: StudySpec) -> bool:
     return bool(spec.application.prepare) and "input" in fields
 
 
-def environment(base: Mapping[str, str], case: Case, places: Places, streams: Sequence[str], as_root: bool) -> dict[str, str]:
+def environment(base: Mapping[str, str], places: Places, as_root: bool) -> dict[str, str]:
     """The caller's environment without its own TAILRACE_ settings, which would silently change what is measured."""
     values = {name: value for name, value in base.items() if not name.startswith("TAILRACE_")}
     values["TAILRACE_CONFIG"] = places.config
     if as_root:
         values.update(ROOT_ENVIRONMENT)
     values.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
-    if not streams:
-        for key, text in case.layout.keys:
-            values[f"TAILRACE_{key.upper()}"] = text.strip('"')
     return values
 
 
-def configuration(layout: LayoutChoice, streams: Sequence[str]) -> str:
-    """The tailrace.toml that selects a layout for an application's streams; "" for native."""
-    if layout.is_native:
-        return ""
-    if not streams:
-        return layout.toml + "\n"
-    return "\n".join(f"[stream.{_bare(name)}]\n{layout.toml}\n" for name in streams)
-
-
-def _bare(name: str) -> str:
-    return name if name.replace("-", "").replace("_", "").isalnum() else literal(name)
+def configuration(layout: LayoutChoice) -> str:
+    """The tailrace.toml that selects a layout for all streams; "" for native. What runs get is what the report recommends."""
+    return "" if layout.is_native else f"[stream.default]\n{layout.toml}\n"
 
 
 def config_name(layout: LayoutChoice) -> str:

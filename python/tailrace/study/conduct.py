@@ -160,7 +160,7 @@ def _run(study: Study, case: Case, build: Path, input_path: str, on_start: Calla
     places = places_of(study, case, build, input_path)
     config = Path(places.config)
     config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text(command.configuration(case.layout, study.spec.application.streams))
+    config.write_text(command.configuration(case.layout))
     return run_case(study.spec, case, places)
 
 

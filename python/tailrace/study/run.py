@@ -28,7 +28,7 @@ def run_case(spec: StudySpec, case: Case, places: command.Places) -> RunResult:
     output.mkdir(parents=True)
     record.parent.mkdir(parents=True, exist_ok=True)
     words = command.run_command(spec, case, places)
-    surroundings = command.environment(os.environ, case, places, spec.application.streams, as_root=os.geteuid() == 0)
+    surroundings = command.environment(os.environ, places, as_root=os.geteuid() == 0)
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
     stderr = record.with_suffix(".stderr")
     try:

@@ -95,8 +95,8 @@ class Verdict:
     winner: LayoutChoice
     base: LayoutChoice  # native, or the first layout where native is not in the study
     ratio: Ratio  # the winner against the base
+    nearest: tuple[LayoutChoice, Ratio] | None  # the best of the others, against the base
     level: tuple[str, ...]  # layouts that the winner cannot be told from
-    pairs: int  # repetitions of the group that has the fewest
 
 
 def summarize(results: Sequence[RunResult]) -> list[Group]:
@@ -167,8 +167,10 @@ def judge(groups: Sequence[Group], measure: str) -> Verdict | None:
         against = _over_groups(groups, name, winner, measure)
         if name != winner and against is not None and not against.differs:
             level.append(name)
-    pairs = min(len(_paired(group.of(base), group.of(winner), measure)) for group in groups)  # type: ignore[arg-type]
-    return Verdict(measure, _layout(groups, winner), _layout(groups, base), ratios[winner], tuple(level), pairs)
+    others = [name for name in ratios if name not in (winner, base)]
+    best = max(others, key=lambda name: ratios[name].value) if others else None
+    nearest = (_layout(groups, best), ratios[best]) if best else None
+    return Verdict(measure, _layout(groups, winner), _layout(groups, base), ratios[winner], nearest, tuple(level))
 
 
 def _over_groups(groups: Sequence[Group], base: str, other: str, measure: str) -> Ratio | None:

@@ -1,0 +1,427 @@
+"""Studies: the order of the runs, what happens to runs that go wrong, going on after a kill, and what is said at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tailrace.cli.study import run_study
+from tailrace.report import wording
+from tailrace.study import process
+from tailrace.study.command import configuration, environment
+from tailrace.study.conduct import RESULTS, check_space, open_study
+from tailrace.study.measure import on_storage
+from tailrace.study.plan import cases_left, plan_cases, remaining_s
+from tailrace.study.spec import fingerprint, load_study, parse_study
+from tailrace.study.statistics import judge, ratio_between, summarize
+from tailrace.study.values import FAILED, OK, TIMED_OUT, UNVERIFIED, Case, LayoutChoice, RunResult, StudyError, StudySpec
+
+from tests.environment import ROOT
+from tests.study_files import APPLICATION, study_values, write_study
+
+DRIVER = "import sys; from pathlib import Path; from tailrace.cli.study import run_study; "
+DRIVER += "sys.exit(run_study(Path(sys.argv[1]), Path(sys.argv[2])))"
+
+
+def spec_of(**changes: Any) -> StudySpec:
+    return parse_study(study_values(**changes), Path("small.toml"))
+
+
+def results_in(out: Path) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in (out / RESULTS).read_text().splitlines()]
+    return [line for line in lines if line["kind"] == "run"]
+
+
+# ---- the plan ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.fast
+def test_rounds_are_interleaved_and_start_in_turn() -> None:
+    cases = plan_cases(spec_of(repetitions=3, warm_up=0))
+    names = [case.layout.name for case in cases]
+    assert names == ["native", "single", "fpp", "single", "fpp", "native", "fpp", "native", "single"]
+    assert [case.repetition for case in cases] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+
+
+@pytest.mark.fast
+def test_the_plan_holds_every_point_of_the_matrix_in_every_round() -> None:
+    matrix = {"ranks": [1, 2, 4], "targets": ["", "other"], "parameters": {"sweeps": [1, 2]}}
+    spec = spec_of(matrix=matrix, repetitions=4, warm_up=2)
+    cases = plan_cases(spec)
+    assert len(cases) == 3 * 3 * 2 * 2 * (4 + 2)
+    assert len({case.key for case in cases}) == len(cases)
+    rounds = Counter((case.setting, case.warm_up) for case in cases)
+    assert set(rounds.values()) == {4, 2}
+    assert all(count == (2 if warm_up else 4) for (_, warm_up), count in rounds.items())
+
+
+@pytest.mark.fast
+def test_more_repetitions_only_add_cases_at_the_end() -> None:
+    short, long = plan_cases(spec_of(repetitions=2)), plan_cases(spec_of(repetitions=5))
+    assert long[: len(short)] == short
+    assert fingerprint(spec_of(repetitions=2)) == fingerprint(spec_of(repetitions=5))
+    assert fingerprint(spec_of(steps=2)) != fingerprint(spec_of(steps=3))
+
+
+@pytest.mark.fast
+def test_what_is_left_and_how_long_it_takes() -> None:
+    cases = plan_cases(spec_of(warm_up=0, repetitions=2))
+    left = cases_left(cases, {cases[0].key, cases[3].key})
+    assert left == [cases[1], cases[2], cases[4], cases[5]]
+    assert remaining_s(left, {}) is None
+    spent_s = {cases[0].setting.key: [2.0], cases[1].setting.key: [4.0, 6.0]}
+    expected_s = {"native": 2.0, "single": 5.0, "fpp": 4.0}  # fpp has not run: the mean of all runs
+    assert remaining_s(left, spent_s) == pytest.approx(sum(expected_s[case.layout.name] for case in left))
+
+
+# ---- study files --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"repetitons": 3}, ["unknown key `repetitons`", "did you mean `repetitions`"]),
+        ({"repetitions": 0}, ["repetitions = 0", "at least 1"]),
+        ({"repetitions": "three"}, ["repetitions = 'three'", "a whole number"]),
+        ({"compare": "speed"}, ["compare = 'speed'", "return, durable"]),
+        ({"matrix": {"ranks": [2, 2]}}, ["[matrix]: ranks = [2, 2]", "different"]),
+        ({"matrix": {"ranks": [0]}}, ["ranks = [0]", "at least 1"]),
+        ({"matrix": {"layouts": [{"layout": "fpp"}]}}, ["layouts", "`name`"]),
+        ({"matrix": {"layouts": ["fpp", "fpp"]}}, ["two layouts have the same name"]),
+        ({"parameters": {"sweep": 3}}, ["[parameters]: unknown key `sweep`", "did you mean `sweeps`"]),
+        ({"matrix": {"parameters": {"sweeps": 3}}}, ["sweeps = 3", "a list of values"]),
+        ({"kernel": "olam"}, ["either kernel", "[application]"]),
+        ({"application": {"outputs": ["native"]}}, ["single", "no output 'tailrace'"]),
+        ({"application": {"launcher": "srun"}}, ["launcher = 'srun'", "mpirun, none"]),
+    ],
+)
+def test_errors_of_study_files_name_the_key_and_the_remedy(changes: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(StudyError) as caught:
+        spec_of(**changes)
+    assert "small.toml" in str(caught.value)
+    assert [word for word in words if word not in str(caught.value)] == []
+
+
+@pytest.mark.fast
+def test_layout_tables_become_configuration() -> None:
+    table = {"name": "hds, 8 steps", "layout": "hds", "steps": 8}
+    spec = spec_of(matrix={"layouts": ["native", "fpp", table]})
+    assert [configuration(layout) for layout in spec.layouts] == [
+        "",
+        '[stream.default]\nlayout = "fpp"\n',
+        '[stream.default]\nlayout = "hds"\nsteps = 8\n',
+    ]
+
+
+@pytest.mark.fast
+def test_a_layout_that_the_library_refuses_is_found_before_the_first_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_study(tmp_path, matrix={"layouts": ["native", "ffp"]})
+    assert run_study(file, tmp_path / "out") == 2
+    assert "layout ffp" in capsys.readouterr().err
+    assert not (tmp_path / "out" / RESULTS).exists()
+
+
+@pytest.mark.fast
+def test_the_callers_own_settings_do_not_reach_the_runs(tmp_path: Path) -> None:
+    study = open_study(spec_of(), tmp_path)
+    from tailrace.study.conduct import places_of
+
+    places = places_of(study, study.cases[0], tmp_path, "")
+    values = environment({"TAILRACE_LAYOUT": "shared", "PATH": "/bin"}, places, as_root=False)
+    assert "TAILRACE_LAYOUT" not in values
+    assert values["TAILRACE_CONFIG"] == places.config
+    assert values["PATH"] == "/bin"
+
+
+# ---- studies that run ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_study_measures_verifies_and_removes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert run_study(write_study(tmp_path), out, as_json=True) == 0
+    runs = results_in(out)
+    assert [run["status"] for run in runs] == [OK] * 9  # a warm-up and two repetitions of three layouts
+    for run in runs:
+        native = run["layout"] == "native"
+        payload_bytes = 2 * 2 * 4096 * 8
+        assert run["files"] == (4 if native else 1)
+        assert run["bytes"] == payload_bytes if native else run["bytes"] > payload_bytes
+        write_s = next(phase["exec_s"] for phase in run["phases"] if phase["name"] == "9write")
+        assert run["return_s"] == pytest.approx(write_s)
+        assert 0 < run["return_s"] < run["wall_s"]
+        assert run["fsync_s"] > 0
+        assert (run["open_s"] is None) == native
+        assert run["user_s"] > 0
+    assert "conversion" in runs[0]["note"]
+    assert not (out / "runs").exists()
+    answer = json.loads(capsys.readouterr().out)
+    assert {setting["layout"]: setting["runs"] for setting in answer["settings"]} == {"native": 2, "single": 2, "fpp": 2}
+    assert (out / "layouts" / "fpp.toml").read_text() == '[stream.default]\nlayout = "fpp"\n'
+
+
+def test_kept_outputs_stay_where_the_target_is(tmp_path: Path) -> None:
+    file = write_study(tmp_path, keep=True, repetitions=1, warm_up=0, matrix={"targets": ["elsewhere"], "layouts": ["native"]})
+    assert run_study(file, tmp_path / "out") == 0
+    left = on_storage(tmp_path / "elsewhere" / "tailrace-study-small")
+    assert (left.files, left.bytes) == (4, 4 * 4096 * 8)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status", "told"),
+    [
+        ("fail", FAILED, "told to fail"),
+        ("wrong", UNVERIFIED, "index 2048"),
+        ("silent", FAILED, "the run's record"),
+    ],
+)
+def test_bad_runs_are_recorded_shown_and_the_study_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], behaviour: str, status: str, told: str
+) -> None:
+    file = write_study(tmp_path, repetitions=1, warm_up=0, parameters={"behaviour": f"{behaviour}:fpp"})
+    assert run_study(file, tmp_path / "out") == 1
+    runs = {run["layout"]: run for run in results_in(tmp_path / "out")}
+    assert {name: run["status"] for name, run in runs.items()} == {"native": OK, "single": OK, "fpp": status}
+    assert told in runs["fpp"]["note"] + runs["fpp"]["stderr_tail"]
+    shown = capsys.readouterr()
+    assert status in shown.out
+    assert told in shown.out
+    page = html.unescape((tmp_path / "out" / "report.html").read_text())
+    assert "Failed runs" in page
+    assert told in page
+    groups = summarize(open_study(load_study(file), tmp_path / "out").measured)
+    fpp = groups[0].of("fpp")
+    assert fpp is not None
+    assert (fpp.runs, fpp.failed) == ((), 1)
+    verdict = judge(groups, "return")
+    assert verdict is not None
+    assert verdict.winner.name in ("native", "single")
+
+
+def test_a_run_over_its_time_is_ended_with_all_it_started(tmp_path: Path) -> None:
+    file = write_study(tmp_path, repetitions=1, warm_up=0, timeout_s=5, parameters={"behaviour": "hang:single"})
+    start = time.monotonic()
+    assert run_study(file, tmp_path / "out") == 1
+    assert time.monotonic() - start < 60
+    assert {run["layout"]: run["status"] for run in results_in(tmp_path / "out")} == {"native": OK, "single": TIMED_OUT, "fpp": OK}
+
+
+@pytest.mark.fast
+def test_what_a_program_leaves_behind_is_ended(tmp_path: Path) -> None:
+    script = f"sleep 300 & echo $! > {tmp_path}/pid; "
+    for end, expected in (("exit 0", False), ("wait", True)):
+        command = ["sh", "-c", script + end]
+        ended = process.run_program(command, os.environ, tmp_path, tmp_path / "out", tmp_path / "err", timeout_s=1)
+        assert ended.timed_out is expected
+        assert _ends(int((tmp_path / "pid").read_text()))
+
+
+def _ends(pid: int, within_s: float = 10) -> bool:
+    """Whether a process is gone, or dead and only waits to be collected."""
+    end = time.monotonic() + within_s
+    while time.monotonic() < end:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_verifier_that_checked_nothing_is_not_believed(tmp_path: Path) -> None:
+    answer = json.dumps({"ok": True, "bytes_checked": 0}).replace("{", "{{").replace("}", "}}")
+    for verify in (["echo", answer], ["true"], ["/no/such/verifier"]):
+        out = tmp_path / verify[0].replace("/", "_")
+        matrix = {"layouts": ["native"]}
+        file = write_study(tmp_path, repetitions=1, warm_up=0, matrix=matrix, application={"verify": verify})
+        assert run_study(file, out) == 1
+        assert [run["status"] for run in results_in(out)] == [UNVERIFIED]
+
+
+@pytest.mark.fast
+def test_too_little_space_is_said_before_the_runs(tmp_path: Path) -> None:
+    study = open_study(spec_of(min_free_bytes=shutil.disk_usage(tmp_path).total * 2), tmp_path / "out")
+    with pytest.raises(StudyError, match=r"GB free .* wants .*min_free_bytes"):
+        check_space(study, study.cases[0])
+
+
+# ---- going on -----------------------------------------------------------------------------------------------------------------
+
+
+def driver(file: Path, out: Path) -> list[str]:
+    return [sys.executable, "-c", DRIVER, str(file), str(out)]
+
+
+def driver_environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])}
+
+
+def test_a_killed_study_goes_on_without_repeating_or_losing_a_run(tmp_path: Path) -> None:
+    command = [*APPLICATION["command"], f"log={tmp_path}/log"]
+    file = write_study(tmp_path, repetitions=4, application={"command": command})
+    out, log = tmp_path / "out", tmp_path / "log"
+    with contextlib.ExitStack() as stack:
+        killed = stack.enter_context(subprocess.Popen(driver(file, out), env=driver_environment(), stderr=subprocess.PIPE))
+        end = time.monotonic() + 120
+        while not (log.exists() and len(log.read_text().splitlines()) >= 6):
+            assert killed.poll() is None, killed.stderr.read() if killed.stderr else ""
+            assert time.monotonic() < end
+            time.sleep(0.002)
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+    for line in log.read_text().splitlines():
+        assert _ends(int(line.split()[0])), "a run of the killed study still writes"
+    before = results_in(out)
+    assert 5 <= len(before) < 15
+    with (out / RESULTS).open("a") as journal:
+        journal.write('{"kind": "run", "torn')  # as if killed while writing the line
+    started_before = len(log.read_text().splitlines())
+    assert run_study(file, out) == 0
+    after = results_in(out)
+    assert after[: len(before)] == before
+    assert [run["key"] for run in after] == [case.key for case in plan_cases(load_study(file))]
+    # What was left, and one warm-up when none is left to be made.
+    extra = 0 if len(before) < 3 else 1
+    assert len(log.read_text().splitlines()) - started_before == 15 - len(before) + extra
+    assert run_study(file, out) == 0
+    assert results_in(out) == after
+
+
+def test_a_changed_study_is_refused_and_a_longer_one_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    matrix = {"layouts": ["native"]}
+    assert run_study(write_study(tmp_path, repetitions=1, matrix=matrix), out) == 0
+    assert run_study(write_study(tmp_path, repetitions=1, matrix=matrix, steps=3), out) == 2
+    said = capsys.readouterr().err.replace("\n", " ")
+    assert "another version of this study" in said
+    assert "--out" in said
+    assert len(results_in(out)) == 2
+    assert run_study(write_study(tmp_path, repetitions=2, matrix=matrix), out) == 0
+    assert len(results_in(out)) == 3
+
+
+def test_an_interrupted_study_ends_its_run_and_says_how_to_go_on(tmp_path: Path) -> None:
+    command = [*APPLICATION["command"], f"log={tmp_path}/log"]
+    file = write_study(tmp_path, warm_up=0, parameters={"behaviour": "hang:single"}, application={"command": command})
+    with subprocess.Popen(driver(file, tmp_path / "out"), env=driver_environment(), stderr=subprocess.PIPE, text=True) as study:
+        end = time.monotonic() + 60
+        while not ((tmp_path / "log").exists() and len((tmp_path / "log").read_text().splitlines()) == 2):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        study.send_signal(signal.SIGINT)
+        _, said = study.communicate(timeout=30)
+    assert study.returncode == 130
+    assert "Go on with: tailrace study" in said.replace("\n", " ")
+    assert _ends(int((tmp_path / "log").read_text().splitlines()[1].split()[0]))
+    assert [run["layout"] for run in results_in(tmp_path / "out")] == ["native"]
+
+
+def test_a_dry_run_shows_the_order_and_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write_study(tmp_path)
+    assert run_study(file, tmp_path / "out", as_json=True, dry_run=True) == 0
+    runs = json.loads(capsys.readouterr().out)["runs"]
+    assert [run["layout"] for run in runs[:4]] == ["native", "single", "fpp", "single"]
+    assert "layout=fpp" in runs[2]["command"]
+    assert not (tmp_path / "out").exists()
+
+
+# ---- statistics ---------------------------------------------------------------------------------------------------------------
+
+
+def made(layout: str, times_s: list[float], ranks: int = 2, status: str = OK) -> list[RunResult]:
+    choice = LayoutChoice(layout, (("layout", f'"{layout}"'),) if layout != "native" else ())
+    cases = [Case("fake", ranks, choice, "", (), number) for number in range(1, len(times_s) + 1)]
+    return [RunResult(case, status, "", wall_s=1.0, return_s=t, fsync_s=0.1) for case, t in zip(cases, times_s, strict=True)]
+
+
+@pytest.mark.fast
+def test_a_clear_winner_and_what_cannot_be_told_from_it() -> None:
+    native = [2.0, 2.1, 1.9, 2.2, 1.8]
+    noisy = [0.6, 1.6, 1.0, 1.2, 0.8]
+    groups = summarize([*made("native", native), *made("fpp", [t / 2 for t in native]), *made("hds", noisy)])
+    verdict = judge(groups, "return")
+    assert verdict is not None
+    assert verdict.winner.name == "fpp"
+    assert verdict.ratio.value == pytest.approx(2.0)
+    assert verdict.ratio.differs
+    assert verdict.level == ("hds",)
+    assert wording.headline(verdict).startswith("fpp wins: time to return 2.00× as fast as native")
+    assert wording.selection(verdict)[1] == '[stream.default]\nlayout = "fpp"\n'
+
+
+@pytest.mark.fast
+def test_an_interval_with_1_in_it_is_no_measurable_difference() -> None:
+    groups = summarize([*made("native", [1.0, 2.0, 3.0, 1.5, 2.5]), *made("fpp", [2.4, 1.1, 1.9, 2.9, 1.4])])
+    verdict = judge(groups, "return")
+    assert verdict is not None
+    assert not verdict.ratio.differs
+    assert wording.headline(verdict).startswith("No measurable difference")
+
+
+@pytest.mark.fast
+def test_noise_that_all_layouts_share_in_a_round_does_not_hide_a_difference() -> None:
+    drift = [1.0, 4.0, 2.0, 8.0, 3.0, 6.0, 5.0]
+    groups = summarize([*made("native", drift), *made("fpp", [t * 0.8 for t in drift])])
+    native, fpp = groups[0].of("native"), groups[0].of("fpp")
+    assert native is not None
+    assert fpp is not None
+    ratio = ratio_between(native, fpp, "return")
+    assert ratio is not None
+    assert (ratio.low, ratio.value, ratio.high) == pytest.approx((1.25, 1.25, 1.25))
+
+
+@pytest.mark.fast
+def test_when_native_wins_the_nearest_is_named_with_its_distance() -> None:
+    groups = summarize([*made("native", [1.0, 1.1, 0.9]), *made("hds", [2.0, 2.2, 1.8]), *made("fpp", [4.0, 4.4, 3.6])])
+    verdict = judge(groups, "return")
+    assert verdict is not None
+    assert verdict.winner.name == "native"
+    assert "The nearest, hds, is 0.50× as fast" in wording.headline(verdict)
+    assert 'layout = "hds"' in wording.selection(verdict)[1]
+
+
+@pytest.mark.fast
+def test_a_layout_with_a_failed_run_cannot_win_and_few_runs_have_no_interval() -> None:
+    good, fast = made("native", [1.0, 1.0]), made("fpp", [0.1, 0.1])
+    verdict = judge(summarize([*good, *fast]), "return")
+    assert verdict is not None
+    assert not verdict.ratio.differs
+    assert "too few repetitions" in wording.headline(verdict)
+    failed = made("fpp", [0.1], ranks=4, status=FAILED)
+    verdict = judge(summarize([*good, *fast, *made("native", [1.0], ranks=4), *failed]), "return")
+    assert verdict is not None
+    assert verdict.winner.name == "native"
+
+
+@pytest.mark.fast
+def test_results_survive_the_journal() -> None:
+    result = made("fpp", [0.5])[0]
+    assert RunResult.from_json(json.loads(json.dumps(result.to_json()))) == result
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.99996, "1000 ms"), (1.0, "1.00 s"), (12.34, "12.3 s"), (345.6, "346 s"), (5e-5, "50 µs")]
+)
+def test_times_have_three_figures(seconds: float, text: str) -> None:
+    assert wording.seconds_text(seconds) == text
+
+
+@pytest.mark.fast
+def test_what_a_program_said_is_found_between_banners() -> None:
+    stderr = "bad value\nbad value\n#0  0x7fa in ???\n-----\nmpirun detected\n-----\nand more"
+    assert wording.telling_lines(stderr) == ["bad value", "and more"]
