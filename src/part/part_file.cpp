@@ -119,8 +119,16 @@ void PartWriter::append_spread(const std::byte* data, uint64_t element_bytes, in
 // Begins a new extent at an address, unless it goes on from the last one.
 void PartWriter::go_to(uint64_t address) {
     if (address == end_ && end_ != extent_) return;
-    const bool ahead = address >= end_;
-    if (gaps_ == Gaps::mine && ahead && end_ != extent_ && address - end_ < kMaxBridgeBytes) return append_zeros(address - end_);
+    if (address < bridged_end_)
+        fail(Status::INTERNAL, "address ", address, " of ", file_.path(), " comes after a gap before ", bridged_end_,
+             " was filled with zeros; add in ascending order, or with gaps that are not the writer's");
+    // Only behind all that was added: a gap further in front may hold what an earlier call wrote.
+    const bool behind_all = end_ != extent_ && end_ == highest_ && address > end_;
+    if (gaps_ == Gaps::mine && behind_all && address - end_ < kMaxBridgeBytes) {
+        append_zeros(address - end_);
+        bridged_end_ = address;
+        return;
+    }
     write_gathered();
     end_extent();
     extent_ = end_ = address;
@@ -168,6 +176,7 @@ void PartWriter::push_piece(const void* data, uint64_t bytes) {
         pieces_.push_back({from, bytes});
     gathered_ += bytes;
     end_ += bytes;
+    highest_ = std::max(highest_, end_);
     if (gathered_ >= call_bytes_ || pieces_.size() == kMaxPieces) write_gathered();
 }
 

@@ -28,7 +28,8 @@ struct BlockMemory {
 class PartWriter {
 public:
     // Whether the gaps between what is added belong to this writer too: small ones are then bridged with zeros, so that fewer and
-    // larger writes do. With several writers in a file they belong to others.
+    // larger writes do; addresses are ascending
+    // then (INTERNAL otherwise). With several writers in a file they belong to others.
     enum class Gaps { not_mine, mine };
 
     PartWriter(File& file, bool checksum, Gaps gaps = Gaps::not_mine);
@@ -67,6 +68,7 @@ private:
     uint64_t bounce_used_ = 0;
     uint64_t gathered_ = 0;          // bytes in pieces_
     uint64_t extent_ = 0, end_ = 0;  // the run of bytes without a gap that is being written: [extent_, end_)
+    uint64_t highest_ = 0, bridged_end_ = 0;  // ends of all that was added, and of the last gap that was bridged
     Checksum sum_;
     std::vector<SealRecord> records_;
     uint64_t bytes_ = 0, write_calls_ = 0;

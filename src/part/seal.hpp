@@ -30,6 +30,7 @@ struct Seal {
     bool operator==(const Seal&) const = default;
 };
 
+// The records are in ascending order of addresses and do not overlap, or parse_seal will refuse them.
 std::vector<std::byte> make_seal(uint64_t step, uint64_t writer, const std::vector<SealRecord>& records);
 // `path` is for the message only. Throws CORRUPT unless every field is as make_seal makes it.
 Seal parse_seal(std::span<const std::byte> bytes, const std::string& path);

@@ -76,11 +76,30 @@ TEST(PartWriter, does_not_touch_what_is_not_its_own) {
     EXPECT_EQ(writer.records()[2].bytes, 5u);
 }
 
-TEST(PartWriter, refuses_to_go_back) {
-    File file = File::create("back");
-    PartWriter writer(file, true);
+// Several blocks of an array may come in any order: nothing that was written before is filled with zeros.
+TEST(PartWriter, goes_back) {
+    for (const auto gaps : {PartWriter::Gaps::mine, PartWriter::Gaps::not_mine}) {
+        File file = File::create("back");
+        PartWriter writer(file, true, gaps);
+        writer.add(200, "ghi", 3);
+        writer.add(100, "abc", 3);
+        writer.add(103, "def", 3);
+        writer.add(300, "jkl", 3);
+        writer.flush();
+        EXPECT_EQ(bytes_at(file, 100, 6), "abcdef");
+        EXPECT_EQ(bytes_at(file, 200, 3), "ghi");
+        EXPECT_EQ(bytes_at(file, 300, 3), "jkl");
+        EXPECT_EQ(writer.records().size(), 3u);
+        EXPECT_EQ(verify_records(file, writer.records()), std::nullopt);
+    }
+}
+
+TEST(PartWriter, refuses_to_write_into_a_bridge) {
+    File file = File::create("bridge");
+    PartWriter writer(file, true, PartWriter::Gaps::mine);
     writer.add(100, "abc", 3);
-    EXPECT_EQ(error_of([&] { writer.add(102, "x", 1); }).status(), Status::INTERNAL);
+    writer.add(200, "def", 3);
+    EXPECT_EQ(error_of([&] { writer.add(150, "x", 1); }).status(), Status::INTERNAL);
 }
 
 // Boxes of a 3-D array from memory with halos, reversed and interleaved dimensions, cut at any file position.
