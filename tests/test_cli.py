@@ -238,7 +238,9 @@ def test_verify_names_a_changed_byte(capsys: pytest.CaptureFixture[str], written
     assert run_json(capsys, "verify", written)["ok"]  # sizes are as they were
     answer = run_json(capsys, "verify", written, "--deep", status=1)
     assert answer["streams"]["restart"]["ok"]
-    assert part.name in " ".join(answer["streams"]["history"]["problems"])
+    (problem,) = answer["streams"]["history"]["problems"]
+    assert problem["path"].endswith(part.name)
+    assert "checksum" in problem["problem"]
     text = run(capsys, "verify", written, "--deep", status=1)
     assert "damaged" in text
     assert part.name in text

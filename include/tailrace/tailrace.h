@@ -129,7 +129,7 @@ int tailrace_resolve(const char *options, char **json);
 /* What a directory's stream (or all of them, name = NULL) holds: layout, steps, times, files, bytes, dimensions, variables. */
 int tailrace_list(const char *directory, const char *name, char **json);
 /* Checks a stream: every committed step's parts are there, whole and of the recorded size; with `deep` != 0 every byte against
- * its checksum; the index refers only to what is there. JSON: {"ok": bool, "steps", "files", "bytes", "problems": [...]}. */
+ * its checksum; the index is there. JSON: {"ok": bool, "steps", "files", "bytes", "problems": [{"path", "step", "problem"}, ...]}. */
 int tailrace_verify(const char *directory, const char *name, int deep, char **json);
 
 /* ---- the journal: checksummed JSON lines, appended whole or not at all ------------------------------------------------------- */

@@ -12,19 +12,23 @@ void check_mpi(int code, const char* call) {
     fail(Status::MPI_FAILED, call, " failed: ", std::string(reason, static_cast<size_t>(length)));
 }
 
-Communicator::Communicator(MPI_Comm user, uint64_t ranks_per_node) {
-    MPI_Comm copy;
-    check_mpi(MPI_Comm_dup(user, &copy), "MPI_Comm_dup");
-    MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN);
-    int rank = 0, node_rank = 0, node_size = 1, size = 1;
-    check_mpi(MPI_Comm_rank(copy, &rank), "MPI_Comm_rank");
-    check_mpi(MPI_Comm_size(copy, &size), "MPI_Comm_size");
-    user_rank_ = static_cast<uint64_t>(rank);
-    size_ = static_cast<uint64_t>(size);
+Communicator::Communicator(MPI_Comm user) {
+    check_mpi(MPI_Comm_dup(user, &all_), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(all_, MPI_ERRORS_RETURN);
+    int rank = 0, size = 1;
+    check_mpi(MPI_Comm_rank(all_, &rank), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(all_, &size), "MPI_Comm_size");
+    rank_ = user_rank_ = static_cast<uint64_t>(rank);
+    nodes_ = size_ = static_cast<uint64_t>(size);
+}
+
+void Communicator::arrange(uint64_t ranks_per_node) {
+    const int rank = static_cast<int>(user_rank_);
+    int node_rank = 0, node_size = 1;
     if (ranks_per_node == 0)
-        check_mpi(MPI_Comm_split_type(copy, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node_), "MPI_Comm_split_type");
+        check_mpi(MPI_Comm_split_type(all_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node_), "MPI_Comm_split_type");
     else
-        check_mpi(MPI_Comm_split(copy, static_cast<int>(user_rank_ / ranks_per_node), rank, &node_), "MPI_Comm_split");
+        check_mpi(MPI_Comm_split(all_, static_cast<int>(user_rank_ / ranks_per_node), rank, &node_), "MPI_Comm_split");
     MPI_Comm_set_errhandler(node_, MPI_ERRORS_RETURN);
     check_mpi(MPI_Comm_rank(node_, &node_rank), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(node_, &node_size), "MPI_Comm_size");
@@ -34,7 +38,7 @@ Communicator::Communicator(MPI_Comm user, uint64_t ranks_per_node) {
     // Nodes in the order of their lowest rank: each leader learns how many ranks stand before its node.
     uint64_t before = 0;
     MPI_Comm leaders;
-    check_mpi(MPI_Comm_split(copy, node_rank == 0 ? 0 : MPI_UNDEFINED, rank, &leaders), "MPI_Comm_split");
+    check_mpi(MPI_Comm_split(all_, node_rank == 0 ? 0 : MPI_UNDEFINED, rank, &leaders), "MPI_Comm_split");
     if (leaders != MPI_COMM_NULL) {
         int count = 1;
         MPI_Comm_size(leaders, &count);
@@ -49,9 +53,14 @@ Communicator::Communicator(MPI_Comm user, uint64_t ranks_per_node) {
     check_mpi(MPI_Bcast(place, 2, MPI_UINT64_T, 0, node_), "MPI_Bcast");
     nodes_ = place[1];
     rank_ = place[0] + node_rank_;
-    check_mpi(MPI_Comm_split(copy, 0, static_cast<int>(rank_), &all_), "MPI_Comm_split");
-    MPI_Comm_set_errhandler(all_, MPI_ERRORS_RETURN);
-    MPI_Comm_free(&copy);
+    int moved = rank_ != user_rank_, any = 0;
+    check_mpi(MPI_Allreduce(&moved, &any, 1, MPI_INT, MPI_MAX, all_), "MPI_Allreduce");
+    if (any == 0) return;   // ranks of a node are consecutive already
+    MPI_Comm renumbered;
+    check_mpi(MPI_Comm_split(all_, 0, static_cast<int>(rank_), &renumbered), "MPI_Comm_split");
+    MPI_Comm_set_errhandler(renumbered, MPI_ERRORS_RETURN);
+    MPI_Comm_free(&all_);
+    all_ = renumbered;
 }
 
 Communicator::~Communicator() {

@@ -13,8 +13,10 @@ void check_mpi(int code, const char* call);
 
 class Communicator {
 public:
-    // Collective. `ranks_per_node` != 0 groups ranks by that many instead of asking MPI.
-    Communicator(MPI_Comm user, uint64_t ranks_per_node);
+    // Collective. Until arrange() every rank counts as a node of its own.
+    explicit Communicator(MPI_Comm user);
+    // Collective. Finds the nodes and renumbers. `ranks_per_node` != 0 groups ranks by that many instead of asking MPI.
+    void arrange(uint64_t ranks_per_node);
     ~Communicator();
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;

@@ -129,7 +129,7 @@ void PartWriter::go_to(uint64_t address) {
         bridged_end_ = address;
         return;
     }
-    write_gathered();
+    write_out();
     end_extent();
     extent_ = end_ = address;
 }
@@ -162,7 +162,7 @@ void PartWriter::append_zeros(uint64_t bytes) {
 
 std::byte* PartWriter::room_in_bounce(uint64_t bytes) {
     if (bounce_.empty()) bounce_.resize(kBounceBytes);
-    if (bounce_used_ + bytes > kBounceBytes) write_gathered();
+    if (bounce_used_ + bytes > kBounceBytes) write_out();
     std::byte* room = bounce_.data() + bounce_used_;
     bounce_used_ += bytes;
     return room;
@@ -177,10 +177,10 @@ void PartWriter::push_piece(const void* data, uint64_t bytes) {
     gathered_ += bytes;
     end_ += bytes;
     highest_ = std::max(highest_, end_);
-    if (gathered_ >= call_bytes_ || pieces_.size() == kMaxPieces) write_gathered();
+    if (gathered_ >= call_bytes_ || pieces_.size() == kMaxPieces) write_out();
 }
 
-void PartWriter::write_gathered() {
+void PartWriter::write_out() {
     if (gathered_ > 0) {
         if (checksum_)
             for (const iovec& piece : pieces_) sum_.add(piece.iov_base, piece.iov_len);
@@ -202,7 +202,7 @@ void PartWriter::end_extent() {
 }
 
 void PartWriter::flush() {
-    write_gathered();
+    write_out();
     end_extent();
 }
 

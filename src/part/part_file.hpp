@@ -35,12 +35,15 @@ public:
     PartWriter(File& file, bool checksum, Gaps gaps = Gaps::not_mine);
     PartWriter(const PartWriter&) = delete;
 
-    // Bytes at an address. Ascending addresses make the fewest writes; none is written twice. The data stays unchanged until flush() returns.
+    // Bytes at an address. Ascending addresses make the fewest writes; none is written twice. The data stays unchanged until write_out() or
+    // flush() returns.
     void add(uint64_t address, const void* data, uint64_t bytes);
     void zeros(uint64_t address, uint64_t bytes);
     // The elements of a block whose runs in the array (at array_address) lie in file positions [lo, hi), elements of the array.
     void add_strided(uint64_t array_address, const Runs& runs, const BlockMemory& memory, uint64_t lo, uint64_t hi);
-    // Writes what is still gathered. The writer can be used further.
+    // Writes what is still gathered: its data is no longer needed. A run of bytes goes on over it.
+    void write_out();
+    // The same, and ends the run of bytes, so that records() is complete. The writer can be used further.
     void flush();
 
     // One for each run of bytes without a gap; complete after flush(). Empty without checksums.
@@ -56,7 +59,6 @@ private:
     void append_spread(const std::byte* data, uint64_t element_bytes, int64_t stride_bytes, uint64_t count);
     void push_piece(const void* data, uint64_t bytes);
     std::byte* room_in_bounce(uint64_t bytes);
-    void write_gathered();
     void end_extent();
 
     File& file_;

@@ -42,7 +42,7 @@ public:
     void take(const PartContent& content, size_t array, uint64_t element, uint64_t element_bytes, const std::byte* data, uint64_t bytes) {
         exchange_out_->add(array_address(content, array) + element * element_bytes, data, bytes);
     }
-    void flush() { exchange_out_->flush(); }
+    void write_out() { exchange_out_->write_out(); }
     // Seal, metadata and, at the end, the superblock. Returns the sum of the seals' checksums.
     uint64_t end_write(const PartContent& content, bool sync);
     // Forgets what was written of a step that failed.

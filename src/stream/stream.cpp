@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <set>
 
-#include "base/clock.hpp"
 #include "layout/parts.hpp"
 #include "stream/environment.hpp"
 #include "stream/index.hpp"
@@ -26,20 +25,23 @@ void check_stream_name(const std::string& name) {
 Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options)
     : directory_(directory.empty() ? "." : directory), name_(name) {
     check_stream_name(name);
-    {
-        const Communicator plain(comm, 0);
-        std::string settings;
-        const auto error = attempt([&] { settings = plain.rank() == 0 ? gather_settings(name, options).dump() : ""; });
-        agree(plain, {.call = Call::open}, error);
-        const auto sources = settings_of(Json::parse(plain.broadcast_text(settings, 0)));
-        config_ = resolve(sources);
-        check_layout(config_.layout);
-        requested_ = requested_json(sources);
-    }
-    ranks_ = std::make_unique<Communicator>(comm, config_.ranks_per_node);
+    ranks_ = std::make_unique<Communicator>(comm);
+    configure(options);
+    ranks_->arrange(config_.ranks_per_node);
     definitions_ = Definitions(config_.time_name);
     plan_ = std::make_unique<StepPlan>(*ranks_, config_);
     look_back();
+}
+
+// Rank 0 reads the settings for all.
+void Stream::configure(const std::string& options) {
+    std::string settings;
+    const auto error = attempt([&] { settings = ranks_->rank() == 0 ? gather_settings(name_, options).dump() : ""; });
+    agree(*ranks_, {.call = Call::open}, error);
+    const std::vector<Settings> sources = settings_of(Json::parse(ranks_->broadcast_text(settings, 0)));
+    config_ = resolve(sources);
+    check_layout(config_.layout);
+    requested_ = requested_json(sources);
 }
 
 void Stream::look_back() {
@@ -280,7 +282,7 @@ void Stream::write_step(std::optional<Error>& error, uint64_t& digest) {
                     if (well) group_->take(*content_, array_of[stretch.array], stretch.element, element_bytes, stretch.data, stretch.bytes);
                 },
                 [&] {
-                    if (well) group_->flush();
+                    if (well) group_->write_out();
                 });
         });
         if (failed && !error) error = std::move(failed);
@@ -355,7 +357,7 @@ void Stream::drop_step() noexcept {
 
 void Stream::refresh_index(bool closing) {
     if (ranks_->rank() != 0 || !index_due_ || config_.layout.part_is_dataset()) return;
-    if (!closing && index_at_s_ > 0 && seconds_now() - index_at_s_ < kIndexShare * index_cost_s_) return;
+    if (!closing && seconds_now() - index_at_s_ < kIndexShare * index_cost_s_) return;
     Stopwatch watch;
     write_index(directory_, name_, history_, data_.values, sync_step() || sync_close());
     index_due_ = false;

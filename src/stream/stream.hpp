@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.hpp"
 #include "gather/agree.hpp"
 #include "gather/communicator.hpp"
 #include "stream/definitions.hpp"
@@ -83,7 +84,8 @@ private:
     PartGrowth earlier_;                // of the part that is the dataset, from earlier runs
     bool earlier_static_ = false;
     bool started_ = false, settled_ = false, in_step_ = false, static_written_ = false, index_due_ = false;
-    double time_ = 0, index_cost_s_ = 0, index_at_s_ = 0;
+    double time_ = 0;
+    double index_cost_s_ = 0.05, index_at_s_ = seconds_now();   // of the index written last; a guess before the first one
     std::optional<Error> refusal_;
     std::optional<uint64_t> fingerprint_;
     std::vector<std::string> unsynced_;

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tailrace import contract, errors
+from tailrace import contract
 from tailrace.cli import output
 
 
@@ -37,10 +37,7 @@ def _verify(directory: Path, stream: str | None, deep: bool) -> dict[str, dict[s
         contract.list_streams(directory)  # raises NotFound with the library's text: no directory, or no stream in it
     answers = {}
     for name in names:
-        try:
-            answers[name] = contract.verify(directory, name, deep=deep)
-        except errors.ERRORS["CORRUPT"] as damage:
-            answers[name] = {"ok": False, "steps": 0, "files": 0, "bytes": 0, "problems": [str(damage)]}
+        answers[name] = contract.verify(directory, name, deep=deep)
     return answers
 
 
@@ -54,4 +51,4 @@ def _print(answers: dict[str, dict[str, Any]], deep: bool) -> None:
             f"{output.bytes_text(answer['bytes'])} ({how})"
         )
         for problem in answer["problems"]:
-            console.print(f"  {problem}", markup=False, soft_wrap=True)
+            console.print(f"  {problem['path']}: {problem['problem']}", markup=False, soft_wrap=True)
