@@ -7,7 +7,7 @@
 
 #include "base/checksum.hpp"
 #include "base/system.hpp"
-#include "layout/box.hpp"
+#include "layout/block_view.hpp"
 
 namespace tailrace {
 
@@ -15,14 +15,6 @@ namespace tailrace {
 struct SealRecord {
     uint64_t address = 0, bytes = 0, sum = 0;
     bool operator==(const SealRecord&) const = default;
-};
-
-// A box of elements in memory.
-struct BlockMemory {
-    const std::byte* data = nullptr;  // the first element
-    uint64_t element_bytes = 0;
-    Extents count;
-    std::vector<int64_t> stride_bytes;  // from one element to the next along each dimension; empty: dense, C order
 };
 
 class PartWriter {
@@ -40,7 +32,7 @@ public:
     void add(uint64_t address, const void* data, uint64_t bytes);
     void zeros(uint64_t address, uint64_t bytes);
     // The elements of a block whose runs in the array (at array_address) lie in file positions [lo, hi), elements of the array.
-    void add_strided(uint64_t array_address, const Runs& runs, const BlockMemory& memory, uint64_t lo, uint64_t hi);
+    void add_strided(uint64_t array_address, const Runs& runs, const BlockView& memory, uint64_t lo, uint64_t hi);
     // Writes what is still gathered: its data is no longer needed. A run of bytes goes on over it.
     void write_out();
     // The same, and ends the run of bytes, so that records() is complete. The writer can be used further.
@@ -54,9 +46,8 @@ public:
 private:
     void go_to(uint64_t address);
     void append(const void* data, uint64_t bytes);
+    void append_elements(const BlockView& memory, uint64_t begin, uint64_t n);
     void append_zeros(uint64_t bytes);
-    void append_run(const BlockMemory& memory, size_t outer, const std::byte* run, uint64_t first, uint64_t last);
-    void append_spread(const std::byte* data, uint64_t element_bytes, int64_t stride_bytes, uint64_t count);
     void push_piece(const void* data, uint64_t bytes);
     std::byte* room_in_bounce(uint64_t bytes);
     void end_extent();
@@ -68,8 +59,8 @@ private:
     std::vector<iovec> pieces_;
     std::vector<std::byte> bounce_;
     uint64_t bounce_used_ = 0;
-    uint64_t gathered_ = 0;          // bytes in pieces_
-    uint64_t extent_ = 0, end_ = 0;  // the run of bytes without a gap that is being written: [extent_, end_)
+    uint64_t gathered_ = 0;                   // bytes in pieces_
+    uint64_t extent_ = 0, end_ = 0;           // the run of bytes without a gap that is being written: [extent_, end_)
     uint64_t highest_ = 0, bridged_end_ = 0;  // ends of all that was added, and of the last gap that was bridged
     Checksum sum_;
     std::vector<SealRecord> records_;
