@@ -24,7 +24,9 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of a study with two rank counts and one layout that fails in verification."""
     folder = tmp_path_factory.mktemp("study")
     matrix = {"ranks": [1, 2], "layouts": ["native", "single", "fpp", "hds"]}
-    file = write_study(folder, repetitions=3, matrix=matrix, parameters={"behaviour": "wrong:hds"}, title="A </script> & title")
+    file = write_study(
+        folder, repetitions=3, warm_up=0, matrix=matrix, parameters={"behaviour": "wrong:hds"}, title="A </script> & title"
+    )
     assert run_study(file, folder / "out") == 1
     return folder / "out" / "report.html"
 

@@ -15,13 +15,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import netCDF4
 import pytest
 from tailrace.cli.study import run_study
 from tailrace.report import wording
 from tailrace.study import process
 from tailrace.study.command import configuration, environment
 from tailrace.study.conduct import RESULTS, check_space, open_study
-from tailrace.study.measure import on_storage
+from tailrace.study.measure import Reader, on_storage
 from tailrace.study.plan import cases_left, plan_cases, remaining_s
 from tailrace.study.spec import fingerprint, load_study, parse_study
 from tailrace.study.statistics import judge, ratio_between, summarize
@@ -250,6 +251,24 @@ def test_a_verifier_that_checked_nothing_is_not_believed(tmp_path: Path) -> None
         file = write_study(tmp_path, repetitions=1, warm_up=0, matrix=matrix, application={"verify": verify})
         assert run_study(file, out) == 1
         assert [run["status"] for run in results_in(out)] == [UNVERIFIED]
+
+
+def test_the_reader_answers_for_files_that_it_cannot_read_and_goes_on(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.nc", tmp_path / "bad.nc"
+    with netCDF4.Dataset(good, "w") as file:
+        file.createDimension("x", 3)
+        file.createVariable("T", "f4", ("x",))[:] = [1, 2, 3]
+    bad.write_bytes(b"not a file of this kind")
+    with Reader() as reader:
+        seconds, note = reader.time_to_read([good], timeout_s=20)
+        assert (seconds is not None and 0 < seconds < 20, note) == (True, "")
+        seconds, note = reader.time_to_read([bad], timeout_s=20)
+        assert seconds is None
+        assert "not readable by xarray" in note
+        os.mkfifo(tmp_path / "never.nc")  # opening it waits for ever
+        seconds, note = reader.time_to_read([tmp_path / "never.nc"], timeout_s=0.3)
+        assert (seconds, note) == (None, "not readable by xarray: not finished within 0.3 s")
+        assert reader.time_to_read([good, good], timeout_s=20)[0] is not None
 
 
 @pytest.mark.fast

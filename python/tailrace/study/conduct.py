@@ -16,6 +16,7 @@ from typing import Any
 import tailrace
 from tailrace.study import command
 from tailrace.study.machine import describe_machine
+from tailrace.study.measure import Reader
 from tailrace.study.plan import cases_left, plan_cases
 from tailrace.study.run import run_case
 from tailrace.study.spec import fingerprint
@@ -108,15 +109,18 @@ def conduct(study: Study, build: Path, on_start: Callable[[Case], None], on_resu
     study.out.mkdir(parents=True, exist_ok=True)
     input_path = prepare(study, build)
     _begin(study)
-    if not left[0].warm_up and study.spec.warm_up:
-        # A continued study finds cold caches again.
-        _run(study, dataclasses.replace(left[0], repetition=WARM_UP), build, input_path, on_start)
-    for case in left:
-        check_space(study, case)
-        result = _run(study, case, build, input_path, on_start)
-        tailrace.journal_append(study.journal, result.to_json(), sync=True)
-        study.results.append(result)
-        on_result(result)
+    with Reader() as reader:
+        if not left[0].warm_up and study.spec.warm_up:
+            # A continued study finds cold caches again.
+            on_start(dataclasses.replace(left[0], repetition=WARM_UP))
+            _run(study, dataclasses.replace(left[0], repetition=WARM_UP), build, input_path, reader)
+        for case in left:
+            check_space(study, case)
+            on_start(case)
+            result = _run(study, case, build, input_path, reader)
+            tailrace.journal_append(study.journal, result.to_json(), sync=True)
+            study.results.append(result)
+            on_result(result)
     _remove_empty(study)
 
 
@@ -155,13 +159,12 @@ def places_of(study: Study, case: Case, build: Path, input_path: str) -> command
     )
 
 
-def _run(study: Study, case: Case, build: Path, input_path: str, on_start: Callable[[Case], None]) -> RunResult:
-    on_start(case)
+def _run(study: Study, case: Case, build: Path, input_path: str, reader: Reader) -> RunResult:
     places = places_of(study, case, build, input_path)
     config = Path(places.config)
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text(command.configuration(case.layout))
-    return run_case(study.spec, case, places)
+    return run_case(study.spec, case, places, reader)
 
 
 def _begin(study: Study) -> None:

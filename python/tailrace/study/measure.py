@@ -47,17 +47,39 @@ def _fsync(path: str) -> None:
         os.close(descriptor)
 
 
-def time_to_read(paths: Sequence[Path], timeout_s: float) -> tuple[float | None, str]:
-    """(seconds, "") or (None, why not). In a process of its own: a reader that crashes must not end the study, and none of
-    its caches survive. Importing xarray is not counted."""
-    command = [sys.executable, "-m", "tailrace.study.reader", *map(str, paths)]
-    # The reader needs the library's package path as this process has it.
-    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, env=surroundings, check=False)
-    except subprocess.TimeoutExpired:
-        return None, f"xarray did not finish within {timeout_s:g} s"
-    if done.returncode != 0:
-        last = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
-        return None, f"not readable by xarray: {last[0]}"
-    return float(json.loads(done.stdout)["open_s"]), ""
+class Reader:
+    """xarray in a process of its own, started at its first use: a reader that crashes must not end the study."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+
+    def time_to_read(self, paths: Sequence[Path], timeout_s: float) -> tuple[float | None, str]:
+        """(seconds, "") or (None, why not). Importing xarray is not counted."""
+        if self._process is None or self._process.poll() is not None:
+            self._process = self._start()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps({"paths": [str(path) for path in paths], "timeout_s": timeout_s}) + "\n")
+            self._process.stdin.flush()
+            answer = json.loads(self._process.stdout.readline() or "{}")
+        except OSError:
+            answer = {}
+        if "open_s" in answer:
+            return float(answer["open_s"]), ""
+        return None, f"not readable by xarray: {answer.get('error', 'the reader did not start')}"
+
+    def _start(self) -> subprocess.Popen[str]:
+        # In a session of its own, out of reach of Ctrl-C; it ends with its standard input.
+        surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        command = [sys.executable, "-m", "tailrace.study.reader"]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=surroundings, start_new_session=True)

@@ -1,11 +1,23 @@
-"""python -m tailrace.study.reader FILE...: seconds until xarray has opened the files and read one value of every variable."""
+"""Seconds until xarray has opened files and read one value of every variable.
+
+python -m tailrace.study.reader answers a JSON line on standard input, {"paths": [...], "timeout_s": seconds}, with one on
+standard output. Each request is served by a fork: nothing it cached survives, a crash is an answer, and the imports, which
+take longer than what is measured, are made once.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import tempfile
 import time
+from collections.abc import Sequence
+from pathlib import Path
 
+import netCDF4
+import numpy as np
 import xarray
 
 
@@ -18,11 +30,49 @@ def read_one_value_each(path: str) -> int:
     return read
 
 
-def main(paths: list[str]) -> None:
+def time_reading(paths: Sequence[str]) -> dict[str, object]:
     start = time.perf_counter()
-    read = sum(read_one_value_each(path) for path in paths)
-    print(json.dumps({"open_s": time.perf_counter() - start, "variables": read}))
+    try:
+        read = sum(read_one_value_each(path) for path in paths)
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+    return {"open_s": time.perf_counter() - start, "variables": read}
+
+
+def serve(line: str) -> str:
+    request = json.loads(line)
+    receive, send = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, request["timeout_s"])
+        os.write(send, json.dumps(time_reading(request["paths"])).encode())
+        os._exit(0)
+    os.close(send)
+    with os.fdopen(receive) as answered:
+        answer = answered.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code == -signal.SIGALRM:
+        return json.dumps({"error": f"not finished within {request['timeout_s']:g} s"})
+    return answer if code == 0 and answer else json.dumps({"error": f"the reader ended with status {code}"})
+
+
+def load_everything() -> None:
+    """xarray imports much at its first use."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "small.nc")
+        with netCDF4.Dataset(path, "w") as file:
+            file.createDimension("time", None)
+            file.createVariable("time", "f8", ("time",)).units = "hours since 2001-01-01"
+            file["time"][:] = np.zeros(2)
+        time_reading([path])
+
+
+def main() -> None:
+    load_everything()
+    for line in sys.stdin:
+        print(serve(line), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -20,7 +20,7 @@ from tailrace.study.values import FAILED, OK, TIMED_OUT, UNVERIFIED, Case, Phase
 NEEDS_CONVERSION = "not readable by xarray without conversion"
 
 
-def run_case(spec: StudySpec, case: Case, places: command.Places) -> RunResult:
+def run_case(spec: StudySpec, case: Case, places: command.Places, reader: measure.Reader) -> RunResult:
     output = Path(places.output_directory)
     record = Path(places.run_record)
     _remove(output)
@@ -45,7 +45,7 @@ def run_case(spec: StudySpec, case: Case, places: command.Places) -> RunResult:
         )
         if ended.timed_out or ended.exit_code != 0:
             return _failed(result, ended, spec.timeout_s, tail(stderr))
-        result = _measured(result, spec, output, record)
+        result = _measured(result, spec, output, record, reader)
         return _verified(result, spec, case, places, surroundings) if result.ok else result
     finally:
         if not spec.keep:
@@ -59,7 +59,7 @@ def _failed(result: RunResult, ended: Ended, timeout_s: float, stderr: str) -> R
     return dataclasses.replace(result, status=FAILED, stderr_tail=stderr, note=why)
 
 
-def _measured(result: RunResult, spec: StudySpec, output: Path, record: Path) -> RunResult:
+def _measured(result: RunResult, spec: StudySpec, output: Path, record: Path, reader: measure.Reader) -> RunResult:
     """fsync comes first: the time to durable counts from the end of the run."""
     try:
         fsync_s = measure.make_durable(output)
@@ -69,7 +69,7 @@ def _measured(result: RunResult, spec: StudySpec, output: Path, record: Path) ->
         return_s = time_to_return(phases, spec.application.output_phases)
     except (OSError, ValueError, KeyError, TypeError, StudyError) as error:
         return dataclasses.replace(result, status=FAILED, note=f"the run's record: {error}")
-    open_s, note = _readable(result.case, spec, output)
+    open_s, note = _readable(result.case, spec, output, reader)
     return dataclasses.replace(
         result,
         phases=phases,
@@ -100,13 +100,13 @@ def time_to_return(phases: tuple[Phase, ...], output_phases: tuple[str, ...]) ->
     return sum(phase.exec_s + phase.sync_s for phase in phases if phase.name in output_phases)
 
 
-def _readable(case: Case, spec: StudySpec, output: Path) -> tuple[float | None, str]:
+def _readable(case: Case, spec: StudySpec, output: Path, reader: measure.Reader) -> tuple[float | None, str]:
     if case.layout.is_native:
         return None, NEEDS_CONVERSION
     paths = [output / f"{name}.nc" for name in spec.application.streams] or sorted(output.glob("*.nc"))
     if not paths:
         return None, "no .nc file in the output directory"
-    return measure.time_to_read(paths, spec.timeout_s)
+    return reader.time_to_read(paths, spec.timeout_s)
 
 
 def _verified(result: RunResult, spec: StudySpec, case: Case, places: command.Places, surroundings: Mapping[str, str]) -> RunResult:
