@@ -86,6 +86,10 @@ void define_text_functions(nb::module_ &module) {
         },
         "directory"_a, "name"_a, "deep"_a);
     module.def(
+        "index",
+        [](const std::string &directory, const std::string &name) { check(tailrace_index(directory.c_str(), name.c_str())); },
+        "directory"_a, "name"_a);
+    module.def(
         "journal_append",
         [](const std::string &path, const std::string &json, bool sync) {
             check(tailrace_journal_append(path.c_str(), json.c_str(), sync ? 1 : 0));

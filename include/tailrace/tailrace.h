@@ -131,6 +131,9 @@ int tailrace_list(const char *directory, const char *name, char **json);
 /* Checks a stream: every committed step's parts are there, whole and of the recorded size; with `deep` != 0 every byte against
  * its checksum; the index is there. JSON: {"ok": bool, "steps", "files", "bytes", "problems": [{"path", "step", "problem"}, ...]}. */
 int tailrace_verify(const char *directory, const char *name, int deep, char **json);
+/* Writes the index of a stream anew from what is committed, as after a run that was killed. NAME.nc of a stream whose one part is the
+ * dataset is left as it is. */
+int tailrace_index(const char *directory, const char *name);
 
 /* ---- the journal: checksummed JSON lines, appended whole or not at all ------------------------------------------------------- */
 /* Appends one JSON object as a line with its checksum; with `sync` != 0 it is on the device when the call returns. */

@@ -78,6 +78,11 @@ def verify(directory: str | os.PathLike[str], name: str, *, deep: bool = False) 
     return json.loads(_core.verify(os.fspath(directory), name, deep))
 
 
+def index(directory: str | os.PathLike[str], name: str) -> None:
+    """Writes the index of a stream anew from what is committed, as after a run that was killed."""
+    _core.index(os.fspath(directory), name)
+
+
 def journal_append(path: str | os.PathLike[str], record: Mapping[str, Any], *, sync: bool = False) -> None:
     """Appends a JSON object as a checksummed line, whole or not at all; with `sync` it is on the device afterwards."""
     _core.journal_append(os.fspath(path), json.dumps(dict(record), separators=(",", ":")), sync)

@@ -56,6 +56,10 @@ int tailrace_verify(const char* directory, const char* name, int deep, char** js
     return give(json, [&] { return tailrace::verify_stream(required(directory, "directory"), required(name, "name"), deep != 0); });
 }
 
+int tailrace_index(const char* directory, const char* name) {
+    return guard([&] { tailrace::index_stream(required(directory, "directory"), required(name, "name")); });
+}
+
 int tailrace_journal_append(const char* path, const char* json, int sync) {
     return guard([&] { tailrace::append_journal(required(path, "path"), parse(json, "json"), sync != 0); });
 }

@@ -16,37 +16,6 @@ constexpr uint64_t kSmallPieceBytes = 4096;  // below this, copying is cheaper t
 constexpr uint64_t kMaxBridgeBytes = 64u << 10;
 constexpr std::byte kZeros[kMaxBridgeBytes] = {};
 
-template <size_t Bytes>
-void copy_spread(std::byte* to, const std::byte* from, int64_t stride_bytes, uint64_t count) {
-    for (uint64_t i = 0; i < count; ++i, to += Bytes, from += stride_bytes) std::memcpy(to, from, Bytes);
-}
-
-void copy_spread(std::byte* to, const std::byte* from, uint64_t element_bytes, int64_t stride_bytes, uint64_t count) {
-    switch (element_bytes) {
-        case 1: return copy_spread<1>(to, from, stride_bytes, count);
-        case 2: return copy_spread<2>(to, from, stride_bytes, count);
-        case 4: return copy_spread<4>(to, from, stride_bytes, count);
-        case 8: return copy_spread<8>(to, from, stride_bytes, count);
-        default: fail(Status::INTERNAL, "elements of ", element_bytes, " bytes");
-    }
-}
-
-std::vector<int64_t> strides_of(const BlockMemory& memory) {
-    if (!memory.stride_bytes.empty()) return memory.stride_bytes;
-    std::vector<int64_t> strides(memory.count.size());
-    auto next = static_cast<int64_t>(memory.element_bytes);
-    for (size_t d = strides.size(); d-- > 0; next *= static_cast<int64_t>(memory.count[d])) strides[d] = next;
-    return strides;
-}
-
-// Whether the dimensions from `first` on lie in memory as they do in a file.
-bool is_dense_from(const BlockMemory& memory, size_t first) {
-    auto expected = static_cast<int64_t>(memory.element_bytes);
-    for (size_t d = memory.count.size(); d-- > first; expected *= static_cast<int64_t>(memory.count[d]))
-        if (memory.count[d] != 1 && memory.stride_bytes[d] != expected) return false;
-    return true;
-}
-
 }  // namespace
 
 PartWriter::PartWriter(File& file, bool checksum, Gaps gaps)
@@ -66,53 +35,28 @@ void PartWriter::zeros(uint64_t address, uint64_t bytes) {
     append_zeros(bytes);
 }
 
-void PartWriter::add_strided(uint64_t array_address, const Runs& runs, const BlockMemory& memory, uint64_t lo, uint64_t hi) {
-    BlockMemory strided = memory;
-    strided.stride_bytes = strides_of(memory);
-    const auto outer = static_cast<size_t>(runs.outer_dims());
+void PartWriter::add_strided(uint64_t array_address, const Runs& runs, const BlockView& memory, uint64_t lo, uint64_t hi) {
+    const uint64_t element_bytes = memory.element_bytes();
     const auto [first, last] = runs.touching(lo, hi);
-    uint64_t index[kMaxDims] = {};
     for (uint64_t run = first; run < last; ++run) {
         const uint64_t begin = runs.begin(run);
         const uint64_t from = std::max(begin, lo) - begin, to = std::min(begin + runs.length(), hi) - begin;
-        runs.outer_index(run, index);
-        const std::byte* data = memory.data;
-        for (size_t d = 0; d < outer; ++d) data += static_cast<int64_t>(index[d]) * strided.stride_bytes[d];
-        go_to(array_address + (begin + from) * memory.element_bytes);
-        append_run(strided, outer, data, from, to);
+        go_to(array_address + (begin + from) * element_bytes);
+        append_elements(memory, run * runs.length() + from, to - from);
     }
 }
 
-// Elements [first, last) of a run that spans the dimensions from `outer` on.
-void PartWriter::append_run(const BlockMemory& memory, size_t outer, const std::byte* run, uint64_t first, uint64_t last) {
-    const uint64_t element_bytes = memory.element_bytes;
-    if (is_dense_from(memory, outer)) return append(run + first * element_bytes, (last - first) * element_bytes);
-    // Line by line along the fastest dimension.
-    const size_t fastest = memory.count.size() - 1;
-    const uint64_t line = memory.count[fastest];
-    const int64_t stride = memory.stride_bytes[fastest];
-    while (first < last) {
-        uint64_t number = first / line;
-        const uint64_t within = first % line, count = std::min(line - within, last - first);
-        const std::byte* data = run + static_cast<int64_t>(within) * stride;
-        for (size_t d = fastest; d-- > outer; number /= memory.count[d])
-            data += static_cast<int64_t>(number % memory.count[d]) * memory.stride_bytes[d];
-        if (stride == static_cast<int64_t>(element_bytes))
-            append(data, count * element_bytes);
-        else
-            append_spread(data, element_bytes, stride, count);
-        first += count;
-    }
-}
-
-void PartWriter::append_spread(const std::byte* data, uint64_t element_bytes, int64_t stride_bytes, uint64_t count) {
-    while (count > 0) {
-        const uint64_t now = std::min(count, kBounceBytes / element_bytes / 4);
-        std::byte* to = room_in_bounce(now * element_bytes);
-        copy_spread(to, data, element_bytes, stride_bytes, now);
-        push_piece(to, now * element_bytes);
-        data += static_cast<int64_t>(now) * stride_bytes;
-        count -= now;
+// Long pieces are written from where they are; short ones are copied together first.
+void PartWriter::append_elements(const BlockView& memory, uint64_t begin, uint64_t n) {
+    if (memory.piece_bytes() >= kSmallPieceBytes)
+        return memory.for_pieces(begin, n, [&](const std::byte* data, uint64_t bytes) { append(data, bytes); });
+    while (n > 0) {
+        const uint64_t now = std::min(n, kBounceBytes / memory.element_bytes() / 4);
+        std::byte* to = room_in_bounce(now * memory.element_bytes());
+        memory.copy_out(begin, now, to);
+        push_piece(to, now * memory.element_bytes());
+        begin += now;
+        n -= now;
     }
 }
 

@@ -118,13 +118,18 @@ private:
     bool has_digest_ = false;
 };
 
+void require_stream(const std::string& directory, const std::string& stream) {
+    if (!path_exists(directory)) fail(Status::NOT_FOUND, "there is no directory ", directory);
+    if (!path_exists(directory + "/" + journal_path(stream)))
+        fail(Status::NOT_FOUND, "there is no stream '", stream, "' in ", directory, ": ", journal_path(stream), " is missing");
+}
+
 }  // namespace
 
 Json list_streams(const std::string& directory, const std::string& stream) {
-    std::vector<std::string> streams = stream.empty() ? streams_in(directory) : std::vector<std::string>{stream};
     if (!path_exists(directory)) fail(Status::NOT_FOUND, "there is no directory ", directory);
-    if (!stream.empty() && !path_exists(directory + "/" + journal_path(stream)))
-        fail(Status::NOT_FOUND, "there is no stream '", stream, "' in ", directory, ": ", journal_path(stream), " is missing");
+    if (!stream.empty()) require_stream(directory, stream);
+    std::vector<std::string> streams = stream.empty() ? streams_in(directory) : std::vector<std::string>{stream};
     if (streams.empty()) fail(Status::NOT_FOUND, "there is no stream in ", directory, ": no NAME.parts/journal.jsonl");
     Json json = {{"directory", directory}, {"streams", Json::array()}};
     for (const std::string& name : streams) json["streams"].push_back(describe_stream(directory, name));
@@ -132,8 +137,7 @@ Json list_streams(const std::string& directory, const std::string& stream) {
 }
 
 Json verify_stream(const std::string& directory, const std::string& stream, bool deep) {
-    if (!path_exists(directory + "/" + journal_path(stream)))
-        fail(Status::NOT_FOUND, "there is no stream '", stream, "' in ", directory, ": ", journal_path(stream), " is missing");
+    require_stream(directory, stream);
     Json problems = Json::array();
     uint64_t files = 0, bytes = 0;
     size_t steps = 0;
@@ -163,6 +167,13 @@ Json verify_stream(const std::string& directory, const std::string& stream, bool
     }
     return {{"ok", problems.empty()}, {"stream", stream}, {"deep", deep}, {"steps", steps}, {"files", files}, {"bytes", bytes},
             {"problems", problems}};
+}
+
+void index_stream(const std::string& directory, const std::string& stream) {
+    require_stream(directory, stream);
+    const History history = read_history(directory + "/" + journal_path(stream));
+    if (history.empty()) fail(Status::NOT_FOUND, "stream '", stream, "' in ", directory, " has no committed step");
+    if (!history.groups.back().layout.part_is_dataset()) write_index(directory, stream, history, false);
 }
 
 }  // namespace tailrace

@@ -13,4 +13,7 @@ Json list_streams(const std::string& directory, const std::string& stream);
 // JSON as documented at tailrace_verify; what is wrong is listed, not thrown.
 Json verify_stream(const std::string& directory, const std::string& stream, bool deep);
 
+// Writes the index anew. Throws NOT_FOUND where there is no such stream or no committed step.
+void index_stream(const std::string& directory, const std::string& stream);
+
 }  // namespace tailrace

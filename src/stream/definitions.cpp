@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 #include "base/checksum.hpp"
 #include "base/error.hpp"
+#include "base/hex.hpp"
 
 namespace tailrace {
 namespace {
@@ -61,23 +60,6 @@ const Type* type_of_code(const std::string& code) {
     fail(Status::CORRUPT, "the journal names an unknown type '", code, "'");
 }
 
-std::string hex_bytes(const std::vector<std::byte>& bytes) {
-    std::string text;
-    char digits[3];
-    for (const std::byte b : bytes) {
-        std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(b));
-        text += digits;
-    }
-    return text;
-}
-
-std::vector<std::byte> bytes_of_hex(const std::string& text) {
-    std::vector<std::byte> bytes;
-    for (size_t i = 0; i + 1 < text.size(); i += 2)
-        bytes.push_back(static_cast<std::byte>(std::strtoul(text.substr(i, 2).c_str(), nullptr, 16)));
-    return bytes;
-}
-
 // Text as text; numbers as their bytes, so that they come back to the last bit, NaN included.
 Json attributes_json(const std::vector<Attribute>& attributes) {
     Json list = Json::array();
@@ -96,7 +78,7 @@ std::vector<Attribute> attributes_of(const Json& list) {
         if (a.contains("text")) {
             attributes.push_back(text_attribute(a.at("name"), a.at("text").get<std::string>()));
         } else {
-            const std::vector<std::byte> bytes = bytes_of_hex(a.at("hex"));
+            const std::vector<std::byte> bytes = bytes_of_hex(a.at("hex").get<std::string>());
             const Type type = *type_of_code(a.at("type"));
             attributes.push_back(number_attribute(a.at("name"), type, bytes.size() / type_bytes(type), bytes.data()));
         }

@@ -135,8 +135,7 @@ void Group::write_direct(const PartContent& content, const Definitions& definiti
         PartWriter& out = varies ? *step_out_ : *static_out_;
         const uint64_t address = array_address(content, a);
         const auto add_block = [&](size_t b, const Runs& runs, uint64_t elements) {
-            const BlockView& view = data.memory[array.variable][b];
-            out.add_strided(address, runs, BlockMemory{view.data(), view.element_bytes(), view.count(), view.stride_bytes()}, 0, elements);
+            out.add_strided(address, runs, data.memory[array.variable][b], 0, elements);
         };
         switch (array.from) {
             case PartArray::From::block: {

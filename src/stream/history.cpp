@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "base/error.hpp"
+#include "base/hex.hpp"
 
 namespace tailrace {
 namespace {
@@ -53,6 +54,8 @@ void History::apply(const Json& line) {
                         line.at("nodes")});
     } else if (kind == "plan") {
         plans[line.at("plan")] = boxes_of(line);
+    } else if (kind == "coordinate") {
+        coordinates[line.at("variable")] = bytes_of_hex(line.at("hex").get<std::string>());
     } else if (kind == "blocks") {
         growth = {line.at("group"), line.at("writers"), line.at("slot"), {}};
         for (const Json& block : line.at("blocks")) growth.blocks.push_back({block.at(0), block.at(1), block.at(2)});
@@ -98,6 +101,10 @@ Json plan_line(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes) {
             list.push_back(words);
         }
     return {{"kind", "plan"}, {"plan", plan}, {"boxes", list}};
+}
+
+Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values) {
+    return {{"kind", "coordinate"}, {"variable", variable}, {"hex", hex_bytes(values)}};
 }
 
 Json blocks_line(const PartGrowth& growth) {

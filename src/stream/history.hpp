@@ -2,6 +2,7 @@
 //
 //   {"kind":"run","format":1,...,"layout":{...},"requested":{...},"ranks":n,"nodes":n,"definitions":{...}}   once a run, at its first step
 //   {"kind":"plan","plan":p,"boxes":[[variable, part, block, offset..., count...], ...]}                    several parts: where blocks are
+//   {"kind":"coordinate","variable":v,"hex":"..."}                       several parts: the whole of a coordinate, of which parts hold slices
 //   {"kind":"blocks","group":s,"writers":w,"slot":bytes,"blocks":[[first, steps, address], ...]}            one growing part: where steps are
 //   {"kind":"step","step":k,"time":t,"group":s,"plan":p,"files":n,"bytes":b,"digest":"..."}                 a step is there when this is
 #pragma once
@@ -55,6 +56,7 @@ struct PartGrowth {
 struct History {
     std::vector<RunEntry> runs;
     std::map<uint64_t, std::vector<std::vector<PartBox>>> plans;   // by number: [variable]
+    std::map<uint64_t, std::vector<std::byte>> coordinates;        // by variable
     std::vector<GroupEntry> groups;
     std::vector<StepEntry> steps;
     PartGrowth growth;           // of the last "blocks" line
@@ -70,6 +72,7 @@ History read_history(const std::string& path);
 
 Json run_line(const RunEntry& run);
 Json plan_line(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes);
+Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values);
 Json blocks_line(const PartGrowth& growth);
 Json step_line(const StepEntry& step, const GroupEntry& group);
 

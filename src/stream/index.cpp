@@ -44,7 +44,7 @@ public:
         : history_(history), stream_(stream), definitions_(history.runs.back().definitions),
           stretches_(stretches_of(history, file.first_step, file.steps)) {}
 
-    Description describe(const std::vector<std::vector<std::byte>>& values) const {
+    Description describe() const {
         Description description;
         description.dimensions = definitions_.dimensions();
         description.time_name = definitions_.time_name();
@@ -55,7 +55,7 @@ public:
         for (size_t v = 0; v < definitions_.variables().size(); ++v) {
             const Variable& variable = definitions_.variables()[v];
             Array array{variable.name, variable.type, variable.dims, !variable.is_static, variable.attributes, variable.fill, {}};
-            if (!(variable.replicated && variable.is_static && !values[v].empty())) array.sources = sources_of(v);
+            if (!history_.coordinates.contains(v)) array.sources = sources_of(v);
             description.arrays.push_back(std::move(array));
         }
         description.arrays.push_back({definitions_.time_name(), Type::F64, {}, true, definitions_.time_attributes(), {}, {}});
@@ -101,19 +101,14 @@ private:
     std::vector<Stretch> stretches_;
 };
 
-void write_file(const std::string& path, const Description& description, const History& history, const IndexFile& file,
-                const std::vector<std::vector<std::byte>>& values, bool sync) {
+void write_file(const std::string& path, const Description& description, const History& history, const IndexFile& file, bool sync) {
     const Placement placement(part_bytes(description, 0), {});
     const std::vector<StepBlock> blocks = {{0, file.steps, placement.static_end()}};
     const Image image = make_image(description, placement, blocks, file.steps, block_end(placement, blocks.front()));
     const std::string temporary = path + ".new";
     File out = File::create(temporary);
     size_t slot = 0;
-    for (size_t v = 0; v < values.size(); ++v) {
-        const Array& array = description.arrays[v];
-        if (array.is_virtual() || array.varies) continue;
-        out.write_at(placement.static_addresses()[slot++], values[v].data(), values[v].size());
-    }
+    for (const auto& [v, values] : history.coordinates) out.write_at(placement.static_addresses()[slot++], values.data(), values.size());
     for (uint64_t k = 0; k < file.steps; ++k)
         out.write_at(step_address(placement, blocks, k) + placement.step_offsets().back(), &history.steps[file.first_step + k].time, 8);
     out.write_at(image.metadata_address, image.metadata.data(), image.metadata.size());
@@ -160,16 +155,15 @@ std::vector<std::string> index_paths(const std::string& directory, const std::st
     return paths;
 }
 
-void write_index(const std::string& directory, const std::string& stream, const History& history,
-                 const std::vector<std::vector<std::byte>>& values, bool sync) {
+void write_index(const std::string& directory, const std::string& stream, const History& history, bool sync) {
     if (history.empty()) return;
     const std::vector<IndexFile> files = index_files(history, stream);
     for (const IndexFile& file : files) {
         // An index whose steps are all there already stays: only the last one grows.
         const bool last = &file == &files.back();
         if (!last && path_exists(directory + "/" + file.path)) continue;
-        const Description description = IndexBuilder(history, stream, file).describe(values);
-        write_file(directory + "/" + file.path, description, history, file, values, sync);
+        const Description description = IndexBuilder(history, stream, file).describe();
+        write_file(directory + "/" + file.path, description, history, file, sync);
     }
     if (files.size() != 1) remove_file(directory + "/" + dataset_path(stream));
 }

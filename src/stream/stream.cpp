@@ -54,6 +54,7 @@ void Stream::look_back() {
             if (entry.starts_with(".pending-")) remove_tree(path(parts_directory(name_)) + "/" + entry);
     });
     agree(*ranks_, {.call = Call::open}, error);
+    index_due_ = !history_.empty();   // a run that was killed may have left an older one
     committed_ = ranks_->broadcast(history_.steps.size(), 0);
     plan_number_ = history_.plans.size();
     if (!config_.layout.part_is_dataset() || committed_ == 0) return;
@@ -310,6 +311,7 @@ void Stream::record_step(uint64_t bytes, uint64_t digest) {
     if (!started_) {
         history_.runs.push_back({config_, requested_, definitions_, ranks_->size(), ranks_->nodes()});
         append_journal(journal, run_line(history_.runs.back()), false);
+        record_coordinates();
     }
     const uint64_t parts = PartMap(config_.layout, {ranks_->size(), ranks_->nodes()}).parts();
     if (!plan_->part_boxes().empty() && plan_recorded_ != plan_->version()) {
@@ -338,6 +340,17 @@ void Stream::record_step(uint64_t bytes, uint64_t digest) {
     index_due_ = true;
 }
 
+// Parts of several hold slices of a coordinate: the journal holds the whole, so that the index can be made from storage alone.
+void Stream::record_coordinates() {
+    if (has_one_part(config_.layout)) return;
+    for (size_t v = 0; v < definitions_.variables().size(); ++v) {
+        const std::vector<std::byte>& values = data_.values[v];
+        if (!definitions_.is_coordinate(definitions_.variables()[v]) || history_.coordinates[v] == values) continue;
+        history_.coordinates[v] = values;
+        append_journal(path(journal_path(name_)), coordinate_line(v, values), false);
+    }
+}
+
 void Stream::finish_group() {
     if (!group_) return;
     group_->finish(*content_, false);
@@ -359,7 +372,7 @@ void Stream::refresh_index(bool closing) {
     if (ranks_->rank() != 0 || !index_due_ || config_.layout.part_is_dataset()) return;
     if (!closing && seconds_now() - index_at_s_ < kIndexShare * index_cost_s_) return;
     Stopwatch watch;
-    write_index(directory_, name_, history_, data_.values, sync_step() || sync_close());
+    write_index(directory_, name_, history_, sync_step() || sync_close());
     index_due_ = false;
     index_cost_s_ = watch.lap();
     index_at_s_ = seconds_now();

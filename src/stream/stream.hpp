@@ -55,6 +55,7 @@ private:
     void write_step(std::optional<Error>& error, uint64_t& digest);
     void commit_step(uint64_t bytes, uint64_t digest); // collective
     void record_step(uint64_t bytes, uint64_t digest); // rank 0
+    void record_coordinates();                         // rank 0
     void finish_group();                               // local
     void drop_step() noexcept;
     bool needs_group() const { return !group_ || group_->full(); }

@@ -117,9 +117,10 @@ TEST(PartWriter, strided_blocks) {
                                                                  {1, n(0), n(0) * n(1)},
                                                                  {n(1) * n(2) * 2, n(2) * 2, 2}};
                 const auto memory = pattern(4000 * element_bytes, 5);
-                BlockMemory block{memory.data(), element_bytes, box.count, {}};
-                for (const int64_t stride : kinds[kind]) block.stride_bytes.push_back(stride * static_cast<int64_t>(element_bytes));
-                if (kind == 0) block.stride_bytes.clear();
+                std::vector<int64_t> stride_bytes;
+                for (const int64_t stride : kinds[kind]) stride_bytes.push_back(stride * static_cast<int64_t>(element_bytes));
+                if (kind == 0) stride_bytes.clear();
+                const BlockView block(memory.data(), element_bytes, box.count, stride_bytes);
                 const Runs runs(shape, box);
                 for (const auto& [lo, hi] : {std::pair<uint64_t, uint64_t>{0, 210}, {50, 133}, {97, 98}, {3, 3}}) {
                     const uint64_t base = 64;

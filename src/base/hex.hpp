@@ -1,0 +1,15 @@
+// Bytes as hexadecimal text: how binary values stand in a journal.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tailrace {
+
+std::string hex_bytes(const std::vector<std::byte>& bytes);
+// Throws CORRUPT for what is no pairs of hexadecimal digits.
+std::vector<std::byte> bytes_of_hex(std::string_view text);
+
+}  // namespace tailrace
