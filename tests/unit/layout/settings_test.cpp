@@ -162,7 +162,7 @@ TEST(Check, WhatIsNotWrittenYetIsPlannedAndNamesWhatIs) {
                   feature +
                       " can be planned, but this version cannot write it yet; it writes the layouts single, fpp, hds, "
                       "shared (files = one or per-rank, writers = one or all, stage = none, overlap = 0, "
-                      "compression = none, chunk = 0)");
+                      "compression = none, chunk = 0, stripe_count = 0, stripe_size = 0)");
     }
     for (const char* preset : {"single", "fpp", "hds", "shared"})
         for (const char* steps : {"1", "7", "'all'"})
