@@ -34,6 +34,7 @@ void Collection::open_slot(uint64_t piece) {
         const uint64_t from = piece * piece_bytes_, to = from + piece_bytes_;
         for (size_t a = sequence_.array_at(from); a < arrays_.size() && sequence_.arrays()[a].position < to; ++a) {
             const SlabArray& array = sequence_.arrays()[a];
+            if (!arrays_[a].has_gaps) continue;  // every byte of it comes from a rank
             for (uint64_t at = std::max(from, array.position); at < std::min(to, array.end()); at += array.element_bytes)
                 std::memcpy(slot + (at - from), arrays_[a].fill.data(), array.element_bytes);
         }

@@ -150,6 +150,10 @@ size_t Definitions::index_of(const std::string& variable) const {
          variables_.size() > 20 ? ", ..." : "");
 }
 
+bool Definitions::has_static_distributed() const {
+    return std::any_of(variables_.begin(), variables_.end(), [](const Variable& v) { return v.is_static && !v.replicated; });
+}
+
 bool Definitions::is_coordinate(const Variable& variable) const {
     return variable.dims.size() == 1 && dimensions_[static_cast<size_t>(variable.dims[0])].name == variable.name;
 }

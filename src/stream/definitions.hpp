@@ -39,6 +39,7 @@ public:
     const std::vector<Attribute>& attributes() const { return attributes_; }
     const std::vector<Attribute>& time_attributes() const { return time_attributes_; }
     size_t index_of(const std::string& variable) const;  // throws NOT_FOUND with the nearest name
+    bool has_static_distributed() const;
     bool is_coordinate(const Variable& variable) const;  // 1-D and named like its dimension
 
     uint64_t fingerprint() const;  // equal definitions have equal ones

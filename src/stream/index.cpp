@@ -67,9 +67,9 @@ private:
         const Variable& variable = definitions_.variables()[v];
         std::vector<Source> sources;
         if (variable.is_static) {
-            // The first group that has it: later runs write the same.
+            // The first group that has it: later runs write the same. Replicated ones are in every group.
             for (const GroupEntry& group : history_.groups)
-                if (group.has_static) {
+                if (group.has_static || variable.replicated) {
                     add_group(sources, v, group, std::nullopt);
                     break;
                 }

@@ -59,7 +59,8 @@ private:
     void finish_group();                               // local
     void drop_step() noexcept;
     bool needs_group() const { return !group_ || group_->full(); }
-    bool with_static_next() const { return !static_written_; }
+    // Whether the next group holds static distributed variables: the first one of a run does, if there are any.
+    bool with_static_next() const { return !static_written_ && definitions_.has_static_distributed(); }
     bool sync_step() const { return config_.layout.storage.durability == Durability::step; }
     bool sync_close() const { return config_.layout.storage.durability == Durability::close; }
     std::string path(const std::string& relative) const { return directory_ + "/" + relative; }
