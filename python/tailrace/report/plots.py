@@ -17,7 +17,7 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#b
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 MOMENTS = {"return": 1.0, "durable": 0.65, "readable": 0.35}  # and how opaque their bars are
 ROW_PX = 30
-LEGEND_PX = 56
+LEGEND_PX = 84
 
 
 def layout_colours(groups: Sequence[Group]) -> dict[str, str]:
@@ -67,7 +67,7 @@ def three_times(groups: Sequence[Group]) -> go.Figure:
     figure.update_layout(barmode="group", bargap=0.22)
     longest_s = max(spread.median for group in groups for s in group.summaries for m in MOMENTS if (spread := s.spread(m)))
     figure = _finish(figure, groups, "seconds since the output began", legend=False)
-    return figure.update_xaxes(range=[0, 1.5 * longest_s], rangemode="normal")  # room for the text beside the bars
+    return figure.update_xaxes(range=[0, 1.7 * longest_s], rangemode="normal")  # room for the text beside the bars
 
 
 def _moment_bar(summary: Summary, measure: str, colour: str) -> go.Bar:
@@ -182,7 +182,7 @@ def _rows(groups: Sequence[Group], rows_each: float = 1.0) -> go.Figure:
 def _finish(figure: go.Figure, groups: Sequence[Group], title: str, legend: bool) -> go.Figure:
     figure.update_yaxes(autorange="reversed", type="category", ticks="", showgrid=False)
     figure.update_xaxes(rangemode="tozero")
-    figure.update_xaxes(title_text=title, row=len(groups), col=1)
+    figure.update_xaxes(title={"text": title, "standoff": 6}, row=len(groups), col=1)
     figure.update_annotations(x=0, xanchor="left", font={"size": 13})
     return _style(figure, figure.layout.meta["height_px"] + 110, legend)
 
