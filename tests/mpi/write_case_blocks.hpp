@@ -1,0 +1,131 @@
+// Who owns what: the blocks of a rank under a decomposition, and how they lie in its memory.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "write_case_values.hpp"
+
+namespace write_case {
+
+struct Block {
+    Extents offset, count;
+};
+
+inline uint64_t begin_of(uint64_t length, uint64_t pieces, uint64_t k) { return length * k / pieces; }
+
+// One block a rank on a grid, the last dimension fastest.
+inline Block grid_block(const Extents& shape, const Extents& grid, uint64_t rank) {
+    Block block{Extents(shape.size()), Extents(shape.size())};
+    for (size_t d = shape.size(); d-- > 0; rank /= grid[d]) {
+        const uint64_t at = rank % grid[d];
+        block.offset[d] = begin_of(shape[d], grid[d], at);
+        block.count[d] = begin_of(shape[d], grid[d], at + 1) - block.offset[d];
+    }
+    return block;
+}
+
+inline Extents grid_of(const std::string& decomposition, size_t dims, uint64_t ranks) {
+    Extents grid(dims, 1);
+    if (decomposition == "rows") grid[dims >= 2 ? dims - 2 : 0] = ranks;
+    if (decomposition == "columns") grid[dims - 1] = ranks;
+    if (decomposition == "blocks2d" || decomposition == "blocks3d") {
+        const size_t split = std::min<size_t>(dims, decomposition == "blocks2d" ? 2 : 3);
+        uint64_t left = ranks;
+        for (size_t d = dims - split; d + 1 < dims; ++d) {
+            uint64_t factor = 1;
+            for (uint64_t f = 2; f <= left; ++f)
+                if (left % f == 0) {
+                    factor = f;
+                    break;
+                }
+            grid[d] = factor;
+            left /= factor;
+        }
+        grid[dims - 1] = left;
+    }
+    return grid;
+}
+
+// Strips of one, two, three, one ... rows, each in two pieces, dealt to the ranks in turn: several blocks a rank, none alike.
+inline std::vector<Block> irregular(const Extents& shape, uint64_t rank, uint64_t ranks) {
+    std::vector<Block> blocks;
+    const size_t split = shape.size() >= 2 ? shape.size() - 2 : 0, last = shape.size() - 1;
+    uint64_t strip = 0;
+    for (uint64_t row = 0, rows; row < shape[split]; row += rows, ++strip) {
+        rows = std::min(strip % 3 + 1, shape[split] - row);
+        Block block{Extents(shape.size(), 0), shape};
+        block.offset[split] = row;
+        block.count[split] = rows;
+        if (last == split) {
+            if (strip % ranks == rank) blocks.push_back(block);
+            continue;
+        }
+        Block left = block, right = block;
+        left.count[last] = right.offset[last] = (strip + 1) % shape[last];
+        right.count[last] = shape[last] - right.offset[last];
+        if (strip % ranks == rank) blocks.push_back(left);
+        if ((strip + 1) % ranks == rank) blocks.push_back(right);
+    }
+    if (rank % 2 == 1) std::ranges::reverse(blocks);
+    return blocks;
+}
+
+// decomposition: rows, columns, blocks2d, blocks3d, irregular, one (the last rank owns all), some (every second rank owns rows).
+inline std::vector<Block> blocks_of(const std::string& decomposition, const Extents& shape, uint64_t rank, uint64_t ranks) {
+    if (decomposition == "irregular") return irregular(shape, rank, ranks);
+    if (decomposition == "one") return rank + 1 == ranks ? std::vector<Block>{{Extents(shape.size(), 0), shape}} : std::vector<Block>{};
+    if (decomposition == "some") {
+        if (rank % 2 == 1) return {};
+        return {grid_block(shape, grid_of("rows", shape.size(), (ranks + 1) / 2), rank / 2)};
+    }
+    return {grid_block(shape, grid_of(decomposition, shape.size(), ranks), rank)};
+}
+
+// A block in memory with its values, filled by formula. memory: dense, halo (one element around each end), transposed (first
+// dimension fastest), backwards (last dimension descending).
+struct Stored {
+    Block block;
+    std::vector<std::byte> bytes;
+    std::vector<int64_t> stride;
+    int64_t first = 0;
+
+    tailrace_block view() const {
+        return {bytes.data() + first, block.offset.data(), block.count.data(), stride.empty() ? nullptr : stride.data()};
+    }
+};
+
+inline Stored store_block(const Variable& variable, const Extents& shape, Block block, uint64_t step, const std::string& memory) {
+    const size_t dims = shape.size();
+    const auto element = static_cast<int64_t>(bytes_of(variable.type));
+    Stored stored{std::move(block), {}, std::vector<int64_t>(dims), 0};
+    const int64_t halo = memory == "halo" ? 1 : 0;
+    int64_t pitch = element;
+    for (size_t i = 0; i < dims; ++i) {
+        const size_t d = memory == "transposed" ? i : dims - 1 - i;
+        stored.stride[d] = pitch;
+        stored.first += halo * pitch;
+        pitch *= static_cast<int64_t>(stored.block.count[d]) + 2 * halo;
+    }
+    stored.bytes.assign(static_cast<size_t>(std::max<int64_t>(pitch, 1)), std::byte{0x5A});
+    if (memory == "backwards" && stored.block.count[dims - 1] > 0) {
+        stored.first = (static_cast<int64_t>(stored.block.count[dims - 1]) - 1) * element;
+        stored.stride[dims - 1] = -element;
+    }
+    const uint64_t elements = volume(stored.block.count);
+    for (uint64_t i = 0; i < elements; ++i) {
+        uint64_t rest = i, index = 0, pace = 1;
+        int64_t at = stored.first;
+        for (size_t d = dims; d-- > 0; rest /= stored.block.count[d]) {
+            const uint64_t k = rest % stored.block.count[d];
+            at += static_cast<int64_t>(k) * stored.stride[d];
+            index += (stored.block.offset[d] + k) * pace;
+            pace *= shape[d];
+        }
+        store(variable, step, index, stored.bytes.data() + at);
+    }
+    if (memory == "dense") stored.stride.clear();
+    return stored;
+}
+
+}  // namespace write_case
