@@ -93,12 +93,12 @@ void put_halo(Stream &stream, const Variables &v, Values &values, std::int64_t s
                                            {level, rows, lon}));
 }
 
-void write_step(Stream &stream, const Variables &v, std::int64_t step) {
+void write_step(Stream &stream, const Variables &v, std::int64_t step, bool first_of_run) {
     Values values;
     const auto first = begin_of(lat, rank), rows = begin_of(lat, rank + 1) - first;
 
     stream.begin_step(3600.0 * static_cast<double>(step));
-    if (step == 0) put_static(stream, v, values);
+    if (first_of_run) put_static(stream, v, values);
     for (std::int64_t k = 0; k < rows * lon; ++k) values.T.push_back(static_cast<float>(formula(1, step, first * lon + k)));
     stream.put(v.T, Block<float>(values.T, {first, 0L}, {rows, lon}));
     put_halo(stream, v, values, step, first, rows);
@@ -127,7 +127,7 @@ void run(char **argv) {
     Stream stream(MPI_COMM_WORLD, argv[1], argv[2], argv[3]);
     const Variables variables = define(stream);
     const auto done = static_cast<std::int64_t>(stream.step_count());
-    for (std::int64_t step = done; step < done + std::atoi(argv[4]); ++step) write_step(stream, variables, step);
+    for (std::int64_t step = done; step < done + std::atoi(argv[4]); ++step) write_step(stream, variables, step, step == done);
     stream.close();
 }
 

@@ -66,7 +66,7 @@ static void put_static(tailrace_stream *s) {
                                          .stride = (int64_t[]){LON, 1}}));
 }
 
-static void write_step(tailrace_stream *s, int64_t step) {
+static void write_step(tailrace_stream *s, int64_t step, int first_of_run) {
     static float t[LAT * LON];
     static double w[LEVEL][LAT + 2 * HALO][LON + 2 * HALO];
     static int32_t soil[CELL];
@@ -75,7 +75,7 @@ static void write_step(tailrace_stream *s, int64_t step) {
     const int64_t first = begin_of(LAT, rank), rows = begin_of(LAT, rank + 1) - first;
 
     check(tailrace_begin_step(s, 3600.0 * (double)step));
-    if (step == 0) put_static(s);
+    if (first_of_run) put_static(s);
     for (int64_t k = 0; k < rows * LON; ++k) t[k] = (float)formula(1, step, first * LON + k);
     check(tailrace_put(
         s, "T", 1,
@@ -133,7 +133,8 @@ int main(int argc, char **argv) {
     check(tailrace_open(MPI_COMM_WORLD, argv[1], argv[2], argv[3], &s));
     define(s);
     check(tailrace_step_count(s, &done));
-    for (int64_t step = (int64_t)done; step < (int64_t)done + atoi(argv[4]); ++step) write_step(s, step);
+    for (int64_t step = (int64_t)done; step < (int64_t)done + atoi(argv[4]); ++step)
+        write_step(s, step, step == (int64_t)done);
     check(tailrace_close(&s));
     MPI_Finalize();
     return 0;

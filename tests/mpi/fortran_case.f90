@@ -94,7 +94,7 @@ contains
     first = begin_of(lat, rank) + 1
     last = begin_of(lat, rank + 1)
     call tailrace_begin_step(stream, 3600d0 * step)
-    if (step == 0) call put_static()
+    if (step == done) call put_static()  ! in each run
 
     allocate (t(lon, first:last))
     do j = first, last
