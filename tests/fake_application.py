@@ -75,7 +75,8 @@ def run(choices: dict[str, str]) -> int:
 
 
 def verify(directory: Path) -> int:
-    problems, checked_bytes, step = [], 0, 0
+    problems: list[str] = []
+    checked_bytes = step = 0
     while (directory / f"T.{step}.bin").exists():
         for position, name in enumerate(VARIABLES):
             checked_bytes += _compare(np.fromfile(directory / f"{name}.{step}.bin"), position, step, problems)
