@@ -101,14 +101,45 @@ private:
     std::vector<Stretch> stretches_;
 };
 
+// One array's fill values, piece by piece.
+void write_fill(File& out, uint64_t address, uint64_t bytes, const std::vector<std::byte>& fill) {
+    constexpr uint64_t piece_bytes = 1u << 20;
+    std::vector<std::byte> piece(std::min(bytes, piece_bytes));
+    for (size_t i = 0; i < piece.size(); ++i) piece[i] = fill[i % fill.size()];
+    for (uint64_t done = 0; done < bytes; done += piece.size())
+        out.write_at(address + done, piece.data(), std::min<uint64_t>(piece.size(), bytes - done));
+}
+
+// What the index holds itself, besides the times: the arrays that the journal has; and of which no rank has put anything, fill values.
+void write_own_arrays(File& out, const Description& description, const Placement& placement, const std::vector<StepBlock>& blocks,
+                      const History& history) {
+    size_t static_slot = 0, step_slot = 0;
+    for (size_t v = 0; v + 1 < description.arrays.size(); ++v) {  // the last are the times
+        const Array& array = description.arrays[v];
+        if (array.is_virtual()) continue;
+        const uint64_t bytes = bytes_of(description, array);
+        const auto values = history.coordinates.find(v);
+        if (values != history.coordinates.end())
+            out.write_at(placement.static_addresses()[static_slot++], values->second.data(), values->second.size());
+        else if (!array.varies && !array.fill.empty())
+            write_fill(out, placement.static_addresses()[static_slot++], bytes, array.fill);
+        else if (array.varies && !array.fill.empty()) {
+            for (uint64_t k = 0; k < blocks.front().steps; ++k)
+                write_fill(out, step_address(placement, blocks, k) + placement.step_offsets()[step_slot], bytes, array.fill);
+            ++step_slot;
+        } else {
+            ++(array.varies ? step_slot : static_slot);  // an array without elements
+        }
+    }
+}
+
 void write_file(const std::string& path, const Description& description, const History& history, const IndexFile& file, bool sync) {
     const Placement placement(part_bytes(description, 0), {});
     const std::vector<StepBlock> blocks = {{0, file.steps, placement.static_end()}};
     const Image image = make_image(description, placement, blocks, file.steps, block_end(placement, blocks.front()));
     const std::string temporary = path + ".new";
     File out = File::create(temporary);
-    size_t slot = 0;
-    for (const auto& [v, values] : history.coordinates) out.write_at(placement.static_addresses()[slot++], values.data(), values.size());
+    write_own_arrays(out, description, placement, blocks, history);
     for (uint64_t k = 0; k < file.steps; ++k)
         out.write_at(step_address(placement, blocks, k) + placement.step_offsets().back(), &history.steps[file.first_step + k].time, 8);
     out.write_at(image.metadata_address, image.metadata.data(), image.metadata.size());

@@ -261,8 +261,8 @@ void Stream::write_step(std::optional<Error>& error, uint64_t& digest) {
     Exchange* exchange = plan_->exchange();
     try_next([&] {
         // The only writer of a part bridges small gaps between arrays, unless blocks are written among one another.
-        group_->begin_write(content_->seal_writers == 1 && exchange == nullptr &&
-                            (plan_->single_blocks() || !has_one_part(config_.layout)));
+        group_->begin_write(*content_, content_->seal_writers == 1 && exchange == nullptr &&
+                                           (plan_->single_blocks() || !has_one_part(config_.layout)));
         group_->write_direct(*content_, definitions_, *plan_, data_, time_);
     });
     if (exchange != nullptr) {
@@ -340,12 +340,15 @@ void Stream::record_step(uint64_t bytes, uint64_t digest) {
     index_due_ = true;
 }
 
-// Parts of several hold slices of a coordinate: the journal holds the whole, so that the index can be made from storage alone.
+// Parts of several hold slices of a coordinate, and no index can show a scalar of a part: the journal holds both whole, so that the
+// index can be made from storage alone.
 void Stream::record_coordinates() {
-    if (has_one_part(config_.layout)) return;
     for (size_t v = 0; v < definitions_.variables().size(); ++v) {
         const std::vector<std::byte>& values = data_.values[v];
-        if (!definitions_.is_coordinate(definitions_.variables()[v]) || history_.coordinates[v] == values) continue;
+        const Variable& variable = definitions_.variables()[v];
+        const bool sliced = !has_one_part(config_.layout) && definitions_.is_coordinate(variable);
+        const bool scalar = variable.is_static && variable.shape.empty();  // HDF5 cannot show a scalar from another file
+        if ((!sliced && !scalar) || history_.coordinates[v] == values) continue;
         history_.coordinates[v] = values;
         append_journal(path(journal_path(name_)), coordinate_line(v, values), false);
     }

@@ -125,6 +125,7 @@ Block without_gap(Block block, const Extents& shape) {
 void put(tailrace_stream* s, const Case& c, const Variable& variable, uint64_t step, std::vector<Stored>& kept) {
     const Extents shape = c.shape_of(variable);
     const size_t first = kept.size();
+    if (variable.is_empty) return;
     for (Block block : blocks_of(c.choices.at("decomposition"), shape, c.rank, c.ranks)) {
         if (variable.has_gap) block = without_gap(block, shape);
         kept.push_back(store_block(variable, shape, std::move(block), step, c.choices.at("memory")));

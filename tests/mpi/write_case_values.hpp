@@ -27,6 +27,7 @@ struct Variable {
     int flags = 0;
     bool has_fill = false;  // a _FillValue
     bool has_gap = false;   // and no values in the last three places of the last dimension
+    bool is_empty = false;  // nor anywhere else
 };
 
 // 53 bits that depend on everything.
@@ -96,7 +97,9 @@ inline std::vector<Variable> variables_of(const std::string& set) {
                 {11, "count", TAILRACE_I16, {"lat"}},
                 {12, "area", TAILRACE_F32, map_dims, TAILRACE_STATIC | TAILRACE_REPLICATED},
                 {13, "profile", TAILRACE_F64, {"lev"}, TAILRACE_REPLICATED},
-                {14, "number", TAILRACE_I32, {}, TAILRACE_REPLICATED}};
+                {14, "number", TAILRACE_I32, {}, TAILRACE_REPLICATED},
+                {15, "radius", TAILRACE_F64, {}, coordinate},
+                {16, "nothing", TAILRACE_I16, map_dims, 0, true, true, true}};
     std::vector<Variable> variables;
     if (set == "types") {
         // Small types beside large ones; every second with gaps.
