@@ -79,7 +79,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     rng = random.Random(f"{metafunc.config.option.seed} decompositions")
     chosen: set[Case] = set()
     for preset, decomposition in itertools.product(PRESETS, DECOMPOSITIONS):
-        several = [case for case in cases if case.layout.preset == preset and case.decomposition == decomposition and case.ranks > 1]
+        several = [
+            case for case in cases if case.layout.preset == preset and case.decomposition == decomposition and case.ranks > 1
+        ]
         chosen.add(rng.choice(several))
     params = [
         pytest.param(case, id=case.label, marks=() if case in chosen else (pytest.mark.full,))
@@ -117,7 +119,9 @@ def test_decomposition(mpirun: Mpirun, tailrace_command: list[str], tmp_path: Pa
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("ranks_per_node", [0, 1, 2])
 @pytest.mark.parametrize("decomposition", ["columns", "irregular"])
-def test_ring_wraps(mpirun: Mpirun, tmp_path: Path, rng: random.Random, preset: str, ranks_per_node: int, decomposition: str) -> None:
+def test_ring_wraps(
+    mpirun: Mpirun, tmp_path: Path, rng: random.Random, preset: str, ranks_per_node: int, decomposition: str
+) -> None:
     """Arrays larger than the memory that writers offer, within a node and between nodes."""
     layout = Layout(preset, rng.choice(STEPS_PER_FILE), ranks_per_node)
     case = Case(layout, rng.choice((3, 4)), decomposition, rng.choice(MEMORIES), rng.choice(SETS))
@@ -128,7 +132,9 @@ def test_ring_wraps(mpirun: Mpirun, tmp_path: Path, rng: random.Random, preset: 
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_other_decomposition_and_ranks_in_a_second_run(mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path, preset: str) -> None:
+def test_other_decomposition_and_ranks_in_a_second_run(
+    mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path, preset: str
+) -> None:
     """What is appended need not be decomposed as what is there; nor do ranks keep their numbers."""
     first = Case(Layout(preset, "2", 0), 3, "rows", "dense", "climate")
     second = Case(Layout(preset, "2", 1), 4, "irregular", "backwards", "climate")
