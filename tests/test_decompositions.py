@@ -54,10 +54,8 @@ class Case:
     @property
     def label(self) -> str:
         layout = self.layout
-        return "-".join(
-            [layout.preset, layout.steps_per_file.strip("'"), f"{self.ranks}x{layout.ranks_per_node}", self.decomposition]
-            + [self.memory, self.variables]
-        )
+        where = f"{self.ranks}x{layout.ranks_per_node}"
+        return "-".join((layout.preset, layout.steps_per_file.strip("'"), where, self.decomposition, self.memory, self.variables))
 
 
 def whole_matrix() -> list[Case]:
@@ -117,7 +115,7 @@ def test_decomposition(mpirun: Mpirun, tailrace_command: list[str], tmp_path: Pa
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("ranks_per_node", [0, 1, 2])
+@pytest.mark.parametrize("ranks_per_node", [0, 1, pytest.param(2, marks=pytest.mark.full)])
 @pytest.mark.parametrize("decomposition", ["columns", "irregular"])
 def test_ring_wraps(
     mpirun: Mpirun, tmp_path: Path, rng: random.Random, preset: str, ranks_per_node: int, decomposition: str

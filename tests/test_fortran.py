@@ -96,14 +96,16 @@ def test_case_table(mpirun: Mpirun, tmp_path: Path, language: str, preset: str) 
 @pytest.mark.parametrize("language", PROGRAMS)
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("steps_per_file", STEPS_PER_FILE)
-@pytest.mark.parametrize("ranks", [1, pytest.param(2, marks=pytest.mark.full), 4, 9])
+@pytest.mark.parametrize("ranks", [1, *(pytest.param(ranks, marks=pytest.mark.full) for ranks in (2, 4, 9))])
 def test_case_table_on_ranks(mpirun: Mpirun, tmp_path: Path, language: str, preset: str, steps_per_file: str, ranks: int) -> None:
     """Nine ranks: more than rows, so that some have blocks without elements."""
     mpirun(PROGRAMS[language], ranks, [tmp_path / "out", "case", options(preset, steps_per_file), 2])
     check_case(read(tmp_path / "out" / "case.nc"), 2)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(
+    "preset", ["fpp", *(pytest.param(preset, marks=pytest.mark.full) for preset in PRESETS if preset != "fpp")]
+)
 def test_languages_make_the_same_stream(mpirun: Mpirun, tmp_path: Path, preset: str) -> None:
     datasets = []
     for language, program in PROGRAMS.items():

@@ -16,6 +16,12 @@ namespace tailrace {
 
 constexpr uint64_t kSuperblockBytes = 4096;  // the superblock's page; everything else is behind it
 
+// Room for the seal of one writer: a head, and for each run of bytes its address, length and checksum.
+constexpr uint64_t kSealHeadBytes = 48, kSealRecordBytes = 24;
+constexpr uint64_t seal_slot_bytes(uint64_t records) { return kSealHeadBytes + records * kSealRecordBytes; }
+// Records besides those of arrays and of one for each variable.
+constexpr uint64_t kSpareSealRecords = 8;
+
 // The arrays of one part, as bytes; what is stored of a scalar is one element.
 struct PartBytes {
     std::vector<uint64_t> static_bytes;  // of each static array

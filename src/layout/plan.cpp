@@ -68,12 +68,31 @@ void add_share_writes(const PlannedArray& array, uint64_t address, uint64_t lo, 
         {array.variable->name, address + (from - array.first_element) * array.element_bytes, (to - from) * array.element_bytes});
 }
 
+// Room for checksums is the same for all writers: as much as the rank with most runs of bytes needs, which is the last one, because
+// its blocks are the largest.
+uint64_t seal_bytes_of_writer(const PlanRequest& request, const Flow& flow) {
+    if (!request.layout.storage.checksum) return 0;
+    const uint64_t ranks = request.topology.ranks;
+    uint64_t records = kSpareSealRecords + request.variables.size();
+    for (const PlanVariable& variable : request.variables) {
+        const bool gathered = has_one_part(request.layout) && ranks > 1 && !flow.is_direct(variable);
+        if (variable.shape.empty() || gathered) continue;
+        const Box block = Decomposition(variable.shape, variable.grid).block(ranks - 1);
+        if (has_one_part(request.layout))
+            records += Runs(variable.shape, block).count();
+        else if (block.elements() > 0)
+            ++records;
+    }
+    return seal_slot_bytes(records);
+}
+
 std::vector<PlannedWrite> writes_of(const PlanRequest& request, const Flow& flow, uint64_t part, uint64_t k) {
     const PartMap& parts = flow.parts();
     const uint64_t first_rank = parts.first_rank(part), last_rank = parts.last_rank(part), writers = parts.writers(part);
     const std::vector<PlannedArray> arrays = arrays_of(request, first_rank, last_rank);
     PartBytes bytes;
     for (const PlannedArray& array : arrays) bytes.step_bytes.push_back(array.elements * array.element_bytes);
+    bytes.seal_bytes = writers * seal_bytes_of_writer(request, flow);
     const Placement placement(std::move(bytes), request.layout.storage);
 
     std::vector<PlannedWrite> writes;

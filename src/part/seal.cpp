@@ -23,7 +23,7 @@ struct Header {
     uint64_t step, writer, count, part_bytes;
     uint64_t sum;  // of all before it, and of the records
 };
-static_assert(sizeof(Header) == 48 && sizeof(SealRecord) == 24);
+static_assert(sizeof(Header) == kSealHeadBytes && sizeof(SealRecord) == kSealRecordBytes);
 
 uint64_t sum_of(const Header& header, std::span<const std::byte> records) {
     Checksum sum;
@@ -45,8 +45,6 @@ uint64_t times(uint64_t a, uint64_t b) {
 }
 
 }  // namespace
-
-uint64_t seal_slot_bytes(uint64_t records) { return sizeof(Header) + records * sizeof(SealRecord); }
 
 std::vector<std::byte> make_seal(uint64_t step, uint64_t writer, const std::vector<SealRecord>& records) {
     Header header{{}, step, writer, records.size(), 0, 0};

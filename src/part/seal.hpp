@@ -1,5 +1,5 @@
-// The seal: the checksums of what one writer wrote of one step, stored in the part behind the step's arrays. Its address follows from
-// the root attribute `tailrace_seals`, so whoever has the file alone can check it. What is read is not trusted.
+// The seal: the checksums of what one writer wrote of one step, stored in the part behind the step's arrays. Its address follows
+// from the root attribute `tailrace_seals`, so whoever has the file alone can check it. What is read is not trusted.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,6 @@ namespace tailrace {
 
 constexpr const char* kSealsAttribute = "tailrace_seals";
 constexpr uint64_t kSealOfStatic = UINT64_MAX;  // the "step" of the seal of the static arrays
-
-// Room for the seal of one writer with at most that many records.
-uint64_t seal_slot_bytes(uint64_t records);
 
 struct Seal {
     uint64_t step = 0;        // within the part, or kSealOfStatic

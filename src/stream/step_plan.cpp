@@ -4,16 +4,10 @@
 
 #include "gather/agree.hpp"
 #include "gather/cover.hpp"
+#include "layout/placement.hpp"
 #include "layout/plan.hpp"
 
 namespace tailrace {
-namespace {
-
-// Checksum records besides those of arrays: the replicated ones and what bounds an extent's length.
-constexpr uint64_t kSpareRecords = 8;
-
-}  // namespace
-
 std::vector<size_t> StepPlan::written_now(const Definitions& definitions, bool with_static) const {
     std::vector<size_t> now;
     for (size_t v = 0; v < definitions.variables().size(); ++v) {
@@ -47,19 +41,20 @@ void StepPlan::make(const Definitions& definitions, const StepData& data, bool w
     ++version_;
 }
 
-// With one part, a variable goes directly to the file if all its ranks write and every stretch of it is long; else through the writers,
-// which also fill its gaps.
+// With one part, a variable goes directly to the file if all its ranks write and every stretch of it is long; else through the
+// writers, which also fill its gaps.
 void StepPlan::choose_ways(const Definitions& definitions, const std::vector<size_t>& now, const std::vector<bool>& gaps) {
     exchanged_.clear();
     exchange_.reset();
-    uint64_t records = kSpareRecords + definitions.variables().size();
+    uint64_t records = kSpareSealRecords + definitions.variables().size();
     if (has_one_part(config_.layout)) {
         std::vector<uint64_t> shortest;
         for (const size_t v : now) {
             uint64_t bytes = UINT64_MAX;
             for (const Box& box : variables_[v].boxes)
                 if (box.elements() > 0)
-                    bytes = std::min(bytes, Runs(definitions.variables()[v].shape, box).length() * type_bytes(definitions.variables()[v].type));
+                    bytes = std::min(
+                        bytes, Runs(definitions.variables()[v].shape, box).length() * type_bytes(definitions.variables()[v].type));
             shortest.push_back(bytes);
         }
         std::vector<uint64_t> all(shortest.size());
@@ -76,7 +71,8 @@ void StepPlan::choose_ways(const Definitions& definitions, const std::vector<siz
         std::vector<ExchangeArray> arrays;
         for (const size_t v : exchanged_) {
             const Variable& variable = definitions.variables()[v];
-            arrays.push_back({variable.shape, type_bytes(variable.type), variables_[v].boxes, variables_[v].has_gaps, variable.fill});
+            arrays.push_back(
+                {variable.shape, type_bytes(variable.type), variables_[v].boxes, variables_[v].has_gaps, variable.fill});
         }
         const PartMap map(config_.layout, {ranks_.size(), ranks_.nodes()});
         std::vector<uint64_t> writers;
@@ -109,12 +105,14 @@ void StepPlan::collect_part_boxes(const std::vector<size_t>& now) {
     int total = 0;
     for (size_t r = 0; r < counts.size(); ++r) begins[r] = total, total += counts[r];
     std::vector<uint64_t> all(ranks_.rank() == 0 ? static_cast<size_t>(total) : 0);
-    check_mpi(MPI_Gatherv(mine.data(), words, MPI_UINT64_T, all.data(), counts.data(), begins.data(), MPI_UINT64_T, 0, ranks_.all()),
-              "MPI_Gatherv");
+    check_mpi(
+        MPI_Gatherv(mine.data(), words, MPI_UINT64_T, all.data(), counts.data(), begins.data(), MPI_UINT64_T, 0, ranks_.all()),
+        "MPI_Gatherv");
     for (size_t at = 0; at < all.size();) {
         const uint64_t v = all[at], dims = all[at + 3];
         const auto begin = all.begin() + static_cast<long>(at) + 4, middle = begin + static_cast<long>(dims);
-        part_boxes_[v].push_back({all[at + 1], all[at + 2], {Extents(begin, middle), Extents(middle, middle + static_cast<long>(dims))}});
+        part_boxes_[v].push_back(
+            {all[at + 1], all[at + 2], {Extents(begin, middle), Extents(middle, middle + static_cast<long>(dims))}});
         at += 4 + 2 * dims;
     }
 }
