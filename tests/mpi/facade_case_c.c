@@ -133,8 +133,7 @@ int main(int argc, char **argv) {
     check(tailrace_open(MPI_COMM_WORLD, argv[1], argv[2], argv[3], &s));
     define(s);
     check(tailrace_step_count(s, &done));
-    for (int64_t step = (int64_t)done; step < (int64_t)done + atoi(argv[4]); ++step)
-        write_step(s, step, step == (int64_t)done);
+    for (int64_t step = (int64_t)done; step < (int64_t)done + atoi(argv[4]); ++step) write_step(s, step, step == (int64_t)done);
     check(tailrace_close(&s));
     MPI_Finalize();
     return 0;

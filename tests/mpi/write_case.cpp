@@ -78,7 +78,8 @@ void define(tailrace_stream* s, const Case& c) {
     for (const Variable& variable : c.variables) {
         std::vector<const char*> dims;
         for (const std::string& dim : variable.dims) dims.push_back(dim.c_str());
-        check(tailrace_define_var(s, variable.name.c_str(), variable.type, static_cast<int>(dims.size()), dims.data(), variable.flags));
+        check(tailrace_define_var(s, variable.name.c_str(), variable.type, static_cast<int>(dims.size()), dims.data(),
+                                  variable.flags));
         put_attributes(s, variable);
     }
     const int64_t version = 3;
@@ -91,7 +92,7 @@ void define(tailrace_stream* s, const Case& c) {
 
 // A coordinate ascends evenly; all else is the formula's.
 void store_coordinate(const Variable& variable, uint64_t length, uint64_t k, std::byte* to) {
-    const double value = variable.name == "lat" ? -90.0 + 180.0 * (static_cast<double>(k) + 0.5) / static_cast<double>(length)
+    const double value = variable.name == "lat"   ? -90.0 + 180.0 * (static_cast<double>(k) + 0.5) / static_cast<double>(length)
                          : variable.name == "lon" ? 360.0 * static_cast<double>(k) / static_cast<double>(length)
                                                   : 1000.0 - 10.0 * static_cast<double>(k);
     const auto single = static_cast<float>(value);

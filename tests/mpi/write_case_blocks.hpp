@@ -74,7 +74,10 @@ inline std::vector<Block> irregular(const Extents& shape, uint64_t rank, uint64_
 // decomposition: rows, columns, blocks2d, blocks3d, irregular, one (the last rank owns all), some (every second rank owns rows).
 inline std::vector<Block> blocks_of(const std::string& decomposition, const Extents& shape, uint64_t rank, uint64_t ranks) {
     if (decomposition == "irregular") return irregular(shape, rank, ranks);
-    if (decomposition == "one") return rank + 1 == ranks ? std::vector<Block>{{Extents(shape.size(), 0), shape}} : std::vector<Block>{};
+    if (decomposition == "one") {
+        if (rank + 1 < ranks) return {};
+        return {{Extents(shape.size(), 0), shape}};
+    }
     if (decomposition == "some") {
         if (rank % 2 == 1) return {};
         return {grid_block(shape, grid_of("rows", shape.size(), (ranks + 1) / 2), rank / 2)};

@@ -114,8 +114,11 @@ inline std::vector<Variable> variables_of(const std::string& set) {
             number += 2;
         }
     } else if (set == "plan") {
-        variables = {{50, "a", TAILRACE_F32, volume_dims}, {51, "b", TAILRACE_I8, map_dims}, {52, "s", TAILRACE_F64, {}, TAILRACE_REPLICATED},
-                     {53, "c", TAILRACE_F64, volume_dims}, {54, "n", TAILRACE_I16, {}, TAILRACE_REPLICATED}};
+        variables = {{50, "a", TAILRACE_F32, volume_dims},
+                     {51, "b", TAILRACE_I8, map_dims},
+                     {52, "s", TAILRACE_F64, {}, TAILRACE_REPLICATED},
+                     {53, "c", TAILRACE_F64, volume_dims},
+                     {54, "n", TAILRACE_I16, {}, TAILRACE_REPLICATED}};
     }
     return variables;
 }
