@@ -86,10 +86,12 @@ int tailrace_open_fortran(MPI_Fint comm, const char *directory, const char *name
 int tailrace_define_dim(tailrace_stream *stream, const char *name, uint64_t length);
 /* Names a variable over dimensions defined before; `flags` is a sum of tailrace_var_flags. The time dimension comes first by
  * itself and is not named here. ndims = 0 (a scalar that may change per step) implies TAILRACE_REPLICATED. */
-int tailrace_define_var(tailrace_stream *stream, const char *name, tailrace_type type, int ndims, const char *const *dims, int flags);
+int tailrace_define_var(tailrace_stream *stream, const char *name, tailrace_type type, int ndims, const char *const *dims,
+                        int flags);
 /* Sets an attribute of a variable, or of the stream when `var` is NULL ("time" names the time coordinate). Numbers must be
  * finite, except in _FillValue and missing_value. A variable with a _FillValue may have gaps between its blocks. */
-int tailrace_put_attr(tailrace_stream *stream, const char *var, const char *name, tailrace_type type, uint64_t count, const void *values);
+int tailrace_put_attr(tailrace_stream *stream, const char *var, const char *name, tailrace_type type, uint64_t count,
+                      const void *values);
 int tailrace_put_attr_text(tailrace_stream *stream, const char *var, const char *name, const char *text);
 
 /* Begins an output step at `time` (in the units of the time coordinate's attribute `units`). */
@@ -113,14 +115,15 @@ int tailrace_step_count(const tailrace_stream *stream, uint64_t *steps);
  * The text belongs to the stream and is valid until its next call. */
 int tailrace_report(tailrace_stream *stream, const char **json);
 
-/* ---- planning and looking: no communicator, no stream ------------------------------------------------------------------------ */
+/* ---- planning and looking: no communicator, no stream ----------------------------------------------------------------------- */
 /* The functions below hand out text that the caller frees with tailrace_free. */
 void tailrace_free(char *text);
 
 /* What a layout would do, without doing it. `request` is JSON:
  *   {"layout": TOML text, "ranks": n, "nodes": n, "steps": n, "name": stream name,
  *    "variables": [{"name", "type": "f4", "shape": [..], "grid": [..] blocks along each dimension}, ...], "rank": optional}
- * The answer: {"layout": {...}, "files", "directories", "writers", "bytes", "messages", ... , "parts": first ones with path, writers, bytes}. */
+ * The answer: {"layout": {...}, "files", "directories", "writers", "bytes", "messages", ..., "parts": [{"path", "writers", "bytes"}, ...],
+ * "rank_plan": with "rank", each write of that rank: {"path", "address", "bytes", "variable"}}. */
 int tailrace_plan(const char *request, char **json);
 /* The layout keys, their values, defaults and meaning, and the presets: JSON, made from the one list. */
 int tailrace_keys(char **json);
@@ -129,10 +132,10 @@ int tailrace_resolve(const char *options, char **json);
 /* What a directory's stream (or all of them, name = NULL) holds: layout, steps, times, files, bytes, dimensions, variables. */
 int tailrace_list(const char *directory, const char *name, char **json);
 /* Checks a stream: every committed step's parts are there, whole and of the recorded size; with `deep` != 0 every byte against
- * its checksum; the index is there. JSON: {"ok": bool, "steps", "files", "bytes", "problems": [{"path", "step", "problem"}, ...]}. */
+ * its checksum; the index is there. JSON: {"ok": bool, "steps", "files", "bytes", "problems": [{"path", "step", "problem"}]}. */
 int tailrace_verify(const char *directory, const char *name, int deep, char **json);
-/* Writes the index of a stream anew from what is committed, as after a run that was killed. NAME.nc of a stream whose one part is the
- * dataset is left as it is. */
+/* Writes the index of a stream anew from what is committed, as after a run that was killed. NAME.nc of a stream whose one part is
+ * the dataset is left as it is. */
 int tailrace_index(const char *directory, const char *name);
 
 /* ---- the journal: checksummed JSON lines, appended whole or not at all ------------------------------------------------------- */

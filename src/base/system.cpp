@@ -21,8 +21,10 @@ namespace {
     if (full) remedy = "; free space or raise the quota, or write elsewhere";
     if (code == EACCES || code == EPERM || code == EROFS) remedy = "; choose a directory that this user may write";
     if (code == EMFILE || code == ENFILE) remedy = "; raise the limit of open files (ulimit -n)";
-    fail(full ? Status::NO_SPACE : code == ENOENT ? Status::NOT_FOUND : Status::IO_FAILED, "cannot ", doing, " ", path, ": ",
-         std::strerror(code), remedy);
+    fail(full             ? Status::NO_SPACE
+         : code == ENOENT ? Status::NOT_FOUND
+                          : Status::IO_FAILED,
+         "cannot ", doing, " ", path, ": ", std::strerror(code), remedy);
 }
 
 int open_checked(const char* doing, const std::string& path, int flags) {
@@ -123,8 +125,8 @@ std::string File::read_all() const {
     return content;
 }
 
-void File::reserve(uint64_t bytes) {
-    if (bytes == 0 || ::fallocate(descriptor_, 0, 0, static_cast<off_t>(bytes)) == 0) return;
+void File::reserve(uint64_t address, uint64_t bytes) {
+    if (bytes == 0 || ::fallocate(descriptor_, 0, static_cast<off_t>(address), static_cast<off_t>(bytes)) == 0) return;
     if (errno == ENOSPC || errno == EDQUOT) fail_system("reserve room for", path_, errno);
     // Other file systems have no such call; the writes themselves then find out whether there is room.
 }

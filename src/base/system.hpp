@@ -21,8 +21,8 @@ public:
     File& operator=(const File&) = delete;
     ~File();
 
-    static File create(const std::string& path);       // new or emptied, read and write
-    static File open_write(const std::string& path);   // existing, read and write
+    static File create(const std::string& path);      // new or emptied, read and write
+    static File open_write(const std::string& path);  // existing, read and write
     static File open_read(const std::string& path);
     static File open_append(const std::string& path);  // made if absent
 
@@ -35,10 +35,10 @@ public:
     void append(const void* data, uint64_t bytes);             // one write call: whole or an error
     void read_at(uint64_t address, void* data, uint64_t bytes) const;
     std::string read_all() const;
-    void reserve(uint64_t bytes);      // room on the device for the first `bytes` bytes where the file system can, else nothing
+    void reserve(uint64_t address, uint64_t bytes);  // room on the device where the file system can, else nothing
     void set_size(uint64_t bytes);
-    void sync();                       // data and size are on the device
-    void close();                      // checked, unlike the destructor's
+    void sync();   // data and size are on the device
+    void close();  // checked, unlike the destructor's
 
 private:
     File(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
@@ -46,10 +46,10 @@ private:
     std::string path_;
 };
 
-void make_directories(const std::string& path);         // with parents; existing ones are fine
+void make_directories(const std::string& path);  // with parents; existing ones are fine
 void rename_path(const std::string& from, const std::string& to);
-void remove_tree(const std::string& path);              // absent is fine
-void remove_file(const std::string& path);              // absent is fine
+void remove_tree(const std::string& path);  // absent is fine
+void remove_file(const std::string& path);  // absent is fine
 void sync_directory(const std::string& path);
 bool path_exists(const std::string& path);
 std::vector<std::string> list_directory(const std::string& path);  // names, sorted; [] if absent

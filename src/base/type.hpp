@@ -17,16 +17,14 @@ constexpr bool is_type(int number) {
 #include <tailrace/types.def>
 #undef TAILRACE_TYPE
         return true;
-        default:
-            return false;
+        default: return false;
     }
 }
 
 constexpr uint64_t type_bytes(Type type) {
     switch (type) {
 #define TAILRACE_TYPE(name, number, bytes, c, numpy, fortran) \
-    case Type::name:                                          \
-        return bytes;
+    case Type::name: return bytes;
 #include <tailrace/types.def>
 #undef TAILRACE_TYPE
     }
@@ -37,8 +35,7 @@ constexpr uint64_t type_bytes(Type type) {
 constexpr const char* type_code(Type type) {
     switch (type) {
 #define TAILRACE_TYPE(name, number, bytes, c, numpy, fortran) \
-    case Type::name:                                          \
-        return numpy;
+    case Type::name: return numpy;
 #include <tailrace/types.def>
 #undef TAILRACE_TYPE
     }

@@ -44,6 +44,7 @@ int tailrace_resolve(const char* options, char** json) {
     return give(json, [&] {
         const std::vector<tailrace::Settings> settings = {tailrace::parse_options(options != nullptr ? options : "", "options")};
         const tailrace::StreamConfig config = tailrace::resolve(settings);
+        tailrace::check_choices(config.layout);
         return Json{{"layout", tailrace::effective_json(config)}, {"given", tailrace::requested_json(settings)}};
     });
 }

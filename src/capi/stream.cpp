@@ -61,7 +61,9 @@ int tailrace_open(MPI_Comm comm, const char* directory, const char* name, const 
         int initialized = 0, finalized = 0;
         MPI_Initialized(&initialized);
         MPI_Finalized(&finalized);
-        if (!initialized || finalized) fail(Status::BAD_ORDER, "MPI is not running; call MPI_Init before tailrace_open, and tailrace_close before MPI_Finalize");
+        if (!initialized || finalized)
+            fail(Status::BAD_ORDER,
+                 "MPI is not running; call MPI_Init before tailrace_open, and tailrace_close before MPI_Finalize");
         if (comm == MPI_COMM_NULL) fail(Status::BAD_ARGUMENT, "the communicator is MPI_COMM_NULL");
         *stream = new tailrace_stream{
             {comm, required(directory, "directory"), required(name, "name"), options != nullptr ? options : ""}, {}};
@@ -76,25 +78,29 @@ int tailrace_define_dim(tailrace_stream* stream, const char* name, uint64_t leng
     return guard([&] { of(stream).definitions().define_dimension(required(name, "name"), length); });
 }
 
-int tailrace_define_var(tailrace_stream* stream, const char* name, tailrace_type type, int ndims, const char* const* dims, int flags) {
+int tailrace_define_var(tailrace_stream* stream, const char* name, tailrace_type type, int ndims, const char* const* dims,
+                        int flags) {
     return guard([&] {
         if (ndims > 0) required(dims, "dims");
         of(stream).definitions().define_variable(required(name, "name"), static_cast<int>(type), ndims, dims, flags);
     });
 }
 
-int tailrace_put_attr(tailrace_stream* stream, const char* var, const char* name, tailrace_type type, uint64_t count, const void* values) {
+int tailrace_put_attr(tailrace_stream* stream, const char* var, const char* name, tailrace_type type, uint64_t count,
+                      const void* values) {
     return guard([&] {
         check_type(static_cast<int>(type));
         if (count > 0) required(values, "values");
-        of(stream).put_attribute(var != nullptr ? var : "",
-                                 tailrace::number_attribute(required(name, "name"), static_cast<tailrace::Type>(type), count, values));
+        of(stream).put_attribute(
+            var != nullptr ? var : "",
+            tailrace::number_attribute(required(name, "name"), static_cast<tailrace::Type>(type), count, values));
     });
 }
 
 int tailrace_put_attr_text(tailrace_stream* stream, const char* var, const char* name, const char* text) {
     return guard([&] {
-        of(stream).put_attribute(var != nullptr ? var : "", tailrace::text_attribute(required(name, "name"), required(text, "text")));
+        of(stream).put_attribute(var != nullptr ? var : "",
+                                 tailrace::text_attribute(required(name, "name"), required(text, "text")));
     });
 }
 

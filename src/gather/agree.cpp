@@ -50,8 +50,8 @@ uint64_t reduce_one(const Communicator& ranks, uint64_t value, MPI_Op op) {
 Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error) {
     static const Reduction reduction;
     const auto number = static_cast<uint64_t>(mine.call);
-    const Fields local = {error ? ranks.size() - ranks.rank() : 0, number, ~number, mine.same, ~mine.same, mine.any, mine.bytes,
-                          mine.digest};
+    const Fields local = {
+        error ? ranks.size() - ranks.rank() : 0, number, ~number, mine.same, ~mine.same, mine.any, mine.bytes, mine.digest};
     Fields all{};
     check_mpi(MPI_Allreduce(local.data(), all.data(), 1, reduction.type, reduction.op, ranks.all()), "MPI_Allreduce");
     if (all[call] != ~all[call_not])

@@ -16,10 +16,10 @@ enum class Call : uint64_t { open = 1, end_step, close, plan, write, commit };
 // What a rank says, and what is known of all ranks afterwards.
 struct Ballot {
     Call call = Call::open;
-    uint64_t same = 0;     // must be equal on all ranks (definitions, time); else RANKS_DISAGREE with `same_means`
-    uint64_t any = 0;      // largest over ranks
-    uint64_t bytes = 0;    // summed over ranks
-    uint64_t digest = 0;   // summed over ranks, modulo 2^64
+    uint64_t same = 0;    // must be equal on all ranks (definitions, time); else RANKS_DISAGREE with `same_means`
+    uint64_t any = 0;     // largest over ranks
+    uint64_t bytes = 0;   // summed over ranks
+    uint64_t digest = 0;  // summed over ranks, modulo 2^64
     const char* same_means = "";
 };
 

@@ -7,8 +7,9 @@
 
 namespace tailrace {
 
-Collection::Collection(const Communicator& ranks, const NodeMemory& node, Sequence sequence, const std::vector<ExchangeArray>& arrays,
-                       const std::map<uint64_t, std::vector<RankBlock>>& senders, std::vector<RankBlock> own, uint64_t piece_bytes)
+Collection::Collection(const Communicator& ranks, const NodeMemory& node, Sequence sequence,
+                       const std::vector<ExchangeArray>& arrays, const std::map<uint64_t, std::vector<RankBlock>>& senders,
+                       std::vector<RankBlock> own, uint64_t piece_bytes)
     : ranks_(ranks), node_(node), ring_(node.ring(ranks.node_rank())), sequence_(std::move(sequence)), arrays_(arrays),
       own_(std::move(own)), piece_bytes_(piece_bytes), pieces_(sequence_.pieces(piece_bytes)), expected_(pieces_, 0) {
     for (const ExchangeArray& array : arrays) has_gaps_ = has_gaps_ || array.has_gaps;
@@ -50,8 +51,8 @@ bool Collection::receive(Remote& remote) {
     if (share.piece >= opened_) return false;
     if (remote.request == MPI_REQUEST_NULL) {
         remote.message.resize(share.bytes);
-        check_mpi(MPI_Irecv(remote.message.data(), static_cast<int>(share.bytes), MPI_BYTE, static_cast<int>(remote.rank), kPieceTag,
-                            ranks_.all(), &remote.request),
+        check_mpi(MPI_Irecv(remote.message.data(), static_cast<int>(share.bytes), MPI_BYTE, static_cast<int>(remote.rank),
+                            kPieceTag, ranks_.all(), &remote.request),
                   "MPI_Irecv");
         return true;
     }
@@ -61,18 +62,20 @@ bool Collection::receive(Remote& remote) {
     const uint64_t from = share.piece * piece_bytes_;
     std::byte* slot = ring_.slot(pieces_before_ + share.piece);
     const std::byte* data = remote.message.data();
-    for_bytes(sequence_, remote.blocks, from, from + piece_bytes_, [&](const RankBlock& block, uint64_t, uint64_t n, uint64_t position) {
-        const uint64_t bytes = n * sequence_.arrays()[block.array].element_bytes;
-        std::memcpy(slot + (position - from), data, bytes);
-        data += bytes;
-    });
+    for_bytes(sequence_, remote.blocks, from, from + piece_bytes_,
+              [&](const RankBlock& block, uint64_t, uint64_t n, uint64_t position) {
+                  const uint64_t bytes = n * sequence_.arrays()[block.array].element_bytes;
+                  std::memcpy(slot + (position - from), data, bytes);
+                  data += bytes;
+              });
     ring_.filled(pieces_before_ + share.piece).fetch_add(share.bytes);
     ++remote.next;
     return true;
 }
 
 // The piece as stretches in ascending order: from this rank's own memory where it has them, from the slot for the rest.
-void Collection::hand_out(uint64_t piece, const std::function<void(const Stretch&)>& take, const std::function<void()>& flush) const {
+void Collection::hand_out(uint64_t piece, const std::function<void(const Stretch&)>& take,
+                          const std::function<void()>& flush) const {
     const uint64_t from = piece * piece_bytes_, to = std::min(from + piece_bytes_, sequence_.total_bytes());
     const std::byte* slot = ring_.slot(pieces_before_ + piece);
     struct Own {

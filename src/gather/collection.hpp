@@ -12,7 +12,8 @@ namespace tailrace {
 
 class Collection {
 public:
-    // `senders`: the blocks of every rank that has some here. `own`: blocks of this rank that are taken from its memory as they are.
+    // `senders`: the blocks of every rank that has some here. `own`: blocks of this rank that are taken from its memory as they
+    // are.
     Collection(const Communicator& ranks, const NodeMemory& node, Sequence sequence, const std::vector<ExchangeArray>& arrays,
                const std::map<uint64_t, std::vector<RankBlock>>& senders, std::vector<RankBlock> own, uint64_t piece_bytes);
 
@@ -42,7 +43,7 @@ private:
     std::vector<RankBlock> own_;
     uint64_t piece_bytes_, pieces_;
     bool has_gaps_ = false;
-    std::vector<uint64_t> expected_;   // bytes that others put into each piece
+    std::vector<uint64_t> expected_;  // bytes that others put into each piece
     std::vector<Remote> remotes_;
     const std::vector<std::vector<BlockView>>* memory_ = nullptr;
     uint64_t done_ = 0, opened_ = 0, pieces_before_ = 0;

@@ -55,7 +55,7 @@ void Communicator::arrange(uint64_t ranks_per_node) {
     rank_ = place[0] + node_rank_;
     int moved = rank_ != user_rank_, any = 0;
     check_mpi(MPI_Allreduce(&moved, &any, 1, MPI_INT, MPI_MAX, all_), "MPI_Allreduce");
-    if (any == 0) return;   // ranks of a node are consecutive already
+    if (any == 0) return;  // ranks of a node are consecutive already
     MPI_Comm renumbered;
     check_mpi(MPI_Comm_split(all_, 0, static_cast<int>(rank_), &renumbered), "MPI_Comm_split");
     MPI_Comm_set_errhandler(renumbered, MPI_ERRORS_RETURN);

@@ -52,8 +52,8 @@ bool Contribution::as_message() {
     }
     message_.resize(shares_[next_].bytes);
     copy_piece(shares_[next_].piece, message_.data(), true);
-    check_mpi(MPI_Isend(message_.data(), static_cast<int>(message_.size()), MPI_BYTE, static_cast<int>(writer_), kPieceTag, ranks_.all(),
-                        &request_),
+    check_mpi(MPI_Isend(message_.data(), static_cast<int>(message_.size()), MPI_BYTE, static_cast<int>(writer_), kPieceTag,
+                        ranks_.all(), &request_),
               "MPI_Isend");
     ++next_;
     return true;

@@ -1,12 +1,12 @@
-// What one rank gives to one writer: to its ring where they share a node, else as messages. A state machine: advance() does what can be
-// done now and never waits.
+// What one rank gives to one writer: to its ring where they share a node, else as messages. A state machine: advance() does what
+// can be done now and never waits.
 #pragma once
 
 #include <vector>
 
-#include "layout/block_view.hpp"
 #include "gather/node_memory.hpp"
 #include "gather/sequence.hpp"
+#include "layout/block_view.hpp"
 
 namespace tailrace {
 
@@ -14,11 +14,11 @@ constexpr int kPieceTag = 3;
 
 class Contribution {
 public:
-    Contribution(const Communicator& ranks, const NodeMemory& node, uint64_t writer, Sequence sequence, std::vector<RankBlock> blocks,
-                 uint64_t piece_bytes);
+    Contribution(const Communicator& ranks, const NodeMemory& node, uint64_t writer, Sequence sequence,
+                 std::vector<RankBlock> blocks, uint64_t piece_bytes);
 
     void begin_step(const std::vector<std::vector<BlockView>>* memory);
-    bool advance();        // true: something was done
+    bool advance();  // true: something was done
     bool finished() const { return next_ == shares_.size() && request_ == MPI_REQUEST_NULL; }
     uint64_t writer() const { return writer_; }
 
@@ -38,7 +38,7 @@ private:
     std::vector<Share> shares_;
     const std::vector<std::vector<BlockView>>* memory_ = nullptr;
     size_t next_ = 0;
-    uint64_t pieces_before_ = 0;    // of the steps before: pieces are counted on, so no ring is ever reset
+    uint64_t pieces_before_ = 0;  // of the steps before: pieces are counted on, so no ring is ever reset
     std::vector<std::byte> message_;
     MPI_Request request_ = MPI_REQUEST_NULL;
 };

@@ -15,7 +15,7 @@ namespace {
 class Tiling {
 public:
     Tiling(const Extents& shape, uint64_t tiles) : shape_(shape), grid_(shape.size(), 1) {
-        for (uint64_t factor = 2; tiles > 1; ) {
+        for (uint64_t factor = 2; tiles > 1;) {
             if (tiles % factor != 0) {
                 ++factor;
                 continue;

@@ -11,8 +11,8 @@ namespace tailrace {
 namespace {
 
 constexpr uint64_t kSmallestPiece = 64u << 10;
-constexpr uint64_t kLargestPiece = 1u << 30;       // messages count bytes in an int
-constexpr uint64_t kOwnPieceBytes = 4096;          // shorter stretches of the writer's own memory are copied together first
+constexpr uint64_t kLargestPiece = 1u << 30;  // messages count bytes in an int
+constexpr uint64_t kOwnPieceBytes = 4096;     // shorter stretches of the writer's own memory are copied together first
 
 uint64_t piece_bytes_for(uint64_t memory_bytes) {
     return std::clamp<uint64_t>(memory_bytes / kSlots / 4096 * 4096, kSmallestPiece, kLargestPiece);
@@ -45,7 +45,8 @@ struct Exchange::Impl {
         const Letters letters = deliver(ranks, address_blocks(writers));
         for (uint64_t k = 0; k < writers.size(); ++k) {
             std::vector<RankBlock> blocks = blocks_for(writers, k, writers[k] == ranks.rank() ? Own::copied : Own::all);
-            if (!blocks.empty()) contributions.emplace_back(ranks, *node, writers[k], sequence(writers, k), std::move(blocks), piece_bytes);
+            if (!blocks.empty())
+                contributions.emplace_back(ranks, *node, writers[k], sequence(writers, k), std::move(blocks), piece_bytes);
         }
         if (me != writers.end()) collect(writers, static_cast<uint64_t>(me - writers.begin()), letters);
     }
@@ -111,11 +112,13 @@ struct Exchange::Impl {
         if (auto copied = blocks_for(writers, k, Own::copied); !copied.empty()) senders[ranks.rank()] = std::move(copied);
         const Sequence mine = sequence(writers, k);
         pieces = mine.pieces(piece_bytes);
-        collection = std::make_unique<Collection>(ranks, *node, mine, arrays, senders, blocks_for(writers, k, Own::direct), piece_bytes);
+        collection =
+            std::make_unique<Collection>(ranks, *node, mine, arrays, senders, blocks_for(writers, k, Own::direct), piece_bytes);
     }
 };
 
-Exchange::Exchange(const Communicator& ranks, std::vector<ExchangeArray> arrays, std::vector<uint64_t> writers, uint64_t memory_bytes)
+Exchange::Exchange(const Communicator& ranks, std::vector<ExchangeArray> arrays, std::vector<uint64_t> writers,
+                   uint64_t memory_bytes)
     : impl_(std::make_unique<Impl>(ranks, std::move(arrays), writers, memory_bytes)) {}
 
 Exchange::~Exchange() = default;

@@ -1,15 +1,15 @@
-// Blocks to writers. Ranks of the writer's node copy their runs straight into place in its ring; others send them as messages, one a
-// piece. The writer hands out whole pieces in ascending order while the next ones are put together.
+// Blocks to writers. Ranks of the writer's node copy their runs straight into place in its ring; others send them as messages,
+// one a piece. The writer hands out whole pieces in ascending order while the next ones are put together.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <vector>
 
-#include "layout/block_view.hpp"
 #include "gather/communicator.hpp"
 #include "gather/node_memory.hpp"
 #include "gather/sequence.hpp"
+#include "layout/block_view.hpp"
 
 namespace tailrace {
 
@@ -18,14 +18,14 @@ struct ExchangeArray {
     Extents shape;
     uint64_t element_bytes = 1;
     std::vector<Box> mine;
-    bool has_gaps = false;           // some elements belong to no rank: the writer fills them
-    std::vector<std::byte> fill;     // one element
+    bool has_gaps = false;        // some elements belong to no rank: the writer fills them
+    std::vector<std::byte> fill;  // one element
 };
 
 // A stretch of an array's slab that is in memory at its writer, in file order.
 struct Stretch {
     size_t array = 0;
-    uint64_t element = 0;            // position of its first element in the array
+    uint64_t element = 0;  // position of its first element in the array
     const std::byte* data = nullptr;
     uint64_t bytes = 0;
 };
@@ -37,9 +37,9 @@ public:
     Exchange(const Communicator& ranks, std::vector<ExchangeArray> arrays, std::vector<uint64_t> writers, uint64_t memory_bytes);
     ~Exchange();
 
-    // Collective. Moves one step's data: memory[array][block] is where this rank's blocks are. On writers `take` is called for every
-    // stretch, in ascending order of (array, element), and `flush` when the memory of the stretches before is about to be reused.
-    // An exception in either is kept until all pieces have passed, so that nobody waits for this writer, and then thrown.
+    // Collective. Moves one step's data: memory[array][block] is where this rank's blocks are. On writers `take` is called for
+    // every stretch, in ascending order of (array, element), and `flush` when the memory of the stretches before is about to be
+    // reused. An exception in either is kept until all pieces have passed, so that nobody waits for this writer, and then thrown.
     void run(const std::vector<std::vector<BlockView>>& memory, const std::function<void(const Stretch&)>& take,
              const std::function<void()>& flush);
 

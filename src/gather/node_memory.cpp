@@ -52,7 +52,8 @@ NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes) : ranks_
     int descriptor = -1, code = 0;
     if (ranks.node_rank() == 0) {
         static uint64_t serial = 0;
-        std::snprintf(name, sizeof name, "/tailrace-%d-%llu", static_cast<int>(getpid()), static_cast<unsigned long long>(serial++));
+        std::snprintf(name, sizeof name, "/tailrace-%d-%llu", static_cast<int>(getpid()),
+                      static_cast<unsigned long long>(serial++));
         descriptor = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
         code = descriptor < 0 ? errno : posix_fallocate(descriptor, 0, static_cast<off_t>(bytes_));
     }
@@ -73,7 +74,8 @@ NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes) : ranks_
     if (ranks.node_rank() == 0) shm_unlink(name);
     if (worst != 0) {
         if (place != MAP_FAILED) munmap(place, bytes_);
-        fail(Status::NO_MEMORY, "cannot share ", bytes_, " bytes of memory between the ranks of a node (/dev/shm): ", std::strerror(worst),
+        fail(Status::NO_MEMORY, "cannot share ", bytes_,
+             " bytes of memory between the ranks of a node (/dev/shm): ", std::strerror(worst),
              "; lower 'exchange_bytes' or raise the size of /dev/shm");
     }
     base_ = static_cast<std::byte*>(place);

@@ -15,8 +15,8 @@ constexpr uint32_t kSlots = 8;  // pieces of a writer's sequence that may be in 
 // A writer's ring: piece g of its sequence (counted on over steps) is put together in slot g % kSlots.
 struct Ring {
     struct Header {
-        std::atomic<uint64_t> open_until;       // pieces below this number may be filled
-        std::atomic<uint64_t> filled[kSlots];   // bytes that have been put into each slot
+        std::atomic<uint64_t> open_until;      // pieces below this number may be filled
+        std::atomic<uint64_t> filled[kSlots];  // bytes that have been put into each slot
     };
     Header* header = nullptr;
     std::byte* slots = nullptr;

@@ -23,7 +23,8 @@ std::vector<Share> shares_of(const Sequence& sequence, const std::vector<RankBlo
         const uint64_t begin = position(block.runs.begin(first));
         const uint64_t end = position(block.runs.begin(last - 1) + block.runs.length());
         for (uint64_t piece = begin / piece_bytes; piece * piece_bytes < end; ++piece) {
-            const uint64_t from = std::max(piece * piece_bytes, array.position), to = std::min((piece + 1) * piece_bytes, array.end());
+            const uint64_t from = std::max(piece * piece_bytes, array.position),
+                           to = std::min((piece + 1) * piece_bytes, array.end());
             const uint64_t lo = array.lo + (from - array.position) / array.element_bytes;
             const uint64_t hi = array.lo + (to - array.position) / array.element_bytes;
             const uint64_t elements = block.runs.elements_within(lo, hi);

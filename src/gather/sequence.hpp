@@ -1,5 +1,6 @@
-// A writer's sequence: its slabs of all exchanged arrays, one behind the other, as one line of bytes that is cut in equal pieces. The ranks
-// that send and the writer compute the same sequence from the plan, so a piece number is all they need to agree on.
+// A writer's sequence: its slabs of all exchanged arrays, one behind the other, as one line of bytes that is cut in equal
+// pieces. The ranks that send and the writer compute the same sequence from the plan, so a piece number is all they need to
+// agree on.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace tailrace {
 struct SlabArray {
     Extents shape;
     uint64_t element_bytes = 1;
-    uint64_t lo = 0, hi = 0;     // elements of the array, in file order
-    uint64_t position = 0;       // of element lo in the sequence, in bytes
+    uint64_t lo = 0, hi = 0;  // elements of the array, in file order
+    uint64_t position = 0;    // of element lo in the sequence, in bytes
     uint64_t end() const { return position + (hi - lo) * element_bytes; }
 };
 
@@ -40,7 +41,7 @@ private:
 // The blocks that a rank has of each array of a sequence; by array, then in the order of the blocks.
 struct RankBlock {
     size_t array = 0;
-    size_t block = 0;    // the rank's own number for it, given back to the caller
+    size_t block = 0;  // the rank's own number for it, given back to the caller
     Runs runs;
 };
 

@@ -1,5 +1,6 @@
-// RATIONALE: the non-blocking consensus of Hoefler, Siebert and Lumsdaine, "Scalable communication protocols for dynamic sparse data
-// exchange" (PPoPP 2010): synchronous sends tell when all own messages have arrived; a non-blocking barrier tells when all ranks' have.
+// RATIONALE: the non-blocking consensus of Hoefler, Siebert and Lumsdaine, "Scalable communication protocols for dynamic sparse
+// data exchange" (PPoPP 2010): synchronous sends tell when all own messages have arrived; a non-blocking barrier tells when all
+// ranks' have.
 #include "gather/sparse_exchange.hpp"
 
 namespace tailrace {
@@ -30,7 +31,8 @@ Letters deliver(const Communicator& ranks, const Letters& out) {
             int count = 0;
             MPI_Get_count(&status, MPI_UINT64_T, &count);
             std::vector<uint64_t> words(static_cast<size_t>(count));
-            check_mpi(MPI_Recv(words.data(), count, MPI_UINT64_T, status.MPI_SOURCE, tag, ranks.all(), MPI_STATUS_IGNORE), "MPI_Recv");
+            check_mpi(MPI_Recv(words.data(), count, MPI_UINT64_T, status.MPI_SOURCE, tag, ranks.all(), MPI_STATUS_IGNORE),
+                      "MPI_Recv");
             in[static_cast<uint64_t>(status.MPI_SOURCE)] = std::move(words);
         }
         if (in_barrier) {

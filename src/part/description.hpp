@@ -38,8 +38,8 @@ struct Dimension {
     bool operator==(const Dimension&) const = default;
 };
 
-// One piece of an array of an index: box `from` of a dataset of a file (a path relative to the index) is seen as box `to` of the array.
-// The boxes include the leading time dimension where the array varies.
+// One piece of an array of an index: box `from` of a dataset of a file (a path relative to the index) is seen as box `to` of the
+// array. The boxes include the leading time dimension where the array varies.
 struct Source {
     std::string file, dataset;
     Box from, to;

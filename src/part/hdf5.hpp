@@ -1,5 +1,5 @@
-// One checked function for each HDF5 call that is used: handles close themselves, failures are Errors with HDF5's own reasons in the text.
-// Only src/part/ includes this; nothing above sees an hid_t.
+// One checked function for each HDF5 call that is used: handles close themselves, failures are Errors with HDF5's own reasons in
+// the text. Only src/part/ includes this; nothing above sees an hid_t.
 #pragma once
 
 #include <hdf5.h>
@@ -140,7 +140,8 @@ inline FileId open_file(const std::string& path) {
 }
 inline void close_file(FileId file, const std::string& path) { check(H5Fclose(file.release()), "H5Fclose", path); }
 
-// ---- spaces and types ------------------------------------------------------------------------------------------------------------
+// ---- spaces and types
+// ------------------------------------------------------------------------------------------------------------
 
 inline Space create_space(H5S_class_t kind) { return Space(check(H5Screate(kind), "H5Screate", "a space")); }
 // No dimensions make a scalar.
@@ -171,7 +172,8 @@ inline void insert_field(hid_t type, const char* name, size_t offset, hid_t fiel
     check(H5Tinsert(type, name, offset, field), "H5Tinsert", name);
 }
 
-// ---- datasets and attributes -------------------------------------------------------------------------------------------------------
+// ---- datasets and attributes
+// -------------------------------------------------------------------------------------------------------
 
 struct DatasetProperties {
     hid_t link = H5P_DEFAULT, creation = H5P_DEFAULT, access = H5P_DEFAULT;
@@ -213,7 +215,8 @@ inline void read_attribute(hid_t attribute, hid_t type, void* values, const std:
     check(H5Aread(attribute, type, values), "H5Aread", name, Status::CORRUPT);
 }
 
-// ---- drivers ---------------------------------------------------------------------------------------------------------------------
+// ---- drivers
+// ---------------------------------------------------------------------------------------------------------------------
 
 inline Driver register_driver(const H5FD_class_t& driver) {
     return Driver(check(H5FDregister(&driver), "H5FDregister", driver.name));

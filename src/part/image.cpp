@@ -13,8 +13,8 @@ constexpr uint64_t kMaxChunkBytes = (uint64_t{1} << 32) - 1;  // of HDF5
 constexpr uint64_t kMaxChunksAStep = 65536;                   // each has an entry in the metadata
 constexpr unsigned kMaxCompactAttributes = 64;  // beyond these HDF5 makes a heap and two trees for one object's attributes
 
-// The chunk of an array whose steps are each one run of bytes in the file: a step, or where that has 4 GiB or more, an equal share of
-// it. Shares are of one size and leave no rest: a chunk is stored whole, and would reach into the next array.
+// The chunk of an array whose steps are each one run of bytes in the file: a step, or where that has 4 GiB or more, an equal
+// share of it. Shares are of one size and leave no rest: a chunk is stored whole, and would reach into the next array.
 hdf5::Lengths chunk_of(const Array& array, const Extents& extents) {
     hdf5::Lengths chunk(extents.begin(), extents.end());
     chunk[0] = 1;

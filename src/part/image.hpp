@@ -1,5 +1,5 @@
-// The metadata image of one part: the bytes that make a file with placed arrays a NetCDF-4 file. HDF5 makes them in memory; no file is
-// opened, no array data is moved. Equal arguments give equal bytes. Not thread-safe, as HDF5 is not.
+// The metadata image of one part: the bytes that make a file with placed arrays a NetCDF-4 file. HDF5 makes them in memory; no
+// file is opened, no array data is moved. Equal arguments give equal bytes. Not thread-safe, as HDF5 is not.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ struct Image {
 PartBytes part_bytes(const Description& description, uint64_t seal_bytes);
 
 // `steps`: the length of the time dimension that readers see; all of these steps are laid out in `blocks`.
-// Storage: contiguous where there is one step and time is not unlimited, otherwise one chunk a step (several where a step has 4 GiB).
-// `metadata_address` is behind all that it must not overwrite: the metadata's size is known only afterwards.
+// Storage: contiguous where there is one step and time is not unlimited, otherwise one chunk a step (several where a step has 4
+// GiB). `metadata_address` is behind all that it must not overwrite: the metadata's size is known only afterwards.
 // Throws BAD_ARGUMENT and BAD_SHAPE for what NetCDF-4 cannot express, with the remedy.
 Image make_image(const Description& description, const Placement& placement, const std::vector<StepBlock>& blocks, uint64_t steps,
                  uint64_t metadata_address);

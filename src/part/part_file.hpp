@@ -27,8 +27,8 @@ public:
     PartWriter(File& file, bool checksum, Gaps gaps = Gaps::not_mine);
     PartWriter(const PartWriter&) = delete;
 
-    // Bytes at an address. Ascending addresses make the fewest writes; none is written twice. The data stays unchanged until write_out() or
-    // flush() returns.
+    // Bytes at an address. Ascending addresses make the fewest writes; none is written twice. The data stays unchanged until
+    // write_out() or flush() returns.
     void add(uint64_t address, const void* data, uint64_t bytes);
     void zeros(uint64_t address, uint64_t bytes);
     // The elements of a block whose runs in the array (at array_address) lie in file positions [lo, hi), elements of the array.

@@ -1,5 +1,6 @@
-// The placement driver: an HDF5 file driver without a file. It lays a file out in memory: metadata is kept, array data goes to addresses
-// that the caller chose beforehand and is not stored at all. What HDF5 believes to have written is then written by whoever has the bytes.
+// The placement driver: an HDF5 file driver without a file. It lays a file out in memory: metadata is kept, array data goes to
+// addresses that the caller chose beforehand and is not stored at all. What HDF5 believes to have written is then written by
+// whoever has the bytes.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,8 @@ public:
     // All of the file below `reserved_end` is somebody's, even if no array of this description lies there.
     Capture(uint64_t metadata_address, uint64_t reserved_end);
 
-    // The addresses for the array data that HDF5 will ask for next, in its order: contiguous data at once, chunks in row-major order
-    // (or in the order of writing, where they are filtered).
+    // The addresses for the array data that HDF5 will ask for next, in its order: contiguous data at once, chunks in row-major
+    // order (or in the order of writing, where they are filtered).
     void place_next(std::vector<Extent> extents);
     // Throws INTERNAL unless HDF5 asked for all of them; ends the placing.
     void end_placing(const std::string& array);

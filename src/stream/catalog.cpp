@@ -24,9 +24,17 @@ std::vector<std::string> streams_in(const std::string& directory) {
 
 Json describe_stream(const std::string& directory, const std::string& stream) {
     const History history = read_history(directory + "/" + journal_path(stream));
-    Json json = {{"name", stream}, {"path", directory + "/" + dataset_path(stream)}, {"layout", Json::object()},
-                 {"requested", Json::object()}, {"ranks", 0}, {"steps", Json::array()}, {"files", 0}, {"bytes", 0},
-                 {"index", Json::array()}, {"dimensions", Json::array()}, {"variables", Json::array()}};
+    Json json = {{"name", stream},
+                 {"path", directory + "/" + dataset_path(stream)},
+                 {"layout", Json::object()},
+                 {"requested", Json::object()},
+                 {"ranks", 0},
+                 {"steps", Json::array()},
+                 {"files", 0},
+                 {"bytes", 0},
+                 {"index", Json::array()},
+                 {"dimensions", Json::array()},
+                 {"variables", Json::array()}};
     if (history.runs.empty()) return json;
     const RunEntry& run = history.runs.back();
     json["layout"] = effective_json(run.config);
@@ -92,9 +100,11 @@ private:
     void check_part(const File& file, const std::string& path, bool deep) {
         const auto map = read_seal_map(path);
         if (!map || !deep) return;
-        if (map->steps() < group_.steps) fail(Status::CORRUPT, "it has room for ", map->steps(), " steps, committed are ", group_.steps);
+        if (map->steps() < group_.steps)
+            fail(Status::CORRUPT, "it has room for ", map->steps(), " steps, committed are ", group_.steps);
         for (uint64_t writer = 0; writer < map->writers; ++writer) {
-            if (map->static_seal != 0) check_seal(file, read_seal(file, map->static_address(writer), map->slot_bytes), kSealOfStatic, writer);
+            if (map->static_seal != 0)
+                check_seal(file, read_seal(file, map->static_address(writer), map->slot_bytes), kSealOfStatic, writer);
             for (uint64_t step = 0; step < group_.steps; ++step)
                 check_seal(file, read_seal(file, map->address(step, writer), map->slot_bytes), step, writer);
         }
@@ -104,7 +114,8 @@ private:
         const std::string which = step == kSealOfStatic ? "static arrays" : text("step ", group_.start + step);
         if (seal.step != step || seal.writer != writer) fail(Status::CORRUPT, "the checksums of ", which, " are of something else");
         if (const auto bad = verify_records(file, seal.records))
-            fail(Status::CORRUPT, which, ": bytes ", bad->address, " to ", bad->address + bad->bytes, " do not have the checksum they were written with");
+            fail(Status::CORRUPT, which, ": bytes ", bad->address, " to ", bad->address + bad->bytes,
+                 " do not have the checksum they were written with");
         const std::vector<std::byte> bytes = make_seal(seal.step, seal.writer, seal.records);
         digest_ += Checksum::of(bytes.data(), bytes.size());
         has_digest_ = true;
@@ -150,23 +161,27 @@ Json verify_stream(const std::string& directory, const std::string& stream, bool
             bytes += check.check(deep);
             files += group.parts;
             const StepEntry& last = history.steps[group.start + group.steps - 1];
-            if (deep && group.layout.steps == 1 && problems.size() == before && check.has_digest() && hex_digest(check.digest()) != last.digest)
-                problems.push_back({{"path", directory + "/" + group_path(group.layout, stream, group.start)}, {"step", group.start},
+            if (deep && group.layout.steps == 1 && problems.size() == before && check.has_digest() &&
+                hex_digest(check.digest()) != last.digest)
+                problems.push_back({{"path", directory + "/" + group_path(group.layout, stream, group.start)},
+                                    {"step", group.start},
                                     {"problem", "its parts are whole, but not those that were committed"}});
         }
         if (history.torn_bytes > 0)
-            problems.push_back({{"path", directory + "/" + journal_path(stream)}, {"step", nullptr},
+            problems.push_back({{"path", directory + "/" + journal_path(stream)},
+                                {"step", nullptr},
                                 {"problem", text("its last ", history.torn_bytes, " bytes are torn; the next run drops them")}});
         const bool is_index = !history.empty() && !history.groups.back().layout.part_is_dataset();
         if (is_index)
             for (const IndexFile& file : index_files(history, stream))
                 if (!path_exists(directory + "/" + file.path))
-                    problems.push_back({{"path", directory + "/" + file.path}, {"step", file.first_step}, {"problem", "the index is missing"}});
+                    problems.push_back(
+                        {{"path", directory + "/" + file.path}, {"step", file.first_step}, {"problem", "the index is missing"}});
     } catch (const Error& error) {
         problems.push_back({{"path", directory + "/" + journal_path(stream)}, {"step", nullptr}, {"problem", error.what()}});
     }
-    return {{"ok", problems.empty()}, {"stream", stream}, {"deep", deep}, {"steps", steps}, {"files", files}, {"bytes", bytes},
-            {"problems", problems}};
+    return {{"ok", problems.empty()}, {"stream", stream}, {"deep", deep},        {"steps", steps},
+            {"files", files},         {"bytes", bytes},   {"problems", problems}};
 }
 
 void index_stream(const std::string& directory, const std::string& stream) {

@@ -17,7 +17,8 @@ void check_name(const std::string& what, const std::string& name) {
     const bool bad = name.find('/') != std::string::npos || name.front() == ' ' || name.back() == ' ' ||
                      std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 32 || c == 127; });
     if (bad)
-        fail(Status::BAD_ARGUMENT, what, " name '", name, "' cannot be stored in NetCDF: no '/', no control characters, no space at its ends");
+        fail(Status::BAD_ARGUMENT, what, " name '", name,
+             "' cannot be stored in NetCDF: no '/', no control characters, no space at its ends");
     if (name.starts_with("_nc4_") || name.starts_with("tailrace_"))
         fail(Status::BAD_ARGUMENT, what, " name '", name, "' begins with a prefix that is taken (_nc4_, tailrace_)");
 }
@@ -42,7 +43,8 @@ void check_attribute(const std::string& owner, const Attribute& attribute) {
 }
 
 void set(std::vector<Attribute>& attributes, Attribute attribute) {
-    const auto at = std::find_if(attributes.begin(), attributes.end(), [&](const Attribute& a) { return a.name == attribute.name; });
+    const auto at =
+        std::find_if(attributes.begin(), attributes.end(), [&](const Attribute& a) { return a.name == attribute.name; });
     if (at != attributes.end())
         *at = std::move(attribute);
     else
@@ -65,7 +67,8 @@ Json attributes_json(const std::vector<Attribute>& attributes) {
     Json list = Json::array();
     for (const Attribute& a : attributes) {
         if (a.is_text)
-            list.push_back({{"name", a.name}, {"text", std::string(reinterpret_cast<const char*>(a.values.data()), a.values.size())}});
+            list.push_back(
+                {{"name", a.name}, {"text", std::string(reinterpret_cast<const char*>(a.values.data()), a.values.size())}});
         else
             list.push_back({{"name", a.name}, {"type", type_code(a.type)}, {"hex", hex_bytes(a.values)}});
     }
@@ -93,7 +96,8 @@ Definitions::Definitions(std::string time_name) : time_name_(std::move(time_name
 void Definitions::define_dimension(const std::string& name, uint64_t length) {
     check_name("dimension", name);
     if (name == time_name_)
-        fail(Status::BAD_ARGUMENT, "dimension '", name, "' is the time dimension, which is there by itself; set 'time' in the options to name it otherwise");
+        fail(Status::BAD_ARGUMENT, "dimension '", name,
+             "' is the time dimension, which is there by itself; set 'time' in the options to name it otherwise");
     for (const Dimension& dimension : dimensions_)
         if (dimension.name == name) fail(Status::BAD_ARGUMENT, "dimension '", name, "' is defined twice");
     dimensions_.push_back({name, length});
@@ -115,7 +119,8 @@ void Definitions::define_variable(const std::string& name, int type, int ndims, 
     for (int d = 0; d < ndims; ++d) {
         const auto at = std::find_if(dimensions_.begin(), dimensions_.end(), [&](const Dimension& x) { return x.name == dims[d]; });
         if (at == dimensions_.end())
-            fail(Status::BAD_SHAPE, "variable '", name, "': dimension '", dims[d], "' is not defined; call tailrace_define_dim first");
+            fail(Status::BAD_SHAPE, "variable '", name, "': dimension '", dims[d],
+                 "' is not defined; call tailrace_define_dim first");
         variable.dims.push_back(static_cast<int>(at - dimensions_.begin()));
         variable.shape.push_back(at->length);
     }
@@ -172,8 +177,12 @@ Json Definitions::to_json() const {
     for (const Variable& v : variables_) {
         Json names = Json::array();
         for (const int d : v.dims) names.push_back(dimensions_[static_cast<size_t>(d)].name);
-        json["variables"].push_back({{"name", v.name}, {"type", type_code(v.type)}, {"dimensions", names}, {"static", v.is_static},
-                                     {"replicated", v.replicated}, {"attributes", attributes_json(v.attributes)}});
+        json["variables"].push_back({{"name", v.name},
+                                     {"type", type_code(v.type)},
+                                     {"dimensions", names},
+                                     {"static", v.is_static},
+                                     {"replicated", v.replicated},
+                                     {"attributes", attributes_json(v.attributes)}});
     }
     json["attributes"] = attributes_json(attributes_);
     return json;
@@ -187,8 +196,10 @@ Definitions Definitions::from_json(const Json& json) {
         std::vector<std::string> names = v.at("dimensions");
         std::vector<const char*> dims;
         for (const std::string& name : names) dims.push_back(name.c_str());
-        const int flags = (v.at("static").get<bool>() ? TAILRACE_STATIC : 0) | (v.at("replicated").get<bool>() ? TAILRACE_REPLICATED : 0);
-        result.define_variable(v.at("name"), static_cast<int>(*type_of_code(v.at("type"))), static_cast<int>(dims.size()), dims.data(), flags);
+        const int flags =
+            (v.at("static").get<bool>() ? TAILRACE_STATIC : 0) | (v.at("replicated").get<bool>() ? TAILRACE_REPLICATED : 0);
+        result.define_variable(v.at("name"), static_cast<int>(*type_of_code(v.at("type"))), static_cast<int>(dims.size()),
+                               dims.data(), flags);
         for (Attribute& a : attributes_of(v.at("attributes"))) result.put_attribute(v.at("name"), std::move(a));
     }
     result.attributes_ = attributes_of(json.at("attributes"));
@@ -203,8 +214,8 @@ bool Definitions::same_structure(const Definitions& other, std::string& why) con
     for (size_t v = 0; v < variables_.size(); ++v) {
         const Variable &a = variables_[v], &b = other.variables_[v];
         if (a.name != b.name || a.type != b.type || a.dims != b.dims || a.is_static != b.is_static || a.replicated != b.replicated)
-            return why = "variable " + std::to_string(v) + " is '" + b.name + "' (" + type_code(b.type) + ") there, here '" + a.name + "' (" +
-                         type_code(a.type) + ")",
+            return why = "variable " + std::to_string(v) + " is '" + b.name + "' (" + type_code(b.type) + ") there, here '" +
+                         a.name + "' (" + type_code(a.type) + ")",
                    false;
     }
     return true;

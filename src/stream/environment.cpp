@@ -27,7 +27,8 @@ Json gather_settings(const std::string& stream, const std::string& options) {
     const char* named = std::getenv("TAILRACE_CONFIG");
     const std::string path = named != nullptr ? named : "tailrace.toml";
     if (named != nullptr || path_exists(path))
-        for (Settings& settings : parse_config_file(File::open_read(path).read_all(), path, stream)) sources.push_back(std::move(settings));
+        for (Settings& settings : parse_config_file(File::open_read(path).read_all(), path, stream))
+            sources.push_back(std::move(settings));
     for (Settings& settings : parse_environment(environment(), stream)) sources.push_back(std::move(settings));
     Json json = Json::array();
     for (const Settings& settings : sources) json.push_back({{"origin", settings.origin}, {"values", settings.values}});

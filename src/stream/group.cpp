@@ -39,7 +39,8 @@ Group::Group(const Communicator& ranks, const StreamConfig& config, Place place,
 
 std::string Group::pending_part_path() const {
     const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start));
-    return has_one_part(config_.layout) ? group : group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, part_);
+    return has_one_part(config_.layout) ? group
+                                        : group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, part_);
 }
 
 std::string Group::part_path() const { return path_of(tailrace::part_path(config_.layout, place_.stream, place_.start, part_)); }
@@ -55,8 +56,10 @@ void Group::prepare() const {
     // The first rank of each leaf of the tree makes it.
     const std::string mine = parent_of(pending_part_path());
     const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start));
-    if (part_ == 0) make_directories(mine);
-    else if (first_writer_ && mine != parent_of(group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, part_ - 1)))
+    if (part_ == 0)
+        make_directories(mine);
+    else if (first_writer_ &&
+             mine != parent_of(group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, part_ - 1)))
         make_directories(mine);
 }
 
@@ -105,11 +108,17 @@ void Group::reopen(const PartContent&, const PartGrowth& growth, uint64_t steps)
     if (is_writer_) file_ = File::open_write(part_path());
 }
 
-void Group::begin_write(bool alone) {
+void Group::begin_write(const PartContent& content, bool alone) {
     if (!is_writer_) return;
     if (!file_.is_open()) {
         const std::string path = steps_ > 0 ? part_path() : pending_part_path();
         file_ = has_one_part(config_.layout) || steps_ > 0 ? File::open_write(path) : File::create(path);
+    }
+    // Room on the device beforehand: writes to the page cache of ext4 were up to twice as fast, and a full device is found out
+    // at once.
+    if (first_writer_) {
+        const uint64_t begin = steps_ > 0 ? step_address_now(content) : 0;
+        file_.reserve(begin, step_address_now(content) + content.placement.step_pitch() - begin);
     }
     const bool checksum = config_.layout.storage.checksum;
     const auto gaps = alone ? PartWriter::Gaps::mine : PartWriter::Gaps::not_mine;
@@ -123,7 +132,8 @@ uint64_t Group::array_address(const PartContent& content, size_t array) const {
                                                     : content.static_address(array);
 }
 
-void Group::write_direct(const PartContent& content, const Definitions& definitions, const StepPlan& plan, const StepData& data, double time) {
+void Group::write_direct(const PartContent& content, const Definitions& definitions, const StepPlan& plan, const StepData& data,
+                         double time) {
     if (!is_writer_) return;
     time_ = time;
     slices_.clear();
@@ -172,7 +182,8 @@ void Group::write_direct(const PartContent& content, const Definitions& definiti
     step_out_->flush();
 }
 
-void Group::write_seal(const PartContent& content, uint64_t step, uint64_t address, std::vector<SealRecord> records, uint64_t& digest) {
+void Group::write_seal(const PartContent& content, uint64_t step, uint64_t address, std::vector<SealRecord> records,
+                       uint64_t& digest) {
     if (content.seal_slot_bytes == 0) return;
     std::sort(records.begin(), records.end(), [](const SealRecord& a, const SealRecord& b) { return a.address < b.address; });
     const std::vector<std::byte> seal = make_seal(step, writer_, records);
@@ -249,7 +260,8 @@ uint64_t Group::finish(const PartContent& content, bool sync) {
         if (content.seal_slot_bytes > 0)
             description.attributes.push_back(
                 seal_attribute(seal_map(content.placement, blocks_, content.seal_writers, content.seal_slot_bytes)));
-        // Into the room of the steps that did not come, if the metadata in force does not begin before its end; else behind everything.
+        // Into the room of the steps that did not come, if the metadata in force does not begin before its end; else behind
+        // everything.
         const uint64_t room = block_end(content.placement, blocks_.back());
         Image image = make_image(description, content.placement, blocks_, steps_, room);
         if (!image_ || room + image.metadata.size() > image_->metadata_address)

@@ -1,7 +1,8 @@
 // A group of steps that share their parts, as this rank sees it: its part's file while it is being written.
 //
-// A group is made under its pending name, appears by one rename when its first step is committed, and grows by blocks of steps. The file
-// that readers see is whole at every moment: new metadata is written behind all that exists, then the superblock is replaced.
+// A group is made under its pending name, appears by one rename when its first step is committed, and grows by blocks of steps.
+// The file that readers see is whole at every moment: new metadata is written behind all that exists, then the superblock is
+// replaced.
 #pragma once
 
 #include <optional>
@@ -20,7 +21,7 @@ namespace tailrace {
 class Group {
 public:
     struct Place {
-        std::string directory;   // of the stream's files
+        std::string directory;  // of the stream's files
         std::string stream;
         uint64_t start = 0;
     };
@@ -37,9 +38,11 @@ public:
     void reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps);
 
     // Local. Writes what this rank has that needs no exchange; the step's arrays that do are added through `take`.
-    void begin_write(bool alone);
-    void write_direct(const PartContent& content, const Definitions& definitions, const StepPlan& plan, const StepData& data, double time);
-    void take(const PartContent& content, size_t array, uint64_t element, uint64_t element_bytes, const std::byte* data, uint64_t bytes) {
+    void begin_write(const PartContent& content, bool alone);
+    void write_direct(const PartContent& content, const Definitions& definitions, const StepPlan& plan, const StepData& data,
+                      double time);
+    void take(const PartContent& content, size_t array, uint64_t element, uint64_t element_bytes, const std::byte* data,
+              uint64_t bytes) {
         exchange_out_->add(array_address(content, array) + element * element_bytes, data, bytes);
     }
     void write_out() { exchange_out_->write_out(); }
@@ -54,7 +57,7 @@ public:
     void step_committed(const PartContent& content, double time);
     // Local. Cuts the part to its committed steps and closes it. Returns its size.
     uint64_t finish(const PartContent& content, bool sync);
-    void discard() const noexcept;   // rank 0: removes a group that was never published
+    void discard() const noexcept;  // rank 0: removes a group that was never published
 
     bool full() const { return steps_ == capacity(); }
     bool published() const { return steps_ > 0; }
@@ -65,7 +68,7 @@ public:
     uint64_t part_size_bytes() const { return image_ ? image_->file_bytes : 0; }
     bool is_first_writer() const { return first_writer_; }
     PartGrowth growth(const PartContent& content) const;
-    std::string part_path() const;   // after it was published
+    std::string part_path() const;       // after it was published
     bool grew() const { return grew_; }  // in the last make_room
 
 private:
@@ -91,7 +94,7 @@ private:
     std::optional<Image> image_;
     File file_;
     std::optional<PartWriter> static_out_, step_out_, exchange_out_;
-    double time_ = 0;                            // of the step being written; the writers refer to it
+    double time_ = 0;                             // of the step being written; the writers refer to it
     std::vector<std::vector<std::byte>> slices_;  // replicated values cut to this part, as the writers refer to them
 };
 

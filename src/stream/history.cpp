@@ -28,7 +28,8 @@ std::vector<std::vector<PartBox>> boxes_of(const Json& line) {
     std::vector<std::vector<PartBox>> boxes;
     for (const Json& entry : line.at("boxes")) {
         const std::vector<uint64_t> words = entry;
-        if (words.size() < 3 || (words.size() - 3) % 2 != 0) fail(Status::CORRUPT, "a box of a plan has ", words.size(), " numbers");
+        if (words.size() < 3 || (words.size() - 3) % 2 != 0)
+            fail(Status::CORRUPT, "a box of a plan has ", words.size(), " numbers");
         const size_t dims = (words.size() - 3) / 2;
         const auto begin = words.begin() + 3, middle = begin + static_cast<long>(dims);
         if (words[0] >= boxes.size()) boxes.resize(words[0] + 1);
@@ -49,9 +50,10 @@ void History::apply(const Json& line) {
     const std::string kind = line.at("kind");
     if (kind == "run") {
         if (line.at("format").get<int>() > kFormat)
-            fail(Status::UNSUPPORTED, "the stream was written in format ", line.at("format").get<int>(), "; this version reads up to ", kFormat);
-        runs.push_back({config_of(line.at("layout")), line.at("requested"), Definitions::from_json(line.at("definitions")), line.at("ranks"),
-                        line.at("nodes")});
+            fail(Status::UNSUPPORTED, "the stream was written in format ", line.at("format").get<int>(),
+                 "; this version reads up to ", kFormat);
+        runs.push_back({config_of(line.at("layout")), line.at("requested"), Definitions::from_json(line.at("definitions")),
+                        line.at("ranks"), line.at("nodes")});
     } else if (kind == "plan") {
         plans[line.at("plan")] = boxes_of(line);
     } else if (kind == "coordinate") {
@@ -64,8 +66,8 @@ void History::apply(const Json& line) {
         const uint64_t start = line.at("group"), number = line.at("step");
         if (number != steps.size()) fail(Status::CORRUPT, "step ", number, " stands where step ", steps.size(), " is due");
         if (groups.empty() || groups.back().start != start)
-            groups.push_back({start, runs.back().config.layout, line.at("files"), runs.back().ranks, runs.size() - 1, line.at("plan"),
-                              line.at("static"), 0, 0});
+            groups.push_back({start, runs.back().config.layout, line.at("files"), runs.back().ranks, runs.size() - 1,
+                              line.at("plan"), line.at("static"), 0, 0});
         ++groups.back().steps;
         groups.back().files_bytes = line.at("bytes");
         steps.push_back({number, line.at("time"), groups.size() - 1, line.at("files"), line.at("bytes"), line.at("digest")});
@@ -87,8 +89,14 @@ History read_history(const std::string& path) {
 }
 
 Json run_line(const RunEntry& run) {
-    return {{"kind", "run"}, {"format", kFormat}, {"written", now_utc()}, {"ranks", run.ranks}, {"nodes", run.nodes},
-            {"layout", effective_json(run.config)}, {"requested", run.requested}, {"definitions", run.definitions.to_json()}};
+    return {{"kind", "run"},
+            {"format", kFormat},
+            {"written", now_utc()},
+            {"ranks", run.ranks},
+            {"nodes", run.nodes},
+            {"layout", effective_json(run.config)},
+            {"requested", run.requested},
+            {"definitions", run.definitions.to_json()}};
 }
 
 Json plan_line(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes) {
@@ -110,12 +118,14 @@ Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values) {
 Json blocks_line(const PartGrowth& growth) {
     Json list = Json::array();
     for (const StepBlock& block : growth.blocks) list.push_back({block.first_step, block.steps, block.address});
-    return {{"kind", "blocks"}, {"group", growth.group}, {"writers", growth.writers}, {"slot", growth.slot_bytes}, {"blocks", list}};
+    return {
+        {"kind", "blocks"}, {"group", growth.group}, {"writers", growth.writers}, {"slot", growth.slot_bytes}, {"blocks", list}};
 }
 
 Json step_line(const StepEntry& step, const GroupEntry& group) {
-    return {{"kind", "step"},   {"step", step.step},       {"time", step.time},   {"group", group.start}, {"plan", group.plan},
-            {"static", group.has_static}, {"files", step.files}, {"bytes", step.bytes}, {"digest", step.digest}};
+    return {{"kind", "step"},       {"step", step.step},   {"time", step.time},
+            {"group", group.start}, {"plan", group.plan},  {"static", group.has_static},
+            {"files", step.files},  {"bytes", step.bytes}, {"digest", step.digest}};
 }
 
 }  // namespace tailrace

@@ -1,10 +1,10 @@
-// What is committed of a stream, as its journal tells: runs, plans, groups of steps and steps.
+// What is committed of a stream, as its journal tells: runs, plans, groups of steps and steps. The kinds of lines:
 //
-//   {"kind":"run","format":1,...,"layout":{...},"requested":{...},"ranks":n,"nodes":n,"definitions":{...}}   once a run, at its first step
-//   {"kind":"plan","plan":p,"boxes":[[variable, part, block, offset..., count...], ...]}                    several parts: where blocks are
-//   {"kind":"coordinate","variable":v,"hex":"..."}                       several parts: the whole of a coordinate, of which parts hold slices
-//   {"kind":"blocks","group":s,"writers":w,"slot":bytes,"blocks":[[first, steps, address], ...]}            one growing part: where steps are
-//   {"kind":"step","step":k,"time":t,"group":s,"plan":p,"files":n,"bytes":b,"digest":"..."}                 a step is there when this is
+//   run         once a run, at its first step: format, layout, requested, ranks, nodes, definitions
+//   plan        several parts: where the blocks are: plan, boxes = [[variable, part, block, offset..., count...], ...]
+//   coordinate  several parts: the whole of a coordinate, of which the parts hold slices: variable, hex
+//   blocks      one growing part: where its steps are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]
+//   step        a step is there when this is: step, time, group (its first step), plan, static, files, bytes, digest
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,17 @@ struct GroupEntry {
     uint64_t start = 0;
     Layout layout;
     uint64_t parts = 1, ranks = 1;
-    uint64_t run = 0;            // number of the run line
-    uint64_t plan = 0;           // number of the plan line, where there is one
-    bool has_static = false;     // static distributed variables are in it
-    uint64_t steps = 0;          // committed
-    uint64_t files_bytes = 0;    // steps = 1: of all its parts
+    uint64_t run = 0;          // number of the run line
+    uint64_t plan = 0;         // number of the plan line, where there is one
+    bool has_static = false;   // static distributed variables are in it
+    uint64_t steps = 0;        // committed
+    uint64_t files_bytes = 0;  // steps = 1: of all its parts
 };
 
 struct StepEntry {
     uint64_t step = 0;
     double time = 0;
-    uint64_t group = 0;          // index in groups
+    uint64_t group = 0;  // index in groups
     uint64_t files = 0, bytes = 0;
     std::string digest;
 };
@@ -55,11 +55,11 @@ struct PartGrowth {
 
 struct History {
     std::vector<RunEntry> runs;
-    std::map<uint64_t, std::vector<std::vector<PartBox>>> plans;   // by number: [variable]
-    std::map<uint64_t, std::vector<std::byte>> coordinates;        // by variable
+    std::map<uint64_t, std::vector<std::vector<PartBox>>> plans;  // by number: [variable]
+    std::map<uint64_t, std::vector<std::byte>> coordinates;       // by variable
     std::vector<GroupEntry> groups;
     std::vector<StepEntry> steps;
-    PartGrowth growth;           // of the last "blocks" line
+    PartGrowth growth;  // of the last "blocks" line
     uint64_t torn_bytes = 0;
 
     bool empty() const { return steps.empty(); }

@@ -16,8 +16,8 @@ namespace {
 // The steps [first, first + steps) of the stream that an index shows, as groups with the steps they have in it.
 struct Stretch {
     const GroupEntry* group;
-    uint64_t from;     // in the group
-    uint64_t to;       // in the index
+    uint64_t from;  // in the group
+    uint64_t to;    // in the index
     uint64_t steps;
 };
 
@@ -49,9 +49,9 @@ public:
         description.dimensions = definitions_.dimensions();
         description.time_name = definitions_.time_name();
         description.attributes = definitions_.attributes();
-        description.attributes.push_back(text_attribute(
-            "tailrace_index", "virtual datasets over the parts in " + parts_directory(stream_) +
-                                  "/; keep both together; 'tailrace verify' tells whether all parts are there"));
+        description.attributes.push_back(
+            text_attribute("tailrace_index", "virtual datasets over the parts in " + parts_directory(stream_) +
+                                                 "/; keep both together; 'tailrace verify' tells whether all parts are there"));
         for (size_t v = 0; v < definitions_.variables().size(); ++v) {
             const Variable& variable = definitions_.variables()[v];
             Array array{variable.name, variable.type, variable.dims, !variable.is_static, variable.attributes, variable.fill, {}};
@@ -110,7 +110,8 @@ void write_fill(File& out, uint64_t address, uint64_t bytes, const std::vector<s
         out.write_at(address + done, piece.data(), std::min<uint64_t>(piece.size(), bytes - done));
 }
 
-// What the index holds itself, besides the times: the arrays that the journal has; and of which no rank has put anything, fill values.
+// What the index holds itself, besides the times: the arrays that the journal has; and of which no rank has put anything, fill
+// values.
 void write_own_arrays(File& out, const Description& description, const Placement& placement, const std::vector<StepBlock>& blocks,
                       const History& history) {
     size_t static_slot = 0, step_slot = 0;
@@ -141,7 +142,8 @@ void write_file(const std::string& path, const Description& description, const H
     File out = File::create(temporary);
     write_own_arrays(out, description, placement, blocks, history);
     for (uint64_t k = 0; k < file.steps; ++k)
-        out.write_at(step_address(placement, blocks, k) + placement.step_offsets().back(), &history.steps[file.first_step + k].time, 8);
+        out.write_at(step_address(placement, blocks, k) + placement.step_offsets().back(), &history.steps[file.first_step + k].time,
+                     8);
     out.write_at(image.metadata_address, image.metadata.data(), image.metadata.size());
     out.write_at(0, image.superblock.data(), image.superblock.size());
     out.set_size(image.file_bytes);

@@ -10,8 +10,8 @@
 namespace tailrace {
 
 // Writes the index of all committed steps, by a temporary name and a rename. One index holds
-// at most kMaxIndexParts parts: with more, files NAME.SSSSSS.nc hold the steps from S on, and NAME.nc is not there. A single step of
-// more parts has no index at all.
+// at most kMaxIndexParts parts: with more, files NAME.SSSSSS.nc hold the steps from S on, and NAME.nc is not there. A single
+// step of more parts has no index at all.
 void write_index(const std::string& directory, const std::string& stream, const History& history, bool sync);
 
 // The steps of each index file: first step and path below the directory; none where there is no index.

@@ -32,7 +32,8 @@ public:
         return pieces_.back().index;
     }
 
-    void add(const Variable& variable, std::string name, const std::vector<int>& dims, std::vector<Attribute> more, PartArray array) {
+    void add(const Variable& variable, std::string name, const std::vector<int>& dims, std::vector<Attribute> more,
+             PartArray array) {
         Array stored;
         stored.name = std::move(name);
         stored.type = variable.type;
@@ -56,7 +57,8 @@ public:
         const Variable& variable = definitions_.variables()[v];
         std::vector<int> dims;
         for (size_t d = 0; d < variable.dims.size(); ++d) dims.push_back(dimension(variable.dims[d], box.offset[d], box.count[d]));
-        const std::vector<int64_t> offset(box.offset.begin(), box.offset.end()), shape(variable.shape.begin(), variable.shape.end());
+        const std::vector<int64_t> offset(box.offset.begin(), box.offset.end()),
+            shape(variable.shape.begin(), variable.shape.end());
         add(variable, block_name(variable.name, block), dims,
             {number_attribute("tailrace_offset", Type::I64, offset.size(), offset.data()),
              number_attribute("tailrace_shape", Type::I64, shape.size(), shape.data())},

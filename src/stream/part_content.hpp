@@ -14,16 +14,16 @@ namespace tailrace {
 struct PartArray {
     enum class From { block, whole, replicated, time } from = From::time;
     size_t variable = 0;
-    size_t block = 0;     // From::block: which of the rank's blocks
-    Box slice;            // From::replicated: what of the array is stored; no dimensions: all
+    size_t block = 0;  // From::block: which of the rank's blocks
+    Box slice;         // From::replicated: what of the array is stored; no dimensions: all
 };
 
 struct PartContent {
     Description description;
-    std::vector<PartArray> arrays;    // as in the description
-    std::vector<uint64_t> slot;       // of each array: its number among the static arrays, or among those of a step
+    std::vector<PartArray> arrays;  // as in the description
+    std::vector<uint64_t> slot;     // of each array: its number among the static arrays, or among those of a step
     Placement placement;
-    uint64_t seal_slot_bytes = 0;     // of one writer; 0: no checksums are kept
+    uint64_t seal_slot_bytes = 0;  // of one writer; 0: no checksums are kept
     uint64_t seal_writers = 0;
 
     uint64_t static_address(size_t array) const { return placement.static_addresses()[slot[array]]; }

@@ -12,9 +12,9 @@
 namespace tailrace {
 
 struct StepData {
-    std::vector<std::vector<Box>> boxes;          // [variable][block]
-    std::vector<std::vector<BlockView>> memory;   // [variable][block]
-    std::vector<std::vector<std::byte>> values;   // [variable]: of replicated variables; static ones stay for later steps
+    std::vector<std::vector<Box>> boxes;         // [variable][block]
+    std::vector<std::vector<BlockView>> memory;  // [variable][block]
+    std::vector<std::vector<std::byte>> values;  // [variable]: of replicated variables; static ones stay for later steps
 
     void resize(size_t variables) {
         boxes.resize(variables);

@@ -17,8 +17,8 @@ namespace tailrace {
 // Of one variable.
 struct VariablePlan {
     bool planned = false;
-    std::vector<Box> boxes;     // this rank's, as planned
-    bool exchanged = false;     // goes through the exchange; otherwise its owner writes it where it lies
+    std::vector<Box> boxes;  // this rank's, as planned
+    bool exchanged = false;  // goes through the exchange; otherwise its owner writes it where it lies
     bool has_gaps = false;
 };
 
@@ -47,7 +47,7 @@ public:
     }
     // An upper bound of the checksum records of any writer in a step.
     uint64_t seal_records() const { return seal_records_; }
-    uint64_t version() const { return version_; }   // counts the times that it was made
+    uint64_t version() const { return version_; }                                        // counts the times that it was made
     const std::vector<std::vector<PartBox>>& part_boxes() const { return part_boxes_; }  // [variable], on rank 0
 
 private:
@@ -64,6 +64,7 @@ private:
     uint64_t seal_records_ = 0, version_ = 0;
 };
 
-constexpr uint64_t kMaxIndexParts = 256;  // more sources make a virtual dataset slow (40 times at 1024; measured) and exhaust descriptors
+constexpr uint64_t kMaxIndexParts =
+    256;  // more sources make a virtual dataset slow (40 times at 1024; measured) and exhaust descriptors
 
 }  // namespace tailrace

@@ -54,7 +54,7 @@ void Stream::look_back() {
             if (entry.starts_with(".pending-")) remove_tree(path(parts_directory(name_)) + "/" + entry);
     });
     agree(*ranks_, {.call = Call::open}, error);
-    index_due_ = !history_.empty();   // a run that was killed may have left an older one
+    index_due_ = !history_.empty();  // a run that was killed may have left an older one
     committed_ = ranks_->broadcast(history_.steps.size(), 0);
     plan_number_ = history_.plans.size();
     if (!config_.layout.part_is_dataset() || committed_ == 0) return;
@@ -83,7 +83,8 @@ void Stream::put_attribute(const std::string& variable, Attribute attribute) {
 
 void Stream::begin_step(double time) {
     if (in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_begin_step within a step; call tailrace_end_step first");
-    if (!std::isfinite(time)) fail(Status::BAD_ARGUMENT, "stream '", name_, "': the time of a step is ", time, "; it must be a finite number");
+    if (!std::isfinite(time))
+        fail(Status::BAD_ARGUMENT, "stream '", name_, "': the time of a step is ", time, "; it must be a finite number");
     in_step_ = true;
     time_ = time;
     refusal_.reset();
@@ -94,14 +95,13 @@ void Stream::begin_step(double time) {
 void Stream::put_block(const std::string& name, const Box& box, const void* data, const std::vector<int64_t>& stride_bytes) {
     const size_t v = definitions_.index_of(name);
     const Variable& variable = definitions_.variables()[v];
-    if (variable.replicated)
-        fail(Status::BAD_ORDER, "variable '", name, "' is replicated: put it with tailrace_put_replicated");
+    if (variable.replicated) fail(Status::BAD_ORDER, "variable '", name, "' is replicated: put it with tailrace_put_replicated");
     if (!in_step_) fail(Status::BAD_ORDER, "variable '", name, "': tailrace_put outside a step; call tailrace_begin_step first");
-    if (variable.is_static && static_written_) return;   // it is stored already, and is the same in all steps
+    if (variable.is_static && static_written_) return;  // it is stored already, and is the same in all steps
     for (size_t d = 0; d < variable.shape.size(); ++d)
         if (box.offset[d] > variable.shape[d] || box.count[d] > variable.shape[d] - box.offset[d])
-            fail(Status::BAD_SHAPE, "variable '", name, "': block ", tailrace::describe(box), " leaves the array in dimension ", d, " ('",
-                 definitions_.dimensions()[static_cast<size_t>(variable.dims[d])].name, "', length ", variable.shape[d],
+            fail(Status::BAD_SHAPE, "variable '", name, "': block ", tailrace::describe(box), " leaves the array in dimension ", d,
+                 " ('", definitions_.dimensions()[static_cast<size_t>(variable.dims[d])].name, "', length ", variable.shape[d],
                  "); offsets count from 0, slowest dimension first");
     if (data == nullptr && box.elements() > 0) fail(Status::BAD_ARGUMENT, "variable '", name, "': the data of a block is NULL");
     if (box.elements() == 0) return;
@@ -114,7 +114,8 @@ void Stream::put_replicated(const std::string& name, const void* data) {
     const size_t v = definitions_.index_of(name);
     const Variable& variable = definitions_.variables()[v];
     if (!variable.replicated)
-        fail(Status::BAD_ORDER, "variable '", name, "' is distributed: put it with tailrace_put, or define it with TAILRACE_REPLICATED");
+        fail(Status::BAD_ORDER, "variable '", name,
+             "' is distributed: put it with tailrace_put, or define it with TAILRACE_REPLICATED");
     if (!in_step_ && !variable.is_static)
         fail(Status::BAD_ORDER, "variable '", name, "' changes per step: put it between tailrace_begin_step and tailrace_end_step");
     if (data == nullptr && variable.bytes() > 0) fail(Status::BAD_ARGUMENT, "variable '", name, "': the data is NULL");
@@ -141,7 +142,8 @@ void Stream::check_step() const {
         const Variable& variable = definitions_.variables()[v];
         if (variable.replicated && data_.values[v].empty() && variable.bytes() > 0)
             fail(Status::BAD_ORDER, "variable '", variable.name, "' was not put: ",
-                 variable.is_static ? "a static variable is put before or in the first step" : "a replicated variable is put in every step");
+                 variable.is_static ? "a static variable is put before or in the first step"
+                                    : "a replicated variable is put in every step");
     }
 }
 
@@ -162,8 +164,12 @@ void Stream::end_step() {
     uint64_t time_bits;
     std::memcpy(&time_bits, &time_, sizeof time_bits);
     try {
-        const Ballot ballot = agree(*ranks_, {.call = Call::end_step, .same = fingerprint() * 31 + time_bits, .any = changed,
-                                              .same_means = "the definitions or the time of the step"}, error);
+        const Ballot ballot = agree(*ranks_,
+                                    {.call = Call::end_step,
+                                     .same = fingerprint() * 31 + time_bits,
+                                     .any = changed,
+                                     .same_means = "the definitions or the time of the step"},
+                                    error);
         times_.agree_s += watch.lap();
         if (ballot.any != 0) {
             plan_->make(definitions_, data_, with_static_next());
@@ -171,7 +177,8 @@ void Stream::end_step() {
         if (!settled_) settle_first_step();
         // Parts of several hold blocks: other blocks need other parts.
         const bool other_parts = ballot.any != 0 && group_ && group_->published() && !has_one_part(config_.layout);
-        if (other_parts || needs_group() || !content_ || content_plan_ != plan_->version() || content_static_ != group_->with_static())
+        if (other_parts || needs_group() || !content_ || content_plan_ != plan_->version() ||
+            content_static_ != group_->with_static())
             open_group(other_parts);
         times_.plan_s += watch.lap();
 
@@ -219,8 +226,8 @@ void Stream::check_history() const {
     if (history_.empty()) return;
     const Layout& before = history_.groups.back().layout;
     if (before.part_is_dataset() != config_.layout.part_is_dataset())
-        fail(Status::BAD_LAYOUT, "stream '", name_, "' in ", directory_, " cannot be appended to under this layout: ", name_, ".nc is ",
-             before.part_is_dataset() ? "the dataset itself (files = one, steps = all)" : "an index over parts",
+        fail(Status::BAD_LAYOUT, "stream '", name_, "' in ", directory_, " cannot be appended to under this layout: ", name_,
+             ".nc is ", before.part_is_dataset() ? "the dataset itself (files = one, steps = all)" : "an index over parts",
              "; keep the layout of the run before, or set mode = 'replace'");
 }
 
@@ -240,11 +247,13 @@ void Stream::open_group(bool other_parts) {
         if (other_parts) finish_group();
         describe();
         if (!needs_group()) return;
-        group_ = std::make_unique<Group>(*ranks_, config_, Group::Place{directory_, name_, goes_on() ? 0 : committed_}, with_static_next());
+        group_ = std::make_unique<Group>(*ranks_, config_, Group::Place{directory_, name_, goes_on() ? 0 : committed_},
+                                         with_static_next());
         if (!goes_on()) return group_->prepare();
         if (earlier_.writers != content_->seal_writers || earlier_.slot_bytes != content_->seal_slot_bytes)
             fail(Status::UNSUPPORTED, "stream '", name_, "': the dataset was written by ", earlier_.writers, " writers with ",
-                 earlier_.slot_bytes, " bytes of checksums each, this run has ", content_->seal_writers, " with ", content_->seal_slot_bytes,
+                 earlier_.slot_bytes, " bytes of checksums each, this run has ", content_->seal_writers, " with ",
+                 content_->seal_slot_bytes,
                  "; append with as many ranks, the same decomposition and checksum setting, or write a new stream");
         group_->reopen(*content_, earlier_, committed_);
         static_written_ = true;
@@ -280,7 +289,9 @@ void Stream::write_step(std::optional<Error>& error, uint64_t& digest) {
                 memory,
                 [&](const Stretch& stretch) {
                     const uint64_t element_bytes = type_bytes(definitions_.variables()[plan_->exchanged()[stretch.array]].type);
-                    if (well) group_->take(*content_, array_of[stretch.array], stretch.element, element_bytes, stretch.data, stretch.bytes);
+                    if (well)
+                        group_->take(*content_, array_of[stretch.array], stretch.element, element_bytes, stretch.data,
+                                     stretch.bytes);
                 },
                 [&] {
                     if (well) group_->write_out();
@@ -319,7 +330,8 @@ void Stream::record_step(uint64_t bytes, uint64_t digest) {
         append_journal(journal, plan_line(plan_number_, plan_->part_boxes()), false);
         plan_recorded_ = plan_->version();
     }
-    if (config_.layout.part_is_dataset() && group_->grew()) append_journal(journal, blocks_line(group_->growth(*content_)), sync_step());
+    if (config_.layout.part_is_dataset() && group_->grew())
+        append_journal(journal, blocks_line(group_->growth(*content_)), sync_step());
     const bool appears = !group_->published();
     if (appears) group_->publish(sync_step());
     const bool new_group = history_.groups.empty() || history_.groups.back().start != group_->start() || appears;
@@ -419,8 +431,8 @@ std::string Stream::report() const {
     json["ranks"] = ranks_->size();
     json["nodes"] = ranks_->nodes();
     json["steps"] = committed_;
-    json["this_run"] = {{"steps", times_.steps}, {"agree_s", times_.agree_s}, {"plan_s", times_.plan_s}, {"write_s", times_.write_s},
-                        {"commit_s", times_.commit_s}, {"index_s", times_.index_s}};
+    json["this_run"] = {{"steps", times_.steps},     {"agree_s", times_.agree_s},   {"plan_s", times_.plan_s},
+                        {"write_s", times_.write_s}, {"commit_s", times_.commit_s}, {"index_s", times_.index_s}};
     return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -27,7 +27,7 @@ public:
     // Collective.
     Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options);
 
-    Definitions& definitions();                       // before the first step has ended
+    Definitions& definitions();  // before the first step has ended
     void put_attribute(const std::string& variable, Attribute attribute);
     const Extents& shape_of(const std::string& variable) const {
         return definitions_.variables()[definitions_.index_of(variable)].shape;
@@ -37,26 +37,26 @@ public:
     void put_replicated(const std::string& variable, const void* data);
     // Keeps an error of a put on this rank: end_step then fails on all.
     void refuse_step(const Error& error);
-    void end_step();   // collective
-    void close();      // collective
+    void end_step();  // collective
+    void close();     // collective
 
     uint64_t step_count() const { return committed_; }
     std::string report() const;
 
 private:
-    void configure(const std::string& options);       // collective
-    void look_back();                                  // collective: what earlier runs committed
+    void configure(const std::string& options);  // collective
+    void look_back();                            // collective: what earlier runs committed
     void check_step() const;
-    void settle_first_step();                          // collective
-    void check_history() const;                        // rank 0
-    void open_group(bool other_parts);                 // collective
+    void settle_first_step();           // collective
+    void check_history() const;         // rank 0
+    void open_group(bool other_parts);  // collective
     bool goes_on() const { return config_.layout.part_is_dataset() && !earlier_.blocks.empty(); }
     void describe();
     void write_step(std::optional<Error>& error, uint64_t& digest);
-    void commit_step(uint64_t bytes, uint64_t digest); // collective
-    void record_step(uint64_t bytes, uint64_t digest); // rank 0
-    void record_coordinates();                         // rank 0
-    void finish_group();                               // local
+    void commit_step(uint64_t bytes, uint64_t digest);  // collective
+    void record_step(uint64_t bytes, uint64_t digest);  // rank 0
+    void record_coordinates();                          // rank 0
+    void finish_group();                                // local
     void drop_step() noexcept;
     bool needs_group() const { return !group_ || group_->full(); }
     // Whether the next group holds static distributed variables: the first one of a run does, if there are any.
@@ -65,7 +65,7 @@ private:
     bool sync_close() const { return config_.layout.storage.durability == Durability::close; }
     std::string path(const std::string& relative) const { return directory_ + "/" + relative; }
     void refresh_index(bool closing);
-    void sync_written();                               // local
+    void sync_written();  // local
     uint64_t fingerprint();
 
     std::string directory_, name_;
@@ -80,14 +80,14 @@ private:
     bool content_static_ = false;
     Group::ImageCache image_cache_;
     std::unique_ptr<Group> group_;
-    History history_;                   // rank 0: of the stream; other ranks: empty
-    uint64_t plan_number_ = 0, plan_recorded_ = 0;   // rank 0
+    History history_;                               // rank 0: of the stream; other ranks: empty
+    uint64_t plan_number_ = 0, plan_recorded_ = 0;  // rank 0
     uint64_t committed_ = 0;
-    PartGrowth earlier_;                // of the part that is the dataset, from earlier runs
+    PartGrowth earlier_;  // of the part that is the dataset, from earlier runs
     bool earlier_static_ = false;
     bool started_ = false, settled_ = false, in_step_ = false, static_written_ = false, index_due_ = false;
     double time_ = 0;
-    double index_cost_s_ = 0.05, index_at_s_ = seconds_now();   // of the index written last; a guess before the first one
+    double index_cost_s_ = 0.05, index_at_s_ = seconds_now();  // of the index written last; a guess before the first one
     std::optional<Error> refusal_;
     std::optional<uint64_t> fingerprint_;
     std::vector<std::string> unsynced_;
