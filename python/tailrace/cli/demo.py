@@ -24,6 +24,8 @@ def command(
     """A study of the OLAM kernel: its own files against the library's layouts, every byte verified.
 
     A demo that was stopped goes on; a finished one is made anew.
+
+    Examples: [bold]tailrace demo[/] · [bold]tailrace demo --out /scratch/demo[/]
     """
     file = build_folder().parent / "studies" / STUDY
     folder = out or build_folder() / "demo"
