@@ -116,7 +116,7 @@ def test_decomposition(mpirun: Mpirun, tailrace_command: list[str], tmp_path: Pa
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("ranks_per_node", [0, 1, pytest.param(2, marks=pytest.mark.full)])
-@pytest.mark.parametrize("decomposition", ["columns", "irregular"])
+@pytest.mark.parametrize("decomposition", ["irregular", pytest.param("columns", marks=pytest.mark.full)])
 def test_ring_wraps(
     mpirun: Mpirun, tmp_path: Path, rng: random.Random, preset: str, ranks_per_node: int, decomposition: str
 ) -> None:
@@ -150,7 +150,9 @@ def test_storage_keys(mpirun: Mpirun, tmp_path: Path, preset: str, extra: str) -
     check_values(tmp_path, "types", SMALL, 2)
 
 
-@pytest.mark.parametrize("lev_lat_lon", [(1, 1, 1), (2, 1, 5), (1, 7, 2)])
+@pytest.mark.parametrize(
+    "lev_lat_lon", [(1, 1, 1), *(pytest.param(sizes, marks=pytest.mark.full) for sizes in [(2, 1, 5), (1, 7, 2)])]
+)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_fewer_elements_than_ranks(mpirun: Mpirun, tmp_path: Path, preset: str, lev_lat_lon: tuple[int, int, int]) -> None:
     sizes = formula.Sizes(*lev_lat_lon)
