@@ -178,11 +178,11 @@ TEST_F(SystemTest, AMovedFileHasOneOwner) {
 TEST_F(SystemTest, ReservedRoomKeepsContent) {
     File file = File::create(directory_ / "reserved");
     file.write_at(0, "abc", 3);
-    file.reserve(100'000);
+    file.reserve(0, 100'000);
     char bytes[3];
     file.read_at(0, bytes, 3);
     EXPECT_EQ(std::string(bytes, 3), "abc");
-    file.reserve(0);
+    file.reserve(0, 0);
 }
 
 }  // namespace
