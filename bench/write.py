@@ -71,8 +71,8 @@ class Size:
 
 
 SIZES = {
-    "quick": Size(55, ("disk",), (2,), {"large": 1, "small": 3}, 1),
-    "full": Size(570, ("disk", "shm"), (2, 4), {"large": 2, "small": 5}, 2),
+    "quick": Size(55, ("disk",), (2,), {"large": 1, "small": 5}, 1),
+    "full": Size(570, ("disk", "shm"), (2, 4), {"large": 3, "small": 10}, 1),
 }
 
 
