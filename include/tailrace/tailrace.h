@@ -123,7 +123,8 @@ void tailrace_free(char *text);
  *   {"layout": TOML text, "ranks": n, "nodes": n, "steps": n, "name": stream name,
  *    "variables": [{"name", "type": "f4", "shape": [..], "grid": [..] blocks along each dimension}, ...], "rank": optional}
  * The answer: {"layout": {...}, "files", "directories", "writers", "bytes", "messages", ...,
- * "parts": [{"path", "writers", "bytes"}, ...], "rank_plan": with "rank", each write of that rank: {"path", "address", "bytes", "variable"}}. */
+ *   "parts": [{"path", "writers", "bytes"}, ...],
+ *   "rank_plan": with "rank", each write of that rank: {"path", "address", "bytes", "variable"}}. */
 int tailrace_plan(const char *request, char **json);
 /* The layout keys, their values, defaults and meaning, and the presets: JSON, made from the one list. */
 int tailrace_keys(char **json);
