@@ -92,8 +92,19 @@ void append_journal(const std::string& path, const Json& object, bool sync) {
     File file = File::open_append(path);
     const uint64_t size = file.size_bytes();
     if (size > 0 && !ends_intact(File::open_read(path), size)) file.set_size(read_journal(path).intact_bytes);
-    file.append(line.data(), line.size());
-    if (sync) file.sync();
+    const uint64_t intact = file.size_bytes();
+    try {
+        file.append(line.data(), line.size());
+        if (sync) file.sync();
+    } catch (const Error&) {
+        // A line that may be there or not is worse than none: the caller was told that it is not.
+        try {
+            file.set_size(intact);
+        } catch (const Error&) {
+            // A torn line is dropped by the next append; a whole one stays.
+        }
+        throw;
+    }
     file.close();
 }
 

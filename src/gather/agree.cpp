@@ -49,14 +49,21 @@ uint64_t reduce_one(const Communicator& ranks, uint64_t value, MPI_Op op) {
 
 Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error) {
     static const Reduction reduction;
+    if (ranks.parted())
+        fail(Status::BAD_ORDER,
+             "other ranks closed the stream while this one did not, so it can no longer be written; close it and open it anew");
     const auto number = static_cast<uint64_t>(mine.call);
     const Fields local = {
         error ? ranks.size() - ranks.rank() : 0, number, ~number, mine.same, ~mine.same, mine.any, mine.bytes, mine.digest};
     Fields all{};
     check_mpi(MPI_Allreduce(local.data(), all.data(), 1, reduction.type, reduction.op, ranks.all()), "MPI_Allreduce");
-    if (all[call] != ~all[call_not])
+    if (all[call] != ~all[call_not]) {
+        // Those that close will not be there for the next call.
+        const auto closes = static_cast<uint64_t>(Call::close);
+        if (all[call] == closes || ~all[call_not] == closes) ranks.part();
         fail(Status::BAD_ORDER, "some ranks are in ", call_name(all[call]), " while others are in ", call_name(~all[call_not]),
              "; all ranks of the stream make its collective calls in the same order");
+    }
     if (all[failed] > 0) {
         const uint64_t first = ranks.size() - all[failed];
         const bool me = first == ranks.rank();

@@ -33,12 +33,17 @@ public:
     uint64_t node_first() const { return rank_ - node_rank_; }
     bool on_my_node(uint64_t rank) const { return rank >= node_first() && rank < node_first() + node_size_; }
 
+    // Other ranks have closed the stream: no collective call will be answered any more.
+    void part() const { parted_ = true; }
+    bool parted() const { return parted_; }
+
     std::string broadcast_text(const std::string& text, uint64_t root) const;
     uint64_t broadcast(uint64_t value, uint64_t root) const;
 
 private:
     MPI_Comm all_ = MPI_COMM_NULL, node_ = MPI_COMM_NULL;
     uint64_t rank_ = 0, size_ = 1, user_rank_ = 0, nodes_ = 1, node_rank_ = 0, node_size_ = 1;
+    mutable bool parted_ = false;
 };
 
 }  // namespace tailrace

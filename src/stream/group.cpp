@@ -66,8 +66,25 @@ void Group::prepare() const {
 uint64_t Group::laid_out() const { return blocks_.empty() ? 0 : blocks_.back().first_step + blocks_.back().steps; }
 
 void Group::make_room(const PartContent& content, ImageCache& cache, std::optional<Error>& error) {
-    grew_ = false;
-    if (steps_ < laid_out()) return;
+    if (steps_ == laid_out()) lay_out_more(content);
+    if (!first_writer_ || image_is_made_) return;
+    auto failed = attempt([&] {
+        if (!several_steps() && cache) {
+            image_ = *cache;
+        } else {
+            Description description = content.description;
+            if (content.seal_slot_bytes > 0)
+                description.attributes.push_back(
+                    seal_attribute(seal_map(content.placement, blocks_, content.seal_writers, content.seal_slot_bytes)));
+            image_ = make_image(description, content.placement, blocks_, laid_out(), block_end(content.placement, blocks_.back()));
+            if (!several_steps()) cache = image_;
+        }
+        image_is_made_ = true;
+    });
+    if (failed && !error) error = std::move(failed);
+}
+
+void Group::lay_out_more(const PartContent& content) {
     const uint64_t laid = laid_out();
     StepBlock block{laid, 1, content.placement.static_end()};
     if (several_steps()) {
@@ -80,24 +97,10 @@ void Group::make_room(const PartContent& content, ImageCache& cache, std::option
     }
     blocks_.push_back(block);
     grew_ = true;
-    image_written_ = false;
-    if (!first_writer_) return;
-    auto failed = attempt([&] {
-        if (!several_steps() && cache) {
-            image_ = *cache;
-            return;
-        }
-        Description description = content.description;
-        if (content.seal_slot_bytes > 0)
-            description.attributes.push_back(
-                seal_attribute(seal_map(content.placement, blocks_, content.seal_writers, content.seal_slot_bytes)));
-        image_ = make_image(description, content.placement, blocks_, laid_out(), block_end(content.placement, blocks_.back()));
-        if (!several_steps()) cache = image_;
-    });
-    if (failed && !error) error = std::move(failed);
+    image_is_made_ = image_written_ = false;
 }
 
-void Group::reopen(const PartContent&, const PartGrowth& growth, uint64_t steps) {
+void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, double last_time) {
     reopened_ = true;
     steps_ = steps;
     for (StepBlock block : growth.blocks) {
@@ -106,6 +109,9 @@ void Group::reopen(const PartContent&, const PartGrowth& growth, uint64_t steps)
         blocks_.push_back(block);
     }
     if (is_writer_) file_ = File::open_write(part_path());
+    // A run that was killed may have left the last step without its time.
+    if (first_writer_ && steps > 0)
+        untimed_ = {{step_address(content.placement, blocks_, steps - 1) + content.placement.step_offsets().back(), last_time}};
 }
 
 void Group::begin_write(const PartContent& content, bool alone) {
@@ -120,6 +126,7 @@ void Group::begin_write(const PartContent& content, bool alone) {
         const uint64_t begin = steps_ > 0 ? step_address_now(content) : 0;
         file_.reserve(begin, step_address_now(content) + content.placement.step_pitch() - begin);
     }
+    write_time();
     const bool checksum = config_.layout.storage.checksum;
     const auto gaps = alone ? PartWriter::Gaps::mine : PartWriter::Gaps::not_mine;
     static_out_.emplace(file_, checksum, gaps);
@@ -241,18 +248,31 @@ void Group::publish(bool sync) const {
     const std::string to = path_of(group_path(config_.layout, place_.stream, place_.start));
     make_directories(parent_of(to));
     if (sync && !has_one_part(config_.layout)) sync_directory(from);
+    // What stands there was never committed: a run was killed before its journal line.
+    if (!has_one_part(config_.layout)) remove_tree(to);
     rename_path(from, to);
     if (sync) sync_directory(parent_of(to));
 }
 
 void Group::step_committed(const PartContent& content, double time) {
-    if (several_steps() && first_writer_)
-        file_.write_at(step_address_now(content) + content.placement.step_offsets().back(), &time, sizeof time);
+    if (several_steps() && first_writer_) {
+        untimed_ = {{step_address_now(content) + content.placement.step_offsets().back(), time}};
+        // The journal has the step, so it is there; a time that cannot be written now is written before the next step.
+        attempt([&] { write_time(); });
+    }
     ++steps_;
+    grew_ = false;
+}
+
+void Group::write_time() {
+    if (!untimed_) return;
+    file_.write_at(untimed_->first, &untimed_->second, sizeof untimed_->second);
+    untimed_.reset();
 }
 
 uint64_t Group::finish(const PartContent& content, bool sync) {
     if (!several_steps() || !is_writer_ || !published()) return part_size_bytes();
+    write_time();
     if (first_writer_ && steps_ < laid_out()) {
         while (blocks_.back().first_step >= steps_) blocks_.pop_back();
         blocks_.back().steps = steps_ - blocks_.back().first_step;

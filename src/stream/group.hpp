@@ -35,7 +35,8 @@ public:
     // Collective only where one part grows (the address of the next steps is told to all its writers). Errors are kept in `error`.
     void make_room(const PartContent& content, ImageCache& cache, std::optional<Error>& error);
     // Local. Goes on with the steps that an earlier run wrote into the part that is the dataset.
-    void reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps);
+    // `last_time` is its last step's, needed on the first writer.
+    void reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, double last_time);
 
     // Local. Writes what this rank has that needs no exchange; the step's arrays that do are added through `take`.
     void begin_write(const PartContent& content, bool alone);
@@ -69,7 +70,7 @@ public:
     bool is_first_writer() const { return first_writer_; }
     PartGrowth growth(const PartContent& content) const;
     std::string part_path() const;       // after it was published
-    bool grew() const { return grew_; }  // in the last make_room
+    bool grew() const { return grew_; }  // since the last step was committed
 
 private:
     bool several_steps() const { return config_.layout.steps != 1; }
@@ -77,6 +78,8 @@ private:
     uint64_t laid_out() const;
     uint64_t step_address_now(const PartContent& content) const { return step_address(content.placement, blocks_, steps_); }
     bool writes_static() const { return steps_ == 0 && !reopened_; }
+    void lay_out_more(const PartContent& content);
+    void write_time();
     std::string pending_part_path() const;
     std::string path_of(const std::string& relative) const { return place_.directory + "/" + relative; }
     uint64_t array_address(const PartContent& content, size_t array) const;
@@ -88,7 +91,9 @@ private:
     Place place_;
     bool with_static_;
     uint64_t part_ = 0, writer_ = 0;
-    bool is_writer_ = false, first_writer_ = false, reopened_ = false, grew_ = false, image_written_ = false;
+    bool is_writer_ = false, first_writer_ = false, reopened_ = false, grew_ = false, image_is_made_ = false,
+         image_written_ = false;
+    std::optional<std::pair<uint64_t, double>> untimed_;  // address and time of a committed step whose time is still to be written
     uint64_t steps_ = 0;
     std::vector<StepBlock> blocks_;
     std::optional<Image> image_;

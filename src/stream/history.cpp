@@ -64,6 +64,11 @@ void History::apply(const Json& line) {
     } else if (kind == "step") {
         if (runs.empty()) fail(Status::CORRUPT, "a step stands before the first run");
         const uint64_t start = line.at("group"), number = line.at("step");
+        if (number + 1 == steps.size()) {
+            // Written again: the first writing failed after its line had reached storage.
+            steps.pop_back();
+            if (--groups.back().steps == 0) groups.pop_back();
+        }
         if (number != steps.size()) fail(Status::CORRUPT, "step ", number, " stands where step ", steps.size(), " is due");
         if (groups.empty() || groups.back().start != start)
             groups.push_back({start, runs.back().config.layout, line.at("files"), runs.back().ranks, runs.size() - 1,

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/checksum.hpp"
 #include "layout/parts.hpp"
 #include "stream/environment.hpp"
 #include "stream/index.hpp"
@@ -24,7 +25,6 @@ void check_stream_name(const std::string& name) {
 
 Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options)
     : directory_(directory.empty() ? "." : directory), name_(name) {
-    check_stream_name(name);
     ranks_ = std::make_unique<Communicator>(comm);
     configure(options);
     ranks_->arrange(config_.ranks_per_node);
@@ -36,8 +36,16 @@ Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& n
 // Rank 0 reads the settings for all.
 void Stream::configure(const std::string& options) {
     std::string settings;
-    const auto error = attempt([&] { settings = ranks_->rank() == 0 ? gather_settings(name_, options).dump() : ""; });
-    agree(*ranks_, {.call = Call::open}, error);
+    const auto error = attempt([&] {
+        check_stream_name(name_);
+        settings = ranks_->rank() == 0 ? gather_settings(name_, options).dump() : "";
+    });
+    const std::string place = directory_ + "/" + name_;
+    agree(*ranks_,
+          {.call = Call::open,
+           .same = Checksum::of(place.data(), place.size()),
+           .same_means = "the directory or the name of the stream"},
+          error);
     const std::vector<Settings> sources = settings_of(Json::parse(ranks_->broadcast_text(settings, 0)));
     config_ = resolve(sources);
     check_layout(config_.layout);
@@ -149,7 +157,8 @@ void Stream::check_step() const {
 
 void Stream::end_step() {
     Stopwatch watch;
-    const bool prepare_early = settled_ && needs_group();
+    // Not after a failed step, whose pending files rank 0 may still be removing.
+    const bool prepare_early = settled_ && needs_group() && !dropped_;
     bool changed = true;
     auto error = attempt([&] {
         data_.resize(definitions_.variables().size());
@@ -192,11 +201,13 @@ void Stream::end_step() {
         times_.commit_s += watch.lap();
     } catch (const Error&) {
         drop_step();
+        dropped_ = true;
         throw;
     }
-    in_step_ = false;
+    in_step_ = dropped_ = false;
     data_.clear_blocks();
-    refresh_index(false);
+    // The step is committed: an index that cannot be written now is written later, at the latest when closing, which tells.
+    attempt([&] { refresh_index(false); });
     times_.index_s += watch.lap();
 }
 
@@ -255,7 +266,7 @@ void Stream::open_group(bool other_parts) {
                  earlier_.slot_bytes, " bytes of checksums each, this run has ", content_->seal_writers, " with ",
                  content_->seal_slot_bytes,
                  "; append with as many ranks, the same decomposition and checksum setting, or write a new stream");
-        group_->reopen(*content_, earlier_, committed_);
+        group_->reopen(*content_, earlier_, committed_, history_.empty() ? 0 : history_.steps.back().time);
         static_written_ = true;
     });
     agree(*ranks_, {.call = Call::plan}, error);
@@ -361,15 +372,16 @@ void Stream::record_coordinates() {
         const bool sliced = !has_one_part(config_.layout) && definitions_.is_coordinate(variable);
         const bool scalar = variable.is_static && variable.shape.empty();  // HDF5 cannot show a scalar from another file
         if ((!sliced && !scalar) || history_.coordinates[v] == values) continue;
-        history_.coordinates[v] = values;
         append_journal(path(journal_path(name_)), coordinate_line(v, values), false);
+        history_.coordinates[v] = values;
     }
 }
 
 void Stream::finish_group() {
     if (!group_) return;
-    group_->finish(*content_, false);
-    group_.reset();
+    // It is gone also when this fails: its part is then longer than its steps, as after a kill, and reads right.
+    const std::unique_ptr<Group> group = std::move(group_);
+    group->finish(*content_, false);
 }
 
 void Stream::drop_step() noexcept {
@@ -384,7 +396,9 @@ void Stream::drop_step() noexcept {
 }
 
 void Stream::refresh_index(bool closing) {
-    if (ranks_->rank() != 0 || !index_due_ || config_.layout.part_is_dataset()) return;
+    if (ranks_->rank() != 0 || !index_due_ || history_.empty()) return;
+    // Where earlier steps are in a part that is the dataset, an index would take its name.
+    if (config_.layout.part_is_dataset() || history_.groups.back().layout.part_is_dataset()) return;
     if (!closing && seconds_now() - index_at_s_ < kIndexShare * index_cost_s_) return;
     Stopwatch watch;
     write_index(directory_, name_, history_, sync_step() || sync_close());
@@ -417,7 +431,12 @@ void Stream::close() {
         finish_group();
         if (sync_close()) sync_written();
     });
-    agree(*ranks_, {.call = Call::close}, error);
+    try {
+        agree(*ranks_, {.call = Call::close}, error);
+    } catch (const Error&) {
+        attempt([&] { refresh_index(true); });  // what is committed is shown all the same
+        throw;
+    }
     error = attempt([&] { refresh_index(true); });
     agree(*ranks_, {.call = Call::close}, error);
 }

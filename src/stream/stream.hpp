@@ -85,7 +85,7 @@ private:
     uint64_t committed_ = 0;
     PartGrowth earlier_;  // of the part that is the dataset, from earlier runs
     bool earlier_static_ = false;
-    bool started_ = false, settled_ = false, in_step_ = false, static_written_ = false, index_due_ = false;
+    bool started_ = false, settled_ = false, in_step_ = false, dropped_ = false, static_written_ = false, index_due_ = false;
     double time_ = 0;
     double index_cost_s_ = 0.05, index_at_s_ = seconds_now();  // of the index written last; a guess before the first one
     std::optional<Error> refusal_;
