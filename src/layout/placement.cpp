@@ -1,6 +1,7 @@
 #include "layout/placement.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.hpp"
 
@@ -28,7 +29,8 @@ Placement::Placement(PartBytes bytes, const Storage& storage)
 }
 
 uint64_t Placement::align(uint64_t address, uint64_t piece_bytes) const {
-    return round_up(address, piece_bytes >= threshold_ ? alignment_ : kElementBytes);
+    if (piece_bytes < threshold_) return round_up(address, kElementBytes);
+    return round_up(address, piece_bytes >= kLongBytes ? std::lcm(alignment_, kStripeBytes) : alignment_);
 }
 
 uint64_t Placement::place(uint64_t at, const std::vector<uint64_t>& sizes, std::vector<uint64_t>& addresses) const {
