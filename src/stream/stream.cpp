@@ -98,6 +98,9 @@ void Stream::begin_step(double time) {
     refusal_.reset();
     data_.resize(definitions_.variables().size());
     data_.clear_blocks();
+    // The last step's value is not this one's: a variable that is not put is an error.
+    for (size_t v = 0; v < data_.values.size(); ++v)
+        if (!definitions_.variables()[v].is_static) data_.values[v].clear();
 }
 
 void Stream::put_block(const std::string& name, const Box& box, const void* data, const std::vector<int64_t>& stride_bytes) {
