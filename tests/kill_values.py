@@ -1,0 +1,98 @@
+"""What tests/mpi/kill_steps.cpp writes, and whether it is there: by plain readers, by the journal, by verify."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import h5py
+import netCDF4
+import numpy as np
+
+from tests.error_run import committed_steps
+
+LAYOUTS = {
+    f"{preset}-{steps}": f"layout = '{preset}'\nsteps = '{steps}'"
+    for preset in ("single", "fpp", "hds", "shared")
+    for steps in ("1", "all")
+}
+IS_DATASET = ("single-all", "shared-all")
+LEVELS, ROWS, COLUMNS = 3, 10, 64
+TIMEOUT_S = 60.0
+
+
+def values(variable: int, step: int, elements: int) -> np.ndarray:
+    """As kill_steps.cpp computes them."""
+    return (variable + 1) * 100000 + step % 97 * 1000 + np.arange(elements) % 991.0
+
+
+def check_values(directory: Path, steps: int) -> None:
+    """Exactly `steps` steps, each value right, by netCDF4: of the dataset, or of several index files where parts are many."""
+    files = [directory / "history.nc"]
+    if not files[0].exists():
+        files = sorted(directory.glob("history.[0-9]*.nc"))
+        assert len(files) > 1, "neither history.nc nor index files of stretches of steps"
+    first = 0
+    for file in files:
+        with netCDF4.Dataset(file) as dataset:
+            first += check_dataset(dataset, first)
+    assert first == steps
+
+
+def check_dataset(dataset: netCDF4.Dataset, first: int) -> int:
+    """The steps of one file, which begin with `first`; returns how many they are."""
+    dataset.set_auto_mask(False)
+    times = dataset["time"][:]
+    steps = len(times)
+    np.testing.assert_array_equal(times, first + np.arange(steps))
+    np.testing.assert_array_equal(dataset["lat"][:], values(0, 0, ROWS))
+    np.testing.assert_array_equal(dataset["topo"][:].ravel(), values(1, 0, ROWS * COLUMNS))
+    T, rain, mass = dataset["T"][:], dataset["rain"][:], dataset["mass"][:]
+    assert T.shape == (steps, LEVELS, ROWS, COLUMNS)
+    for k in range(steps):
+        np.testing.assert_array_equal(T[k].ravel(), values(2, first + k, LEVELS * ROWS * COLUMNS))
+        np.testing.assert_array_equal(rain[k].ravel(), values(3, first + k, ROWS * COLUMNS))
+        assert mass[k] == values(4, first + k, 1)[0]
+    return steps
+
+
+def check_shown(path: Path, committed: int, from_step: int = 0) -> int:
+    """What is there right after a kill: opens in stock HDF5; each step that has a time is committed, and its values are right."""
+    with h5py.File(path) as file:
+        times = file["time"][:]
+        shown = np.flatnonzero(~np.isnan(times))
+        np.testing.assert_array_equal(shown, np.arange(len(shown)), err_msg="steps with a time come first, without a hole")
+        np.testing.assert_array_equal(times[shown], shown)
+        assert len(shown) <= committed, "a step is shown that the journal does not have"
+        for k in shown[from_step:]:
+            np.testing.assert_array_equal(file["T"][k].ravel(), values(2, k, LEVELS * ROWS * COLUMNS))
+            np.testing.assert_array_equal(file["rain"][k].ravel(), values(3, k, ROWS * COLUMNS))
+            assert file["mass"][k] == values(4, k, 1)[0]
+    return len(shown)
+
+
+def problems(directory: Path) -> list[str]:
+    """What `verify --deep` finds, besides the torn end of a journal."""
+    from tailrace import _core  # built by `make build`
+
+    report = json.loads(_core.verify(str(directory), "history", True))
+    return [p["problem"] for p in report["problems"] if "torn" not in p["problem"] and "index is missing" not in p["problem"]]
+
+
+def check_whole(directory: Path, steps: int, context: str = "") -> None:
+    """After a run that ended well."""
+    assert committed_steps(directory) == list(range(steps)), context
+    assert problems(directory) == [], context
+    check_values(directory, steps)
+    assert not pending(directory), context
+
+
+def pending(directory: Path) -> list[str]:
+    return [path.name for path in (directory / "history.parts").iterdir() if path.name.startswith(".pending")]
+
+
+def intact_lines(journal: Path) -> list[dict[str, Any]]:
+    from tailrace import _core
+
+    return json.loads(_core.journal_read(str(journal))[0])
