@@ -14,8 +14,8 @@
 
 namespace tailrace {
 
-// Long pieces begin at whole stripes (Lustre's default, and the page cache then works in large folios: shared writes on ext4 were 1.3 to
-// 1.6 times faster; measured). It costs at most an eighth.
+// Long pieces begin at whole stripes (Lustre's default, and the page cache then works in large folios: shared writes on ext4
+// were 1.3 to 1.6 times faster; measured). It costs at most an eighth.
 constexpr uint64_t kStripeBytes = 1u << 20;
 constexpr uint64_t kLongBytes = 8 * kStripeBytes;
 constexpr uint64_t kSuperblockBytes = 4096;  // the superblock's page; everything else is behind it

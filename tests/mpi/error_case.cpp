@@ -1,6 +1,6 @@
 // Kinds of bad input: error_case [DIRECTORY OPTIONS CASE]... Step 0 is right, step 1 has the mistake, step 2 is right again.
-// Each rank prints one line of JSON for every call that is of interest: {"run", "rank", "call", "status", "message"}; `run` counts the
-// cases of the command line.
+// Each rank prints one line of JSON for every call that is of interest: {"run", "rank", "call", "status", "message"}; `run`
+// counts the cases of the command line.
 #include <fcntl.h>
 #include <mpi.h>
 #include <tailrace/tailrace.h>
