@@ -20,7 +20,7 @@ struct StreamConfig {
     std::string mode = "append";    // append | replace
     std::string time_name = "time";
     uint64_t exchange_bytes = 8u << 20;  // memory a writer offers to others' data: what fits into a shared cache is fastest
-    uint64_t ranks_per_node = 0;          // 0: as MPI says; otherwise ranks are grouped by this many (for tests and dry runs)
+    uint64_t ranks_per_node = 0;         // 0: as MPI says; otherwise ranks are grouped by this many (for tests and dry runs)
 };
 
 struct Key {
