@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,7 +63,7 @@ def run_within(
     return Finished(words, process.returncode, stdout, stderr)
 
 
-def kill_group(process: subprocess.Popen[str]) -> None:
+def kill_group(process: subprocess.Popen[Any]) -> None:
     """First mpirun alone: it ends its ranks, which it starts in groups of their own; then whatever is left of the group."""
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):

@@ -36,8 +36,9 @@ class Writer:
         answers = Path(tempfile.mkdtemp())
         command = mpirun.command("kill_steps", 2, ["run", directory, options, steps])
         env = {**os.environ, **open_mpi_environment(), "ANSWERS": str(answers)}
-        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        return Writer(subprocess.Popen(command, env=env, start_new_session=True, **quiet), answers)
+        quiet = subprocess.DEVNULL
+        process = subprocess.Popen(command, env=env, start_new_session=True, stdin=quiet, stdout=quiet, stderr=quiet)
+        return Writer(process, answers)
 
     def pids(self) -> list[int]:
         """Of the ranks, as soon as both have told theirs."""
