@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.environment import ROOT
 from tests.error_run import TIMEOUT_S, Calls, Run, Runner, check_rows, committed_steps, run_case
 from tests.mpirun import Mpirun, run_within
 
@@ -403,7 +404,9 @@ DECLARED = [
 
 @pytest.fixture(scope="module")
 def runs(mpirun: Mpirun, tmp_path_factory: pytest.TempPathFactory) -> Runner:
-    return Runner(mpirun, tmp_path_factory.mktemp("errors"), list(dict.fromkeys(DECLARED)))
+    return Runner(
+        mpirun, tmp_path_factory.mktemp("errors"), list(dict.fromkeys([*DECLARED, *(run for run, _ in EXAMPLES.values())]))
+    )
 
 
 def test_journal_is_damaged(mpirun: Mpirun, tmp_path: Path) -> None:
@@ -424,3 +427,44 @@ def test_journal_is_of_a_later_format(mpirun: Mpirun, tmp_path: Path) -> None:
     calls = run_case(mpirun, 2, tmp_path, LAYOUT_OPTIONS["fpp"], "none")
     refused_open(calls, "UNSUPPORTED", r"journal\.jsonl: .*format 99; this version reads up to 1")
     assert committed_steps(tmp_path) == [0, 1, 2]
+
+
+# ---- the page about errors ------------------------------------------------------------------------------------------------------
+
+EXAMPLES = {  # the run and its call whose message stands in docs/errors.md
+    "BAD_ARGUMENT": (Run("slash-in-variable", FPP), "define_var"),
+    "BAD_CONFIG": (Run("none", OPTIONS[0][0]), "open"),
+    "BAD_LAYOUT": (Run("none", "layout = 'fpp'\nwriters = 'all'"), "open"),
+    "BAD_SHAPE": (Run("outside", FPP), "end_step 1"),
+    "BLOCK_OVERLAP": (Run("overlap-two-ranks", FPP), "end_step 1"),
+    "BLOCK_GAP": (Run("gap", FPP), "end_step 1"),
+    "BAD_ATTRIBUTE": (Run("nan-attribute", FPP), "put_attr"),
+    "BAD_ORDER": (Run("put-outside-step", FPP), "put"),
+    "RANKS_DISAGREE": (Run("attribute-differs", LAYOUT_OPTIONS["single"]), "first end_step 0"),
+    "NOT_FOUND": (Run("undefined-variable", FPP), "put"),
+    "UNSUPPORTED": (Run("none", "layout = 'split:4'"), "open"),
+}
+
+
+def test_page_lists_every_status() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text()
+    definition = r'^TAILRACE_STATUS\((\w+), (\d+), "(.*)", (\w+)\)'
+    statuses = re.findall(definition, (ROOT / "include" / "tailrace" / "status.def").read_text(), re.MULTILINE)
+    assert len(statuses) > 10
+    rows = [
+        f"| {number} | `{name}` | {phrase} | {f'`{python}` ' if python != 'None' else ''}|"
+        for name, number, phrase, python in statuses
+    ]
+    assert [line for line in page.splitlines() if re.match(r"\| \d", line)] == rows
+    assert re.findall(r"^### (\w+)$", page, re.MULTILINE) == [status[0] for status in statuses if status[0] != "OK"]
+
+
+@pytest.mark.parametrize("status", EXAMPLES)
+def test_example_of_page_is_what_is_said(runs: Runner, status: str) -> None:
+    page = (ROOT / "docs" / "errors.md").read_text()
+    section = page.split(f"### {status}\n")[1].split("### ")[0]
+    example = next(line.strip() for line in section.splitlines() if line.startswith("    "))
+    run, call = EXAMPLES[status]
+    said = [answer for answer in runs(run)[1].all if answer.call == call.removeprefix("first ") and answer.status == status]
+    assert said
+    assert all(example in answer.message for answer in said), said[0].message

@@ -1,0 +1,118 @@
+#include "stream/definitions.hpp"
+
+#include <gtest/gtest.h>
+#include <tailrace/tailrace.h>
+
+#include <cmath>
+#include <limits>
+
+#include "../error_of.hpp"
+
+namespace tailrace {
+namespace {
+
+const char* const kRowColumn[] = {"y", "x"};
+const char* const kColumn[] = {"x"};
+
+Definitions example() {
+    Definitions definitions("t");
+    definitions.define_dimension("y", 3);
+    definitions.define_dimension("x", 0);
+    definitions.define_variable("x", TAILRACE_F64, 1, kColumn, TAILRACE_STATIC | TAILRACE_REPLICATED);
+    definitions.define_variable("T", TAILRACE_F32, 2, kRowColumn, 0);
+    definitions.define_variable("topo", TAILRACE_I16, 2, kRowColumn, TAILRACE_STATIC);
+    definitions.define_variable("mass", TAILRACE_F64, 0, nullptr, 0);
+    const float nan = std::nanf("7");  // with a payload that must come back
+    definitions.put_attribute("T", number_attribute("_FillValue", Type::F32, 1, &nan));
+    definitions.put_attribute("T", text_attribute("units", "µ\"\\\nK"));
+    const int64_t range[] = {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+    definitions.put_attribute("mass", number_attribute("valid_range", Type::I64, 2, range));
+    definitions.put_attribute("t", text_attribute("units", "hours since 2001-01-01"));
+    definitions.put_attribute("", text_attribute("title", ""));
+    const double pi = 3.141592653589793;
+    definitions.put_attribute("", number_attribute("pi", Type::F64, 1, &pi));
+    return definitions;
+}
+
+TEST(Definitions, ComeBackFromJson) {
+    const Definitions definitions = example();
+    const Definitions back = Definitions::from_json(Json::parse(definitions.to_json().dump()));
+    EXPECT_EQ(back.time_name(), "t");
+    EXPECT_EQ(back.dimensions(), definitions.dimensions());
+    EXPECT_EQ(back.variables(), definitions.variables());
+    EXPECT_EQ(back.attributes(), definitions.attributes());
+    EXPECT_EQ(back.time_attributes(), definitions.time_attributes());
+    EXPECT_EQ(back.fingerprint(), definitions.fingerprint());
+    const std::vector<std::byte>& fill = back.variables()[1].fill;
+    ASSERT_EQ(fill.size(), 4u);
+    float value;
+    std::memcpy(&value, fill.data(), sizeof value);
+    EXPECT_TRUE(std::isnan(value));
+}
+
+TEST(Definitions, FingerprintTellsEveryDifference) {
+    const uint64_t same = example().fingerprint();
+    EXPECT_EQ(example().fingerprint(), same);
+    Definitions other = example();
+    other.put_attribute("T", text_attribute("units", "K"));
+    EXPECT_NE(other.fingerprint(), same);
+    other = example();
+    other.define_dimension("z", 1);
+    EXPECT_NE(other.fingerprint(), same);
+    other = example();
+    const float zero = 0, minus_zero = -0.0f;
+    other.put_attribute("T", number_attribute("_FillValue", Type::F32, 1, &zero));
+    const uint64_t with_zero = other.fingerprint();
+    other.put_attribute("T", number_attribute("_FillValue", Type::F32, 1, &minus_zero));
+    EXPECT_NE(other.fingerprint(), with_zero) << "to the last bit";
+}
+
+TEST(Definitions, StructureIsComparedWithoutAttributes) {
+    std::string why;
+    Definitions other = example();
+    other.put_attribute("", text_attribute("title", "another run"));
+    EXPECT_TRUE(example().same_structure(other, why)) << why;
+    other.define_variable("more", TAILRACE_F32, 1, kColumn, 0);
+    EXPECT_FALSE(example().same_structure(other, why));
+    EXPECT_EQ(why, "there are 5 variables there, here 4");
+    EXPECT_FALSE(example().same_structure(Definitions("time"), why));
+    EXPECT_EQ(why, "time is called 'time' there");
+}
+
+TEST(Definitions, AnAttributeIsReplaced) {
+    Definitions definitions = example();
+    const size_t before = definitions.attributes().size();
+    definitions.put_attribute("", text_attribute("title", "new"));
+    EXPECT_EQ(definitions.attributes().size(), before);
+    EXPECT_EQ(definitions.attributes()[0], text_attribute("title", "new"));
+}
+
+TEST(Definitions, UnknownVariableNamesThoseThatAre) {
+    Definitions definitions = example();
+    const Error error = error_of([&] { definitions.index_of("t2m"); });
+    EXPECT_EQ(error.status(), Status::NOT_FOUND);
+    EXPECT_STREQ(error.what(), "variable 't2m' is not defined; defined are: x, T, topo, mass");
+    for (int v = 0; v < 30; ++v) definitions.define_variable("v" + std::to_string(v), TAILRACE_I8, 1, kColumn, 0);
+    EXPECT_TRUE(std::string(error_of([&] { definitions.index_of("t2m"); }).what()).ends_with("v15, ..."));
+}
+
+TEST(Definitions, AFailedDefinitionLeavesNothingBehind) {
+    Definitions definitions = example();
+    const uint64_t before = definitions.fingerprint();
+    const char* const unknown[] = {"y", "z"};
+    const float infinite = INFINITY;
+    const double wrong_type = 0;
+    EXPECT_EQ(error_of([&] { definitions.define_variable("U", TAILRACE_F32, 2, unknown, 0); }).status(), Status::BAD_SHAPE);
+    EXPECT_EQ(error_of([&] { definitions.define_variable("y", TAILRACE_F32, 2, kRowColumn, 0); }).status(), Status::BAD_SHAPE);
+    EXPECT_EQ(error_of([&] { definitions.define_dimension("t", 3); }).status(), Status::BAD_ARGUMENT);
+    EXPECT_EQ(error_of([&] { definitions.define_dimension("bell\a", 3); }).status(), Status::BAD_ARGUMENT);
+    EXPECT_EQ(error_of([&] { definitions.define_dimension(" x", 3); }).status(), Status::BAD_ARGUMENT);
+    EXPECT_EQ(error_of([&] { definitions.put_attribute("T", number_attribute("limit", Type::F32, 1, &infinite)); }).status(),
+              Status::BAD_ATTRIBUTE);
+    EXPECT_EQ(error_of([&] { definitions.put_attribute("T", number_attribute("_FillValue", Type::F64, 1, &wrong_type)); }).status(),
+              Status::BAD_ATTRIBUTE);
+    EXPECT_EQ(definitions.fingerprint(), before);
+}
+
+}  // namespace
+}  // namespace tailrace

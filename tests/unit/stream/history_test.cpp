@@ -1,0 +1,154 @@
+#include "stream/history.hpp"
+
+#include <gtest/gtest.h>
+#include <tailrace/tailrace.h>
+
+#include "../error_of.hpp"
+#include "../temporary_directory.hpp"
+#include "base/system.hpp"
+
+namespace tailrace {
+namespace {
+
+RunEntry run_of(const char* options) {
+    RunEntry run;
+    run.config = resolve({parse_options(options, "test")});
+    run.requested = Json::object();
+    run.definitions.define_dimension("x", 4);
+    const char* const dims[] = {"x"};
+    run.definitions.define_variable("T", TAILRACE_F32, 1, dims, 0);
+    run.ranks = 2;
+    run.nodes = 1;
+    return run;
+}
+
+class HistoryTest : public testing::Test {
+protected:
+    void append(const Json& line) { append_journal(path_, line, false); }
+    void append_step(uint64_t step, uint64_t group, uint64_t bytes = 100) {
+        GroupEntry entry;
+        entry.start = group;
+        entry.plan = 1;
+        entry.has_static = group == 0;
+        append(step_line({step, 0.1 * static_cast<double>(step), 0, 2, bytes, hex_digest(step)}, entry));
+    }
+    void damage(const std::string& what, const std::string& by) {
+        std::string content = File::open_read(path_).read_all();
+        const size_t at = content.find(what);
+        ASSERT_NE(at, std::string::npos);
+        content.replace(at, what.size(), by);
+        replace_file(path_, content, false);
+    }
+
+    TemporaryDirectory directory_;
+    std::string path_ = directory_ / "journal.jsonl";
+};
+
+TEST_F(HistoryTest, ComesBackFromItsLines) {
+    append(run_line(run_of("layout = 'fpp'\nsteps = 2")));
+    const std::vector<std::vector<PartBox>> boxes = {{{0, 0, {{0}, {2}}}, {1, 0, {{2}, {2}}}}};
+    append(plan_line(1, boxes));
+    append(coordinate_line(0, {std::byte{1}, std::byte{0xFF}}));
+    append(blocks_line({0, 2, 512, {{0, 8, 4096}, {8, 16, 65536}}}));
+    for (const uint64_t step : {0, 1, 2}) append_step(step, step / 2 * 2, 100 + step);
+    append(run_line(run_of("layout = 'single'")));
+    append_step(3, 3);
+
+    const History history = read_history(path_);
+    ASSERT_EQ(history.runs.size(), 2u);
+    EXPECT_EQ(history.runs[0].config.layout.steps, 2u);
+    EXPECT_EQ(history.runs[0].definitions.fingerprint(), run_of("").definitions.fingerprint());
+    ASSERT_EQ(history.steps.size(), 4u);
+    for (uint64_t k = 0; k < 4; ++k) EXPECT_EQ(history.steps[k].time, 0.1 * static_cast<double>(k)) << "to the last bit";
+    ASSERT_EQ(history.groups.size(), 3u);
+    EXPECT_EQ(history.groups[0].steps, 2u);
+    EXPECT_EQ(history.groups[0].files_bytes, 101u);
+    EXPECT_TRUE(history.groups[0].has_static);
+    EXPECT_EQ(history.groups[1].start, 2u);
+    EXPECT_EQ(history.groups[1].steps, 1u);
+    EXPECT_FALSE(history.groups[1].has_static);
+    EXPECT_EQ(history.groups[2].run, 1u);
+    EXPECT_EQ(history.steps[3].group, 2u);
+    ASSERT_TRUE(history.plans.contains(1));
+    ASSERT_EQ(history.plans.at(1).size(), 1u);
+    EXPECT_EQ(history.plans.at(1)[0][1].part, 1u);
+    EXPECT_EQ(history.plans.at(1)[0][1].box, (Box{{2}, {2}}));
+    EXPECT_EQ(history.coordinates.at(0), (std::vector<std::byte>{std::byte{1}, std::byte{0xFF}}));
+    ASSERT_EQ(history.growth.blocks.size(), 2u);
+    EXPECT_EQ(history.growth.blocks[1].first_step, 8u);
+    EXPECT_EQ(history.growth.blocks[1].address, 65536u);
+    EXPECT_EQ(history.growth.slot_bytes, 512u);
+    EXPECT_EQ(history.torn_bytes, 0u);
+}
+
+TEST_F(HistoryTest, AbsentJournalIsAnEmptyHistory) { EXPECT_TRUE(read_history(path_).empty()); }
+
+TEST_F(HistoryTest, TornEndIsCountedAndItsStepIsNotThere) {
+    append(run_line(run_of("layout = 'fpp'")));
+    append_step(0, 0);
+    append_step(1, 1);
+    const std::string whole = File::open_read(path_).read_all();
+    const size_t last = whole.rfind('\n', whole.size() - 2) + 1;
+    for (size_t cut = last; cut < whole.size(); ++cut) {
+        replace_file(path_, whole.substr(0, cut), false);
+        const History history = read_history(path_);
+        ASSERT_EQ(history.steps.size(), 1u) << "cut at " << cut;
+        ASSERT_EQ(history.torn_bytes, cut - last);
+    }
+}
+
+TEST_F(HistoryTest, StepWrittenAgainReplacesTheOneBefore) {
+    append(run_line(run_of("layout = 'fpp'")));
+    append_step(0, 0);
+    append_step(1, 1, 500);
+    append_step(1, 1, 700);
+    const History history = read_history(path_);
+    ASSERT_EQ(history.steps.size(), 2u);
+    EXPECT_EQ(history.steps[1].bytes, 700u);
+    EXPECT_EQ(history.groups.size(), 2u);
+    EXPECT_EQ(history.groups[1].steps, 1u);
+}
+
+TEST_F(HistoryTest, DamageBeforeIntactLinesIsToldWithThePath) {
+    append(run_line(run_of("layout = 'fpp'")));
+    append_step(0, 0);
+    append_step(1, 1);
+    damage("\"step\":0", "\"step\":7");
+    const Error error = error_of([&] { read_history(path_); });
+    EXPECT_EQ(error.status(), Status::CORRUPT);
+    EXPECT_NE(std::string(error.what()).find(path_), std::string::npos) << error.what();
+}
+
+TEST_F(HistoryTest, LinesThatDoNotFitTogetherAreDamage) {
+    const auto refused = [&](const std::string& says) {
+        const Error error = error_of([&] { read_history(path_); });
+        EXPECT_EQ(error.status(), Status::CORRUPT);
+        EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+        EXPECT_TRUE(std::string(error.what()).starts_with(path_)) << error.what();
+        remove_file(path_);
+    };
+    append_step(0, 0);
+    refused("a step stands before the first run");
+    append(run_line(run_of("")));
+    append_step(1, 1);
+    refused("step 1 stands where step 0 is due");
+    append(run_line(run_of("")));
+    append({{"kind", "step"}});
+    refused("not of the stream journal's format");
+    append({{"no", "kind"}});
+    refused("not of the stream journal's format");
+    append({{"kind", "plan"}, {"plan", 1}, {"boxes", {{0, 0, 0, 1}}}});
+    refused("a box of a plan has 4 numbers");
+}
+
+TEST_F(HistoryTest, LaterVersions) {
+    append(run_line(run_of("")));
+    append({{"kind", "remark"}, {"text", "of a version to come"}});
+    append_step(0, 0);
+    EXPECT_EQ(read_history(path_).steps.size(), 1u) << "kinds that are not known are passed over";
+    append({{"kind", "run"}, {"format", 2}});
+    EXPECT_EQ(error_of([&] { read_history(path_); }).status(), Status::UNSUPPORTED);
+}
+
+}  // namespace
+}  // namespace tailrace
