@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.environment import ROOT
-from tests.error_run import answers_in
+from tests.error_run import YIELD, answers_in
 from tests.kill_values import LAYOUTS, TIMEOUT_S, check_whole, intact_lines, pending, problems
 from tests.mpirun import Mpirun
 
@@ -41,7 +41,9 @@ def run_faults(
     """Every fault of a run, by number; the answers of all ranks in their order."""
     with tempfile.TemporaryDirectory() as told:
         flags = ["-x", f"LD_PRELOAD={injector}"]
-        mpirun("kill_steps", 2, ["faults", directory, options, rank, how], flags=flags, env={"ANSWERS": told}, timeout_s=120)
+        mpirun(
+            "kill_steps", 2, ["faults", directory, options, rank, how], flags=flags, env={"ANSWERS": told, **YIELD}, timeout_s=120
+        )
         answers: dict[int, list[dict[str, Any]]] = defaultdict(list)
         for answer in [answer for of_rank in answers_in(Path(told), 2) for answer in of_rank]:
             assert answer["call"] != "unexpected", answer
@@ -117,7 +119,7 @@ def test_full_device(mpirun: Mpirun, small_device: Path, layout: str) -> None:
     ballast = small_device / "ballast"
     ballast.write_bytes(b"x" * 300_000)
     with tempfile.TemporaryDirectory() as told:
-        mpirun("kill_steps", 2, ["run", small_device, LAYOUTS[layout], 100], env={"ANSWERS": told}, timeout_s=TIMEOUT_S)
+        mpirun("kill_steps", 2, ["run", small_device, LAYOUTS[layout], 100], env={"ANSWERS": told, **YIELD}, timeout_s=TIMEOUT_S)
         answers = answers_in(Path(told), 2)
     per_rank = [[(a["call"], a["status"], a["message"]) for a in of_rank if a["call"] != "start"] for of_rank in answers]
     assert per_rank[0] == per_rank[1]
