@@ -72,16 +72,21 @@ void Group::make_room(const PartContent& content, ImageCache& cache, std::option
         if (!several_steps() && cache) {
             image_ = *cache;
         } else {
-            Description description = content.description;
-            if (content.seal_slot_bytes > 0)
-                description.attributes.push_back(
-                    seal_attribute(seal_map(content.placement, blocks_, content.seal_writers, content.seal_slot_bytes)));
-            image_ = make_image(description, content.placement, blocks_, laid_out(), block_end(content.placement, blocks_.back()));
+            image_ = image_of(content, block_end(content.placement, blocks_.back()));
             if (!several_steps()) cache = image_;
         }
         image_is_made_ = true;
     });
     if (failed && !error) error = std::move(failed);
+}
+
+// Of all steps that are laid out, with the way to their seals.
+Image Group::image_of(const PartContent& content, uint64_t metadata_address) const {
+    Description description = content.description;
+    if (content.seal_slot_bytes > 0)
+        description.attributes.push_back(
+            seal_attribute(seal_map(content.placement, blocks_, content.seal_writers, content.seal_slot_bytes)));
+    return make_image(description, content.placement, blocks_, laid_out(), metadata_address);
 }
 
 void Group::lay_out_more(const PartContent& content) {
@@ -276,16 +281,12 @@ uint64_t Group::finish(const PartContent& content, bool sync) {
     if (first_writer_ && steps_ < laid_out()) {
         while (blocks_.back().first_step >= steps_) blocks_.pop_back();
         blocks_.back().steps = steps_ - blocks_.back().first_step;
-        Description description = content.description;
-        if (content.seal_slot_bytes > 0)
-            description.attributes.push_back(
-                seal_attribute(seal_map(content.placement, blocks_, content.seal_writers, content.seal_slot_bytes)));
         // Into the room of the steps that did not come, if the metadata in force does not begin before its end; else behind
         // everything.
         const uint64_t room = block_end(content.placement, blocks_.back());
-        Image image = make_image(description, content.placement, blocks_, steps_, room);
+        Image image = image_of(content, room);
         if (!image_ || room + image.metadata.size() > image_->metadata_address)
-            image = make_image(description, content.placement, blocks_, steps_, content.placement.align(file_.size_bytes(), 0));
+            image = image_of(content, content.placement.align(file_.size_bytes(), 0));
         image_ = std::move(image);
         file_.write_at(image_->metadata_address, image_->metadata.data(), image_->metadata.size());
         if (sync) file_.sync();

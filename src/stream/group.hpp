@@ -76,6 +76,7 @@ private:
     bool several_steps() const { return config_.layout.steps != 1; }
     uint64_t capacity() const { return config_.layout.steps == Layout::kAllSteps ? UINT64_MAX : config_.layout.steps; }
     uint64_t laid_out() const;
+    Image image_of(const PartContent& content, uint64_t metadata_address) const;
     uint64_t step_address_now(const PartContent& content) const { return step_address(content.placement, blocks_, steps_); }
     bool writes_static() const { return steps_ == 0 && !reopened_; }
     void lay_out_more(const PartContent& content);

@@ -16,10 +16,10 @@
 
 namespace tailrace {
 
-// Seconds that this rank has spent in each stage, and what it wrote.
+// Seconds that this rank has spent in each stage.
 struct StageTimes {
     double agree_s = 0, plan_s = 0, write_s = 0, commit_s = 0, index_s = 0;
-    uint64_t steps = 0, bytes = 0;
+    uint64_t steps = 0;
 };
 
 class Stream {
