@@ -38,6 +38,12 @@ void fail(const std::string &what) {
     std::abort();
 }
 
+void meet(MPI_Comm comm) {
+    MPI_Request request;
+    MPI_Ibarrier(comm, &request);
+    for (int done = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done;) usleep(50);
+}
+
 void sync_path(const std::string &path) {
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) fail("cannot open " + path + " to sync it: " + std::strerror(errno));
@@ -47,7 +53,7 @@ void sync_path(const std::string &path) {
 
 void sync_step(const Run &run, const std::string &path, bool writer) {
     if (writer) sync_path(path);
-    MPI_Barrier(run.work->comm);
+    meet(run.work->comm);
     if (run.work->rank == 0) sync_path(run.directory);
 }
 

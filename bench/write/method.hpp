@@ -57,6 +57,8 @@ Entries all_entries();
 // Ends the whole job with a message that says what failed, where, and why.
 [[noreturn]] void fail(const std::string &what);
 
+// A barrier that leaves the cores to those who still work.
+void meet(MPI_Comm comm);
 // Waits until the bytes of a file, or the names in a directory, are on the device.
 void sync_path(const std::string &path);
 // After the files of a step have been closed: their writers sync them, then rank 0 the directory.

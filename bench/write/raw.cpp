@@ -31,11 +31,11 @@ public:
                 break;
             case Files::shared:
                 if (work().rank == 0) create(path, mine * ranks);
-                MPI_Barrier(work().comm);
+                meet(work().comm);
                 write_file(path, 0, data, mine, mine * static_cast<uint64_t>(work().rank), 0);
         }
         if (!run_.durable) return;
-        MPI_Barrier(work().comm);
+        meet(work().comm);
         if (work().rank == 0) sync_path(run_.directory);
     }
 

@@ -41,7 +41,8 @@ const char* call_name(uint64_t number) {
 
 uint64_t reduce_one(const Communicator& ranks, uint64_t value, MPI_Op op) {
     uint64_t result = 0;
-    check_mpi(MPI_Allreduce(&value, &result, 1, MPI_UINT64_T, op, ranks.all()), "MPI_Allreduce");
+    finish_mpi([&](MPI_Request* request) { return MPI_Iallreduce(&value, &result, 1, MPI_UINT64_T, op, ranks.all(), request); },
+               "MPI_Iallreduce");
     return result;
 }
 
@@ -56,7 +57,11 @@ Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<
     const Fields local = {
         error ? ranks.size() - ranks.rank() : 0, number, ~number, mine.same, ~mine.same, mine.any, mine.bytes, mine.digest};
     Fields all{};
-    check_mpi(MPI_Allreduce(local.data(), all.data(), 1, reduction.type, reduction.op, ranks.all()), "MPI_Allreduce");
+    finish_mpi(
+        [&](MPI_Request* request) {
+            return MPI_Iallreduce(local.data(), all.data(), 1, reduction.type, reduction.op, ranks.all(), request);
+        },
+        "MPI_Iallreduce");
     if (all[call] != ~all[call_not]) {
         // Those that close will not be there for the next call.
         const auto closes = static_cast<uint64_t>(Call::close);

@@ -16,7 +16,10 @@ Collection::Collection(const Communicator& ranks, const NodeMemory& node, Sequen
     for (const auto& [rank, blocks] : senders) {
         const std::vector<Share> shares = shares_of(sequence_, blocks, piece_bytes);
         for (const Share& share : shares) expected_[share.piece] += share.bytes;
-        if (!ranks.on_my_node(rank)) remotes_.push_back({rank, blocks, shares, shares.size(), {}, MPI_REQUEST_NULL});
+        if (!ranks.on_my_node(rank))
+            remotes_.push_back({rank, blocks, shares, shares.size(), {}, MPI_REQUEST_NULL});
+        else if (rank != ranks.rank())
+            neighbours_.push_back({rank - ranks.node_first(), shares, 0});
     }
     done_ = opened_ = pieces_;
 }
@@ -27,22 +30,30 @@ void Collection::begin_step(const std::vector<std::vector<BlockView>>* memory) {
     done_ = opened_ = 0;
     error_ = nullptr;
     for (Remote& remote : remotes_) remote.next = 0;
+    for (Neighbour& neighbour : neighbours_) neighbour.next = 0;
 }
 
-void Collection::open_slot(uint64_t piece) {
-    if (has_gaps_) {
-        std::byte* slot = ring_.slot(pieces_before_ + piece);
-        const uint64_t from = piece * piece_bytes_, to = from + piece_bytes_;
-        for (size_t a = sequence_.array_at(from); a < arrays_.size() && sequence_.arrays()[a].position < to; ++a) {
-            const SlabArray& array = sequence_.arrays()[a];
-            if (!arrays_[a].has_gaps) continue;  // every byte of it comes from a rank
-            for (uint64_t at = std::max(from, array.position); at < std::min(to, array.end()); at += array.element_bytes)
-                std::memcpy(slot + (at - from), arrays_[a].fill.data(), array.element_bytes);
-        }
+void Collection::fill_gaps(uint64_t piece) {
+    std::byte* slot = ring_.slot(pieces_before_ + piece);
+    const uint64_t from = piece * piece_bytes_, to = from + piece_bytes_;
+    for (size_t a = sequence_.array_at(from); a < arrays_.size() && sequence_.arrays()[a].position < to; ++a) {
+        const SlabArray& array = sequence_.arrays()[a];
+        if (!arrays_[a].has_gaps) continue;  // every byte of it comes from a rank
+        for (uint64_t at = std::max(from, array.position); at < std::min(to, array.end()); at += array.element_bytes)
+            std::memcpy(slot + (at - from), arrays_[a].fill.data(), array.element_bytes);
     }
-    opened_ = piece + 1;
+}
+
+void Collection::open_slots(uint64_t until) {
+    if (has_gaps_)
+        for (uint64_t piece = opened_; piece < until; ++piece) fill_gaps(piece);
+    opened_ = until;
     ring_.header->open_until.store(pieces_before_ + opened_);
-    node_.ring_all();
+    for (Neighbour& neighbour : neighbours_) {
+        const size_t before = neighbour.next;
+        while (neighbour.next < neighbour.shares.size() && neighbour.shares[neighbour.next].piece < opened_) ++neighbour.next;
+        if (neighbour.next > before) node_.ring_bell(neighbour.node_rank);
+    }
 }
 
 bool Collection::receive(Remote& remote) {
@@ -115,7 +126,9 @@ void Collection::hand_out(uint64_t piece, const std::function<void(const Stretch
 
 bool Collection::advance(const std::function<void(const Stretch&)>& take, const std::function<void()>& flush) {
     bool any = false;
-    while (opened_ < pieces_ && opened_ < done_ + kSlots) open_slot(opened_), any = true;
+    // Several at a time: those who fill them are woken less often.
+    const uint64_t until = std::min(pieces_, done_ + kSlots);
+    if (until - opened_ >= kSlots / 4 || (until > opened_ && until == pieces_)) open_slots(until), any = true;
     for (Remote& remote : remotes_)
         while (receive(remote)) any = true;
     if (finished()) return any;

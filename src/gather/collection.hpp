@@ -31,8 +31,15 @@ private:
         std::vector<std::byte> message;
         MPI_Request request = MPI_REQUEST_NULL;
     };
+    // A rank of this node: woken when slots open that it fills.
+    struct Neighbour {
+        uint64_t node_rank = 0;
+        std::vector<Share> shares;
+        size_t next = 0;
+    };
     bool receive(Remote& remote);
-    void open_slot(uint64_t piece);
+    void open_slots(uint64_t until);
+    void fill_gaps(uint64_t piece);
     void hand_out(uint64_t piece, const std::function<void(const Stretch&)>& take, const std::function<void()>& flush) const;
 
     const Communicator& ranks_;
@@ -45,6 +52,7 @@ private:
     bool has_gaps_ = false;
     std::vector<uint64_t> expected_;  // bytes that others put into each piece
     std::vector<Remote> remotes_;
+    std::vector<Neighbour> neighbours_;
     const std::vector<std::vector<BlockView>>* memory_ = nullptr;
     uint64_t done_ = 0, opened_ = 0, pieces_before_ = 0;
     std::exception_ptr error_;

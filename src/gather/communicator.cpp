@@ -71,16 +71,20 @@ Communicator::~Communicator() {
     if (all_ != MPI_COMM_NULL) MPI_Comm_free(&all_);
 }
 
+void Communicator::broadcast(void* values, int count, MPI_Datatype type, uint64_t root) const {
+    finish_mpi([&](MPI_Request* request) { return MPI_Ibcast(values, count, type, static_cast<int>(root), all_, request); },
+               "MPI_Ibcast");
+}
+
 uint64_t Communicator::broadcast(uint64_t value, uint64_t root) const {
-    check_mpi(MPI_Bcast(&value, 1, MPI_UINT64_T, static_cast<int>(root), all_), "MPI_Bcast");
+    broadcast(&value, 1, MPI_UINT64_T, root);
     return value;
 }
 
 std::string Communicator::broadcast_text(const std::string& text, uint64_t root) const {
     std::string copy = text;
     copy.resize(broadcast(text.size(), root));
-    if (!copy.empty())
-        check_mpi(MPI_Bcast(copy.data(), static_cast<int>(copy.size()), MPI_CHAR, static_cast<int>(root), all_), "MPI_Bcast");
+    if (!copy.empty()) broadcast(copy.data(), static_cast<int>(copy.size()), MPI_CHAR, root);
     return copy;
 }
 

@@ -6,10 +6,20 @@
 #include <cstdint>
 #include <string>
 
+#include "gather/patience.hpp"
+
 namespace tailrace {
 
 // Throws MPI_FAILED with MPI's own text when a call did not succeed.
 void check_mpi(int code, const char* call);
+
+// Waits for a non-blocking call that `begin(request)` makes.
+template <class Begin>
+void finish_mpi(Begin&& begin, const char* call) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(begin(&request), call);
+    check_mpi(wait_patiently(request), call);
+}
 
 class Communicator {
 public:
@@ -41,6 +51,7 @@ public:
     uint64_t broadcast(uint64_t value, uint64_t root) const;
 
 private:
+    void broadcast(void* values, int count, MPI_Datatype type, uint64_t root) const;
     MPI_Comm all_ = MPI_COMM_NULL, node_ = MPI_COMM_NULL;
     uint64_t rank_ = 0, size_ = 1, user_rank_ = 0, nodes_ = 1, node_rank_ = 0, node_size_ = 1;
     mutable bool parted_ = false;

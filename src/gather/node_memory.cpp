@@ -123,9 +123,4 @@ void NodeMemory::ring_bell(uint64_t node_rank) const {
     if (other.sleeping.load()) syscall(SYS_futex, reinterpret_cast<uint32_t*>(&other.rung), FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 
-void NodeMemory::ring_all() const {
-    for (uint64_t r = 0; r < ranks_.node_size(); ++r)
-        if (r != ranks_.node_rank()) ring_bell(r);
-}
-
 }  // namespace tailrace

@@ -40,7 +40,6 @@ public:
     uint32_t look() const;
     void wait(uint32_t seen) const;
     void ring_bell(uint64_t node_rank) const;
-    void ring_all() const;
 
 private:
     struct Bell;

@@ -23,7 +23,8 @@ Letters deliver(const Communicator& ranks, const Letters& out) {
     }
     MPI_Request barrier = MPI_REQUEST_NULL;
     bool in_barrier = false;
-    for (int done = 0; !done;) {
+    Patience patience;
+    for (int done = 0; !done; patience.pause()) {
         int arrived = 0;
         MPI_Status status;
         check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, tag, ranks.all(), &arrived, &status), "MPI_Iprobe");

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "part/netcdf.hpp"
 #include "part/placement_driver.hpp"
+#include "part/source_list.hpp"
 
 namespace tailrace {
 namespace {
@@ -57,6 +58,7 @@ private:
     void create_anonymous_scale(size_t dimension);
     hdf5::Dataset create(size_t array);
     hdf5::Dataset create_virtual(const Array& array, hdf5::DatasetProperties properties);
+    void add_source(hdf5::DatasetProperties properties, const Array& array, const Source& source, const std::string& file) const;
     hdf5::Dataset create_contiguous(size_t array, hdf5::DatasetProperties properties);
     hdf5::Dataset create_chunked(size_t array, hdf5::DatasetProperties properties);
     hdf5::Properties creation_of(const Array& array) const;
@@ -71,6 +73,7 @@ private:
     AttributeWriter attributes_;
     Scales scales_;
     std::vector<uint64_t> step_addresses_;
+    std::vector<SourceList> source_lists_;
     std::vector<uint64_t> place_;  // of each array: its address if it is static, its offset within a step if it varies
 };
 
@@ -114,6 +117,8 @@ void ImageBuilder::build() {
     create_others();
     scales_.finish();
     hdf5::close_file(std::move(file_), "the metadata image");
+    uint64_t position = 0;
+    for (const SourceList& list : source_lists_) position = list.put_into(capture_.metadata(), position);
 }
 
 void ImageBuilder::create_scales() {
@@ -180,22 +185,34 @@ hdf5::Dataset ImageBuilder::create(size_t index) {
 }
 
 hdf5::Dataset ImageBuilder::create_virtual(const Array& array, hdf5::DatasetProperties properties) {
-    const auto lengths = [](const Extents& extents) { return hdf5::Lengths(extents.begin(), extents.end()); };
-    const hdf5::Lengths extents = lengths(extents_of(description_, array, steps_));
-    const hdf5::Space space = hdf5::create_space(extents), selected = hdf5::create_space(extents);
+    std::vector<Source> sources;
     for (const Source& source : array.sources) {
         if (source.to.elements() == 0) continue;
         if (array.varies && (source.to.count[0] > steps_ || source.to.offset[0] > steps_ - source.to.count[0]))
             fail(Status::BAD_SHAPE, "'", array.name, "' cannot show ", describe(source.to), " of ", source.file, ": there are ",
                  steps_, " steps");
-        hdf5::Lengths ends = lengths(source.from.offset);
-        for (size_t d = 0; d < ends.size(); ++d) ends[d] += source.from.count[d];
-        const hdf5::Space from = hdf5::create_space(ends);
-        hdf5::select(from, lengths(source.from.offset), lengths(source.from.count));
-        hdf5::select(selected, lengths(source.to.offset), lengths(source.to.count));
-        hdf5::set_virtual(properties.creation, selected, source.file, source.dataset, from);
+        sources.push_back(source);
     }
-    return hdf5::create_dataset(file_, array.name, stored_type(array.type), space, properties);
+    if (SourceList::can_hold(sources)) {
+        source_lists_.emplace_back(std::move(sources), source_lists_.size());
+        add_source(properties, array, source_lists_.back().first(), source_lists_.back().placeholder());
+    } else {
+        for (const Source& source : sources) add_source(properties, array, source, source.file);
+    }
+    const Extents extents = extents_of(description_, array, steps_);
+    return hdf5::create_dataset(file_, array.name, stored_type(array.type), hdf5::create_space({extents.begin(), extents.end()}),
+                                properties);
+}
+
+void ImageBuilder::add_source(hdf5::DatasetProperties properties, const Array& array, const Source& source,
+                              const std::string& file) const {
+    const auto lengths = [](const Extents& extents) { return hdf5::Lengths(extents.begin(), extents.end()); };
+    hdf5::Lengths ends = lengths(source.from.offset);
+    for (size_t d = 0; d < ends.size(); ++d) ends[d] += source.from.count[d];
+    const hdf5::Space from = hdf5::create_space(ends), to = hdf5::create_space(lengths(extents_of(description_, array, steps_)));
+    hdf5::select(from, lengths(source.from.offset), lengths(source.from.count));
+    hdf5::select(to, lengths(source.to.offset), lengths(source.to.count));
+    hdf5::set_virtual(properties.creation, to, file, source.dataset, from);
 }
 
 hdf5::Dataset ImageBuilder::create_contiguous(size_t index, hdf5::DatasetProperties properties) {

@@ -33,6 +33,7 @@ public:
     const std::vector<Extent>& raw_writes() const { return raw_writes_; }
     std::span<const std::byte> superblock() const { return superblock_; }
     std::span<const std::byte> metadata() const { return metadata_; }
+    std::span<std::byte> metadata() { return metadata_; }
     uint64_t metadata_address() const { return metadata_address_; }
     uint64_t file_bytes() const;
 

@@ -205,23 +205,27 @@ void Group::write_seal(const PartContent& content, uint64_t step, uint64_t addre
     digest += Checksum::of(seal.data(), seal.size());
 }
 
-// New metadata first, behind all that exists, then the superblock that makes it count.
-void Group::write_image(const PartContent& content, bool sync) {
-    if (several_steps()) {
-        const double no_time = std::numeric_limits<double>::quiet_NaN();
-        const uint64_t time_offset = content.placement.step_offsets().back();
-        const StepBlock& block = blocks_.back();
-        for (uint64_t k = 0; k < block.steps; ++k)
-            file_.write_at(block.address + k * content.placement.step_pitch() + time_offset, &no_time, sizeof no_time);
-    }
+// The steps that are laid out and not written yet have no time.
+void Group::write_no_times(const PartContent& content) {
+    const double no_time = std::numeric_limits<double>::quiet_NaN();
+    const uint64_t time_offset = content.placement.step_offsets().back();
+    const StepBlock& block = blocks_.back();
+    for (uint64_t k = 0; k < block.steps; ++k)
+        file_.write_at(block.address + k * content.placement.step_pitch() + time_offset, &no_time, sizeof no_time);
+}
+
+// New metadata first, behind all that readers use, then the superblock that makes it count. Where a loss of power must not take
+// earlier steps along, the metadata is on the device before.
+void Group::put_image_in_force() {
     file_.write_at(image_->metadata_address, image_->metadata.data(), image_->metadata.size());
-    if (image_->metadata_address + image_->metadata.size() < image_->file_bytes) file_.set_size(image_->file_bytes);
-    if (sync && several_steps()) file_.sync();
+    const bool ends_later = image_->metadata_address + image_->metadata.size() < image_->file_bytes;
+    if (ends_later && file_.size_bytes() < image_->file_bytes) file_.set_size(image_->file_bytes);
+    if (published() && durability() != Durability::none) file_.sync();
     file_.write_at(0, image_->superblock.data(), image_->superblock.size());
     image_written_ = true;
 }
 
-uint64_t Group::end_write(const PartContent& content, bool sync) {
+uint64_t Group::end_write(const PartContent& content) {
     if (!is_writer_) return 0;
     exchange_out_->flush();
     uint64_t digest = 0;
@@ -233,8 +237,11 @@ uint64_t Group::end_write(const PartContent& content, bool sync) {
     if (writes_static() && !content.placement.static_addresses().empty())
         write_seal(content, kSealOfStatic, content.placement.static_seal(), std::move(of_static), digest);
     write_seal(content, steps_, step_address_now(content) + content.placement.step_seal(), std::move(of_step), digest);
-    if (first_writer_ && !image_written_) write_image(content, sync);
-    if (sync) file_.sync();
+    if (first_writer_ && !image_written_) {
+        if (several_steps()) write_no_times(content);
+        put_image_in_force();
+    }
+    if (durability() == Durability::step) file_.sync();
     static_out_.reset();
     step_out_.reset();
     exchange_out_.reset();
@@ -248,7 +255,8 @@ void Group::abandon_write() noexcept {
     exchange_out_.reset();
 }
 
-void Group::publish(bool sync) const {
+void Group::publish() const {
+    const bool sync = durability() == Durability::step;
     const std::string from = path_of(pending_path(config_.layout, place_.stream, place_.start));
     const std::string to = path_of(group_path(config_.layout, place_.stream, place_.start));
     make_directories(parent_of(to));
@@ -275,7 +283,7 @@ void Group::write_time() {
     untimed_.reset();
 }
 
-uint64_t Group::finish(const PartContent& content, bool sync) {
+uint64_t Group::finish(const PartContent& content) {
     if (!several_steps() || !is_writer_ || !published()) return part_size_bytes();
     write_time();
     if (first_writer_ && steps_ < laid_out()) {
@@ -288,13 +296,12 @@ uint64_t Group::finish(const PartContent& content, bool sync) {
         if (!image_ || room + image.metadata.size() > image_->metadata_address)
             image = image_of(content, content.placement.align(file_.size_bytes(), 0));
         image_ = std::move(image);
-        file_.write_at(image_->metadata_address, image_->metadata.data(), image_->metadata.size());
-        if (sync) file_.sync();
-        file_.write_at(0, image_->superblock.data(), image_->superblock.size());
-        if (sync) file_.sync();
+        put_image_in_force();
+        // What is cut off is what the old superblock refers to.
+        if (durability() != Durability::none) file_.sync();
         file_.set_size(image_->file_bytes);
     }
-    if (sync) file_.sync();
+    if (durability() == Durability::step) file_.sync();
     file_.close();
     return part_size_bytes();
 }

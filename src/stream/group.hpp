@@ -48,16 +48,16 @@ public:
     }
     void write_out() { exchange_out_->write_out(); }
     // Seal, metadata and, at the end, the superblock. Returns the sum of the seals' checksums.
-    uint64_t end_write(const PartContent& content, bool sync);
+    uint64_t end_write(const PartContent& content);
     // Forgets what was written of a step that failed.
     void abandon_write() noexcept;
 
     // Rank 0. The pending group gets its name.
-    void publish(bool sync) const;
+    void publish() const;
     // Local. A committed step of a group of several gets its time value; the step is counted.
     void step_committed(const PartContent& content, double time);
     // Local. Cuts the part to its committed steps and closes it. Returns its size.
-    uint64_t finish(const PartContent& content, bool sync);
+    uint64_t finish(const PartContent& content);
     void discard() const noexcept;  // rank 0: removes a group that was never published
 
     bool full() const { return steps_ == capacity(); }
@@ -73,6 +73,7 @@ public:
     bool grew() const { return grew_; }  // since the last step was committed
 
 private:
+    Durability durability() const { return config_.layout.storage.durability; }
     bool several_steps() const { return config_.layout.steps != 1; }
     uint64_t capacity() const { return config_.layout.steps == Layout::kAllSteps ? UINT64_MAX : config_.layout.steps; }
     uint64_t laid_out() const;
@@ -84,7 +85,8 @@ private:
     std::string pending_part_path() const;
     std::string path_of(const std::string& relative) const { return place_.directory + "/" + relative; }
     uint64_t array_address(const PartContent& content, size_t array) const;
-    void write_image(const PartContent& content, bool sync);
+    void write_no_times(const PartContent& content);
+    void put_image_in_force();
     void write_seal(const PartContent& content, uint64_t step, uint64_t address, std::vector<SealRecord> records, uint64_t& digest);
 
     const Communicator& ranks_;

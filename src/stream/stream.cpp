@@ -313,7 +313,7 @@ void Stream::write_step(std::optional<Error>& error, uint64_t& digest) {
         });
         if (failed && !error) error = std::move(failed);
     }
-    try_next([&] { digest = group_->end_write(*content_, sync_step()); });
+    try_next([&] { digest = group_->end_write(*content_); });
     if (error) group_->abandon_write();
 }
 
@@ -347,7 +347,7 @@ void Stream::record_step(uint64_t bytes, uint64_t digest) {
     if (config_.layout.part_is_dataset() && group_->grew())
         append_journal(journal, blocks_line(group_->growth(*content_)), sync_step());
     const bool appears = !group_->published();
-    if (appears) group_->publish(sync_step());
+    if (appears) group_->publish();
     const bool new_group = history_.groups.empty() || history_.groups.back().start != group_->start() || appears;
     if (new_group)
         history_.groups.push_back({group_->start(), config_.layout, parts, ranks_->size(), history_.runs.size() - 1, plan_number_,
@@ -384,7 +384,7 @@ void Stream::finish_group() {
     if (!group_) return;
     // It is gone also when this fails: its part is then longer than its steps, as after a kill, and reads right.
     const std::unique_ptr<Group> group = std::move(group_);
-    group->finish(*content_, false);
+    group->finish(*content_);
 }
 
 void Stream::drop_step() noexcept {

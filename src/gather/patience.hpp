@@ -1,0 +1,43 @@
+// Waiting for other ranks without holding a core: whoever they wait for may need it, or its memory bandwidth.
+#pragma once
+
+#include <mpi.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/clock.hpp"
+
+namespace tailrace {
+
+class Patience {
+public:
+    // Looks again at once in the beginning, then sleeps for an eighth of the time waited so far: what is waited for is found out
+    // that much too late at most.
+    void pause() {
+        const double waited = seconds_now() - began_;
+        if (waited < kBusySeconds)
+            sched_yield();
+        else
+            std::this_thread::sleep_for(std::chrono::duration<double>(std::min(waited / 8, kLongestSeconds)));
+    }
+
+private:
+    static constexpr double kBusySeconds = 100e-6, kLongestSeconds = 500e-6;
+    double began_ = seconds_now();
+};
+
+// Completes a request and frees it. Returns MPI's code.
+inline int wait_patiently(MPI_Request& request) {
+    Patience patience;
+    for (;;) {
+        int done = 0;
+        const int code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (code != MPI_SUCCESS || done) return code;
+        patience.pause();
+    }
+}
+
+}  // namespace tailrace

@@ -1,0 +1,103 @@
+// The list of sources of a virtual dataset, read back by HDF5.
+#include "part/source_list.hpp"
+
+#include <gtest/gtest.h>
+
+#include "../error_of.hpp"
+#include "base/system.hpp"
+#include "part/hdf5.hpp"
+#include "part_files.hpp"
+
+namespace tailrace {
+namespace {
+
+Box selected(hid_t space) {
+    hsize_t first[4], last[4];
+    hdf5::check(H5Sget_select_bounds(space, first, last), "H5Sget_select_bounds", "a source");
+    EXPECT_EQ(H5Sget_select_hyper_nblocks(space), 1);
+    Box box;
+    for (int d = 0; d < H5Sget_simple_extent_ndims(space); ++d) {
+        box.offset.push_back(first[d]);
+        box.count.push_back(last[d] - first[d] + 1);
+    }
+    return box;
+}
+
+std::vector<Source> stored_sources(hid_t file, const std::string& dataset) {
+    const hdf5::Dataset opened(hdf5::check(H5Dopen2(file, dataset.c_str(), H5P_DEFAULT), "H5Dopen2", dataset));
+    const hdf5::Properties creation(H5Dget_create_plist(opened));
+    size_t count = 0;
+    hdf5::check(H5Pget_virtual_count(creation, &count), "H5Pget_virtual_count", dataset);
+    std::vector<Source> sources;
+    for (size_t i = 0; i < count; ++i) {
+        std::string file_name(static_cast<size_t>(H5Pget_virtual_filename(creation, i, nullptr, 0)) + 1, '\0');
+        H5Pget_virtual_filename(creation, i, file_name.data(), file_name.size());
+        std::string name(static_cast<size_t>(H5Pget_virtual_dsetname(creation, i, nullptr, 0)) + 1, '\0');
+        H5Pget_virtual_dsetname(creation, i, name.data(), name.size());
+        file_name.pop_back(), name.pop_back();
+        const hdf5::Space from(H5Pget_virtual_srcspace(creation, i)), to(H5Pget_virtual_vspace(creation, i));
+        sources.push_back({file_name, name, selected(from), selected(to)});
+    }
+    return sources;
+}
+
+void expect_equal(const std::vector<Source>& stored, const std::vector<Source>& given) {
+    ASSERT_EQ(stored.size(), given.size());
+    for (size_t i = 0; i < given.size(); ++i) {
+        EXPECT_EQ(stored[i].file, given[i].file) << i;
+        EXPECT_EQ(stored[i].dataset, given[i].dataset) << i;
+        EXPECT_EQ(stored[i].from, given[i].from) << i;
+        EXPECT_EQ(stored[i].to, given[i].to) << i;
+    }
+}
+
+// Rows of a variable, one from each file, in files whose names have different lengths.
+std::vector<Source> rows(uint64_t count, uint64_t first = 0) {
+    std::vector<Source> sources;
+    for (uint64_t r = 0; r < count; ++r)
+        sources.push_back({text("parts/", std::string(r % 7, 'p'), r, ".nc"),
+                           text("v.", r),
+                           {{0, 0, 0}, {2, 1, 5}},
+                           {{0, first + r, 0}, {2, 1, 5}}});
+    return sources;
+}
+
+void write_index(const std::string& path, const Description& description) {
+    const Placement placement(part_bytes(description, 0), Storage{});
+    const StepBlock block{0, 2, placement.static_end()};
+    const Image image = make_image(description, placement, {block}, 2, (block_end(placement, block) + 7) / 8 * 8);
+    File file = File::create(path);
+    file.write_at(0, image.superblock.data(), image.superblock.size());
+    file.write_at(image.metadata_address, image.metadata.data(), image.metadata.size());
+    file.set_size(image.file_bytes);
+}
+
+TEST(SourceList, hdf5_reads_what_was_given) {
+    Description index = test::grid(3000, 5, false);
+    const std::vector<uint64_t> counts = {1, 2, 3, 10, 300, 3000};
+    for (const uint64_t count : counts) index.arrays.push_back({text("n", count), Type::F32, {0, 1}, true, {}, {}, rows(count)});
+    write_index("sources.nc", index);
+    const hdf5::FileId file = hdf5::open_file("sources.nc");
+    for (const uint64_t count : counts) expect_equal(stored_sources(file, text("n", count)), rows(count));
+}
+
+// HDF5 makes the list itself where positions do not fit.
+TEST(SourceList, positions_beyond_4_gi) {
+    const uint64_t far = uint64_t{1} << 33;
+    Description index = test::grid(far + 10, 5, false);
+    index.arrays.push_back({"far", Type::U8, {0, 1}, true, {}, {}, rows(3, far)});
+    EXPECT_FALSE(SourceList::can_hold(rows(3, far)));
+    EXPECT_TRUE(SourceList::can_hold(rows(3)));
+    write_index("far.nc", index);
+    const hdf5::FileId file = hdf5::open_file("far.nc");
+    expect_equal(stored_sources(file, "far"), rows(3, far));
+}
+
+TEST(SourceList, a_placeholder_that_is_not_there) {
+    const std::vector<Source> sources = rows(4);
+    std::vector<std::byte> metadata(1000);
+    EXPECT_EQ(error_of([&] { SourceList(sources, 0).put_into(metadata, 0); }).status(), Status::INTERNAL);
+}
+
+}  // namespace
+}  // namespace tailrace
