@@ -32,6 +32,7 @@ MODES = {
     "cache": "page cache: the clock stops when all files are closed",
     "fsync": "fsynced: when all data and names are on the device",
 }
+TUNING_STEPS = {"large": 1, "small": 5}
 LEAST, MOST = 3, 15  # measured repetitions of a cell; the warm-up is not one of them
 MPI_IO = ("ompio", "romio321")  # Open MPI's two implementations of MPI-IO: a choice of the whole process
 # Warm-up and LEAST repetitions cost about this much in relation to each other; the time that is left is shared out by it.
@@ -63,11 +64,7 @@ class Size:
     seconds: float
     targets: tuple[str, ...]
     ranks: tuple[int, ...]
-    rank_steps: Mapping[str, int]  # steps times ranks
-    tuning_repetitions: int
-
-    def steps(self, cell: Cell) -> int:
-        return max(1, self.rank_steps[cell.case] // cell.ranks)
+    steps: Mapping[str, int]
 
     def cells(self) -> list[Cell]:
         return [
@@ -77,8 +74,8 @@ class Size:
 
 
 SIZES = {
-    "quick": Size(55, ("disk",), (2,), {"large": 2, "small": 10}, 1),
-    "full": Size(570, ("disk", "shm"), (2, 4), {"large": 8, "small": 40}, 1),
+    "quick": Size(55, ("disk",), (2,), {"large": 2, "small": 5}),
+    "full": Size(570, ("disk", "shm"), (2, 4), {"large": 2, "small": 20}),
 }
 
 
@@ -125,12 +122,12 @@ def list_entries() -> list[Entry]:
 
 
 def run_cell(
-    cell: Cell, entries: Sequence[Entry], size: Size, *, seconds: float, least: int, most: int, mpi_io: str
+    cell: Cell, entries: Sequence[Entry], steps: int, *, seconds: float, least: int, most: int, mpi_io: str
 ) -> Iterable[dict]:
     """Rows of a cell as they are measured."""
     arguments = {
         "case": cell.case,
-        "steps": size.steps(cell),
+        "steps": steps,
         "directory": directory_of(cell.target),
         "durable": int(cell.mode == "fsync"),
         "entries": ",".join(entry.name for entry in entries),
@@ -146,33 +143,34 @@ def run_cell(
 
 @dataclasses.dataclass(frozen=True)
 class Tuned:
-    """The settings with which the peers were fastest in a short run, by case and target."""
+    """The settings with which raw writes and the peers were fastest in a short run, by case and target."""
 
     mpi_io: str
     entries: tuple[Entry, ...]
 
 
-def tune(case: str, target: str, entries: Sequence[Entry], size: Size, advance: Callable[[str], None]) -> Tuned:
-    """Runs every setting of every peer under both MPI-IOs and keeps the best setting of each peer, under the MPI-IO that serves
-    the peers best as a whole (geometric mean): it cannot be chosen within a process."""
-    peers = [entry for entry in entries if entry.is_peer]
-    best: dict[str, dict[str, tuple[float, Entry]]] = {}
-    for mpi_io in MPI_IO:
+def tune(case: str, target: str, entries: Sequence[Entry], advance: Callable[[str], None]) -> Tuned:
+    """Runs every setting of raw writes, and of every peer under both MPI-IOs, and keeps the best setting of each; of the peers
+    under the MPI-IO that serves them best as a whole (geometric mean): it cannot be chosen within a process."""
+
+    def best_of(chosen: Sequence[Entry], mpi_io: str, repetitions: int) -> dict[str, tuple[float, Entry]]:
         times: dict[str, Times] = defaultdict(dict)
-        repetitions = size.tuning_repetitions
-        for row in run_cell(
-            Cell(case, target, 2, "cache"), peers, size, seconds=0, least=repetitions, most=repetitions, mpi_io=mpi_io
-        ):
-            advance(f"tuning peers, {case}, {target}, {mpi_io}: {row['entry']}")
+        cell = Cell(case, target, 2, "cache")
+        for row in run_cell(cell, chosen, TUNING_STEPS[case], seconds=0, least=repetitions, most=repetitions, mpi_io=mpi_io):
+            advance(f"tuning, {case}, {target}, {mpi_io}: {row['entry']}")
             if row["repetition"] > 0:
                 times[row["entry"]][row["repetition"]] = row["calls_s"]
-        chosen = best.setdefault(mpi_io, {})
-        for entry in peers:
+        best: dict[str, tuple[float, Entry]] = {}
+        for entry in chosen:
             seconds = typical_s(times[entry.name])
-            if entry.method not in chosen or seconds < chosen[entry.method][0]:
-                chosen[entry.method] = (seconds, entry)
-    winner = min(MPI_IO, key=lambda mpi_io: sum(math.log(seconds) for seconds, _ in best[mpi_io].values()))
-    return Tuned(winner, tuple(entry for _, entry in best[winner].values()))
+            if entry.method not in best or seconds < best[entry.method][0]:
+                best[entry.method] = (seconds, entry)
+        return best
+
+    raw = best_of([entry for entry in entries if entry.is_raw], MPI_IO[0], 3)
+    peers = {mpi_io: best_of([entry for entry in entries if entry.is_peer], mpi_io, 1) for mpi_io in MPI_IO}
+    winner = min(MPI_IO, key=lambda mpi_io: sum(math.log(seconds) for seconds, _ in peers[mpi_io].values()))
+    return Tuned(winner, tuple(entry for _, entry in (raw | peers[winner]).values()))
 
 
 def times_by_entry(rows: Iterable[Mapping[str, Any]], cell: Cell) -> dict[str, Times]:
@@ -188,6 +186,11 @@ def typical_s(times: Times) -> float:
     """Seconds of a run: over its calls (begin, each step, end), the sum of each call's median over the repetitions. What disturbs
     a run hits one call or another of it; the median of whole runs would carry it as soon as half of the runs are hit somewhere."""
     return sum(Spread.of(call).median for call in zip(*times.values(), strict=True))
+
+
+def undisturbed_s(times: Times) -> float:
+    """The same with each call's least: what the run takes when nothing disturbs it."""
+    return sum(min(call) for call in zip(*times.values(), strict=True))
 
 
 def total_s(times: Times) -> dict[int, float]:
@@ -209,14 +212,18 @@ def claims_of(rows: Sequence[Mapping[str, Any]], cells: Sequence[Cell]) -> list[
         ours = f"{wanted['ours']}:{bounds['claimed_variant']}"
         if ours not in times:
             raise harness.BenchError(f"claim {wanted['id']} of bench/bounds.toml is about {ours}, which was not measured")
-        others = [fastest(times, method) for method in wanted.get("peers", [wanted.get("limit")])]
+        found = [fastest(times, method) for method in wanted.get("peers", [wanted.get("limit")])]
+        others = [name for name in found if name is not None]
+        if not others:
+            continue
         # Against several peers the value is that of the strongest one: it is level with every one, or the claim does not hold.
-        strongest = min((name for name in others if name is not None), key=lambda name: typical_s(times[name]))
+        strongest = min(others, key=lambda name: typical_s(times[name]))
         pairs = harness.paired_ratios(total_s(times[strongest]), total_s(times[ours]))
         spread = Spread.of(pairs)
         detail = {
             "against": strongest,
             "median_of_pairs": spread.median,
+            "undisturbed": undisturbed_s(times[strongest]) / undisturbed_s(times[ours]),
             "least": spread.least,
             "most": spread.most,
             "repetitions": len(pairs),
@@ -237,20 +244,19 @@ def print_cells(rows: Sequence[Mapping[str, Any]], cells: Sequence[Cell], entrie
     for cell in shown:
         table.add_column(f"{cell.case}\n{cell.target}\n{cell.ranks} ranks", justify="right")
     times = {cell: times_by_entry(rows, cell) for cell in shown}
-    best = {cell: {entry.method: fastest(times[cell], entry.method) for entry in entries} for cell in shown}
     lines: dict[tuple[str, str], list[str]] = {}
     for entry in entries:
-        # A peer has one line: its settings may differ between cells, and are printed above.
-        label = entry.method if entry.is_peer else entry.name
+        # One line a method that is tuned: its settings may differ between cells, and are printed above.
+        label = entry.name if entry.is_ours else entry.method
         line = lines.setdefault((label, entry.files), [""] * len(shown))
         for at, cell in enumerate(shown):
             if entry.name not in times[cell]:
                 continue
             spread = Spread.of(list(total_s(times[cell][entry.name]).values()))
-            volume = RANK_STEP_BYTES[cell.case] * cell.ranks * size.steps(cell)
+            volume = RANK_STEP_BYTES[cell.case] * cell.ranks * size.steps[cell.case]
             speed = volume / typical_s(times[cell][entry.name]) / 1e9
             text = f"{speed:.2f} ±{50 * (spread.most - spread.least) / spread.median:.0f}%"
-            line[at] = f"[bold]{text}[/bold]" if entry.is_raw and best[cell][entry.method] == entry.name else text
+            line[at] = text
     previous = ""
     for (label, files), line in lines.items():
         family = label.split("_")[0]
@@ -279,8 +285,10 @@ def print_checksum_cost(rows: Sequence[Mapping[str, Any]], cells: Sequence[Cell]
 
 
 def leave_out(entry: Entry, cell: Cell) -> bool:
-    """What checksums cost is measured against the page cache, where it is the largest share."""
-    return entry.is_ours and entry.variant == "checksum" and cell.mode == "fsync"
+    """What would take time and tell nothing."""
+    if entry.is_ours and entry.variant == "checksum":  # their cost is largest beside the page cache, and the same for all ranks
+        return cell.mode == "fsync" or cell.ranks != 2
+    return entry.is_peer and cell.target == "shm" and cell.mode == "fsync"  # fsync does nothing there: as in the other mode
 
 
 def measure(size: Size, entries: Sequence[Entry]) -> tuple[list[dict[str, Any]], dict[str, Tuned]]:
@@ -296,13 +304,14 @@ def measure(size: Size, entries: Sequence[Entry]) -> tuple[list[dict[str, Any]],
             progress.update(bar, completed=size.seconds - max(0.0, deadline - time.monotonic()), description=text)
 
         for case, target in itertools.product(("large", "small"), size.targets):
-            tuned[f"{case}/{target}"] = tune(case, target, entries, size, advance)
+            tuned[f"{case}/{target}"] = tune(case, target, entries, advance)
         for number, cell in enumerate(cells):
             choice = tuned[f"{cell.case}/{cell.target}"]
-            chosen = [entry for entry in entries if not entry.is_peer and not leave_out(entry, cell)] + list(choice.entries)
+            contenders = [entry for entry in entries if entry.is_ours] + list(choice.entries)
+            chosen = [entry for entry in contenders if not leave_out(entry, cell)]
             share = cell.weight / sum(later.weight for later in cells[number:])
             seconds = max(0.0, (deadline - time.monotonic()) * share)
-            for row in run_cell(cell, chosen, size, seconds=seconds, least=LEAST, most=MOST, mpi_io=choice.mpi_io):
+            for row in run_cell(cell, chosen, size.steps[cell.case], seconds=seconds, least=LEAST, most=MOST, mpi_io=choice.mpi_io):
                 rows.append(row)
                 advance(f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['entry']}")
     return rows, tuned
@@ -313,11 +322,7 @@ def print_settings(size: Size, entries: Sequence[Entry], tuned: Mapping[str, Tun
     for row in rows:
         key = f"{row['case']}/{row['target']}/{row['ranks']}/{row['mode']}"
         repetitions[key] = max(repetitions[key], row["repetition"])
-    settings = {
-        f"case {case}": f"{text}, a file (set) a step, "
-        + ", ".join(f"{max(1, size.rank_steps[case] // ranks)} steps on {ranks} ranks" for ranks in size.ranks)
-        for case, text in CASE_TEXT.items()
-    }
+    settings = {f"case {case}": f"{text}, a file (set) a step, " + f"{size.steps[case]} steps" for case, text in CASE_TEXT.items()}
     for target in size.targets:
         settings[f"target {target}"] = harness.filesystem_of(directory_of(target))
     settings["repetitions"] = ", ".join(f"{key} {count}" for key, count in repetitions.items())
@@ -326,7 +331,7 @@ def print_settings(size: Size, entries: Sequence[Entry], tuned: Mapping[str, Tun
         if entry.is_ours:
             settings[entry.name] = entry.settings
     for key, choice in tuned.items():
-        settings[f"peers, {key}"] = f"MPI-IO {choice.mpi_io}; " + ", ".join(entry.name for entry in choice.entries)
+        settings[f"tuned, {key}"] = f"MPI-IO {choice.mpi_io}; " + ", ".join(entry.name for entry in choice.entries)
     used = {entry.name: entry for choice in tuned.values() for entry in choice.entries}
     settings.update({name: entry.settings for name, entry in used.items()})
     harness.print_settings("Settings", settings)
@@ -337,7 +342,7 @@ def main() -> int:
     parser.add_argument("--size", choices=SIZES, default="quick")
     name = parser.parse_args().size
     size = SIZES[name]
-    run_bytes = max(RANK_STEP_BYTES[cell.case] * size.steps(cell) * cell.ranks for cell in size.cells())
+    run_bytes = max(RANK_STEP_BYTES[cell.case] * size.steps[cell.case] * cell.ranks for cell in size.cells())
     for target in size.targets:
         harness.need_space(directory_of(target), 2 * run_bytes)
     # The arrays, the lone writer's copy, what is held for the page cache, the files in it, and room.
@@ -354,7 +359,7 @@ def main() -> int:
     harness.print_claims(claims)
     settings = {
         "size": name,
-        "steps": {cell.key: size.steps(cell) for cell in cells},
+        "steps": dict(size.steps),
         "tuned": {
             key: {"mpi_io": choice.mpi_io, "entries": [entry.name for entry in choice.entries]} for key, choice in tuned.items()
         },

@@ -168,7 +168,7 @@ def print_settings(title: str, settings: Mapping[str, str]) -> None:
 def print_claims(claims: Sequence[Claim]) -> None:
     """One row a claim, those that do not hold first."""
     table = Table(title="Claims (their time / ours; more than 1: ours is faster)", title_justify="left")
-    for heading in ("claim", "value", "bound", "of pairs", "least..most", "against", "holds"):
+    for heading in ("claim", "value", "bound", "of pairs", "undisturbed", "least..most", "against", "holds"):
         table.add_column(heading, justify="left" if heading in ("claim", "against") else "right")
     for claim in sorted(claims, key=lambda c: (c.holds, c.id)):
         detail = claim.detail
@@ -177,6 +177,7 @@ def print_claims(claims: Sequence[Claim]) -> None:
             f"{claim.value:.2f}",
             f"{claim.bound:.2f}",
             f"{detail['median_of_pairs']:.2f}" if "median_of_pairs" in detail else "",
+            f"{detail['undisturbed']:.2f}" if "undisturbed" in detail else "",
             f"{detail['least']:.2f}..{detail['most']:.2f}" if "least" in detail else "",
             str(detail.get("against", "")),
             "yes" if claim.holds else "[red]no[/red]",

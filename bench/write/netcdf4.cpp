@@ -103,11 +103,11 @@ void add_netcdf4(Entries &entries) {
     };
     add("netcdf4_fpp", "aligned", {.per_rank = true});
     add("netcdf4_fpp", "packed", {.per_rank = true, .align = false});
-    add("netcdf4_independent", "aligned", {.hints = hints_direct()});
-    add("netcdf4_independent", "packed", {.align = false, .hints = hints_direct()});
-    add("netcdf4_collective", "aligned-two-phase", {.collective = true, .hints = hints_two_phase()});
-    add("netcdf4_collective", "aligned-direct", {.collective = true, .hints = hints_direct()});
-    add("netcdf4_collective", "packed-direct", {.collective = true, .align = false, .hints = hints_direct()});
+    add("netcdf4", "independent-aligned", {.hints = hints_direct()});
+    add("netcdf4", "independent-packed", {.align = false, .hints = hints_direct()});
+    add("netcdf4", "collective-aligned-two-phase", {.collective = true, .hints = hints_two_phase()});
+    add("netcdf4", "collective-aligned-direct", {.collective = true, .hints = hints_direct()});
+    add("netcdf4", "collective-packed-direct", {.collective = true, .align = false, .hints = hints_direct()});
 }
 
 }  // namespace bench

@@ -85,8 +85,7 @@ bool Collection::receive(Remote& remote) {
 }
 
 // The piece as stretches in ascending order: from this rank's own memory where it has them, from the slot for the rest.
-void Collection::hand_out(uint64_t piece, const std::function<void(const Stretch&)>& take,
-                          const std::function<void()>& flush) const {
+void Collection::hand_out(uint64_t piece, const std::function<void(const Stretch&)>& take) const {
     const uint64_t from = piece * piece_bytes_, to = std::min(from + piece_bytes_, sequence_.total_bytes());
     const std::byte* slot = ring_.slot(pieces_before_ + piece);
     struct Own {
@@ -121,7 +120,15 @@ void Collection::hand_out(uint64_t piece, const std::function<void(const Stretch
             }
         }
     }
-    flush();
+}
+
+// As many as can be written at once: large writes are cheaper, and the other half of the ring is filled meanwhile.
+uint64_t Collection::complete_pieces() const {
+    uint64_t complete = 0;
+    while (complete < kSlots / 2 && done_ + complete < opened_ &&
+           ring_.filled(pieces_before_ + done_ + complete).load() == expected_[done_ + complete])
+        ++complete;
+    return complete;
 }
 
 bool Collection::advance(const std::function<void(const Stretch&)>& take, const std::function<void()>& flush) {
@@ -131,18 +138,17 @@ bool Collection::advance(const std::function<void(const Stretch&)>& take, const 
     if (until - opened_ >= kSlots / 4 || (until > opened_ && until == pieces_)) open_slots(until), any = true;
     for (Remote& remote : remotes_)
         while (receive(remote)) any = true;
-    if (finished()) return any;
-    std::atomic<uint64_t>& filled = ring_.filled(pieces_before_ + done_);
-    if (filled.load() != expected_[done_]) return any;
+    const uint64_t complete = complete_pieces();
+    if (complete == 0) return any;
     if (!error_) {
         try {
-            hand_out(done_, take, flush);
+            for (uint64_t piece = done_; piece < done_ + complete; ++piece) hand_out(piece, take);
+            flush();
         } catch (...) {
             error_ = std::current_exception();
         }
     }
-    filled.store(0);
-    ++done_;
+    for (const uint64_t end = done_ + complete; done_ < end; ++done_) ring_.filled(pieces_before_ + done_).store(0);
     return true;
 }
 

@@ -40,7 +40,8 @@ private:
     bool receive(Remote& remote);
     void open_slots(uint64_t until);
     void fill_gaps(uint64_t piece);
-    void hand_out(uint64_t piece, const std::function<void(const Stretch&)>& take, const std::function<void()>& flush) const;
+    uint64_t complete_pieces() const;
+    void hand_out(uint64_t piece, const std::function<void(const Stretch&)>& take) const;
 
     const Communicator& ranks_;
     const NodeMemory& node_;

@@ -22,6 +22,7 @@ namespace {
 
 constexpr uint64_t kLine = 64;
 constexpr uint64_t kPage = 4096;
+constexpr uint64_t kMapAtOnceBytes = 64u << 20;  // more is mapped where it is touched: a rank uses the rings of few writers
 
 uint64_t up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -48,30 +49,19 @@ NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes) : ranks_
         bytes_ += ring_bytes(piece);
     }
 
-    char name[64] = "";
-    int descriptor = -1, code = 0;
-    if (ranks.node_rank() == 0) {
-        static uint64_t serial = 0;
-        std::snprintf(name, sizeof name, "/tailrace-%d-%llu", static_cast<int>(getpid()),
-                      static_cast<unsigned long long>(serial++));
-        descriptor = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
-        code = descriptor < 0 ? errno : posix_fallocate(descriptor, 0, static_cast<off_t>(bytes_));
-    }
+    const auto all_opened = open_by_all();
+    int code = all_opened.code;
+    // Pages only now: a job that is killed before leaves a name behind that takes no room.
+    if (code == 0 && ranks.node_rank() == 0) code = posix_fallocate(all_opened.descriptor, 0, static_cast<off_t>(bytes_));
     check_mpi(MPI_Bcast(&code, 1, MPI_INT, 0, ranks.node()), "MPI_Bcast");
-    check_mpi(MPI_Bcast(name, sizeof name, MPI_CHAR, 0, ranks.node()), "MPI_Bcast");
-    if (code == 0 && ranks.node_rank() != 0) {
-        descriptor = shm_open(name, O_RDWR, 0600);
-        if (descriptor < 0) code = errno;
-    }
     void* place = MAP_FAILED;
     if (code == 0) {
-        place = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+        const int at_once = bytes_ <= kMapAtOnceBytes ? MAP_POPULATE : 0;
+        place = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | at_once, all_opened.descriptor, 0);
         if (place == MAP_FAILED) code = errno;
     }
-    int worst = 0;
-    check_mpi(MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, ranks.node()), "MPI_Allreduce");
-    if (descriptor >= 0) ::close(descriptor);
-    if (ranks.node_rank() == 0) shm_unlink(name);
+    const int worst = largest_on_node(code);
+    if (all_opened.descriptor >= 0) ::close(all_opened.descriptor);
     if (worst != 0) {
         if (place != MAP_FAILED) munmap(place, bytes_);
         fail(Status::NO_MEMORY, "cannot share ", bytes_,
@@ -89,6 +79,38 @@ NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes) : ranks_
         }
     }
     check_mpi(MPI_Barrier(ranks.node()), "MPI_Barrier");
+}
+
+// Collective over the node. The first rank makes the shared memory, empty; its name is gone when all have opened it.
+NodeMemory::Opened NodeMemory::open_by_all() const {
+    char name[64] = "";
+    Opened opened;
+    if (ranks_.node_rank() == 0) {
+        static uint64_t serial = 0;
+        do {  // a process that had this number may have left a name behind
+            std::snprintf(name, sizeof name, "/tailrace-%d-%llu", static_cast<int>(getpid()),
+                          static_cast<unsigned long long>(serial++));
+            opened.descriptor = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+        } while (opened.descriptor < 0 && errno == EEXIST);
+        if (opened.descriptor < 0) {
+            opened.code = errno;
+            name[0] = '\0';
+        }
+    }
+    check_mpi(MPI_Bcast(name, sizeof name, MPI_CHAR, 0, ranks_.node()), "MPI_Bcast");
+    if (ranks_.node_rank() != 0) {
+        opened.descriptor = shm_open(name, O_RDWR, 0600);
+        if (opened.descriptor < 0) opened.code = errno;
+    }
+    opened.code = largest_on_node(opened.code);
+    if (ranks_.node_rank() == 0 && name[0] != '\0') shm_unlink(name);
+    return opened;
+}
+
+int NodeMemory::largest_on_node(int value) const {
+    int largest = 0;
+    check_mpi(MPI_Allreduce(&value, &largest, 1, MPI_INT, MPI_MAX, ranks_.node()), "MPI_Allreduce");
+    return largest;
 }
 
 NodeMemory::~NodeMemory() {

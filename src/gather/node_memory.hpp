@@ -43,6 +43,12 @@ public:
 
 private:
     struct Bell;
+    struct Opened {
+        int descriptor = -1;
+        int code = 0;  // an errno; the same on all ranks of the node
+    };
+    Opened open_by_all() const;
+    int largest_on_node(int value) const;  // collective over the node
     Bell& bell(uint64_t node_rank) const;
     const Communicator& ranks_;
     std::byte* base_ = nullptr;
