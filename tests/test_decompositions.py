@@ -16,8 +16,8 @@ import pytest
 
 from tests import formula
 from tests.mpirun import Mpirun, run_within
+from tests.presets import PRESETS
 
-PRESETS = ("single", "fpp", "hds", "shared")
 DECOMPOSITIONS = ("rows", "columns", "blocks2d", "blocks3d", "irregular", "one", "some")
 MEMORIES = ("dense", "halo", "transposed", "backwards")
 STEPS_PER_FILE = ("1", "2", "'all'")

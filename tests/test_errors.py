@@ -215,9 +215,12 @@ OPTIONS = [
     ("layout = ", "BAD_CONFIG", r"line 1: not TOML"),
     ("layout = 'fpp'\nwriters = 'all'", "BAD_LAYOUT", r"writers = all contradicts files = per-rank.*say writers = one"),
     ("layout = 'hds'\ntree = 2", "BAD_CONFIG", r"tree.*2.*at least 8"),
-    ("layout = 'split:4'", "UNSUPPORTED", r"files = 4 can be planned, .* it writes the layouts single, fpp, hds, shared"),
-    ("layout = 'node'", "UNSUPPORTED", r"files = per-node can be planned"),
-    ("layout = 'collective'", "UNSUPPORTED", r"writers = per-node can be planned"),
+    (
+        "files = 4\nwriters = 'all'",
+        "UNSUPPORTED",
+        r"files = 4 with writers = all can be planned, .* it writes the layouts single, fpp",
+    ),
+    ("writers = 'dedicated:1'", "UNSUPPORTED", r"writers = dedicated:1 can be planned"),
     ("layout = 'scratch'", "UNSUPPORTED", r"stage = scratch can be planned"),
     ("compression = 'deflate:4'", "UNSUPPORTED", r"compression = deflate:4 can be planned"),
     ("overlap = 1", "UNSUPPORTED", r"overlap = 1 can be planned"),
@@ -442,7 +445,7 @@ EXAMPLES = {  # the run and its call whose message stands in docs/errors.md
     "BAD_ORDER": (Run("put-outside-step", FPP), "put"),
     "RANKS_DISAGREE": (Run("attribute-differs", LAYOUT_OPTIONS["single"]), "first end_step 0"),
     "NOT_FOUND": (Run("undefined-variable", FPP), "put"),
-    "UNSUPPORTED": (Run("none", "layout = 'split:4'"), "open"),
+    "UNSUPPORTED": (Run("none", "layout = 'scratch'"), "open"),
 }
 
 

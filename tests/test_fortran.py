@@ -18,9 +18,9 @@ import xarray as xr
 
 from tests.environment import ROOT
 from tests.mpirun import Mpirun
+from tests.presets import PRESETS
 
 PROGRAMS = {"C": "facade_case_c", "C++": "facade_case", "Fortran": "fortran_case"}
-PRESETS = ("single", "fpp", "hds", "shared")
 STEPS_PER_FILE = ("1", "'all'")
 LENGTHS = {"lon": 10, "lat": 7, "level": 3, "cell": 23}
 

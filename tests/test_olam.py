@@ -18,10 +18,10 @@ from kernels.olam.prepare import NAMES, grid_of, prepare, read_maps
 from kernels.olam.verify import verify
 from tests.environment import ROOT
 from tests.mpirun import Finished, Mpirun, run_within
+from tests.presets import PRESETS
 
 KERNEL = ROOT / "kernels" / "olam"
 PAPER_PHASES = {"1read", "6plot", "8exec", "9write"}
-PRESETS = ("single", "fpp", "hds", "shared")
 # Uneven in both directions for 2, 3 and 4 ranks.
 SMALL = ("mesh_lat=37", "mesh_lon=53", "history_lat=11", "history_lon=13", "sweeps=3")
 

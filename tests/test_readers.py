@@ -18,9 +18,9 @@ import pytest
 
 from tests import formula
 from tests.mpirun import Mpirun, run_within
+from tests.presets import PRESETS
 from tests.readers import Seen, SeenArray, all_readers
 
-PRESETS = ("single", "fpp", "hds", "shared")
 STEPS_PER_FILE = ("1", "3", "'all'")
 STEPS = 5
 RANKS = 3

@@ -135,7 +135,7 @@ bool Collection::advance(const std::function<void(const Stretch&)>& take, const 
     bool any = false;
     // Several at a time: those who fill them are woken less often.
     const uint64_t until = std::min(pieces_, done_ + kSlots);
-    if (until - opened_ >= kSlots / 4 || (until > opened_ && until == pieces_)) open_slots(until), any = true;
+    if (until - opened_ >= kSlots / 2 || (until > opened_ && until == pieces_)) open_slots(until), any = true;
     for (Remote& remote : remotes_)
         while (receive(remote)) any = true;
     const uint64_t complete = complete_pieces();

@@ -22,8 +22,19 @@ Communicator::Communicator(MPI_Comm user) {
     nodes_ = size_ = static_cast<uint64_t>(size);
 }
 
+Communicator::Communicator(const Communicator& of, uint64_t part) {
+    check_mpi(MPI_Comm_split(of.all_, static_cast<int>(part), static_cast<int>(of.rank_), &all_), "MPI_Comm_split");
+    MPI_Comm_set_errhandler(all_, MPI_ERRORS_RETURN);
+    int rank = 0, size = 1;
+    check_mpi(MPI_Comm_rank(all_, &rank), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(all_, &size), "MPI_Comm_size");
+    rank_ = static_cast<uint64_t>(rank);
+    nodes_ = size_ = static_cast<uint64_t>(size);
+    user_rank_ = of.user_rank_;
+}
+
 void Communicator::arrange(uint64_t ranks_per_node) {
-    const int rank = static_cast<int>(user_rank_);
+    const int rank = static_cast<int>(rank_);
     int node_rank = 0, node_size = 1;
     if (ranks_per_node == 0)
         check_mpi(MPI_Comm_split_type(all_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node_), "MPI_Comm_split_type");
@@ -53,7 +64,7 @@ void Communicator::arrange(uint64_t ranks_per_node) {
     check_mpi(MPI_Bcast(place, 2, MPI_UINT64_T, 0, node_), "MPI_Bcast");
     nodes_ = place[1];
     rank_ = place[0] + node_rank_;
-    int moved = rank_ != user_rank_, any = 0;
+    int moved = rank_ != static_cast<uint64_t>(rank), any = 0;
     check_mpi(MPI_Allreduce(&moved, &any, 1, MPI_INT, MPI_MAX, all_), "MPI_Allreduce");
     if (any == 0) return;  // ranks of a node are consecutive already
     MPI_Comm renumbered;

@@ -25,6 +25,8 @@ class Communicator {
 public:
     // Collective. Until arrange() every rank counts as a node of its own.
     explicit Communicator(MPI_Comm user);
+    // Collective over `of`. The ranks of it that give the same `part`, in its order; they keep their user_rank().
+    Communicator(const Communicator& of, uint64_t part);
     // Collective. Finds the nodes and renumbers. `ranks_per_node` != 0 groups ranks by that many instead of asking MPI.
     void arrange(uint64_t ranks_per_node);
     ~Communicator();
@@ -47,6 +49,9 @@ public:
     void part() const { parted_ = true; }
     bool parted() const { return parted_; }
 
+    // Counts the exchanges over this communicator, so that all its ranks give each the same number.
+    uint64_t next_round() const { return rounds_++; }
+
     std::string broadcast_text(const std::string& text, uint64_t root) const;
     uint64_t broadcast(uint64_t value, uint64_t root) const;
 
@@ -55,6 +60,7 @@ private:
     MPI_Comm all_ = MPI_COMM_NULL, node_ = MPI_COMM_NULL;
     uint64_t rank_ = 0, size_ = 1, user_rank_ = 0, nodes_ = 1, node_rank_ = 0, node_size_ = 1;
     mutable bool parted_ = false;
+    mutable uint64_t rounds_ = 0;
 };
 
 }  // namespace tailrace

@@ -10,7 +10,7 @@
 
 namespace tailrace {
 
-constexpr uint32_t kSlots = 8;  // pieces of a writer's sequence that may be in work at a time
+constexpr uint32_t kSlots = 4;  // pieces of a writer's sequence that may be in work at a time
 
 // A writer's ring: piece g of its sequence (counted on over steps) is put together in slot g % kSlots.
 struct Ring {

@@ -7,8 +7,7 @@ namespace tailrace {
 
 Letters deliver(const Communicator& ranks, const Letters& out) {
     // A rank may leave the barrier and begin the next exchange while another is still in this one: two tags keep them apart.
-    static int round = 0;
-    const int tag = 1 + (round++ & 1);
+    const int tag = 1 + static_cast<int>(ranks.next_round() & 1);
     Letters in;
     std::vector<MPI_Request> sends;
     for (const auto& [to, words] : out) {

@@ -16,8 +16,9 @@ std::string missing_feature(const Layout& layout) {
             if (key.name == name) return name + " = " + key.get(config);
         fail(Status::INTERNAL, "no key ", name);
     };
-    if (layout.files.kind == Files::Kind::per_node || layout.files.kind == Files::Kind::number) return asks("files");
-    if (layout.writers.kind == Writers::Kind::per_node || layout.writers.kind == Writers::Kind::dedicated) return asks("writers");
+    const bool several_files = layout.files.kind != Files::Kind::one && layout.files.kind != Files::Kind::per_rank;
+    if (layout.writers.kind == Writers::Kind::dedicated) return asks("writers");
+    if (several_files && layout.writers.kind != Writers::Kind::one) return asks("files") + " with " + asks("writers");
     if (layout.stage != Stage::none) return asks("stage");
     if (layout.overlap_steps > 0) return asks("overlap");
     if (layout.storage.compression != "none") return asks("compression");
@@ -72,7 +73,8 @@ void check_available(const Layout& layout) {
     if (!missing.empty())
         fail(Status::UNSUPPORTED, missing, " can be planned, but this version cannot write it yet; it writes the layouts ",
              available_presets(),
-             " (files = one or per-rank, writers = one or all, stage = none, overlap = 0, compression = none, chunk = 0, "
+             " (files = one with any writers but dedicated, other files with writers = one, stage = none, overlap = 0, compression "
+             "= none, chunk = 0, "
              "stripe_count = 0, stripe_size = 0)");
 }
 

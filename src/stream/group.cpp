@@ -53,13 +53,11 @@ void Group::prepare() const {
         }
         return;
     }
-    // The first rank of each leaf of the tree makes it.
+    // The first writer in each leaf of the tree makes it.
+    if (!first_writer_) return;
     const std::string mine = parent_of(pending_part_path());
     const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start));
-    if (part_ == 0)
-        make_directories(mine);
-    else if (first_writer_ &&
-             mine != parent_of(group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, part_ - 1)))
+    if (part_ == 0 || mine != parent_of(group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, part_ - 1)))
         make_directories(mine);
 }
 
@@ -156,21 +154,13 @@ void Group::write_direct(const PartContent& content, const Definitions& definiti
         if (!varies && !writes_static()) continue;
         PartWriter& out = varies ? *step_out_ : *static_out_;
         const uint64_t address = array_address(content, a);
-        const auto add_block = [&](size_t b, const Runs& runs, uint64_t elements) {
-            out.add_strided(address, runs, data.memory[array.variable][b], 0, elements);
-        };
         switch (array.from) {
-            case PartArray::From::block: {
-                const Box& box = data.boxes[array.variable][array.block];
-                add_block(array.block, Runs(box.count, {Extents(box.count.size(), 0), box.count}), box.elements());
-                break;
-            }
-            case PartArray::From::whole: {
-                if (plan.variable(array.variable).exchanged) break;
-                const Variable& variable = definitions.variables()[array.variable];
-                const auto& boxes = data.boxes[array.variable];
-                for (size_t b = 0; b < boxes.size(); ++b)
-                    if (boxes[b].elements() > 0) add_block(b, Runs(variable.shape, boxes[b]), volume(variable.shape));
+            case PartArray::From::slab: {
+                const Slab& slab = plan.slabs()[array.slab];
+                if (slab.exchanged || !slab.written) break;
+                for (const size_t b : slab.mine)
+                    out.add_strided(address, Runs(slab.box.count, slab.within(data.boxes[array.variable][b])),
+                                    data.memory[array.variable][b], 0, slab.box.elements());
                 break;
             }
             case PartArray::From::replicated: {

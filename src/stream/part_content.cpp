@@ -46,23 +46,24 @@ public:
         content_.arrays.push_back(std::move(array));
     }
 
-    void add_whole(size_t v, PartArray::From from) {
+    void add_whole(size_t v, PartArray array) {
         const Variable& variable = definitions_.variables()[v];
         std::vector<int> dims;
         for (const int d : variable.dims) dims.push_back(dimension(d, 0, definitions_.dimensions()[static_cast<size_t>(d)].length));
-        add(variable, variable.name, dims, {}, {from, v, 0, {}});
+        add(variable, variable.name, dims, {}, std::move(array));
     }
 
-    void add_block(size_t v, size_t block, const Box& box) {
-        const Variable& variable = definitions_.variables()[v];
+    void add_slab(const Slab& slab, size_t index) {
+        const Variable& variable = definitions_.variables()[slab.variable];
+        const Box& box = slab.box;
         std::vector<int> dims;
         for (size_t d = 0; d < variable.dims.size(); ++d) dims.push_back(dimension(variable.dims[d], box.offset[d], box.count[d]));
         const std::vector<int64_t> offset(box.offset.begin(), box.offset.end()),
             shape(variable.shape.begin(), variable.shape.end());
-        add(variable, block_name(variable.name, block), dims,
+        add(variable, block_name(variable.name, slab.number), dims,
             {number_attribute("tailrace_offset", Type::I64, offset.size(), offset.data()),
              number_attribute("tailrace_shape", Type::I64, shape.size(), shape.data())},
-            {PartArray::From::block, v, block, {}});
+            {PartArray::From::slab, slab.variable, index, {}});
     }
 
     // A coordinate is cut to the pieces of its dimension that the part's arrays use.
@@ -113,22 +114,20 @@ PartContent describe_part(const Definitions& definitions, const StreamConfig& co
     Builder builder(definitions, config);
     const auto& variables = definitions.variables();
     const bool one_part = has_one_part(config.layout);
-    for (size_t v = 0; v < variables.size(); ++v) {
-        if (variables[v].replicated || (variables[v].is_static && !with_static)) continue;
-        if (one_part) {
-            builder.add_whole(v, PartArray::From::whole);
-        } else {
-            const std::vector<Box>& boxes = plan.variable(v).boxes;
-            for (size_t b = 0; b < boxes.size(); ++b)
-                if (boxes[b].elements() > 0) builder.add_block(v, b, boxes[b]);
-        }
+    for (size_t i = 0; i < plan.slabs().size(); ++i) {
+        const Slab& slab = plan.slabs()[i];
+        if (variables[slab.variable].is_static && !with_static) continue;
+        if (one_part)
+            builder.add_whole(slab.variable, {PartArray::From::slab, slab.variable, i, {}});
+        else
+            builder.add_slab(slab, i);
     }
     for (size_t v = 0; v < variables.size(); ++v)
         if (variables[v].replicated) {
             if (definitions.is_coordinate(variables[v]) && !one_part)
                 builder.add_coordinate(v);
             else
-                builder.add_whole(v, PartArray::From::replicated);
+                builder.add_whole(v, {PartArray::From::replicated, v, 0, {}});
         }
     builder.add_time();
     return builder.finish(config, plan, writers);

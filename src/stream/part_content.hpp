@@ -12,10 +12,10 @@
 namespace tailrace {
 
 struct PartArray {
-    enum class From { block, whole, replicated, time } from = From::time;
+    enum class From { slab, replicated, time } from = From::time;
     size_t variable = 0;
-    size_t block = 0;  // From::block: which of the rank's blocks
-    Box slice;         // From::replicated: what of the array is stored; no dimensions: all
+    size_t slab = 0;  // From::slab: its place in StepPlan::slabs()
+    Box slice;        // From::replicated: what of the array is stored; no dimensions: all
 };
 
 struct PartContent {

@@ -1,6 +1,7 @@
 #include "stream/step_plan.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "gather/agree.hpp"
 #include "gather/cover.hpp"
@@ -8,6 +9,70 @@
 #include "layout/plan.hpp"
 
 namespace tailrace {
+namespace {
+
+Box whole(const Variable& variable) { return {Extents(variable.shape.size(), 0), variable.shape}; }
+
+Box hull(const std::vector<Box>& boxes) {
+    Box result = boxes.front();
+    for (const Box& box : boxes)
+        for (size_t d = 0; d < box.count.size(); ++d) {
+            const uint64_t end = std::max(result.offset[d] + result.count[d], box.offset[d] + box.count[d]);
+            result.offset[d] = std::min(result.offset[d], box.offset[d]);
+            result.count[d] = end - result.offset[d];
+        }
+    return result;
+}
+
+// Boxes as words: variable, dimensions, offset, count.
+void put_box(std::vector<uint64_t>& words, uint64_t variable, const Box& box) {
+    words.insert(words.end(), {variable, box.count.size()});
+    words.insert(words.end(), box.offset.begin(), box.offset.end());
+    words.insert(words.end(), box.count.begin(), box.count.end());
+}
+
+Box take_box(const std::vector<uint64_t>& words, size_t& at, uint64_t& variable) {
+    variable = words[at];
+    const auto begin = words.begin() + static_cast<long>(at) + 2, middle = begin + static_cast<long>(words[at + 1]);
+    at += 2 + 2 * words[at + 1];
+    return {Extents(begin, middle), Extents(middle, middle + (middle - begin))};
+}
+
+// Collective. The words of all ranks, one after the other: on every rank, or on rank 0 only.
+std::vector<uint64_t> all_words(MPI_Comm comm, const std::vector<uint64_t>& mine, bool on_all) {
+    int rank = 0, size = 1;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    const int words = static_cast<int>(mine.size());
+    std::vector<int> counts(static_cast<size_t>(size)), begins(counts.size());
+    check_mpi(on_all ? MPI_Allgather(&words, 1, MPI_INT, counts.data(), 1, MPI_INT, comm)
+                     : MPI_Gather(&words, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm),
+              "MPI_Gather");
+    int total = 0;
+    for (size_t r = 0; r < counts.size(); ++r) begins[r] = total, total += counts[r];
+    std::vector<uint64_t> all(on_all || rank == 0 ? static_cast<size_t>(total) : 0);
+    check_mpi(on_all
+                  ? MPI_Allgatherv(mine.data(), words, MPI_UINT64_T, all.data(), counts.data(), begins.data(), MPI_UINT64_T, comm)
+                  : MPI_Gatherv(mine.data(), words, MPI_UINT64_T, all.data(), counts.data(), begins.data(), MPI_UINT64_T, 0, comm),
+              "MPI_Gatherv");
+    return all;
+}
+
+}  // namespace
+
+Box Slab::within(const Box& block) const {
+    Box result = block;
+    for (size_t d = 0; d < block.offset.size(); ++d) result.offset[d] -= box.offset[d];
+    return result;
+}
+
+StepPlan::StepPlan(const Communicator& ranks, const StreamConfig& config)
+    : ranks_(ranks), config_(config), map_(config.layout, {ranks.size(), ranks.nodes()}), part_(map_.part_of(ranks.rank())) {
+    if (has_one_part(config.layout) || config.layout.files.kind == Files::Kind::per_rank) return;
+    members_ = std::make_unique<Communicator>(ranks, part_);
+    members_->arrange(config.ranks_per_node);
+}
+
 std::vector<size_t> StepPlan::written_now(const Definitions& definitions, bool with_static) const {
     std::vector<size_t> now;
     for (size_t v = 0; v < definitions.variables().size(); ++v) {
@@ -17,13 +82,13 @@ std::vector<size_t> StepPlan::written_now(const Definitions& definitions, bool w
     return now;
 }
 
-bool StepPlan::changed(const Definitions& definitions, const StepData& data, bool with_static) const {
+StepPlan::Change StepPlan::change(const Definitions& definitions, const StepData& data, bool with_static) const {
+    if (version_ == 0) return Change::blocks;
     for (const size_t v : written_now(definitions, with_static))
-        if (v >= variables_.size() || !variables_[v].planned || variables_[v].boxes != data.boxes[v]) return true;
+        if (v >= variables_.size() || !variables_[v].planned || variables_[v].boxes != data.boxes[v]) return Change::blocks;
     // An exchange that was made with the static variables carries them in every run.
-    const auto is_static = [&](size_t v) { return definitions.variables()[v].is_static; };
-    if (!with_static && std::any_of(exchanged_.begin(), exchanged_.end(), is_static)) return true;
-    return version_ == 0;
+    const auto is_static = [&](size_t s) { return definitions.variables()[slabs_[s].variable].is_static; };
+    return !with_static && std::any_of(exchanged_.begin(), exchanged_.end(), is_static) ? Change::statics_are_stored : Change::none;
 }
 
 void StepPlan::make(const Definitions& definitions, const StepData& data, bool with_static) {
@@ -35,85 +100,151 @@ void StepPlan::make(const Definitions& definitions, const StepData& data, bool w
     }
     const std::vector<bool> gaps = check_cover(ranks_, arrays);
     variables_.resize(definitions.variables().size());
-    for (size_t i = 0; i < now.size(); ++i) variables_[now[i]] = {true, data.boxes[now[i]], false, gaps[i]};
-    choose_ways(definitions, now, gaps);
-    collect_part_boxes(now);
+    for (size_t i = 0; i < now.size(); ++i) variables_[now[i]] = {true, data.boxes[now[i]], gaps[i]};
+    lay_slabs(definitions, now);
+    choose_ways(definitions);
+    collect_part_boxes();
     ++version_;
 }
 
-// With one part, a variable goes directly to the file if all its ranks write and every stretch of it is long; else through the
-// writers, which also fill its gaps.
-void StepPlan::choose_ways(const Definitions& definitions, const std::vector<size_t>& now, const std::vector<bool>& gaps) {
-    exchanged_.clear();
-    exchange_.reset();
-    uint64_t records = kSpareSealRecords + definitions.variables().size();
+// Static variables that are stored already keep their places in the part.
+void StepPlan::lay_slabs(const Definitions& definitions, const std::vector<size_t>& now) {
+    slabs_.clear();
+    if (members_) {
+        lay_slabs_of_members();
+    } else if (has_one_part(config_.layout)) {
+        for (size_t v = 0; v < variables_.size(); ++v) {
+            if (definitions.variables()[v].replicated) continue;
+            slabs_.push_back({v, 0, whole(definitions.variables()[v]), {}});
+            for (size_t b = 0; b < variables_[v].boxes.size(); ++b)
+                if (variables_[v].boxes[b].elements() > 0) slabs_.back().mine.push_back(b);
+        }
+    } else {
+        for (size_t v = 0; v < variables_.size(); ++v)
+            for (size_t b = 0; b < variables_[v].boxes.size(); ++b)
+                if (variables_[v].boxes[b].elements() > 0) slabs_.push_back({v, b, variables_[v].boxes[b], {b}});
+    }
+    for (Slab& slab : slabs_) {
+        slab.written = std::find(now.begin(), now.end(), slab.variable) != now.end();
+        slab.has_gaps = has_one_part(config_.layout) && variables_[slab.variable].has_gaps;
+    }
+}
+
+// The members tell each other their blocks: those of a variable that make up a box become one slab.
+void StepPlan::lay_slabs_of_members() {
+    std::vector<uint64_t> words;
+    for (size_t v = 0; v < variables_.size(); ++v)
+        for (const Box& box : variables_[v].boxes)
+            if (box.elements() > 0) put_box(words, v, box);
+    const std::vector<uint64_t> all = all_words(members_->all(), words, true);
+    std::map<uint64_t, std::vector<Box>> boxes;
+    for (size_t at = 0; at < all.size();) {
+        uint64_t v;
+        const Box box = take_box(all, at, v);
+        boxes[v].push_back(box);
+    }
+    for (const auto& [v, blocks] : boxes) {
+        const std::vector<Box>& own = variables_[v].boxes;
+        uint64_t elements = 0;
+        for (const Box& box : blocks) elements += box.elements();
+        const Box around = hull(blocks);
+        const bool as_one = around.elements() == elements;  // no two of them overlap
+        for (const Box& box : as_one ? std::vector<Box>{around} : blocks) {
+            slabs_.push_back(
+                {v, static_cast<uint64_t>(slabs_.empty() || slabs_.back().variable != v ? 0 : slabs_.back().number + 1), box, {}});
+            for (size_t b = 0; b < own.size(); ++b)
+                if (own[b].elements() > 0 && (as_one || own[b] == box)) slabs_.back().mine.push_back(b);
+        }
+    }
+}
+
+// A slab goes directly to the file if all ranks of the part write and every stretch of it is long; else through the writers, which
+// also fill its gaps.
+void StepPlan::choose_ways(const Definitions& definitions) {
     if (has_one_part(config_.layout)) {
         std::vector<uint64_t> shortest;
-        for (const size_t v : now) {
+        for (const Slab& slab : slabs_) {
             uint64_t bytes = UINT64_MAX;
-            for (const Box& box : variables_[v].boxes)
-                if (box.elements() > 0)
-                    bytes = std::min(
-                        bytes, Runs(definitions.variables()[v].shape, box).length() * type_bytes(definitions.variables()[v].type));
+            const uint64_t element_bytes = type_bytes(definitions.variables()[slab.variable].type);
+            for (const size_t b : slab.mine)
+                bytes = std::min(bytes, Runs(slab.box.count, variables_[slab.variable].boxes[b]).length() * element_bytes);
             shortest.push_back(bytes);
         }
         std::vector<uint64_t> all(shortest.size());
         check_mpi(MPI_Allreduce(shortest.data(), all.data(), static_cast<int>(all.size()), MPI_UINT64_T, MPI_MIN, ranks_.all()),
                   "MPI_Allreduce");
         const bool all_write = config_.layout.writers.kind == Writers::Kind::all;
-        for (size_t i = 0; i < now.size(); ++i) {
-            VariablePlan& plan = variables_[now[i]];
-            plan.exchanged = gaps[i] || (ranks_.size() > 1 && (!all_write || all[i] < kDirectRunBytes));
-            if (plan.exchanged) exchanged_.push_back(now[i]);
-        }
+        for (size_t i = 0; i < slabs_.size(); ++i)
+            slabs_[i].exchanged = slabs_[i].has_gaps || (ranks_.size() > 1 && (!all_write || all[i] < kDirectRunBytes));
+    } else if (members_) {
+        for (Slab& slab : slabs_) slab.exchanged = true;
     }
-    if (!exchanged_.empty()) {
-        std::vector<ExchangeArray> arrays;
-        for (const size_t v : exchanged_) {
-            const Variable& variable = definitions.variables()[v];
-            arrays.push_back(
-                {variable.shape, type_bytes(variable.type), variables_[v].boxes, variables_[v].has_gaps, variable.fill});
-        }
-        const PartMap map(config_.layout, {ranks_.size(), ranks_.nodes()});
-        std::vector<uint64_t> writers;
-        for (uint64_t k = 0; k < map.writers(0); ++k) writers.push_back(map.writer(0, k));
-        exchange_ = std::make_unique<Exchange>(ranks_, std::move(arrays), std::move(writers), config_.exchange_bytes);
+    const uint64_t records = largest(ranks_, count_records(definitions));
+    // One part goes on with other blocks, but the room for its checksums stays: what is exchanged needs one record a slab.
+    if (has_one_part(config_.layout) && version_ > 0) {
+        if (records > seal_records_)
+            for (Slab& slab : slabs_) slab.exchanged = true;
+    } else {
+        seal_records_ = records;
     }
-    for (const size_t v : now)
-        for (const Box& box : variables_[v].boxes)
-            if (!variables_[v].exchanged)
-                records += has_one_part(config_.layout) ? Runs(definitions.variables()[v].shape, box).count() : 1;
-    seal_records_ = largest(ranks_, records);
+    prepare_exchange(definitions);
 }
 
-void StepPlan::collect_part_boxes(const std::vector<size_t>& now) {
+// The same whether static variables are written or stored already.
+uint64_t StepPlan::count_records(const Definitions& definitions) const {
+    uint64_t records = kSpareSealRecords + definitions.variables().size() + slabs_.size();
+    for (const Slab& slab : slabs_)
+        if (!slab.exchanged)
+            for (const size_t b : slab.mine)
+                records += Runs(slab.box.count, slab.within(variables_[slab.variable].boxes[b])).count();
+    return records;
+}
+
+void StepPlan::prepare_exchange(const Definitions& definitions) {
+    exchanged_.clear();
+    for (size_t i = 0; i < slabs_.size(); ++i)
+        if (slabs_[i].exchanged && slabs_[i].written) exchanged_.push_back(i);
+    exchange_.reset();
+    // Where parts have members of their own, one part may fail alone.
+    const auto error = attempt([&] {
+        if (!exchanged_.empty()) make_exchange(definitions);
+    });
+    agree(ranks_, {.call = Call::plan}, error);
+}
+
+void StepPlan::make_exchange(const Definitions& definitions) {
+    std::vector<ExchangeArray> arrays;
+    for (const size_t i : exchanged_) {
+        const Slab& slab = slabs_[i];
+        const Variable& variable = definitions.variables()[slab.variable];
+        std::vector<Box> mine;
+        for (const size_t b : slab.mine) mine.push_back(slab.within(variables_[slab.variable].boxes[b]));
+        arrays.push_back({slab.box.count, type_bytes(variable.type), std::move(mine), slab.has_gaps, variable.fill});
+    }
+    std::vector<uint64_t> writers;
+    for (uint64_t k = 0; k < map_.writers(part_); ++k)
+        writers.push_back(map_.writer(part_, k) - (members_ ? map_.first_rank(part_) : 0));
+    exchange_ =
+        std::make_unique<Exchange>(members_ ? *members_ : ranks_, std::move(arrays), std::move(writers), config_.exchange_bytes);
+}
+
+void StepPlan::collect_part_boxes() {
     part_boxes_.clear();
-    const PartMap map(config_.layout, {ranks_.size(), ranks_.nodes()});
-    if (has_one_part(config_.layout) || map.parts() > kMaxIndexParts) return;
+    if (has_one_part(config_.layout) || map_.parts() > kMaxIndexParts) return;
     part_boxes_.resize(variables_.size());
     std::vector<uint64_t> mine;
-    for (const size_t v : now)
-        for (uint64_t b = 0; b < variables_[v].boxes.size(); ++b) {
-            const Box& box = variables_[v].boxes[b];
-            mine.insert(mine.end(), {v, map.part_of(ranks_.rank()), b, box.count.size()});
-            mine.insert(mine.end(), box.offset.begin(), box.offset.end());
-            mine.insert(mine.end(), box.count.begin(), box.count.end());
+    if (map_.writer(part_, 0) == ranks_.rank())
+        for (const Slab& slab : slabs_) {
+            mine.insert(mine.end(), {part_, slab.number});
+            put_box(mine, slab.variable, slab.box);
         }
-    const int words = static_cast<int>(mine.size());
-    std::vector<int> counts(ranks_.size()), begins(ranks_.size());
-    check_mpi(MPI_Gather(&words, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, ranks_.all()), "MPI_Gather");
-    int total = 0;
-    for (size_t r = 0; r < counts.size(); ++r) begins[r] = total, total += counts[r];
-    std::vector<uint64_t> all(ranks_.rank() == 0 ? static_cast<size_t>(total) : 0);
-    check_mpi(
-        MPI_Gatherv(mine.data(), words, MPI_UINT64_T, all.data(), counts.data(), begins.data(), MPI_UINT64_T, 0, ranks_.all()),
-        "MPI_Gatherv");
+    const std::vector<uint64_t> all = all_words(ranks_.all(), mine, false);
     for (size_t at = 0; at < all.size();) {
-        const uint64_t v = all[at], dims = all[at + 3];
-        const auto begin = all.begin() + static_cast<long>(at) + 4, middle = begin + static_cast<long>(dims);
-        part_boxes_[v].push_back(
-            {all[at + 1], all[at + 2], {Extents(begin, middle), Extents(middle, middle + static_cast<long>(dims))}});
-        at += 4 + 2 * dims;
+        PartBox box{all[at], all[at + 1], {}};
+        uint64_t v;
+        at += 2;
+        box.box = take_box(all, at, v);
+        part_boxes_[v].push_back(std::move(box));
     }
 }
 

@@ -14,15 +14,29 @@
 
 namespace tailrace {
 
-// Of one variable.
+// Of one variable: this rank's blocks, as planned.
 struct VariablePlan {
     bool planned = false;
-    std::vector<Box> boxes;  // this rank's, as planned
-    bool exchanged = false;  // goes through the exchange; otherwise its owner writes it where it lies
-    bool has_gaps = false;
+    std::vector<Box> boxes;
+    bool has_gaps = false;  // some elements belong to no rank
 };
 
-// The boxes of all ranks, on rank 0, for the index: only where there are several parts, and few enough for an index.
+// A box of a variable that is one array in this rank's part: the whole variable where there is one part; the blocks of the part's
+// ranks as one where they make up a box; else a block.
+struct Slab {
+    size_t variable = 0;
+    uint64_t number = 0;       // among the slabs of the variable in the part
+    Box box;                   // in the variable
+    std::vector<size_t> mine;  // this rank's blocks that lie in it
+    bool written = true;       // false: a static variable that is stored already
+    bool exchanged = false;    // goes through the exchange; otherwise its owners write it where it lies
+    bool has_gaps = false;     // of one part: the writer fills them
+
+    // A block of the variable as a box of the slab.
+    Box within(const Box& block) const;
+};
+
+// The slabs of all parts, on rank 0, for the index: only where there are several parts, and few enough for an index.
 struct PartBox {
     uint64_t part = 0, block = 0;
     Box box;
@@ -30,15 +44,18 @@ struct PartBox {
 
 class StepPlan {
 public:
-    StepPlan(const Communicator& ranks, const StreamConfig& config) : ranks_(ranks), config_(config) {}
+    // Collective.
+    StepPlan(const Communicator& ranks, const StreamConfig& config);
 
-    // Whether this rank's blocks are not those that were planned. `with_static`: static distributed variables are written too.
-    bool changed(const Definitions& definitions, const StepData& data, bool with_static) const;
+    // What of this rank's blocks is not as planned. `with_static`: static distributed variables are written too.
+    enum class Change : uint64_t { none, statics_are_stored, blocks };
+    Change change(const Definitions& definitions, const StepData& data, bool with_static) const;
     // Collective. Checks that the blocks of all ranks make up every variable, and plans. Throws the same on all ranks.
     void make(const Definitions& definitions, const StepData& data, bool with_static);
 
-    const VariablePlan& variable(size_t v) const { return variables_[v]; }
-    // Variables that are exchanged among those written now, in order; and the exchange (none when nothing is exchanged).
+    // The slabs of this rank's part, by variable and number.
+    const std::vector<Slab>& slabs() const { return slabs_; }
+    // Which of them are exchanged, in order; and the exchange (none when nothing is exchanged).
     const std::vector<size_t>& exchanged() const { return exchanged_; }
     Exchange* exchange() const { return exchange_.get(); }
     // Whether this rank has at most one block of each variable.
@@ -52,12 +69,21 @@ public:
 
 private:
     std::vector<size_t> written_now(const Definitions& definitions, bool with_static) const;
-    void choose_ways(const Definitions& definitions, const std::vector<size_t>& now, const std::vector<bool>& gaps);
-    void collect_part_boxes(const std::vector<size_t>& now);
+    void lay_slabs(const Definitions& definitions, const std::vector<size_t>& now);
+    void lay_slabs_of_members();
+    void choose_ways(const Definitions& definitions);
+    void prepare_exchange(const Definitions& definitions);
+    uint64_t count_records(const Definitions& definitions) const;
+    void make_exchange(const Definitions& definitions);
+    void collect_part_boxes();
 
     const Communicator& ranks_;
     const StreamConfig& config_;
+    const PartMap map_;
+    const uint64_t part_;
+    std::unique_ptr<Communicator> members_;  // the ranks of this part, where parts have several but not all
     std::vector<VariablePlan> variables_;
+    std::vector<Slab> slabs_;
     std::vector<size_t> exchanged_;
     std::unique_ptr<Exchange> exchange_;
     std::vector<std::vector<PartBox>> part_boxes_;

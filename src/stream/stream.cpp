@@ -162,11 +162,11 @@ void Stream::end_step() {
     Stopwatch watch;
     // Not after a failed step, whose pending files rank 0 may still be removing.
     const bool prepare_early = settled_ && needs_group() && !dropped_;
-    bool changed = true;
+    auto change = StepPlan::Change::blocks;
     auto error = attempt([&] {
         data_.resize(definitions_.variables().size());
         check_step();
-        changed = plan_->changed(definitions_, data_, with_static_next());
+        change = plan_->change(definitions_, data_, with_static_next());
         if (prepare_early) {
             finish_group();
             group_ = std::make_unique<Group>(*ranks_, config_, Group::Place{directory_, name_, committed_}, with_static_next());
@@ -179,16 +179,16 @@ void Stream::end_step() {
         const Ballot ballot = agree(*ranks_,
                                     {.call = Call::end_step,
                                      .same = fingerprint() * 31 + time_bits,
-                                     .any = changed,
+                                     .any = static_cast<uint64_t>(change),
                                      .same_means = "the definitions or the time of the step"},
                                     error);
         times_.agree_s += watch.lap();
-        if (ballot.any != 0) {
-            plan_->make(definitions_, data_, with_static_next());
-        }
+        change = static_cast<StepPlan::Change>(ballot.any);
+        if (change != StepPlan::Change::none) plan_->make(definitions_, data_, with_static_next());
         if (!settled_) settle_first_step();
         // Parts of several hold blocks: other blocks need other parts.
-        const bool other_parts = ballot.any != 0 && group_ && group_->published() && !has_one_part(config_.layout);
+        const bool other_parts =
+            change == StepPlan::Change::blocks && group_ && group_->published() && !has_one_part(config_.layout);
         if (other_parts || needs_group() || !content_ || content_plan_ != plan_->version() ||
             content_static_ != group_->with_static())
             open_group(other_parts);
@@ -292,20 +292,21 @@ void Stream::write_step(std::optional<Error>& error, uint64_t& digest) {
         // Every rank takes part to the end, whatever happened to it before: nobody waits for ever.
         std::vector<std::vector<BlockView>> memory;
         std::vector<size_t> array_of;
-        for (const size_t v : plan_->exchanged()) {
-            memory.push_back(data_.memory[v]);
+        for (const size_t s : plan_->exchanged()) {
+            const Slab& slab = plan_->slabs()[s];
+            memory.emplace_back();
+            for (const size_t b : slab.mine) memory.back().push_back(data_.memory[slab.variable][b]);
             for (size_t a = 0; a < content_->arrays.size(); ++a)
-                if (content_->arrays[a].from == PartArray::From::whole && content_->arrays[a].variable == v) array_of.push_back(a);
+                if (content_->arrays[a].from == PartArray::From::slab && content_->arrays[a].slab == s) array_of.push_back(a);
         }
         const bool well = !error;
         auto failed = attempt([&] {
             exchange->run(
                 memory,
                 [&](const Stretch& stretch) {
-                    const uint64_t element_bytes = type_bytes(definitions_.variables()[plan_->exchanged()[stretch.array]].type);
-                    if (well)
-                        group_->take(*content_, array_of[stretch.array], stretch.element, element_bytes, stretch.data,
-                                     stretch.bytes);
+                    const size_t array = array_of[stretch.array];
+                    const uint64_t element_bytes = type_bytes(definitions_.variables()[content_->arrays[array].variable].type);
+                    if (well) group_->take(*content_, array, stretch.element, element_bytes, stretch.data, stretch.bytes);
                 },
                 [&] {
                     if (well) group_->write_out();

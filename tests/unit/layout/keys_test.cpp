@@ -168,7 +168,7 @@ TEST(Keys, JsonHoldsAllKeysAndWhichPresetsAreAvailable) {
     std::set<std::string> available;
     for (const auto& preset : json["presets"])
         if (preset["available"]) available.insert(preset["name"].get<std::string>());
-    EXPECT_EQ(available, (std::set<std::string>{"single", "fpp", "hds", "shared"}));
+    EXPECT_EQ(available, (std::set<std::string>{"single", "fpp", "hds", "split:N", "node", "shared", "collective"}));
     EXPECT_EQ(json["presets"][2].dump(),
               R"({"name":"hds","meaning":"a file for each rank, in a tree of directories of bounded size",)"
               R"("keys":{"files":"per-rank","writers":"one","tree":"1000","stage":"none"},"available":true})");
