@@ -14,7 +14,11 @@ constexpr uint64_t kSmallestPiece = 64u << 10;
 constexpr uint64_t kLargestPiece = 1u << 30;  // messages count bytes in an int
 constexpr uint64_t kOwnPieceBytes = 4096;     // shorter stretches of the writer's own memory are copied together first
 
-uint64_t piece_bytes_for(uint64_t memory_bytes) {
+// The same on all ranks. No more memory than a writer's slabs fill.
+uint64_t piece_bytes_for(const std::vector<ExchangeArray>& arrays, uint64_t writers, uint64_t memory_bytes) {
+    uint64_t slabs_bytes = 0;
+    for (const ExchangeArray& array : arrays) slabs_bytes += (volume(array.shape) / writers + 1) * array.element_bytes;
+    memory_bytes = std::min(memory_bytes, slabs_bytes);
     return std::clamp<uint64_t>(memory_bytes / kSlots / 4096 * 4096, kSmallestPiece, kLargestPiece);
 }
 
@@ -37,7 +41,7 @@ struct Exchange::Impl {
     uint64_t pieces = 0;
 
     Impl(const Communicator& ranks, std::vector<ExchangeArray> all, const std::vector<uint64_t>& writers, uint64_t memory_bytes)
-        : ranks(ranks), arrays(std::move(all)), piece_bytes(piece_bytes_for(memory_bytes)) {
+        : ranks(ranks), arrays(std::move(all)), piece_bytes(piece_bytes_for(arrays, writers.size(), memory_bytes)) {
         const auto me = std::find(writers.begin(), writers.end(), ranks.rank());
         // A node without memory must not leave the others waiting in the exchange below.
         const auto error = attempt([&] { node = std::make_unique<NodeMemory>(ranks, me == writers.end() ? 0 : piece_bytes); });
