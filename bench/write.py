@@ -255,8 +255,7 @@ def print_cells(rows: Sequence[Mapping[str, Any]], cells: Sequence[Cell], entrie
             spread = Spread.of(list(total_s(times[cell][entry.name]).values()))
             volume = RANK_STEP_BYTES[cell.case] * cell.ranks * size.steps[cell.case]
             speed = volume / typical_s(times[cell][entry.name]) / 1e9
-            text = f"{speed:.2f} ±{50 * (spread.most - spread.least) / spread.median:.0f}%"
-            line[at] = text
+            line[at] = f"{speed:.2f} ±{50 * (spread.most - spread.least) / spread.median:.0f}%"
     previous = ""
     for (label, files), line in lines.items():
         family = label.split("_")[0]
@@ -322,7 +321,7 @@ def print_settings(size: Size, entries: Sequence[Entry], tuned: Mapping[str, Tun
     for row in rows:
         key = f"{row['case']}/{row['target']}/{row['ranks']}/{row['mode']}"
         repetitions[key] = max(repetitions[key], row["repetition"])
-    settings = {f"case {case}": f"{text}, a file (set) a step, " + f"{size.steps[case]} steps" for case, text in CASE_TEXT.items()}
+    settings = {f"case {case}": f"{text}, {size.steps[case]} steps, a file (set) each" for case, text in CASE_TEXT.items()}
     for target in size.targets:
         settings[f"target {target}"] = harness.filesystem_of(directory_of(target))
     settings["repetitions"] = ", ".join(f"{key} {count}" for key, count in repetitions.items())

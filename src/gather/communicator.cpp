@@ -13,24 +13,26 @@ void check_mpi(int code, const char* call) {
 }
 
 Communicator::Communicator(MPI_Comm user) {
-    check_mpi(MPI_Comm_dup(user, &all_), "MPI_Comm_dup");
-    MPI_Comm_set_errhandler(all_, MPI_ERRORS_RETURN);
-    int rank = 0, size = 1;
-    check_mpi(MPI_Comm_rank(all_, &rank), "MPI_Comm_rank");
-    check_mpi(MPI_Comm_size(all_, &size), "MPI_Comm_size");
-    rank_ = user_rank_ = static_cast<uint64_t>(rank);
-    nodes_ = size_ = static_cast<uint64_t>(size);
+    MPI_Comm all;
+    check_mpi(MPI_Comm_dup(user, &all), "MPI_Comm_dup");
+    take(all);
+    user_rank_ = rank_;
 }
 
-Communicator::Communicator(const Communicator& of, uint64_t part) {
-    check_mpi(MPI_Comm_split(of.all_, static_cast<int>(part), static_cast<int>(of.rank_), &all_), "MPI_Comm_split");
+Communicator::Communicator(const Communicator& of, uint64_t part) : user_rank_(of.user_rank_) {
+    MPI_Comm all;
+    check_mpi(MPI_Comm_split(of.all_, static_cast<int>(part), static_cast<int>(of.rank_), &all), "MPI_Comm_split");
+    take(all);
+}
+
+void Communicator::take(MPI_Comm all) {
+    all_ = all;
     MPI_Comm_set_errhandler(all_, MPI_ERRORS_RETURN);
     int rank = 0, size = 1;
     check_mpi(MPI_Comm_rank(all_, &rank), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(all_, &size), "MPI_Comm_size");
     rank_ = static_cast<uint64_t>(rank);
     nodes_ = size_ = static_cast<uint64_t>(size);
-    user_rank_ = of.user_rank_;
 }
 
 void Communicator::arrange(uint64_t ranks_per_node) {

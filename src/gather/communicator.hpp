@@ -56,6 +56,7 @@ public:
     uint64_t broadcast(uint64_t value, uint64_t root) const;
 
 private:
+    void take(MPI_Comm all);  // as all_, each rank a node of its own
     void broadcast(void* values, int count, MPI_Datatype type, uint64_t root) const;
     MPI_Comm all_ = MPI_COMM_NULL, node_ = MPI_COMM_NULL;
     uint64_t rank_ = 0, size_ = 1, user_rank_ = 0, nodes_ = 1, node_rank_ = 0, node_size_ = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gather/agree.hpp"
+#include "gather/box_words.hpp"
 #include "gather/sparse_exchange.hpp"
 #include "layout/coverage.hpp"
 #include "layout/share.hpp"
@@ -75,8 +76,7 @@ Letters address(const Communicator& ranks, const std::vector<CoverArray>& arrays
                 tilings[a].touched(box, [&](uint64_t tile) {
                     std::vector<uint64_t>& words = out[tile];
                     words.insert(words.end(), {a, ranks.user_rank()});
-                    words.insert(words.end(), box.offset.begin(), box.offset.end());
-                    words.insert(words.end(), box.count.begin(), box.count.end());
+                    put_box(words, box);
                 });
     return out;
 }
@@ -85,10 +85,10 @@ std::vector<std::vector<OwnedBox>> read(const Letters& letters, const std::vecto
     std::vector<std::vector<OwnedBox>> boxes(arrays.size());
     for (const auto& [from, words] : letters)
         for (size_t at = 0; at < words.size();) {
-            const size_t a = words[at], dims = arrays[a].shape.size();
-            const auto begin = words.begin() + static_cast<long>(at) + 2, middle = begin + static_cast<long>(dims);
-            boxes[a].push_back({words[at + 1], {Extents(begin, middle), Extents(middle, middle + static_cast<long>(dims))}});
-            at += 2 + 2 * dims;
+            const size_t a = words[at];
+            const uint64_t rank = words[at + 1];
+            at += 2;
+            boxes[a].push_back({rank, take_box(words, at, arrays[a].shape.size())});
         }
     return boxes;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gather/agree.hpp"
+#include "gather/box_words.hpp"
 #include "gather/collection.hpp"
 #include "gather/contribution.hpp"
 #include "gather/sparse_exchange.hpp"
@@ -20,13 +21,6 @@ uint64_t piece_bytes_for(const std::vector<ExchangeArray>& arrays, uint64_t writ
     for (const ExchangeArray& array : arrays) slabs_bytes += (volume(array.shape) / writers + 1) * array.element_bytes;
     memory_bytes = std::min(memory_bytes, slabs_bytes);
     return std::clamp<uint64_t>(memory_bytes / kSlots / 4096 * 4096, kSmallestPiece, kLargestPiece);
-}
-
-std::vector<uint64_t> encode(size_t array, const Box& box) {
-    std::vector<uint64_t> words = {array};
-    words.insert(words.end(), box.offset.begin(), box.offset.end());
-    words.insert(words.end(), box.count.begin(), box.count.end());
-    return words;
 }
 
 }  // namespace
@@ -92,9 +86,9 @@ struct Exchange::Impl {
                 for (uint64_t k = first; k <= last; ++k) {
                     const uint64_t lo = share_begin(elements, writers.size(), k), hi = share_begin(elements, writers.size(), k + 1);
                     if (writers[k] == ranks.rank() || runs.elements_within(lo, hi) == 0) continue;
-                    const std::vector<uint64_t> words = encode(a, box);
                     std::vector<uint64_t>& letter = out[writers[k]];
-                    letter.insert(letter.end(), words.begin(), words.end());
+                    letter.push_back(a);
+                    put_box(letter, box);
                 }
             }
         }
@@ -105,11 +99,8 @@ struct Exchange::Impl {
         std::map<uint64_t, std::vector<RankBlock>> senders;
         for (const auto& [rank, words] : letters) {
             for (size_t at = 0; at < words.size();) {
-                const size_t a = words[at++], dims = arrays[a].shape.size();
-                Box box;
-                box.offset.assign(words.begin() + static_cast<long>(at), words.begin() + static_cast<long>(at + dims));
-                box.count.assign(words.begin() + static_cast<long>(at + dims), words.begin() + static_cast<long>(at + 2 * dims));
-                at += 2 * dims;
+                const size_t a = words[at++];
+                const Box box = take_box(words, at, arrays[a].shape.size());
                 senders[rank].push_back({a, 0, Runs(arrays[a].shape, box)});
             }
         }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "gather/agree.hpp"
+#include "gather/box_words.hpp"
 #include "gather/cover.hpp"
 #include "layout/placement.hpp"
 #include "layout/plan.hpp"
@@ -22,20 +23,6 @@ Box hull(const std::vector<Box>& boxes) {
             result.count[d] = end - result.offset[d];
         }
     return result;
-}
-
-// Boxes as words: variable, dimensions, offset, count.
-void put_box(std::vector<uint64_t>& words, uint64_t variable, const Box& box) {
-    words.insert(words.end(), {variable, box.count.size()});
-    words.insert(words.end(), box.offset.begin(), box.offset.end());
-    words.insert(words.end(), box.count.begin(), box.count.end());
-}
-
-Box take_box(const std::vector<uint64_t>& words, size_t& at, uint64_t& variable) {
-    variable = words[at];
-    const auto begin = words.begin() + static_cast<long>(at) + 2, middle = begin + static_cast<long>(words[at + 1]);
-    at += 2 + 2 * words[at + 1];
-    return {Extents(begin, middle), Extents(middle, middle + (middle - begin))};
 }
 
 // Collective. The words of all ranks, one after the other: on every rank, or on rank 0 only.
@@ -135,13 +122,16 @@ void StepPlan::lay_slabs_of_members() {
     std::vector<uint64_t> words;
     for (size_t v = 0; v < variables_.size(); ++v)
         for (const Box& box : variables_[v].boxes)
-            if (box.elements() > 0) put_box(words, v, box);
+            if (box.elements() > 0) {
+                words.insert(words.end(), {v, box.count.size()});
+                put_box(words, box);
+            }
     const std::vector<uint64_t> all = all_words(members_->all(), words, true);
     std::map<uint64_t, std::vector<Box>> boxes;
     for (size_t at = 0; at < all.size();) {
-        uint64_t v;
-        const Box box = take_box(all, at, v);
-        boxes[v].push_back(box);
+        const uint64_t v = all[at], dims = all[at + 1];
+        at += 2;
+        boxes[v].push_back(take_box(all, at, dims));
     }
     for (const auto& [v, blocks] : boxes) {
         const std::vector<Box>& own = variables_[v].boxes;
@@ -235,16 +225,14 @@ void StepPlan::collect_part_boxes() {
     std::vector<uint64_t> mine;
     if (map_.writer(part_, 0) == ranks_.rank())
         for (const Slab& slab : slabs_) {
-            mine.insert(mine.end(), {part_, slab.number});
-            put_box(mine, slab.variable, slab.box);
+            mine.insert(mine.end(), {part_, slab.number, slab.variable, slab.box.count.size()});
+            put_box(mine, slab.box);
         }
     const std::vector<uint64_t> all = all_words(ranks_.all(), mine, false);
     for (size_t at = 0; at < all.size();) {
-        PartBox box{all[at], all[at + 1], {}};
-        uint64_t v;
-        at += 2;
-        box.box = take_box(all, at, v);
-        part_boxes_[v].push_back(std::move(box));
+        const uint64_t part = all[at], number = all[at + 1], v = all[at + 2], dims = all[at + 3];
+        at += 4;
+        part_boxes_[v].push_back({part, number, take_box(all, at, dims)});
     }
 }
 

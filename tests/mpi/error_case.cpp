@@ -1,10 +1,6 @@
 // Kinds of bad input: error_case [DIRECTORY OPTIONS CASE]... Step 0 is right, step 1 has the mistake, step 2 is right again.
 // Each rank prints one line of JSON for every call that is of interest: {"run", "rank", "call", "status", "message"}; `run`
 // counts the cases of the command line.
-#include <fcntl.h>
-#include <mpi.h>
-#include <tailrace/tailrace.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
@@ -14,13 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "answers.hpp"
+
 namespace {
 
 constexpr uint64_t kRows = 2;  // of each rank
 constexpr uint64_t kColumns = 4;
-
-int rank, ranks, number;
-tailrace_stream *stream;
 
 std::string quoted(const std::string &text) {
     std::string out = "\"";
@@ -352,22 +347,10 @@ void run(const std::string &what) {
     good_step(2);
 }
 
-// Each rank has a file of its own: mpirun mixes the lines of ranks.
-void tell_into_file_of_rank() {
-    const char *directory = std::getenv("ANSWERS");
-    if (directory == nullptr) return;
-    const std::string path = std::string(directory) + "/" + std::to_string(rank);
-    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
-    if (file < 0 || dup2(file, STDOUT_FILENO) < 0) MPI_Abort(MPI_COMM_WORLD, 3);
-}
-
 }  // namespace
 
 int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    tell_into_file_of_rank();
+    start(&argc, &argv);
     if (argc % 3 != 1) MPI_Abort(MPI_COMM_WORLD, 2);
     for (; 3 * number + 1 < argc; ++number) {
         char **of_run = argv + 3 * number + 1;

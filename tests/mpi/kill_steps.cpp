@@ -6,10 +6,6 @@
 //
 // A line of JSON for each call: {"n", "rank", "call", "status", "message"}.
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <mpi.h>
-#include <tailrace/tailrace.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -17,14 +13,13 @@
 #include <string>
 #include <vector>
 
+#include "answers.hpp"
+
 namespace {
 
 constexpr uint64_t kLevels = 3, kRows = 10, kColumns = 64;
 constexpr int kStepsOfFaults = 3;
 constexpr int kMostFaults = 2000;
-
-int rank, ranks, number;
-tailrace_stream *stream;
 
 // The functions of the fault injector, where it is preloaded.
 template <class Function>
@@ -151,22 +146,10 @@ void faults(const std::string &directory, const std::string &options, int at_ran
     MPI_Abort(MPI_COMM_WORLD, 9);  // faults without end: the limit is too small or a call is made again for ever
 }
 
-// Each rank has a file of its own: mpirun mixes the lines of ranks.
-void tell_into_file_of_rank() {
-    const char *directory = std::getenv("ANSWERS");
-    if (directory == nullptr) return;
-    const std::string path = std::string(directory) + "/" + std::to_string(rank);
-    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
-    if (file < 0 || dup2(file, STDOUT_FILENO) < 0) MPI_Abort(MPI_COMM_WORLD, 3);
-}
-
 }  // namespace
 
 int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    tell_into_file_of_rank();
+    start(&argc, &argv);
     const std::string what = argc > 1 ? argv[1] : "";
     if (what == "run" && argc == 5)
         run(argv[2], argv[3], std::atoi(argv[4]));
