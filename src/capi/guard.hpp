@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/vector_state.hpp"
 
 namespace tailrace {
 
@@ -16,6 +17,7 @@ template <class Work>
 int guard(Work&& work) {
     try {
         work();
+        clear_upper_halves();
         return static_cast<int>(Status::OK);
     } catch (const Error& error) {
         return keep(error);

@@ -1,6 +1,7 @@
 #include "gather/agree.hpp"
 
-#include <array>
+#include <algorithm>
+#include <functional>
 
 namespace tailrace {
 namespace {
@@ -8,15 +9,16 @@ namespace {
 // One exchange carries everything: the first fields are reduced by maximum, the others are summed. A value and its complement tell
 // whether all ranks gave the same one.
 enum Field { failed, call, call_not, same, same_not, any, kMaxima, bytes = kMaxima, digest, kFields };
-using Fields = std::array<uint64_t, kFields>;
+using Fields = NodeBoard::Numbers;
+static_assert(kFields == NodeBoard::kNumbers);
 
-void reduce(void* in, void* inout, int* count, MPI_Datatype*) {
-    const auto* from = static_cast<const uint64_t*>(in);
-    auto* to = static_cast<uint64_t*>(inout);
-    for (int n = 0; n < *count; ++n, from += kFields, to += kFields) {
-        for (int f = 0; f < kMaxima; ++f) to[f] = to[f] > from[f] ? to[f] : from[f];
-        for (int f = kMaxima; f < kFields; ++f) to[f] += from[f];
-    }
+void combine(const Fields& from, Fields& into) {
+    for (size_t f = 0; f < kMaxima; ++f) into[f] = std::max(into[f], from[f]);
+    for (size_t f = kMaxima; f < kFields; ++f) into[f] += from[f];
+}
+
+void combine_for_mpi(void* in, void* inout, int* count, MPI_Datatype*) {
+    for (int n = 0; n < *count; ++n) combine(static_cast<const Fields*>(in)[n], static_cast<Fields*>(inout)[n]);
 }
 
 // Made at first use and kept for the life of the process (MPI_Finalize frees what is left).
@@ -26,9 +28,29 @@ struct Reduction {
     Reduction() {
         check_mpi(MPI_Type_contiguous(kFields, MPI_UINT64_T, &type), "MPI_Type_contiguous");
         check_mpi(MPI_Type_commit(&type), "MPI_Type_commit");
-        check_mpi(MPI_Op_create(&reduce, 1, &op), "MPI_Op_create");
+        check_mpi(MPI_Op_create(&combine_for_mpi, 1, &op), "MPI_Op_create");
     }
 };
+
+Fields reduce_between(MPI_Comm comm, const Fields& mine) {
+    static const Reduction reduction;
+    Fields all{};
+    finish_mpi(
+        [&](MPI_Request* request) {
+            return MPI_Iallreduce(mine.data(), all.data(), 1, reduction.type, reduction.op, comm, request);
+        },
+        "MPI_Iallreduce");
+    return all;
+}
+
+// Within the nodes first, then between them.
+Fields reduce(const Communicator& ranks, const Fields& mine) {
+    const NodeBoard* board = ranks.board();
+    if (board == nullptr && ranks.leaders() == MPI_COMM_NULL) return reduce_between(ranks.all(), mine);  // not arranged yet
+    const auto between = [&](Fields& node) { node = reduce_between(ranks.leaders(), node); };
+    if (board != nullptr) return board->reduce(mine, &combine, ranks.nodes() > 1 ? between : std::function<void(Fields&)>());
+    return reduce_between(ranks.leaders(), mine);
+}
 
 const char* call_name(uint64_t number) {
     switch (static_cast<Call>(number)) {
@@ -49,19 +71,13 @@ uint64_t reduce_one(const Communicator& ranks, uint64_t value, MPI_Op op) {
 }  // namespace
 
 Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error) {
-    static const Reduction reduction;
     if (ranks.parted())
         fail(Status::BAD_ORDER,
              "other ranks closed the stream while this one did not, so it can no longer be written; close it and open it anew");
     const auto number = static_cast<uint64_t>(mine.call);
     const Fields local = {
         error ? ranks.size() - ranks.rank() : 0, number, ~number, mine.same, ~mine.same, mine.any, mine.bytes, mine.digest};
-    Fields all{};
-    finish_mpi(
-        [&](MPI_Request* request) {
-            return MPI_Iallreduce(local.data(), all.data(), 1, reduction.type, reduction.op, ranks.all(), request);
-        },
-        "MPI_Iallreduce");
+    const Fields all = reduce(ranks, local);
     if (all[call] != ~all[call_not]) {
         // Those that close will not be there for the next call.
         const auto closes = static_cast<uint64_t>(Call::close);

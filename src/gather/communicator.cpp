@@ -50,22 +50,22 @@ void Communicator::arrange(uint64_t ranks_per_node) {
 
     // Nodes in the order of their lowest rank: each leader learns how many ranks stand before its node.
     uint64_t before = 0;
-    MPI_Comm leaders;
-    check_mpi(MPI_Comm_split(all_, node_rank == 0 ? 0 : MPI_UNDEFINED, rank, &leaders), "MPI_Comm_split");
-    if (leaders != MPI_COMM_NULL) {
+    check_mpi(MPI_Comm_split(all_, node_rank == 0 ? 0 : MPI_UNDEFINED, rank, &leaders_), "MPI_Comm_split");
+    if (leaders_ != MPI_COMM_NULL) {
+        MPI_Comm_set_errhandler(leaders_, MPI_ERRORS_RETURN);
         int count = 1;
-        MPI_Comm_size(leaders, &count);
+        MPI_Comm_size(leaders_, &count);
         nodes_ = static_cast<uint64_t>(count);
-        check_mpi(MPI_Exscan(&node_size_, &before, 1, MPI_UINT64_T, MPI_SUM, leaders), "MPI_Exscan");
+        check_mpi(MPI_Exscan(&node_size_, &before, 1, MPI_UINT64_T, MPI_SUM, leaders_), "MPI_Exscan");
         int leader = 0;
-        MPI_Comm_rank(leaders, &leader);
+        MPI_Comm_rank(leaders_, &leader);
         if (leader == 0) before = 0;  // undefined there by the standard
-        MPI_Comm_free(&leaders);
     }
     uint64_t place[2] = {before, nodes_};
     check_mpi(MPI_Bcast(place, 2, MPI_UINT64_T, 0, node_), "MPI_Bcast");
     nodes_ = place[1];
     rank_ = place[0] + node_rank_;
+    if (node_size_ > 1) board_ = std::make_unique<NodeBoard>(node_);
     int moved = rank_ != static_cast<uint64_t>(rank), any = 0;
     check_mpi(MPI_Allreduce(&moved, &any, 1, MPI_INT, MPI_MAX, all_), "MPI_Allreduce");
     if (any == 0) return;  // ranks of a node are consecutive already
@@ -80,6 +80,7 @@ Communicator::~Communicator() {
     int finalized = 0;
     MPI_Finalized(&finalized);
     if (finalized) return;
+    if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
     if (node_ != MPI_COMM_NULL) MPI_Comm_free(&node_);
     if (all_ != MPI_COMM_NULL) MPI_Comm_free(&all_);
 }

@@ -4,8 +4,10 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
+#include "gather/node_board.hpp"
 #include "gather/patience.hpp"
 
 namespace tailrace {
@@ -35,6 +37,10 @@ public:
 
     MPI_Comm all() const { return all_; }
     MPI_Comm node() const { return node_; }
+    // The first ranks of the nodes, on them; MPI_COMM_NULL on the others, and on all until arrange().
+    MPI_Comm leaders() const { return leaders_; }
+    // Of this node; null while this rank is a node of its own.
+    const NodeBoard* board() const { return board_.get(); }
     uint64_t rank() const { return rank_; }
     uint64_t size() const { return size_; }
     uint64_t user_rank() const { return user_rank_; }  // the rank's number in the user's communicator, for messages
@@ -58,7 +64,8 @@ public:
 private:
     void take(MPI_Comm all);  // as all_, each rank a node of its own
     void broadcast(void* values, int count, MPI_Datatype type, uint64_t root) const;
-    MPI_Comm all_ = MPI_COMM_NULL, node_ = MPI_COMM_NULL;
+    MPI_Comm all_ = MPI_COMM_NULL, node_ = MPI_COMM_NULL, leaders_ = MPI_COMM_NULL;
+    std::unique_ptr<NodeBoard> board_;
     uint64_t rank_ = 0, size_ = 1, user_rank_ = 0, nodes_ = 1, node_rank_ = 0, node_size_ = 1;
     mutable bool parted_ = false;
     mutable uint64_t rounds_ = 0;

@@ -4,9 +4,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <optional>
 
 #include "gather/communicator.hpp"
+#include "gather/shared_memory.hpp"
 
 namespace tailrace {
 
@@ -30,7 +31,6 @@ class NodeMemory {
 public:
     // Collective over the node. `piece_bytes` of this rank's ring; 0 when it is no writer.
     NodeMemory(const Communicator& ranks, uint64_t piece_bytes);
-    ~NodeMemory();
     NodeMemory(const NodeMemory&) = delete;
     NodeMemory& operator=(const NodeMemory&) = delete;
 
@@ -43,16 +43,10 @@ public:
 
 private:
     struct Bell;
-    struct Opened {
-        int descriptor = -1;
-        int code = 0;  // an errno; the same on all ranks of the node
-    };
-    Opened open_by_all() const;
-    int largest_on_node(int value) const;  // collective over the node
     Bell& bell(uint64_t node_rank) const;
     const Communicator& ranks_;
+    std::optional<SharedMemory> memory_;
     std::byte* base_ = nullptr;
-    uint64_t bytes_ = 0;
     uint64_t* ring_offset_ = nullptr;  // in the shared memory: where each rank's ring begins, and its piece bytes
 };
 

@@ -105,9 +105,9 @@ void PartWriter::append_zeros(uint64_t bytes) {
 }
 
 std::byte* PartWriter::room_in_bounce(uint64_t bytes) {
-    if (bounce_.empty()) bounce_.resize(kBounceBytes);
+    if (!bounce_) bounce_ = std::make_unique_for_overwrite<std::byte[]>(kBounceBytes);  // its pages come where they are used
     if (bounce_used_ + bytes > kBounceBytes) write_out();
-    std::byte* room = bounce_.data() + bounce_used_;
+    std::byte* room = bounce_.get() + bounce_used_;
     bounce_used_ += bytes;
     return room;
 }

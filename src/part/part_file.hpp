@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/checksum.hpp"
@@ -57,7 +58,7 @@ private:
     const Gaps gaps_;
     const uint64_t call_bytes_;  // the most that one write call takes
     std::vector<iovec> pieces_;
-    std::vector<std::byte> bounce_;
+    std::unique_ptr<std::byte[]> bounce_;
     uint64_t bounce_used_ = 0;
     uint64_t gathered_ = 0;                   // bytes in pieces_
     uint64_t extent_ = 0, end_ = 0;           // the run of bytes without a gap that is being written: [extent_, end_)

@@ -279,14 +279,15 @@ uint64_t Group::finish(const PartContent& content) {
     if (first_writer_ && steps_ < laid_out()) {
         while (blocks_.back().first_step >= steps_) blocks_.pop_back();
         blocks_.back().steps = steps_ - blocks_.back().first_step;
-        // Into the room of the steps that did not come, if the metadata in force does not begin before its end; else behind
-        // everything.
-        const uint64_t room = block_end(content.placement, blocks_.back());
-        Image image = image_of(content, room);
-        if (!image_ || room + image.metadata.size() > image_->metadata_address)
-            image = image_of(content, content.placement.align(file_.size_bytes(), 0));
-        image_ = std::move(image);
+        // Behind everything first: the times of the steps that did not come are read as long as the old metadata is in force. Then
+        // into their room.
+        image_ = image_of(content, content.placement.align(file_.size_bytes(), 0));
         put_image_in_force();
+        Image trimmed = image_of(content, block_end(content.placement, blocks_.back()));
+        if (trimmed.metadata_address + trimmed.metadata.size() <= image_->metadata_address) {
+            image_ = std::move(trimmed);
+            put_image_in_force();
+        }
         // What is cut off is what the old superblock refers to.
         if (durability() != Durability::none) file_.sync();
         file_.set_size(image_->file_bytes);

@@ -1,0 +1,97 @@
+#include "gather/node_board.hpp"
+
+#include <atomic>
+
+#include "base/error.hpp"
+#include "gather/communicator.hpp"
+#include "gather/futex.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr long kLookForMessagesNs = 500'000;
+
+int size_of(MPI_Comm node) {
+    int size = 1;
+    check_mpi(MPI_Comm_size(node, &size), "MPI_Comm_size");
+    return size;
+}
+
+}  // namespace
+
+// Rounds take turns between two sets: nobody can begin the round after next before all have left this one.
+struct NodeBoard::Shared {
+    std::atomic<uint32_t> arrived[2];
+    std::atomic<uint32_t> handed_over;  // the last round whose numbers wait for the node's first rank
+    std::atomic<uint32_t> done;         // the last round whose result is there
+    std::atomic<uint32_t> broken;       // the first rank could not go on between the nodes
+    Numbers result[2];
+    Numbers given[];  // 2 x ranks
+};
+
+NodeBoard::NodeBoard(MPI_Comm node)
+    : node_(node), memory_(node, sizeof(Shared) + 2 * sizeof(Numbers) * static_cast<uint64_t>(size_of(node))) {
+    int rank = 0;
+    check_mpi(MPI_Comm_rank(node, &rank), "MPI_Comm_rank");
+    rank_ = static_cast<uint32_t>(rank);
+    size_ = static_cast<uint32_t>(size_of(node));
+    shared_ = reinterpret_cast<Shared*>(memory_.base());  // zeroed memory is its first state
+}
+
+// MPI goes on with other messages of this rank meanwhile: whoever is waited for may be waiting for them.
+template <class Done>
+void NodeBoard::wait(const std::atomic<uint32_t>& word, Done&& done) const {
+    if (look_for_a_while(done)) return;
+    for (;;) {
+        const uint32_t seen = word.load();
+        if (done()) return;
+        futex_wait(word, seen, kLookForMessagesNs);
+        if (done()) return;
+        int arrived = 0;
+        check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, node_, &arrived, MPI_STATUS_IGNORE), "MPI_Iprobe");
+    }
+}
+
+void NodeBoard::publish(uint32_t round, const Numbers& result) const {
+    shared_->result[round & 1] = result;
+    shared_->done.store(round);
+    futex_wake_all(shared_->done);
+}
+
+NodeBoard::Numbers NodeBoard::reduce(const Numbers& mine, Combine combine, const std::function<void(Numbers&)>& between) const {
+    const uint32_t round = ++round_, set = round & 1;
+    Shared& shared = *shared_;
+    Numbers* given = shared.given + set * size_;
+    given[rank_] = mine;
+    const bool last = shared.arrived[set].fetch_add(1) + 1 == size_;
+    if (last) {
+        shared.arrived[set].store(0);
+        Numbers all = given[0];
+        for (uint32_t r = 1; r < size_; ++r) combine(given[r], all);
+        if (!between) {
+            publish(round, all);
+            return all;
+        }
+        shared.result[set] = all;
+        shared.handed_over.store(round);
+        if (rank_ != 0) futex_wake_all(shared.handed_over);
+    }
+    if (between && rank_ == 0) {
+        wait(shared.handed_over, [&] { return shared.handed_over.load() == round; });
+        Numbers all = shared.result[set];
+        try {
+            between(all);
+        } catch (...) {
+            shared.broken.store(1);
+            publish(round, all);
+            throw;
+        }
+        publish(round, all);
+        return all;
+    }
+    wait(shared.done, [&] { return shared.done.load() == round; });
+    if (shared.broken.load()) fail(Status::MPI_FAILED, "the first rank of this node could not reach the other nodes");
+    return shared.result[set];
+}
+
+}  // namespace tailrace

@@ -1,0 +1,40 @@
+// Where the ranks of a node bring numbers together: through shared memory, asleep while they wait. A collective call of MPI would
+// take a core from those that are waited for; with more ranks than cores an agreement took a millisecond; measured.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "gather/shared_memory.hpp"
+
+namespace tailrace {
+
+class NodeBoard {
+public:
+    static constexpr int kNumbers = 8;
+    using Numbers = std::array<uint64_t, kNumbers>;
+
+    // Collective over `node`, which must live as long.
+    explicit NodeBoard(MPI_Comm node);
+
+    // Collective. Combines what the ranks give, in the order of the ranks; then the first rank of the node alone calls `between`
+    // with the result of the node, if there is one: what it makes of it is returned on all ranks.
+    using Combine = void (*)(const Numbers& from, Numbers& into);
+    Numbers reduce(const Numbers& mine, Combine combine, const std::function<void(Numbers&)>& between) const;
+
+private:
+    struct Shared;
+    void publish(uint32_t round, const Numbers& result) const;
+    template <class Done>
+    void wait(const std::atomic<uint32_t>& word, Done&& done) const;
+
+    MPI_Comm node_;
+    uint32_t rank_ = 0, size_ = 1;
+    SharedMemory memory_;
+    Shared* shared_;
+    mutable uint32_t round_ = 0;
+};
+
+}  // namespace tailrace

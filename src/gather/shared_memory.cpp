@@ -1,0 +1,90 @@
+// RATIONALE: POSIX shared memory instead of MPI_Win_allocate_shared, whose backing file may lie on a disk, and whose pages are not
+// reserved: writing to a full file system under a mapping is a SIGBUS in the user's program.
+#include "gather/shared_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "gather/communicator.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr uint64_t kMapAtOnceBytes = 64u << 20;  // more is mapped where it is touched: a rank uses the rings of few writers
+
+struct Opened {
+    int descriptor = -1;
+    int code = 0;  // an errno; the same on all ranks of the node
+};
+
+int largest_on(MPI_Comm node, int value) {
+    int largest = 0;
+    check_mpi(MPI_Allreduce(&value, &largest, 1, MPI_INT, MPI_MAX, node), "MPI_Allreduce");
+    return largest;
+}
+
+// Collective. The first rank makes the shared memory, empty; its name is gone when all have opened it.
+Opened open_by_all(MPI_Comm node) {
+    int node_rank = 0;
+    check_mpi(MPI_Comm_rank(node, &node_rank), "MPI_Comm_rank");
+    char name[64] = "";
+    Opened opened;
+    if (node_rank == 0) {
+        static uint64_t serial = 0;
+        do {  // a process that had this number may have left a name behind
+            std::snprintf(name, sizeof name, "/tailrace-%d-%llu", static_cast<int>(getpid()),
+                          static_cast<unsigned long long>(serial++));
+            opened.descriptor = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+        } while (opened.descriptor < 0 && errno == EEXIST);
+        if (opened.descriptor < 0) {
+            opened.code = errno;
+            name[0] = '\0';
+        }
+    }
+    check_mpi(MPI_Bcast(name, sizeof name, MPI_CHAR, 0, node), "MPI_Bcast");
+    if (node_rank != 0) {
+        opened.descriptor = shm_open(name, O_RDWR, 0600);
+        if (opened.descriptor < 0) opened.code = errno;
+    }
+    opened.code = largest_on(node, opened.code);
+    if (node_rank == 0 && name[0] != '\0') shm_unlink(name);
+    return opened;
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory(MPI_Comm node, uint64_t bytes) : bytes_(bytes) {
+    const Opened opened = open_by_all(node);
+    int node_rank = 0, code = opened.code;
+    check_mpi(MPI_Comm_rank(node, &node_rank), "MPI_Comm_rank");
+    // Pages only now: a job that is killed before leaves a name behind that takes no room.
+    if (code == 0 && node_rank == 0) code = posix_fallocate(opened.descriptor, 0, static_cast<off_t>(bytes_));
+    check_mpi(MPI_Bcast(&code, 1, MPI_INT, 0, node), "MPI_Bcast");
+    void* place = MAP_FAILED;
+    if (code == 0) {
+        const int at_once = bytes_ <= kMapAtOnceBytes ? MAP_POPULATE : 0;
+        place = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | at_once, opened.descriptor, 0);
+        if (place == MAP_FAILED) code = errno;
+    }
+    const int worst = largest_on(node, code);
+    if (opened.descriptor >= 0) ::close(opened.descriptor);
+    if (worst != 0) {
+        if (place != MAP_FAILED) munmap(place, bytes_);
+        fail(Status::NO_MEMORY, "cannot share ", bytes_,
+             " bytes of memory between the ranks of a node (/dev/shm): ", std::strerror(worst),
+             "; lower 'exchange_bytes' or raise the size of /dev/shm");
+    }
+    base_ = static_cast<std::byte*>(place);
+}
+
+SharedMemory::~SharedMemory() {
+    if (base_ != nullptr) munmap(base_, bytes_);
+}
+
+}  // namespace tailrace

@@ -1,0 +1,26 @@
+// Zeroed memory that all ranks of a node see.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tailrace {
+
+class SharedMemory {
+public:
+    // Collective over `node`. Throws NO_MEMORY on all of its ranks where one cannot have it.
+    SharedMemory(MPI_Comm node, uint64_t bytes);
+    ~SharedMemory();
+    SharedMemory(const SharedMemory&) = delete;
+    SharedMemory& operator=(const SharedMemory&) = delete;
+
+    std::byte* base() const { return base_; }
+
+private:
+    std::byte* base_ = nullptr;
+    uint64_t bytes_ = 0;
+};
+
+}  // namespace tailrace
