@@ -115,6 +115,46 @@ int tailrace_step_count(const tailrace_stream *stream, uint64_t *steps);
  * The text belongs to the stream and is valid until its next call. */
 int tailrace_report(tailrace_stream *stream, const char **json);
 
+/* ---- reading a stream back ------------------------------------------------------------------------------------------------ */
+/* On any number of ranks, whatever layout, rank count and decomposition it was written with: a restart.
+ *
+ *   tailrace_reader *r;
+ *   tailrace_open_read(comm, "out", "restart", &r);            // selects the last committed step
+ *   tailrace_get(r, "T", 1, &(tailrace_target){.data = t, .offset = off, .count = cnt});
+ *   tailrace_close_read(&r);
+ */
+typedef struct tailrace_reader tailrace_reader;
+
+/* One hyperslab of a variable, and where its elements go. */
+typedef struct tailrace_target {
+    void *data;             /* where the first element goes */
+    const uint64_t *offset; /* [ndims] where the hyperslab starts in the global array */
+    const uint64_t *count;  /* [ndims] its extent */
+    const int64_t *stride;  /* [ndims] bytes from one element to the next in memory; NULL: dense, C order */
+} tailrace_target;
+
+/* Collective. Opens a stream to read what is committed now, and selects its last step. What a running model commits later is seen
+ * by the next opening. Storage is asked once, by one rank. */
+int tailrace_open_read(MPI_Comm comm, const char *directory, const char *name, tailrace_reader **reader);
+int tailrace_open_read_fortran(MPI_Fint comm, const char *directory, const char *name, tailrace_reader **reader);
+/* The numbers and times of the committed steps; the arrays belong to the reader. Each pointer may be NULL. */
+int tailrace_get_steps(tailrace_reader *reader, uint64_t *count, const uint64_t **steps, const double **times);
+/* Collective. The step to read from now on, by its number; -1 is the last one, -2 the one before. */
+int tailrace_select_step(tailrace_reader *reader, int64_t step);
+/* Type, dimensions and shape (the time dimension not counted) of a variable. Each pointer may be NULL; `shape` has room for
+ * TAILRACE_MAX_DIMS numbers. `flags` is a sum of tailrace_var_flags. */
+int tailrace_inquire_var(tailrace_reader *reader, const char *var, tailrace_type *type, int *ndims, uint64_t *shape, int *flags);
+/* The whole stream as JSON: steps, times, dimensions, variables. The text belongs to the reader, until its next call. */
+int tailrace_inquire(tailrace_reader *reader, const char **json);
+/* Local: ranks read what they need, in any order. Reads hyperslabs of a variable at the selected step into memory, in the type
+ * that the variable has. Elements that no rank wrote are the variable's _FillValue. A part that is missing, truncated or changed
+ * is an error; values are never made up. */
+int tailrace_get(tailrace_reader *reader, const char *var, int ntargets, const tailrace_target *targets);
+/* Collective. The whole of a variable, dense in C order, on every rank: one rank of each node reads it. */
+int tailrace_get_shared(tailrace_reader *reader, const char *var, void *data);
+/* Collective. Frees the reader and sets *reader to NULL, also when it fails. */
+int tailrace_close_read(tailrace_reader **reader);
+
 /* ---- planning and looking: no communicator, no stream ----------------------------------------------------------------------- */
 /* The functions below hand out text that the caller frees with tailrace_free. */
 void tailrace_free(char *text);

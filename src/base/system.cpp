@@ -109,15 +109,20 @@ void File::append(const void* data, uint64_t bytes) {
 }
 
 void File::read_at(uint64_t address, void* data, uint64_t bytes) const {
-    auto* to = static_cast<char*>(data);
-    while (bytes > 0) {
-        const ssize_t done = ::pread(descriptor_, to, std::min<uint64_t>(bytes, 1u << 30), static_cast<off_t>(address));
+    iovec piece{data, bytes};
+    read_at(address, {&piece, 1});
+}
+
+void File::read_at(uint64_t address, std::span<iovec> pieces) const {
+    pieces = drop_front(pieces, 0);
+    while (!pieces.empty()) {
+        const int count = static_cast<int>(std::min<size_t>(pieces.size(), IOV_MAX));
+        const ssize_t done = ::preadv(descriptor_, pieces.data(), count, static_cast<off_t>(address));
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) fail_system("read", path_, errno);
-        if (done == 0) fail(Status::CORRUPT, path_, " ends at byte ", address, ", ", bytes, " bytes too early: it was truncated");
-        to += done;
+        if (done == 0) fail(Status::CORRUPT, path_, " ends at byte ", address, ": it was truncated");
         address += static_cast<uint64_t>(done);
-        bytes -= static_cast<uint64_t>(done);
+        pieces = drop_front(pieces, static_cast<size_t>(done));
     }
 }
 

@@ -31,9 +31,10 @@ public:
     uint64_t size_bytes() const;
 
     void write_at(uint64_t address, const void* data, uint64_t bytes);
-    void write_at(uint64_t address, std::span<iovec> pieces);  // uses up the pieces
-    void append(const void* data, uint64_t bytes);             // one write call: whole or an error
-    void read_at(uint64_t address, void* data, uint64_t bytes) const;
+    void write_at(uint64_t address, std::span<iovec> pieces);          // uses up the pieces
+    void append(const void* data, uint64_t bytes);                     // one write call: whole or an error
+    void read_at(uint64_t address, void* data, uint64_t bytes) const;  // all of them, or CORRUPT
+    void read_at(uint64_t address, std::span<iovec> pieces) const;     // uses up the pieces
     std::string read_all() const;
     void reserve(uint64_t address, uint64_t bytes);  // room on the device where the file system can, else nothing
     void set_size(uint64_t bytes);

@@ -2,6 +2,7 @@
 
 #include <tailrace/tailrace.h>
 
+#include "capi/communicator.hpp"
 #include "capi/guard.hpp"
 
 using tailrace::Error;
@@ -58,13 +59,7 @@ extern "C" {
 int tailrace_open(MPI_Comm comm, const char* directory, const char* name, const char* options, tailrace_stream** stream) {
     return guard([&] {
         *required(stream, "stream") = nullptr;
-        int initialized = 0, finalized = 0;
-        MPI_Initialized(&initialized);
-        MPI_Finalized(&finalized);
-        if (!initialized || finalized)
-            fail(Status::BAD_ORDER,
-                 "MPI is not running; call MPI_Init before tailrace_open, and tailrace_close before MPI_Finalize");
-        if (comm == MPI_COMM_NULL) fail(Status::BAD_ARGUMENT, "the communicator is MPI_COMM_NULL");
+        tailrace::require_mpi(comm, "tailrace_open");
         *stream = new tailrace_stream{
             {comm, required(directory, "directory"), required(name, "name"), options != nullptr ? options : ""}, {}};
     });

@@ -57,6 +57,10 @@ const char* call_name(uint64_t number) {
         case Call::open: return "tailrace_open";
         case Call::end_step: return "tailrace_end_step";
         case Call::close: return "tailrace_close";
+        case Call::open_read: return "tailrace_open_read";
+        case Call::select_step: return "tailrace_select_step";
+        case Call::get_shared: return "tailrace_get_shared";
+        case Call::close_read: return "tailrace_close_read";
         default: return "the middle of tailrace_end_step";
     }
 }

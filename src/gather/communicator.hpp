@@ -58,12 +58,13 @@ public:
     // Counts the exchanges over this communicator, so that all its ranks give each the same number.
     uint64_t next_round() const { return rounds_++; }
 
+    // Collective.
+    void broadcast(void* values, int count, MPI_Datatype type, uint64_t root) const;
     std::string broadcast_text(const std::string& text, uint64_t root) const;
     uint64_t broadcast(uint64_t value, uint64_t root) const;
 
 private:
     void take(MPI_Comm all);  // as all_, each rank a node of its own
-    void broadcast(void* values, int count, MPI_Datatype type, uint64_t root) const;
     MPI_Comm all_ = MPI_COMM_NULL, node_ = MPI_COMM_NULL, leaders_ = MPI_COMM_NULL;
     std::unique_ptr<NodeBoard> board_;
     uint64_t rank_ = 0, size_ = 1, user_rank_ = 0, nodes_ = 1, node_rank_ = 0, node_size_ = 1;

@@ -49,6 +49,27 @@ public:
         });
     }
 
+    // The other way, into memory that the caller may write to: elements [begin, begin + n) from dense bytes.
+    void copy_in(uint64_t begin, uint64_t n, const std::byte* from) const {
+        for_pieces(begin, n, [&](const std::byte* to, uint64_t bytes) {
+            std::memcpy(const_cast<std::byte*>(to), from, bytes);
+            from += bytes;
+        });
+    }
+
+    // The elements of `box` (within the block), as a block of its own.
+    BlockView part(const Box& box) const {
+        std::vector<int64_t> stride = stride_;
+        if (stride.empty()) {
+            stride.resize(count_.size());
+            auto pitch = static_cast<int64_t>(element_);
+            for (size_t d = count_.size(); d-- > 0; pitch *= static_cast<int64_t>(count_[d])) stride[d] = pitch;
+        }
+        const std::byte* first = data_;
+        for (size_t d = 0; d < count_.size(); ++d) first += static_cast<int64_t>(box.offset[d]) * stride[d];
+        return {first, element_, box.count, stride};
+    }
+
 private:
     const std::byte* at(uint64_t piece) const {
         const std::byte* place = data_;

@@ -56,6 +56,10 @@ struct Array {
     bool is_virtual() const { return !sources.empty(); }
 };
 
+// Attributes of an array that is a block of a larger one: where it begins in it, and the larger one's shape.
+constexpr const char* kOffsetAttribute = "tailrace_offset";
+constexpr const char* kShapeAttribute = "tailrace_shape";
+
 struct Description {
     std::vector<Dimension> dimensions;
     std::string time_name;        // "": there is no time; else one of the arrays has this name, no dims, varies and is F64

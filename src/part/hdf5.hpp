@@ -191,6 +191,47 @@ inline haddr_t object_address(hid_t object) {
     check(H5Oget_info2(object, &information, H5O_INFO_BASIC), "H5Oget_info2", "an object");
     return information.addr;
 }
+inline bool has_link(hid_t where, const std::string& name) {
+    return check(H5Lexists(where, name.c_str(), H5P_DEFAULT), "H5Lexists", name, Status::CORRUPT) > 0;
+}
+inline Dataset open_dataset(hid_t where, const std::string& name) {
+    return Dataset(check(H5Dopen2(where, name.c_str(), H5P_DEFAULT), "H5Dopen2", name, Status::CORRUPT));
+}
+inline Lengths dataset_lengths(hid_t dataset, const std::string& name) {
+    const Space space(check(H5Dget_space(dataset), "H5Dget_space", name, Status::CORRUPT));
+    Lengths lengths(static_cast<size_t>(check(H5Sget_simple_extent_ndims(space), "H5Sget_simple_extent_ndims", name)));
+    check(H5Sget_simple_extent_dims(space, lengths.data(), nullptr), "H5Sget_simple_extent_dims", name, Status::CORRUPT);
+    return lengths;
+}
+inline bool dataset_is_chunked(hid_t dataset, const std::string& name) {
+    const Properties creation(check(H5Dget_create_plist(dataset), "H5Dget_create_plist", name, Status::CORRUPT));
+    return check(H5Pget_layout(creation), "H5Pget_layout", name, Status::CORRUPT) == H5D_CHUNKED;
+}
+inline bool dataset_has_type(hid_t dataset, hid_t type, const std::string& name) {
+    const TypeId stored(check(H5Dget_type(dataset), "H5Dget_type", name, Status::CORRUPT));
+    return check(H5Tequal(stored, type), "H5Tequal", name, Status::CORRUPT) > 0;
+}
+// HADDR_UNDEF where nothing is stored.
+inline haddr_t contiguous_address(hid_t dataset) { return H5Dget_offset(dataset); }
+inline haddr_t chunk_address(hid_t dataset, const Lengths& offset, const std::string& name) {
+    unsigned filters = 0;
+    haddr_t address = HADDR_UNDEF;
+    hsize_t bytes = 0;
+    check(H5Dget_chunk_info_by_coord(dataset, offset.data(), &filters, &address, &bytes), "H5Dget_chunk_info_by_coord", name,
+          Status::CORRUPT);
+    return address;
+}
+// Calls visit(name) for each dataset or group of the root.
+template <class Visit>
+void for_each_link(hid_t where, Visit&& visit, const std::string& path) {
+    const auto call = [](hid_t, const char* name, const H5L_info_t*, void* with) -> herr_t {
+        (*static_cast<std::vector<std::string>*>(with)).emplace_back(name);
+        return 0;
+    };
+    std::vector<std::string> names;
+    check(H5Literate(where, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, call, &names), "H5Literate", path, Status::CORRUPT);
+    for (const std::string& name : names) visit(name);
+}
 inline AttributeId create_attribute(hid_t object, const std::string& name, hid_t type, hid_t space, hid_t creation) {
     return AttributeId(check(H5Acreate2(object, name.c_str(), type, space, creation, H5P_DEFAULT), "H5Acreate2", name));
 }

@@ -1,7 +1,10 @@
 #include "stream/part_content.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 
+#include "base/error.hpp"
 #include "layout/parts.hpp"
 #include "part/image.hpp"
 #include "part/seal.hpp"
@@ -61,8 +64,8 @@ public:
         const std::vector<int64_t> offset(box.offset.begin(), box.offset.end()),
             shape(variable.shape.begin(), variable.shape.end());
         add(variable, block_name(variable.name, slab.number), dims,
-            {number_attribute("tailrace_offset", Type::I64, offset.size(), offset.data()),
-             number_attribute("tailrace_shape", Type::I64, shape.size(), shape.data())},
+            {number_attribute(kOffsetAttribute, Type::I64, offset.size(), offset.data()),
+             number_attribute(kShapeAttribute, Type::I64, shape.size(), shape.data())},
             {PartArray::From::slab, slab.variable, index, {}});
     }
 
@@ -107,6 +110,23 @@ private:
 
 std::string block_name(const std::string& variable, uint64_t block) {
     return block == 0 ? variable : variable + "." + std::to_string(block);
+}
+
+std::pair<size_t, uint64_t> variable_of_block(const Definitions& definitions, const std::string& array) {
+    const auto& variables = definitions.variables();
+    const auto named = [&](std::string_view name) {
+        return std::find_if(variables.begin(), variables.end(), [&](const Variable& v) { return v.name == name; });
+    };
+    if (const auto it = named(array); it != variables.end()) return {static_cast<size_t>(it - variables.begin()), 0};
+    const size_t dot = array.rfind('.');
+    if (dot != std::string::npos && dot + 1 < array.size()) {
+        uint64_t number = 0;
+        const char *begin = array.data() + dot + 1, *end = array.data() + array.size();
+        const auto it = named(std::string_view(array).substr(0, dot));
+        if (it != variables.end() && std::from_chars(begin, end, number).ptr == end)
+            return {static_cast<size_t>(it - variables.begin()), number};
+    }
+    fail(Status::CORRUPT, "array '", array, "' is of no variable of the stream");
 }
 
 PartContent describe_part(const Definitions& definitions, const StreamConfig& config, const StepPlan& plan, bool with_static,

@@ -1,6 +1,8 @@
 // What this rank's part holds: its arrays, what each is made of, and where each is placed.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "layout/keys.hpp"
@@ -36,4 +38,6 @@ PartContent describe_part(const Definitions& definitions, const StreamConfig& co
 
 // The name of block b of a variable in a part of several.
 std::string block_name(const std::string& variable, uint64_t block);
+// The other way: the variable's number and b. Throws CORRUPT for a name that is of no variable.
+std::pair<size_t, uint64_t> variable_of_block(const Definitions& definitions, const std::string& array);
 }  // namespace tailrace

@@ -6,6 +6,7 @@
 #include "gather/agree.hpp"
 #include "gather/box_words.hpp"
 #include "gather/cover.hpp"
+#include "gather/words.hpp"
 #include "layout/placement.hpp"
 #include "layout/plan.hpp"
 
@@ -23,26 +24,6 @@ Box hull(const std::vector<Box>& boxes) {
             result.count[d] = end - result.offset[d];
         }
     return result;
-}
-
-// Collective. The words of all ranks, one after the other: on every rank, or on rank 0 only.
-std::vector<uint64_t> all_words(MPI_Comm comm, const std::vector<uint64_t>& mine, bool on_all) {
-    int rank = 0, size = 1;
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &size);
-    const int words = static_cast<int>(mine.size());
-    std::vector<int> counts(static_cast<size_t>(size)), begins(counts.size());
-    check_mpi(on_all ? MPI_Allgather(&words, 1, MPI_INT, counts.data(), 1, MPI_INT, comm)
-                     : MPI_Gather(&words, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm),
-              "MPI_Gather");
-    int total = 0;
-    for (size_t r = 0; r < counts.size(); ++r) begins[r] = total, total += counts[r];
-    std::vector<uint64_t> all(on_all || rank == 0 ? static_cast<size_t>(total) : 0);
-    check_mpi(on_all
-                  ? MPI_Allgatherv(mine.data(), words, MPI_UINT64_T, all.data(), counts.data(), begins.data(), MPI_UINT64_T, comm)
-                  : MPI_Gatherv(mine.data(), words, MPI_UINT64_T, all.data(), counts.data(), begins.data(), MPI_UINT64_T, 0, comm),
-              "MPI_Gatherv");
-    return all;
 }
 
 }  // namespace

@@ -4,57 +4,11 @@
 //
 // Steps continue those that are there. order=reversed turns the ranks around. Sets and values: write_case_values.hpp;
 // decompositions and memory: write_case_blocks.hpp.
-#include <cstdio>
-#include <cstdlib>
-#include <map>
-#include <sstream>
-
-#include "write_case_blocks.hpp"
+#include "write_case_choices.hpp"
 
 namespace {
 
 using namespace write_case;
-
-int rank_of_world;
-
-void check(int status) {
-    if (status == TAILRACE_OK) return;
-    std::fprintf(stderr, "rank %d: %s: %s\n", rank_of_world, tailrace_status_name(status), tailrace_error_message());
-    std::fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-struct Case {
-    std::map<std::string, std::string> choices = {{"set", "climate"}, {"decomposition", "rows"}, {"memory", "dense"},
-                                                  {"steps", "1"},     {"size", "3,10,8"},        {"order", "plain"}};
-    std::map<std::string, uint64_t> lengths;
-    std::vector<Variable> variables;
-    uint64_t rank = 0, ranks = 1;
-
-    Extents shape_of(const Variable& variable) const {
-        Extents shape;
-        for (const std::string& dim : variable.dims) shape.push_back(lengths.at(dim));
-        return shape;
-    }
-};
-
-bool read_choices(int argc, char** argv, Case& c) {
-    for (int i = 4; i < argc; ++i) {
-        const std::string word = argv[i];
-        const size_t equals = word.find('=');
-        const auto choice = c.choices.find(word.substr(0, equals));
-        if (equals == std::string::npos || choice == c.choices.end()) return false;
-        choice->second = word.substr(equals + 1);
-    }
-    std::istringstream size(c.choices["size"]);
-    for (const char* dim : {"lev", "lat", "lon"}) {
-        std::string length;
-        std::getline(size, length, ',');
-        c.lengths[dim] = std::strtoull(length.c_str(), nullptr, 10);
-    }
-    c.variables = variables_of(c.choices["set"]);
-    return !c.variables.empty();
-}
 
 void put_attributes(tailrace_stream* s, const Variable& variable) {
     const char* name = variable.name.c_str();
@@ -90,28 +44,11 @@ void define(tailrace_stream* s, const Case& c) {
     check(tailrace_put_attr_text(s, "time", "calendar", "standard"));
 }
 
-// A coordinate ascends evenly; all else is the formula's.
-void store_coordinate(const Variable& variable, uint64_t length, uint64_t k, std::byte* to) {
-    const double value = variable.name == "lat"   ? -90.0 + 180.0 * (static_cast<double>(k) + 0.5) / static_cast<double>(length)
-                         : variable.name == "lon" ? 360.0 * static_cast<double>(k) / static_cast<double>(length)
-                                                  : 1000.0 - 10.0 * static_cast<double>(k);
-    const auto single = static_cast<float>(value);
-    if (variable.type == TAILRACE_F64)
-        std::memcpy(to, &value, sizeof value);
-    else
-        std::memcpy(to, &single, sizeof single);
-}
-
 void put_replicated(tailrace_stream* s, const Case& c, const Variable& variable, uint64_t step) {
     const uint64_t elements = volume(c.shape_of(variable));
     const size_t bytes = bytes_of(variable.type);
     std::vector<std::byte> values(elements * bytes);
-    const bool coordinate = variable.dims.size() == 1 && variable.dims[0] == variable.name;
-    for (uint64_t k = 0; k < elements; ++k)
-        if (coordinate)
-            store_coordinate(variable, elements, k, values.data() + k * bytes);
-        else
-            store(variable, step, k, values.data() + k * bytes);
+    for (uint64_t k = 0; k < elements; ++k) store_replicated(variable, elements, step, k, values.data() + k * bytes);
     check(tailrace_put_replicated(s, variable.name.c_str(), values.data()));
 }
 
@@ -174,7 +111,7 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_of_world);
     Case c;
-    const bool understood = argc >= 4 && read_choices(argc, argv, c);
+    const bool understood = argc >= 4 && read_choices(argc, argv, 4, c);
     if (understood)
         run(argv, c);
     else if (rank_of_world == 0)

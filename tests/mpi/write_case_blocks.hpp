@@ -98,8 +98,9 @@ struct Stored {
     }
 };
 
-inline Stored store_block(const Variable& variable, const Extents& shape, Block block, uint64_t step, const std::string& memory) {
-    const size_t dims = shape.size();
+// Room for a block.
+inline Stored lay_block(const Variable& variable, Block block, const std::string& memory) {
+    const size_t dims = block.count.size();
     const auto element = static_cast<int64_t>(bytes_of(variable.type));
     Stored stored{std::move(block), {}, std::vector<int64_t>(dims), 0};
     const int64_t halo = memory == "halo" ? 1 : 0;
@@ -115,19 +116,33 @@ inline Stored store_block(const Variable& variable, const Extents& shape, Block 
         stored.first = (static_cast<int64_t>(stored.block.count[dims - 1]) - 1) * element;
         stored.stride[dims - 1] = -element;
     }
+    if (memory == "dense") stored.stride.clear();
+    return stored;
+}
+
+// Calls use(index in the array, place in memory) for each element of the block.
+template <class Use>
+void for_elements(const Stored& stored, const Extents& shape, size_t element_bytes, Use use) {
+    const size_t dims = shape.size();
     const uint64_t elements = volume(stored.block.count);
     for (uint64_t i = 0; i < elements; ++i) {
         uint64_t rest = i, index = 0, pace = 1;
-        int64_t at = stored.first;
+        int64_t at = stored.first, pitch = static_cast<int64_t>(element_bytes);
         for (size_t d = dims; d-- > 0; rest /= stored.block.count[d]) {
             const uint64_t k = rest % stored.block.count[d];
-            at += static_cast<int64_t>(k) * stored.stride[d];
+            at += static_cast<int64_t>(k) * (stored.stride.empty() ? pitch : stored.stride[d]);
+            pitch *= static_cast<int64_t>(stored.block.count[d]);
             index += (stored.block.offset[d] + k) * pace;
             pace *= shape[d];
         }
-        store(variable, step, index, stored.bytes.data() + at);
+        use(index, at);
     }
-    if (memory == "dense") stored.stride.clear();
+}
+
+inline Stored store_block(const Variable& variable, const Extents& shape, Block block, uint64_t step, const std::string& memory) {
+    Stored stored = lay_block(variable, std::move(block), memory);
+    for_elements(stored, shape, bytes_of(variable.type),
+                 [&](uint64_t index, int64_t at) { store(variable, step, index, stored.bytes.data() + at); });
     return stored;
 }
 

@@ -79,6 +79,25 @@ inline void store(const Variable& variable, uint64_t step, uint64_t index, std::
     });
 }
 
+// A coordinate ascends evenly; all else is the formula's.
+inline void store_coordinate(const Variable& variable, uint64_t length, uint64_t k, std::byte* to) {
+    const double value = variable.name == "lat"   ? -90.0 + 180.0 * (static_cast<double>(k) + 0.5) / static_cast<double>(length)
+                         : variable.name == "lon" ? 360.0 * static_cast<double>(k) / static_cast<double>(length)
+                                                  : 1000.0 - 10.0 * static_cast<double>(k);
+    const auto single = static_cast<float>(value);
+    if (variable.type == TAILRACE_F64)
+        std::memcpy(to, &value, sizeof value);
+    else
+        std::memcpy(to, &single, sizeof single);
+}
+
+inline void store_replicated(const Variable& variable, uint64_t elements, uint64_t step, uint64_t k, std::byte* to) {
+    if (variable.dims.size() == 1 && variable.dims[0] == variable.name)
+        store_coordinate(variable, elements, k, to);
+    else
+        store(variable, step, k, to);
+}
+
 // The sets of variables, by name.
 inline std::vector<Variable> variables_of(const std::string& set) {
     constexpr int coordinate = TAILRACE_STATIC | TAILRACE_REPLICATED;

@@ -1,0 +1,34 @@
+#include "gather/words.hpp"
+
+#include <algorithm>
+
+namespace tailrace {
+
+std::vector<uint64_t> all_words(MPI_Comm comm, const std::vector<uint64_t>& mine, bool on_all) {
+    int rank = 0, size = 1;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    const int words = static_cast<int>(mine.size());
+    std::vector<int> counts(static_cast<size_t>(size)), begins(counts.size());
+    check_mpi(on_all ? MPI_Allgather(&words, 1, MPI_INT, counts.data(), 1, MPI_INT, comm)
+                     : MPI_Gather(&words, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm),
+              "MPI_Gather");
+    int total = 0;
+    for (size_t r = 0; r < counts.size(); ++r) begins[r] = total, total += counts[r];
+    std::vector<uint64_t> all(on_all || rank == 0 ? static_cast<size_t>(total) : 0);
+    check_mpi(on_all
+                  ? MPI_Allgatherv(mine.data(), words, MPI_UINT64_T, all.data(), counts.data(), begins.data(), MPI_UINT64_T, comm)
+                  : MPI_Gatherv(mine.data(), words, MPI_UINT64_T, all.data(), counts.data(), begins.data(), MPI_UINT64_T, 0, comm),
+              "MPI_Gatherv");
+    return all;
+}
+
+std::vector<uint64_t> broadcast_words(const Communicator& ranks, std::vector<uint64_t> words, uint64_t root) {
+    words.resize(ranks.broadcast(words.size(), root));
+    constexpr uint64_t at_once = 1u << 24;
+    for (uint64_t at = 0; at < words.size(); at += at_once)
+        ranks.broadcast(words.data() + at, static_cast<int>(std::min<uint64_t>(at_once, words.size() - at)), MPI_UINT64_T, root);
+    return words;
+}
+
+}  // namespace tailrace

@@ -1,0 +1,276 @@
+#include "stream/reader.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/checksum.hpp"
+#include "gather/agree.hpp"
+#include "gather/box_words.hpp"
+#include "gather/words.hpp"
+#include "layout/parts.hpp"
+#include "layout/share.hpp"
+#include "stream/part_content.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr size_t kMostOpenParts = 64;
+constexpr uint64_t kBroadcastBytes = 1u << 30;
+
+Box whole(const Variable& variable) { return {Extents(variable.shape.size(), 0), variable.shape}; }
+
+// `box` as a box of `within`, which holds it.
+Box inside(const Box& box, const Box& within) {
+    Box result = box;
+    for (size_t d = 0; d < box.offset.size(); ++d) result.offset[d] -= within.offset[d];
+    return result;
+}
+
+std::vector<uint64_t> words_of(const std::vector<std::vector<PartBox>>& boxes) {
+    std::vector<uint64_t> words;
+    for (uint64_t v = 0; v < boxes.size(); ++v)
+        for (const PartBox& box : boxes[v]) {
+            words.insert(words.end(), {v, box.part, box.block, box.box.count.size()});
+            put_box(words, box.box);
+        }
+    return words;
+}
+
+void take_boxes(const std::vector<uint64_t>& words, std::vector<std::vector<PartBox>>& boxes) {
+    for (size_t at = 0; at < words.size();) {
+        const uint64_t v = words[at], part = words[at + 1], block = words[at + 2], dims = words[at + 3];
+        at += 4;
+        boxes.at(v).push_back({part, block, take_box(words, at, dims)});
+    }
+}
+
+void fill(const BlockView& memory, uint64_t elements, const std::vector<std::byte>& value) {
+    std::vector<std::byte> line(std::min<uint64_t>(elements, 4096) * value.size());
+    for (size_t i = 0; i < line.size(); ++i) line[i] = value[i % value.size()];
+    for (uint64_t done = 0; done < elements; done += 4096)
+        memory.copy_in(done, std::min<uint64_t>(4096, elements - done), line.data());
+}
+
+}  // namespace
+
+Reader::Reader(MPI_Comm comm, const std::string& directory, const std::string& name)
+    : directory_(directory.empty() ? "." : directory), name_(name), ranks_(comm) {
+    ranks_.arrange(0);
+    const auto error = attempt([&] {
+        if (ranks_.rank() != 0) return;
+        const std::string journal = path_of(journal_path(name_));
+        if (!path_exists(journal))
+            fail(Status::NOT_FOUND, "there is no stream '", name_, "' in ", directory_, ": ", journal_path(name_), " is missing");
+        history_ = std::make_unique<History>(read_history(journal));
+        if (history_->empty()) fail(Status::NOT_FOUND, "stream '", name_, "' in ", directory_, " has no committed step");
+    });
+    const std::string place = directory_ + "/" + name_;
+    agree(ranks_,
+          {.call = Call::open_read,
+           .same = Checksum::of(place.data(), place.size()),
+           .same_means = "the directory or the name of the stream"},
+          error);
+    learn_stream();
+    select(-1);
+}
+
+// Rank 0 tells what all must know of the whole stream.
+void Reader::learn_stream() {
+    Json told;
+    if (history_) {
+        told["run"] = run_line(history_->runs.back());
+        told["coordinates"] = Json::array();
+        for (const auto& [v, values] : history_->coordinates) told["coordinates"].push_back(coordinate_line(v, values));
+        for (const StepEntry& step : history_->steps) {
+            steps_.push_back(step.step);
+            times_.push_back(step.time);
+        }
+    }
+    told = Json::parse(ranks_.broadcast_text(history_ ? told.dump() : "", 0));
+    History copy;
+    copy.apply(told["run"]);
+    for (const Json& line : told["coordinates"]) copy.apply(line);
+    definitions_ = std::move(copy.runs.back().definitions);
+    coordinates_ = std::move(copy.coordinates);
+    steps_ = broadcast_words(ranks_, std::move(steps_), 0);
+    times_.resize(steps_.size());
+    std::vector<uint64_t> bits(times_.size());
+    if (!bits.empty()) std::memcpy(bits.data(), times_.data(), bits.size() * sizeof(double));
+    bits = broadcast_words(ranks_, std::move(bits), 0);
+    if (!bits.empty()) std::memcpy(times_.data(), bits.data(), bits.size() * sizeof(double));
+}
+
+void Reader::select(int64_t step) {
+    size_t at = 0;
+    const auto error = attempt([&] {
+        const auto found = step < 0 ? steps_.end() : std::lower_bound(steps_.begin(), steps_.end(), static_cast<uint64_t>(step));
+        if (step < 0 && static_cast<uint64_t>(-step) <= steps_.size())
+            at = steps_.size() - static_cast<size_t>(-step);
+        else if (found != steps_.end() && *found == static_cast<uint64_t>(step))
+            at = static_cast<size_t>(found - steps_.begin());
+        else
+            fail(Status::NOT_FOUND, "stream '", name_, "' in ", directory_, " has no step ", step, ": it has ", steps_.size(),
+                 " steps, from ", steps_.front(), " to ", steps_.back());
+    });
+    agree(ranks_, {.call = Call::select_step, .same = at, .same_means = "the step to read"}, error);
+    const GroupEntry *group = nullptr, *with_static = nullptr;
+    uint64_t in_group = 0;
+    if (history_) {
+        const StepEntry& entry = history_->steps[at];
+        group = &history_->groups[entry.group];
+        in_group = entry.step - group->start;
+        for (size_t g = entry.group + 1; g-- > 0 && with_static == nullptr;)
+            if (history_->groups[g].has_static) with_static = &history_->groups[g];
+    }
+    open_.clear();
+    place_ = tell_place(group, in_group);
+    static_place_ = tell_place(with_static, 0);
+    selected_ = steps_[at];
+}
+
+// Collective. Where a group is, from rank 0; nothing is known where it has none.
+Reader::Place Reader::tell_place(const GroupEntry* group, uint64_t in_group) const {
+    Place place;
+    place.known = ranks_.broadcast(group != nullptr, 0) != 0;
+    if (!place.known) return place;
+    std::vector<uint64_t> words;
+    std::string run;
+    if (group != nullptr) {
+        words = {group->start, in_group, group->parts, history_->plans.contains(group->plan)};
+        run = run_line(history_->runs[group->run]).dump();
+    }
+    words = broadcast_words(ranks_, std::move(words), 0);
+    History copy;
+    copy.apply(Json::parse(ranks_.broadcast_text(run, 0)));
+    place.layout = copy.runs.back().config.layout;
+    place.start = words[0];
+    place.in_group = words[1];
+    place.parts = words[2];
+    place.boxes.resize(definitions_.variables().size());
+    if (has_one_part(place.layout)) {
+        for (size_t v = 0; v < place.boxes.size(); ++v) place.boxes[v] = {{0, 0, whole(definitions_.variables()[v])}};
+    } else if (words[3] != 0) {
+        take_boxes(
+            broadcast_words(ranks_, group != nullptr ? words_of(history_->plans.at(group->plan)) : std::vector<uint64_t>{}, 0),
+            place.boxes);
+    } else {
+        scan_parts(place);
+    }
+    return place;
+}
+
+// Collective. Of so many parts the journal has no plan: the ranks share out the parts and look into them.
+void Reader::scan_parts(Place& place) const {
+    std::vector<std::vector<PartBox>> mine(place.boxes.size());
+    const auto error = attempt([&] {
+        for (uint64_t p = ranks_.rank(); p < place.parts; p += ranks_.size()) {
+            const PartReader reader(path_of(part_path(place.layout, name_, place.start, p)));
+            for (PartReader::Block& block : reader.blocks()) {
+                const auto [variable, number] = variable_of_block(definitions_, block.array);
+                mine[variable].push_back({p, number, std::move(block.box)});
+            }
+        }
+    });
+    agree(ranks_, {.call = Call::select_step}, error);
+    take_boxes(all_words(ranks_.all(), words_of(mine), true), place.boxes);
+}
+
+PartReader& Reader::part(const Place& place, uint64_t number) const {
+    const std::string path = path_of(part_path(place.layout, name_, place.start, number));
+    if (const auto found = open_.find(path); found != open_.end()) return *found->second;
+    if (open_.size() >= kMostOpenParts) open_.clear();
+    return *(open_[path] = std::make_unique<PartReader>(path));
+}
+
+void Reader::get(const std::string& variable, const Box& box, void* data, const std::vector<int64_t>& stride) const {
+    const size_t v = definitions_.index_of(variable);
+    const Variable& of = definitions_.variables()[v];
+    for (size_t d = 0; d < of.shape.size(); ++d)
+        if (box.offset[d] > of.shape[d] || box.count[d] > of.shape[d] - box.offset[d])
+            fail(Status::BAD_SHAPE, "variable '", variable, "': box ", tailrace::describe(box), " leaves the array in dimension ",
+                 d, " ('", definitions_.dimensions()[static_cast<size_t>(of.dims[d])].name, "', length ", of.shape[d],
+                 "); offsets count from 0, slowest dimension first");
+    if (box.elements() == 0) return;
+    if (data == nullptr) fail(Status::BAD_ARGUMENT, "variable '", variable, "': the memory to read into is NULL");
+    const BlockView memory(data, type_bytes(of.type), box.count, stride);
+    if (of.replicated) return read_replicated(v, box, memory);
+    if (!of.fill.empty()) fill(memory, box.elements(), of.fill);
+    const uint64_t found = read_distributed(v, box, memory);
+    if (found != box.elements() && of.fill.empty())
+        fail(Status::CORRUPT, "variable '", variable, "' of stream '", name_, "' in ", directory_, ": ", box.elements() - found,
+             " elements of ", tailrace::describe(box), " are in no part of step ", selected_);
+}
+
+uint64_t Reader::read_distributed(size_t variable, const Box& box, const BlockView& memory) const {
+    const Variable& of = definitions_.variables()[variable];
+    const Place& place = of.is_static ? static_place_ : place_;
+    uint64_t found = 0;
+    if (!place.known) return 0;
+    for (const PartBox& stored : place.boxes[variable]) found += read_box(variable, place, stored, box, memory);
+    return found;
+}
+
+// What of `box` is in a stored one.
+uint64_t Reader::read_box(size_t variable, const Place& place, const PartBox& stored, const Box& box,
+                          const BlockView& memory) const {
+    const Box common = intersection(stored.box, box);
+    if (common.elements() == 0) return 0;
+    const Variable& of = definitions_.variables()[variable];
+    const PartReader& reader = part(place, stored.part);
+    const std::string name = has_one_part(place.layout) ? of.name : block_name(of.name, stored.block);
+    const uint64_t address = reader.address_of({name, of.type, stored.box.count, !of.is_static}, place.in_group);
+    reader.read(address, stored.box.count, inside(common, stored.box), memory.part(inside(common, box)));
+    return common.elements();
+}
+
+void Reader::read_replicated(size_t variable, const Box& box, const BlockView& memory) const {
+    const Variable& of = definitions_.variables()[variable];
+    const auto coordinate = coordinates_.find(variable);
+    if (coordinate == coordinates_.end()) {
+        // Every part has it: the ranks take theirs from different ones.
+        read_box(variable, place_, {ranks_.rank() % place_.parts, 0, whole(of)}, box, memory);
+        return;
+    }
+    const Runs runs(of.shape, box);
+    for (uint64_t run = 0; run < runs.count(); ++run)
+        memory.copy_in(run * runs.length(), runs.length(), coordinate->second.data() + runs.begin(run) * type_bytes(of.type));
+}
+
+void Reader::get_shared(const std::string& variable, void* data) const {
+    uint64_t bytes = 0;
+    const auto error = attempt([&] {
+        const Variable& of = definitions_.variables()[definitions_.index_of(variable)];
+        if (data == nullptr && of.bytes() > 0)
+            fail(Status::BAD_ARGUMENT, "variable '", variable, "': the memory to read into is NULL");
+        if (ranks_.node_rank() == 0) get(variable, whole(of), data, {});
+        bytes = of.bytes();
+    });
+    agree(ranks_,
+          {.call = Call::get_shared, .same = Checksum::of(variable.data(), variable.size()), .same_means = "the variable to read"},
+          error);
+    auto* at = static_cast<std::byte*>(data);
+    for (uint64_t done = 0; done < bytes; done += kBroadcastBytes)
+        check_mpi(MPI_Bcast(at + done, static_cast<int>(std::min(kBroadcastBytes, bytes - done)), MPI_BYTE, 0, ranks_.node()),
+                  "MPI_Bcast");
+}
+
+void Reader::close() { agree(ranks_, {.call = Call::close_read}, std::nullopt); }
+
+std::string Reader::describe() const {
+    Json json = {{"stream", name_},       {"directory", directory_},     {"steps", steps_},           {"times", times_},
+                 {"selected", selected_}, {"dimensions", Json::array()}, {"variables", Json::array()}};
+    for (const Dimension& d : definitions_.dimensions()) json["dimensions"].push_back({{"name", d.name}, {"length", d.length}});
+    for (const Variable& v : definitions_.variables()) {
+        Json dims = Json::array();
+        for (const int d : v.dims) dims.push_back(definitions_.dimensions()[static_cast<size_t>(d)].name);
+        json["variables"].push_back({{"name", v.name},
+                                     {"type", type_code(v.type)},
+                                     {"dimensions", dims},
+                                     {"shape", v.shape},
+                                     {"static", v.is_static},
+                                     {"replicated", v.replicated}});
+    }
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace tailrace
