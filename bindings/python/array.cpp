@@ -72,13 +72,16 @@ tailrace_type type_of_view(nb::handle object, const Py_buffer &view) {
 
 }  // namespace
 
-Array::Array(nb::handle object) {
-    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_RECORDS_RO) != 0) {
+Array::Array(nb::handle object, bool writable) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, writable ? PyBUF_RECORDS : PyBUF_RECORDS_RO) != 0) {
         PyErr_Clear();
         const bool has_dtype = nb::hasattr(object, "dtype");
         const std::string what = has_dtype ? "array of type " + described(object, nullptr)
                                            : "a " + std::string(Py_TYPE(object.ptr())->tp_name) + " is not an array and";
-        fail_type(what + " cannot be stored; pass a numpy array of one of " + known_codes());
+        fail_type(what +
+                  (writable ? " cannot be read into; pass a writable numpy array of one of "
+                            : " cannot be stored; pass a numpy array of one of ") +
+                  known_codes());
     }
     try {
         type_ = type_of_view(object, view_);
@@ -109,6 +112,12 @@ tailrace_type type_of_code(const std::string &code) {
         if (line.code == code) return line.type;
     }
     fail_type("element type '" + code + "' is not known; use one of " + known_codes());
+}
+
+std::string text_of(const std::vector<uint64_t> &shape) {
+    std::string text = "(";
+    for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+    return text + ")";
 }
 
 std::vector<std::string> type_codes() {

@@ -14,7 +14,8 @@ namespace tailrace::python {
 class Array {
 public:
     // Needs the GIL, as the destructor does. Raises TypeError for what is not an array of one of the element types.
-    explicit Array(nanobind::handle object);
+    // `writable`: also for one that must not be written to.
+    explicit Array(nanobind::handle object, bool writable = false);
     ~Array();
     Array(Array &&other) noexcept;
     Array(const Array &) = delete;
@@ -23,6 +24,7 @@ public:
 
     tailrace_type type() const { return type_; }
     const void *data() const { return view_.buf; }
+    void *writable_data() { return view_.readonly ? nullptr : view_.buf; }
     const std::vector<uint64_t> &shape() const { return shape_; }
     const std::vector<int64_t> &strides_bytes() const { return strides_bytes_; }
     // Whether the elements lie in C order without holes.
@@ -38,6 +40,8 @@ private:
 // The numpy code of a type ("f4"), and the type of a code; the latter raises TypeError with the list of codes.
 const char *type_code(tailrace_type type);
 tailrace_type type_of_code(const std::string &code);
+// A shape or an offset as Python writes it.
+std::string text_of(const std::vector<uint64_t> &shape);
 // All codes, in the order of types.def.
 std::vector<std::string> type_codes();
 

@@ -13,6 +13,7 @@
 
 #include "array.hpp"
 #include "errors.hpp"
+#include "reader.hpp"
 #include "stream.hpp"
 
 namespace nb = nanobind;
@@ -116,6 +117,7 @@ NB_MODULE(_core, module) {
     module.attr("MAX_DIMS") = TAILRACE_MAX_DIMS;
     define_errors(module);
     define_stream(module);
+    define_reader(module);
     define_text_functions(module);
     module.def("world", &world);
     module.def("mpi_library", &mpi_library);

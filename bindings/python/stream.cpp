@@ -11,12 +11,6 @@ using namespace nb::literals;
 namespace tailrace::python {
 namespace {
 
-std::string text_of(const std::vector<uint64_t> &shape) {
-    std::string text = "(";
-    for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-    return text + ")";
-}
-
 // An attribute of the stream itself has no variable.
 const char *or_null(const std::string &var) { return var.empty() ? nullptr : var.c_str(); }
 

@@ -15,11 +15,13 @@ from tailrace.contract import index, journal_append, journal_read, keys, list_st
 from tailrace.errors import *  # noqa: F403  one class for each line of status.def
 from tailrace.errors import __all__ as _error_names
 from tailrace.layout import Layout
+from tailrace.reader import Reader, open_read
 from tailrace.stream import Step, Stream, open  # open is meant to be read as tailrace.open
 
 __all__ = [
     "TYPES",
     "Layout",
+    "Reader",
     "Step",
     "Stream",
     "__version__",
@@ -28,6 +30,7 @@ __all__ = [
     "keys",
     "list_streams",
     "open",
+    "open_read",
     "plan",
     "resolve",
     "index",

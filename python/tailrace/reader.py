@@ -1,0 +1,109 @@
+"""Reading a stream back, on any number of ranks: what a restart calls.
+
+The calls marked collective are made by every rank of the communicator in the same order, as in the C contract.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+import tailrace._core as _core
+from tailrace.communicator import fortran_handle
+
+
+def open_read(directory: str | os.PathLike[str], name: str, *, comm: Any = None) -> Reader:
+    """Opens the stream `name` in `directory` to read what is committed now, and selects its last step; collective.
+
+    `comm` is an mpi4py communicator, by default MPI_COMM_WORLD: any number of ranks, whatever the stream was written with.
+    """
+    return Reader(directory, name, fortran_handle(comm))
+
+
+class Reader:
+    """A stream's committed steps; made by tailrace.open_read. A context manager that closes, which is collective."""
+
+    def __init__(self, directory: str | os.PathLike[str], name: str, comm: int) -> None:
+        self.name = name
+        self.directory = os.fspath(directory)
+        self._core = _core.Reader(comm, self.directory, name)
+        self._learn()
+
+    def _learn(self) -> None:
+        known = json.loads(self._core.inquire())
+        self.steps: list[int] = known["steps"]
+        self.times: list[float] = known["times"]
+        self.selected: int = known["selected"]
+        self.dimensions: dict[str, int] = {entry["name"]: entry["length"] for entry in known["dimensions"]}
+        self.variables: dict[str, dict[str, Any]] = {entry["name"]: entry for entry in known["variables"]}
+
+    def select(self, step: int) -> None:
+        """The step to read from now on, by its number; -1 is the last one, -2 the one before; collective."""
+        self._core.select_step(step)
+        self._learn()
+
+    @property
+    def time(self) -> float:
+        """The time of the selected step."""
+        return self.times[self.steps.index(self.selected)]
+
+    def get(
+        self,
+        name: str,
+        offset: Sequence[SupportsIndex] | None = None,
+        count: Sequence[SupportsIndex] | None = None,
+        *,
+        out: Any = None,
+    ) -> Any:
+        """A hyperslab of a variable at the selected step: from `offset` (by default the first element), of shape `count` (by
+        default the rest of the array), or of the shape of `out`, which it is then read into and which may have any strides.
+        """
+        shape = self._shape(name)
+        begin = [operator.index(start) for start in offset] if offset is not None else [0] * len(shape)
+        if any(start < 0 for start in begin):
+            raise _core.ERRORS["BAD_SHAPE"](f"variable '{name}': offset {tuple(begin)} has a negative number; offsets count from 0")
+        if out is None:
+            rest = [max(0, length - start) for length, start in zip(shape, begin, strict=False)]
+            out = np.empty([operator.index(n) for n in count] if count is not None else rest, dtype=self.variables[name]["type"])
+        self._core.get(name, out, begin)
+        return out
+
+    def get_shared(self, name: str) -> Any:
+        """The whole of a variable on every rank; one rank of each node reads it; collective."""
+        out = np.empty(self._shape(name), dtype=self.variables[name]["type"])
+        self._core.get_shared(name, out)
+        return out
+
+    def close(self) -> None:
+        """Collective. A second call does nothing."""
+        self._core.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._core.closed
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            self.close()
+        except _core.Error as second:
+            if error is None:
+                raise
+            error.add_note(f"closing the reader of stream '{self.name}' failed too: {second}")
+
+    def __repr__(self) -> str:
+        return f"<tailrace.Reader of '{self.name}' in '{self.directory}', step {self.selected}{' closed' if self.closed else ''}>"
+
+    def _shape(self, name: str) -> list[int]:
+        if name not in self.variables:
+            known = ", ".join(self.variables)
+            raise _core.ERRORS["NOT_FOUND"](f"stream '{self.name}' has no variable '{name}'; it has {known}")
+        return self.variables[name]["shape"]
