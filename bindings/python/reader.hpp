@@ -1,4 +1,5 @@
-// The reader as Python sees it: the functions of the C contract, with element type and shape of each array compared with the variable.
+// The reader as Python sees it: the functions of the C contract; element type and shape of each array are compared with the
+// variable.
 #pragma once
 
 #include <nanobind/nanobind.h>
