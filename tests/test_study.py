@@ -31,7 +31,9 @@ from tailrace.study.values import FAILED, OK, TIMED_OUT, UNVERIFIED, Case, Layou
 from tests.environment import ROOT
 from tests.study_files import APPLICATION, study_values, write_study
 
-DRIVER = "import sys; from pathlib import Path; from tailrace.cli.study import run_study; "
+DRIVER = "import signal, sys; from pathlib import Path; from tailrace.cli.study import run_study; "
+# Whoever runs the tests in the background has told them to ignore SIGINT.
+DRIVER += "signal.signal(signal.SIGINT, signal.default_int_handler); "
 DRIVER += "sys.exit(run_study(Path(sys.argv[1]), Path(sys.argv[2])))"
 
 
