@@ -87,6 +87,12 @@ void define_text_functions(nb::module_ &module) {
         },
         "directory"_a, "name"_a, "deep"_a);
     module.def(
+        "repair",
+        [](const std::string &directory, const std::string &name) {
+            return text_from([&](char **json) { return tailrace_repair(directory.c_str(), name.c_str(), json); });
+        },
+        "directory"_a, "name"_a);
+    module.def(
         "index",
         [](const std::string &directory, const std::string &name) { check(tailrace_index(directory.c_str(), name.c_str())); },
         "directory"_a, "name"_a);

@@ -109,7 +109,8 @@ int tailrace_end_step(tailrace_stream *stream);
  * it fails. A step that was begun and not ended is dropped. */
 int tailrace_close(tailrace_stream **stream);
 
-/* Committed steps, those of earlier runs included. */
+/* Steps that have been committed so far, those of earlier runs and those that are no longer kept included: the number that the
+ * next step gets. */
 int tailrace_step_count(const tailrace_stream *stream, uint64_t *steps);
 /* What was asked for and what is in force, where the files are, and the seconds spent in each stage on this rank, as JSON.
  * The text belongs to the stream and is valid until its next call. */
@@ -175,6 +176,12 @@ int tailrace_list(const char *directory, const char *name, char **json);
 /* Checks a stream: every committed step's parts are there, whole and of the recorded size; with `deep` != 0 every byte against
  * its checksum; the index is there. JSON: {"ok": bool, "steps", "files", "bytes", "problems": [{"path", "step", "problem"}]}. */
 int tailrace_verify(const char *directory, const char *name, int deep, char **json);
+/* Makes a damaged stream one that can be read and appended to: cuts the journal's torn tail, removes what was never committed, drops
+ * the steps whose parts are missing or damaged (their files are set aside, nothing that was committed is deleted), and writes the
+ * index anew. Nobody may be writing to the stream. JSON: {"ok": bool, "steps" that are left,
+ *   "actions": [{"action": "cut" | "removed" | "dropped" | "set aside", "path", "steps": [...], "why"}],
+ *   "problems": what it cannot mend, as in tailrace_verify: [{"path", "step", "problem"}]}. */
+int tailrace_repair(const char *directory, const char *name, char **json);
 /* Writes the index of a stream anew from what is committed, as after a run that was killed. NAME.nc of a stream whose one part is
  * the dataset is left as it is. */
 int tailrace_index(const char *directory, const char *name);

@@ -79,6 +79,14 @@ def verify(directory: str | os.PathLike[str], name: str, *, deep: bool = False) 
     return json.loads(_core.verify(os.fspath(directory), name, deep))
 
 
+def repair(directory: str | os.PathLike[str], name: str) -> Json:
+    """Makes a damaged stream one that can be read and appended to; nobody may be writing to it.
+
+    {"ok", "steps" left, "actions": [{"action", "path", "steps", "why"}, ...], "problems" that it cannot mend}.
+    """
+    return json.loads(_core.repair(os.fspath(directory), name))
+
+
 def index(directory: str | os.PathLike[str], name: str) -> None:
     """Writes the index of a stream anew from what is committed, as after a run that was killed."""
     _core.index(os.fspath(directory), name)

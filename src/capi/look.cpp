@@ -6,6 +6,7 @@
 #include "layout/keys.hpp"
 #include "layout/plan.hpp"
 #include "stream/catalog.hpp"
+#include "stream/repair.hpp"
 
 using tailrace::guard;
 using tailrace::Json;
@@ -55,6 +56,10 @@ int tailrace_list(const char* directory, const char* name, char** json) {
 
 int tailrace_verify(const char* directory, const char* name, int deep, char** json) {
     return give(json, [&] { return tailrace::verify_stream(required(directory, "directory"), required(name, "name"), deep != 0); });
+}
+
+int tailrace_repair(const char* directory, const char* name, char** json) {
+    return give(json, [&] { return tailrace::repair_stream(required(directory, "directory"), required(name, "name")); });
 }
 
 int tailrace_index(const char* directory, const char* name) {

@@ -78,9 +78,13 @@ void check_available(const Layout& layout) {
              "stripe_count = 0, stripe_size = 0)");
 }
 
-void check_layout(const Layout& layout) {
-    check_choices(layout);
-    check_available(layout);
+void check_config(const StreamConfig& config) {
+    check_choices(config.layout);
+    check_available(config.layout);
+    if (config.keep_steps > 0 && config.layout.steps == Layout::kAllSteps)
+        fail(Status::BAD_LAYOUT, "keep = ", config.keep_steps,
+             " contradicts steps = all: old steps are removed with their files, and here one file has them all; ",
+             "say steps = N, or keep = all");
 }
 
 }  // namespace tailrace

@@ -219,6 +219,9 @@ std::vector<Key> stream_keys() {
     keys.push_back(word_key<std::string>("mode", "what happens to an existing stream of the name",
                                          {{"append", "append"}, {"replace", "replace"}}, FIELD(mode)));
     keys.push_back(time_key());
+    keys.push_back(number_or_word_key("keep", "all | N (N at least 1)",
+                                      "committed steps that stay; files whose steps are all older are removed after each commit",
+                                      "all", 0, 1, FIELD(keep_steps)));
     keys.push_back(size_key("exchange_bytes", "a size of at least 64 KiB, such as 32 MiB",
                             "memory that a writer offers to other ranks' data", 65536, 1, FIELD(exchange_bytes)));
     keys.push_back(number_key("ranks_per_node", "N", "ranks are grouped by this many as if into nodes; 0: as MPI says",

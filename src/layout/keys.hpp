@@ -20,6 +20,7 @@ struct StreamConfig {
     std::string mode = "append";    // append | replace
     std::string time_name = "time";
     uint64_t exchange_bytes = 8u << 20;  // memory a writer offers to others' data: what fits into a shared cache is fastest
+    uint64_t keep_steps = 0;             // committed steps that stay; 0: all
     uint64_t ranks_per_node = 0;         // 0: as MPI says; otherwise ranks are grouped by this many (for tests and dry runs)
 };
 
@@ -76,7 +77,7 @@ void check_choices(const Layout& layout);
 // Throws UNSUPPORTED for choices that this version plans but does not write yet, naming those that it writes.
 void check_available(const Layout& layout);
 bool is_available(const Layout& layout);
-// Both.
-void check_layout(const Layout& layout);
+// Both, and for keys of the stream that contradict its layout.
+void check_config(const StreamConfig& config);
 
 }  // namespace tailrace

@@ -7,6 +7,9 @@
 
 namespace tailrace {
 
+// Throws NOT_FOUND unless there is such a stream.
+void require_stream(const std::string& directory, const std::string& stream);
+
 // `stream` empty: all streams of the directory. JSON as documented at tailrace_list. Throws NOT_FOUND where there is none.
 Json list_streams(const std::string& directory, const std::string& stream);
 

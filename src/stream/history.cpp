@@ -64,19 +64,52 @@ void History::apply(const Json& line) {
     } else if (kind == "step") {
         if (runs.empty()) fail(Status::CORRUPT, "a step stands before the first run");
         const uint64_t start = line.at("group"), number = line.at("step");
-        if (number + 1 == steps.size()) {
+        if (number + 1 == next_step()) {
             // Written again: the first writing failed after its line had reached storage.
             steps.pop_back();
             if (--groups.back().steps == 0) groups.pop_back();
         }
-        if (number != steps.size()) fail(Status::CORRUPT, "step ", number, " stands where step ", steps.size(), " is due");
-        if (groups.empty() || groups.back().start != start)
+        if (number != next_step()) fail(Status::CORRUPT, "step ", number, " stands where step ", next_step(), " is due");
+        if (groups.empty() || groups.back().start != start || groups.back().steps == 0)
             groups.push_back({start, runs.back().config.layout, line.at("files"), runs.back().ranks, runs.size() - 1,
-                              line.at("plan"), line.at("static"), 0, 0});
+                              line.at("plan"), line.at("static"), 0, 0, "", false});
         ++groups.back().steps;
         groups.back().files_bytes = line.at("bytes");
-        steps.push_back({number, line.at("time"), groups.size() - 1, line.at("files"), line.at("bytes"), line.at("digest")});
+        groups.back().digest = line.at("digest");
+        steps.push_back({number, line.at("time"), groups.size() - 1, line.at("files"), line.at("bytes")});
+    } else if (kind == "drop") {
+        drop(line.at("first"), line.at("last"), line.at("why").get<std::string>() != kDropOld);
     }
+}
+
+void History::drop(uint64_t first, uint64_t last, bool torn) {
+    std::erase_if(steps, [&](const StepEntry& step) {
+        if (step.step < first || step.step > last) return false;
+        GroupEntry& group = groups[step.group];
+        if (--group.steps == 0) group.torn = torn;
+        return true;
+    });
+}
+
+const GroupEntry* History::static_group(uint64_t group) const {
+    for (uint64_t g = group + 1; g-- > 0;)
+        if (groups[g].has_static && !groups[g].torn) return &groups[g];
+    return nullptr;
+}
+
+std::vector<size_t> History::needed_groups() const {
+    std::vector<bool> needed(groups.size(), false);
+    const GroupEntry* holder = nullptr;
+    for (size_t g = 0; g < groups.size(); ++g) {
+        if (groups[g].has_static && !groups[g].torn) holder = &groups[g];
+        if (groups[g].steps == 0) continue;
+        needed[g] = true;
+        if (holder != nullptr) needed[static_cast<size_t>(holder - groups.data())] = true;
+    }
+    std::vector<size_t> list;
+    for (size_t g = 0; g < groups.size(); ++g)
+        if (needed[g]) list.push_back(g);
+    return list;
 }
 
 History read_history(const std::string& path) {
@@ -130,7 +163,11 @@ Json blocks_line(const PartGrowth& growth) {
 Json step_line(const StepEntry& step, const GroupEntry& group) {
     return {{"kind", "step"},       {"step", step.step},   {"time", step.time},
             {"group", group.start}, {"plan", group.plan},  {"static", group.has_static},
-            {"files", step.files},  {"bytes", step.bytes}, {"digest", step.digest}};
+            {"files", step.files},  {"bytes", step.bytes}, {"digest", group.digest}};
+}
+
+Json drop_line(uint64_t first, uint64_t last, const std::string& why) {
+    return {{"kind", "drop"}, {"first", first}, {"last", last}, {"why", why}};
 }
 
 }  // namespace tailrace

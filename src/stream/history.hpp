@@ -5,6 +5,7 @@
 //   coordinate  several parts: the whole of a coordinate, of which the parts hold slices: variable, hex
 //   blocks      one growing part: where its steps are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]
 //   step        a step is there when this is: step, time, group (its first step), plan, static, files, bytes, digest
+//   drop        steps that are no longer there: first, last, why ("keep": older than the stream keeps; else what was wrong)
 #pragma once
 
 #include <cstdint>
@@ -28,8 +29,10 @@ struct GroupEntry {
     uint64_t run = 0;          // number of the run line
     uint64_t plan = 0;         // number of the plan line, where there is one
     bool has_static = false;   // static distributed variables are in it
-    uint64_t steps = 0;        // committed
+    uint64_t steps = 0;        // committed, and not dropped
     uint64_t files_bytes = 0;  // steps = 1: of all its parts
+    std::string digest;        // of its last step
+    bool torn = false;         // was dropped because it is not whole
 };
 
 struct StepEntry {
@@ -37,7 +40,6 @@ struct StepEntry {
     double time = 0;
     uint64_t group = 0;  // index in groups
     uint64_t files = 0, bytes = 0;
-    std::string digest;
 };
 
 struct RunEntry {
@@ -53,18 +55,27 @@ struct PartGrowth {
     std::vector<StepBlock> blocks;
 };
 
+constexpr const char* kDropOld = "keep";
+
 struct History {
     std::vector<RunEntry> runs;
     std::map<uint64_t, std::vector<std::vector<PartBox>>> plans;  // by number: [variable]
     std::map<uint64_t, std::vector<std::byte>> coordinates;       // by variable
     std::vector<GroupEntry> groups;
-    std::vector<StepEntry> steps;
-    PartGrowth growth;  // of the last "blocks" line
+    std::vector<StepEntry> steps;  // ascending; numbers that were dropped are missing
+    PartGrowth growth;             // of the last "blocks" line
     uint64_t torn_bytes = 0;
 
     bool empty() const { return steps.empty(); }
-    // Takes over a line; returns nothing for kinds that a later version may have added.
+    uint64_t next_step() const { return steps.empty() ? 0 : steps.back().step + 1; }
+    // The group that has the static distributed variables which belong to the steps of `group`; none if nothing has them.
+    const GroupEntry* static_group(uint64_t group) const;
+    // Groups with steps, and those whose static variables belong to such steps; ascending.
+    std::vector<size_t> needed_groups() const;
+    // Takes over a line; kinds that a later version may have added are passed over.
     void apply(const Json& line);
+    // The steps [first, last] are no longer there.
+    void drop(uint64_t first, uint64_t last, bool torn);
 };
 
 // Throws CORRUPT with the file for lines that are not of the format.
@@ -75,6 +86,7 @@ Json plan_line(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes);
 Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values);
 Json blocks_line(const PartGrowth& growth);
 Json step_line(const StepEntry& step, const GroupEntry& group);
+Json drop_line(uint64_t first, uint64_t last, const std::string& why);
 
 std::string hex_digest(uint64_t digest);
 

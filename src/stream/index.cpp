@@ -13,7 +13,7 @@
 namespace tailrace {
 namespace {
 
-// The steps [first, first + steps) of the stream that an index shows, as groups with the steps they have in it.
+// Steps that follow each other in a group, and in an index.
 struct Stretch {
     const GroupEntry* group;
     uint64_t from;  // in the group
@@ -21,11 +21,16 @@ struct Stretch {
     uint64_t steps;
 };
 
-std::vector<Stretch> stretches_of(const History& history, uint64_t first, uint64_t steps) {
+std::vector<Stretch> stretches_of(const History& history, const IndexFile& file) {
     std::vector<Stretch> stretches;
-    for (const GroupEntry& group : history.groups) {
-        const uint64_t begin = std::max(group.start, first), end = std::min(group.start + group.steps, first + steps);
-        if (begin < end) stretches.push_back({&group, begin - group.start, begin - first, end - begin});
+    for (size_t i = file.from; i < file.to; ++i) {
+        const StepEntry& step = history.steps[i];
+        const GroupEntry& group = history.groups[step.group];
+        const uint64_t in_group = step.step - group.start;
+        if (!stretches.empty() && stretches.back().group == &group && stretches.back().from + stretches.back().steps == in_group)
+            ++stretches.back().steps;
+        else
+            stretches.push_back({&group, in_group, i - file.from, 1});
     }
     return stretches;
 }
@@ -42,7 +47,7 @@ class IndexBuilder {
 public:
     IndexBuilder(const History& history, const std::string& stream, const IndexFile& file)
         : history_(history), stream_(stream), definitions_(history.runs.back().definitions),
-          stretches_(stretches_of(history, file.first_step, file.steps)) {}
+          last_group_(history.steps[file.to - 1].group), stretches_(stretches_of(history, file)) {}
 
     Description describe() const {
         Description description;
@@ -67,12 +72,9 @@ private:
         const Variable& variable = definitions_.variables()[v];
         std::vector<Source> sources;
         if (variable.is_static) {
-            // The first group that has it: later runs write the same. Replicated ones are in every group.
-            for (const GroupEntry& group : history_.groups)
-                if (group.has_static || variable.replicated) {
-                    add_group(sources, v, group, std::nullopt);
-                    break;
-                }
+            // Replicated ones are in every group.
+            const GroupEntry* group = variable.replicated ? &history_.groups[last_group_] : history_.static_group(last_group_);
+            if (group != nullptr) add_group(sources, v, *group, std::nullopt);
             return sources;
         }
         for (const Stretch& stretch : stretches_) add_group(sources, v, *stretch.group, stretch);
@@ -98,7 +100,8 @@ private:
     const History& history_;
     const std::string& stream_;
     const Definitions& definitions_;
-    std::vector<Stretch> stretches_;
+    const uint64_t last_group_;
+    const std::vector<Stretch> stretches_;
 };
 
 // One array's fill values, piece by piece.
@@ -136,14 +139,13 @@ void write_own_arrays(File& out, const Description& description, const Placement
 
 void write_file(const std::string& path, const Description& description, const History& history, const IndexFile& file, bool sync) {
     const Placement placement(part_bytes(description, 0), {});
-    const std::vector<StepBlock> blocks = {{0, file.steps, placement.static_end()}};
-    const Image image = make_image(description, placement, blocks, file.steps, block_end(placement, blocks.front()));
+    const std::vector<StepBlock> blocks = {{0, file.steps(), placement.static_end()}};
+    const Image image = make_image(description, placement, blocks, file.steps(), block_end(placement, blocks.front()));
     const std::string temporary = path + ".new";
     File out = File::create(temporary);
     write_own_arrays(out, description, placement, blocks, history);
-    for (uint64_t k = 0; k < file.steps; ++k)
-        out.write_at(step_address(placement, blocks, k) + placement.step_offsets().back(), &history.steps[file.first_step + k].time,
-                     8);
+    for (uint64_t k = 0; k < file.steps(); ++k)
+        out.write_at(step_address(placement, blocks, k) + placement.step_offsets().back(), &history.steps[file.from + k].time, 8);
     out.write_at(image.metadata_address, image.metadata.data(), image.metadata.size());
     out.write_at(0, image.superblock.data(), image.superblock.size());
     out.set_size(image.file_bytes);
@@ -157,19 +159,21 @@ void write_file(const std::string& path, const Description& description, const H
 std::vector<IndexFile> index_files(const History& history, const std::string& stream) {
     std::vector<IndexFile> files;
     uint64_t parts = 0;
-    for (const GroupEntry& group : history.groups) {
-        if (group.parts > kMaxIndexParts) return {};
-        if (group.steps == 0) continue;
-        if (files.empty() || parts + group.parts > kMaxIndexParts) {
-            files.push_back({group.start, 0, ""});
-            parts = 0;
+    for (size_t i = 0; i < history.steps.size(); ++i) {
+        const uint64_t group = history.steps[i].group, more = history.groups[group].parts;
+        if (more > kMaxIndexParts) return {};
+        if (i == 0 || history.steps[i - 1].group != group) {
+            parts += more;
+            if (files.empty() || parts > kMaxIndexParts) {
+                files.push_back({i, i, ""});
+                parts = more;
+            }
         }
-        parts += group.parts;
-        files.back().steps += group.steps;
+        ++files.back().to;
     }
     for (IndexFile& file : files) {
         char number[16];
-        std::snprintf(number, sizeof number, ".%06llu", static_cast<unsigned long long>(file.first_step));
+        std::snprintf(number, sizeof number, ".%06llu", static_cast<unsigned long long>(history.steps[file.from].step));
         file.path = files.size() == 1 ? dataset_path(stream) : stream + number + ".nc";
     }
     return files;
@@ -188,17 +192,17 @@ std::vector<std::string> index_paths(const std::string& directory, const std::st
     return paths;
 }
 
-void write_index(const std::string& directory, const std::string& stream, const History& history, bool sync) {
-    if (history.empty()) return;
+void write_index(const std::string& directory, const std::string& stream, const History& history, Rewrite rewrite, bool sync) {
+    std::vector<std::string> stale = index_paths(directory, stream);
     const std::vector<IndexFile> files = index_files(history, stream);
     for (const IndexFile& file : files) {
-        // An index whose steps are all there already stays: only the last one grows.
-        const bool last = &file == &files.back();
-        if (!last && path_exists(directory + "/" + file.path)) continue;
+        const std::string path = directory + "/" + file.path;
+        std::erase(stale, path);
+        if (rewrite == Rewrite::last && &file != &files.back() && path_exists(path)) continue;
         const Description description = IndexBuilder(history, stream, file).describe();
-        write_file(directory + "/" + file.path, description, history, file, sync);
+        write_file(path, description, history, file, sync);
     }
-    if (files.size() != 1) remove_file(directory + "/" + dataset_path(stream));
+    for (const std::string& path : stale) remove_file(path);
 }
 
 }  // namespace tailrace

@@ -11,13 +11,15 @@ namespace tailrace {
 
 // Writes the index of all committed steps, by a temporary name and a rename. One index holds
 // at most kMaxIndexParts parts: with more, files NAME.SSSSSS.nc hold the steps from S on, and NAME.nc is not there. A single
-// step of more parts has no index at all.
-void write_index(const std::string& directory, const std::string& stream, const History& history, bool sync);
+// step of more parts has no index at all. Where steps were only added since, it is enough to write the last file.
+enum class Rewrite { last, all };
+void write_index(const std::string& directory, const std::string& stream, const History& history, Rewrite rewrite, bool sync);
 
-// The steps of each index file: first step and path below the directory; none where there is no index.
+// The steps of each index file, [from, to) in History::steps, and its path below the directory; none where there is no index.
 struct IndexFile {
-    uint64_t first_step = 0, steps = 0;
+    size_t from = 0, to = 0;
     std::string path;
+    uint64_t steps() const { return to - from; }
 };
 std::vector<IndexFile> index_files(const History& history, const std::string& stream);
 

@@ -1,9 +1,10 @@
 #include "stream/stream.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <set>
+#include <utility>
 
 #include "base/checksum.hpp"
 #include "layout/parts.hpp"
@@ -48,7 +49,7 @@ void Stream::configure(const std::string& options) {
           error);
     const std::vector<Settings> sources = settings_of(Json::parse(ranks_->broadcast_text(settings, 0)));
     config_ = resolve(sources);
-    check_layout(config_.layout);
+    check_config(config_);
     requested_ = requested_json(sources);
 }
 
@@ -63,7 +64,7 @@ void Stream::look_back() {
     });
     agree(*ranks_, {.call = Call::open}, error);
     index_due_ = !history_.empty();  // a run that was killed may have left an older one
-    committed_ = ranks_->broadcast(history_.steps.size(), 0);
+    committed_ = ranks_->broadcast(history_.next_step(), 0);
     plan_number_ = history_.plans.size();
     if (!config_.layout.part_is_dataset() || committed_ == 0) return;
     const bool grows = ranks_->rank() == 0 && history_.groups.back().layout.part_is_dataset();
@@ -209,8 +210,12 @@ void Stream::end_step() {
     }
     in_step_ = dropped_ = false;
     data_.clear_blocks();
-    // The step is committed: an index that cannot be written now is written later, at the latest when closing, which tells.
-    attempt([&] { refresh_index(false); });
+    // The step is committed: an index that cannot be written now is written later, at the latest when closing, which tells. So is
+    // what is too old removed later.
+    attempt([&] {
+        drop_old_steps();
+        refresh_index(false);
+    });
     times_.index_s += watch.lap();
 }
 
@@ -352,12 +357,14 @@ void Stream::record_step(uint64_t bytes, uint64_t digest) {
     const bool new_group = history_.groups.empty() || history_.groups.back().start != group_->start() || appears;
     if (new_group)
         history_.groups.push_back({group_->start(), config_.layout, parts, ranks_->size(), history_.runs.size() - 1, plan_number_,
-                                   group_->with_static(), 0, bytes});
+                                   group_->with_static(), 0, bytes, "", false});
     GroupEntry& group = history_.groups.back();
-    const StepEntry step{committed_, time_, history_.groups.size() - 1, parts, bytes, hex_digest(digest)};
+    const StepEntry step{committed_, time_, history_.groups.size() - 1, parts, bytes};
+    const std::string digest_before = std::exchange(group.digest, hex_digest(digest));
     try {
         append_journal(journal, step_line(step, group), sync_step());
     } catch (...) {
+        group.digest = digest_before;
         if (new_group) history_.groups.pop_back();
         throw;
     }
@@ -399,14 +406,40 @@ void Stream::drop_step() noexcept {
     }
 }
 
+// First the journal, then the index, then the files: nobody is shown what is no longer there.
+void Stream::drop_old_steps() {
+    if (ranks_->rank() != 0 || config_.keep_steps == 0) return;
+    if (history_.steps.size() > config_.keep_steps) {
+        const StepEntry& oldest = history_.steps[history_.steps.size() - config_.keep_steps];
+        const uint64_t first = history_.steps.front().step, end = history_.groups[oldest.group].start;
+        if (first < end) {
+            append_journal(path(journal_path(name_)), drop_line(first, end - 1, kDropOld), sync_step() || sync_close());
+            history_.drop(first, end - 1, false);
+            rewrite_index_ = Rewrite::all;
+        }
+    }
+    const std::vector<size_t> needed = history_.needed_groups();
+    std::vector<size_t> old;
+    for (size_t g = 0; g < history_.groups.size(); ++g)
+        if (!std::binary_search(needed.begin(), needed.end(), g) && !removed_groups_.contains(g)) old.push_back(g);
+    if (old.empty()) return;
+    index_due_ = true;
+    refresh_index(true);
+    for (const size_t g : old) {
+        remove_tree(path(group_path(history_.groups[g].layout, name_, history_.groups[g].start)));
+        removed_groups_.insert(g);
+    }
+}
+
 void Stream::refresh_index(bool closing) {
     if (ranks_->rank() != 0 || !index_due_ || history_.empty()) return;
     // Where earlier steps are in a part that is the dataset, an index would take its name.
     if (config_.layout.part_is_dataset() || history_.groups.back().layout.part_is_dataset()) return;
     if (!closing && seconds_now() - index_at_s_ < kIndexShare * index_cost_s_) return;
     Stopwatch watch;
-    write_index(directory_, name_, history_, sync_step() || sync_close());
+    write_index(directory_, name_, history_, rewrite_index_, sync_step() || sync_close());
     index_due_ = false;
+    rewrite_index_ = Rewrite::last;
     index_cost_s_ = watch.lap();
     index_at_s_ = seconds_now();
 }

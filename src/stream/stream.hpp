@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/clock.hpp"
@@ -11,6 +12,7 @@
 #include "stream/definitions.hpp"
 #include "stream/group.hpp"
 #include "stream/history.hpp"
+#include "stream/index.hpp"
 #include "stream/step_data.hpp"
 #include "stream/step_plan.hpp"
 
@@ -64,6 +66,7 @@ private:
     bool sync_step() const { return config_.layout.storage.durability == Durability::step; }
     bool sync_close() const { return config_.layout.storage.durability == Durability::close; }
     std::string path(const std::string& relative) const { return directory_ + "/" + relative; }
+    void drop_old_steps();
     void refresh_index(bool closing);
     void sync_written();  // local
     uint64_t fingerprint();
@@ -85,6 +88,8 @@ private:
     uint64_t committed_ = 0;
     PartGrowth earlier_;  // of the part that is the dataset, from earlier runs
     bool earlier_static_ = false;
+    Rewrite rewrite_index_ = Rewrite::last;
+    std::set<size_t> removed_groups_;  // numbers in history_
     bool started_ = false, settled_ = false, in_step_ = false, dropped_ = false, static_written_ = false, index_due_ = false;
     double time_ = 0;
     double index_cost_s_ = 0.05, index_at_s_ = seconds_now();  // of the index written last; a guess before the first one

@@ -150,9 +150,9 @@ TEST(Check, WhatIsNotWrittenYetIsPlannedAndNamesWhatIs) {
         {"writers = 'dedicated:2'", "writers = dedicated:2"},           {"overlap = 1", "overlap = 1"},
         {"compression = 'deflate:1'", "compression = deflate:1"},       {"chunk = '1 MiB'", "chunk = 1 MiB"}};
     for (const auto& [toml, feature] : unavailable) {
-        const Layout layout = resolve({parse_options(toml, "options")}).layout;
-        EXPECT_NO_THROW(check_choices(layout)) << toml;
-        const Error error = error_of([&] { check_layout(layout); });
+        const StreamConfig config = resolve({parse_options(toml, "options")});
+        EXPECT_NO_THROW(check_choices(config.layout)) << toml;
+        const Error error = error_of([&] { check_config(config); });
         EXPECT_EQ(error.status(), Status::UNSUPPORTED);
         EXPECT_EQ(
             error.what(),
@@ -164,9 +164,17 @@ TEST(Check, WhatIsNotWrittenYetIsPlannedAndNamesWhatIs) {
     }
     for (const char* preset : {"single", "fpp", "hds", "shared"})
         for (const char* steps : {"1", "7", "'all'"})
-            EXPECT_NO_THROW(check_layout(
-                resolve({parse_options(std::string("layout = '") + preset + "'\nsteps = " + steps + "\ndurability = 'step'", "o")})
-                    .layout));
+            EXPECT_NO_THROW(check_config(resolve(
+                {parse_options(std::string("layout = '") + preset + "'\nsteps = " + steps + "\ndurability = 'step'", "o")})));
+}
+
+TEST(Check, KeepingSomeStepsNeedsFilesThatEnd) {
+    EXPECT_NO_THROW(check_config(resolve({parse_options("keep = 2\nsteps = 3", "options")})));
+    const StreamConfig config = resolve({parse_options("keep = 2\nsteps = 'all'", "options")});
+    EXPECT_EQ(
+        error_of([&] { check_config(config); }).what(),
+        "keep = 2 contradicts steps = all: old steps are removed with their files, and here one file has them all; say steps = "
+        "N, or keep = all");
 }
 
 }  // namespace

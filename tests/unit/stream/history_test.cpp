@@ -30,7 +30,8 @@ protected:
         entry.start = group;
         entry.plan = 1;
         entry.has_static = group == 0;
-        append(step_line({step, 0.1 * static_cast<double>(step), 0, 2, bytes, hex_digest(step)}, entry));
+        entry.digest = hex_digest(step);
+        append(step_line({step, 0.1 * static_cast<double>(step), 0, 2, bytes}, entry));
     }
     void damage(const std::string& what, const std::string& by) {
         std::string content = File::open_read(path_).read_all();

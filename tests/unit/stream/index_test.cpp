@@ -16,8 +16,7 @@ History history_of(const std::vector<std::pair<uint64_t, uint64_t>>& groups) {
         group.start = history.steps.size();
         group.steps = steps;
         group.parts = parts;
-        for (uint64_t k = 0; k < steps; ++k)
-            history.steps.push_back({history.steps.size(), 0, history.groups.size(), parts, 0, ""});
+        for (uint64_t k = 0; k < steps; ++k) history.steps.push_back({history.steps.size(), 0, history.groups.size(), parts, 0});
         history.groups.push_back(group);
     }
     return history;
@@ -31,12 +30,12 @@ History same_groups(uint64_t groups, uint64_t steps, uint64_t parts) {
 void check(const History& history) {
     uint64_t next = 0;
     for (const IndexFile& file : index_files(history, "s")) {
-        EXPECT_EQ(file.first_step, next);
-        EXPECT_GT(file.steps, 0u);
-        next += file.steps;
+        EXPECT_EQ(file.from, next);
+        EXPECT_GT(file.steps(), 0u);
+        next = file.to;
         uint64_t parts = 0;
         for (const GroupEntry& group : history.groups)
-            if (group.steps > 0 && group.start >= file.first_step && group.start < next) parts += group.parts;
+            if (group.steps > 0 && group.start >= file.from && group.start < next) parts += group.parts;
         EXPECT_LE(parts, kMaxIndexParts);
     }
     EXPECT_EQ(next, history.steps.size());
@@ -46,7 +45,7 @@ TEST(IndexFiles, OneWhereItsPartsAreFew) {
     const auto files = index_files(same_groups(kMaxIndexParts / 4, 3, 4), "history");
     ASSERT_EQ(files.size(), 1u);
     EXPECT_EQ(files[0].path, "history.nc");
-    EXPECT_EQ(files[0].steps, kMaxIndexParts / 4 * 3);
+    EXPECT_EQ(files[0].steps(), kMaxIndexParts / 4 * 3);
 }
 
 TEST(IndexFiles, SeveralWhereItsPartsAreMany) {
@@ -58,7 +57,7 @@ TEST(IndexFiles, SeveralWhereItsPartsAreMany) {
     char name[32];
     std::snprintf(name, sizeof name, "history.%06llu.nc", static_cast<unsigned long long>(kMaxIndexParts / 4 * 3));
     EXPECT_EQ(files[1].path, name);
-    EXPECT_EQ(files[1].steps, 3u);
+    EXPECT_EQ(files[1].steps(), 3u);
 }
 
 TEST(IndexFiles, UnevenGroups) {

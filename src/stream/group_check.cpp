@@ -1,0 +1,96 @@
+#include "stream/group_check.hpp"
+
+#include "base/checksum.hpp"
+#include "base/error.hpp"
+#include "base/system.hpp"
+#include "layout/parts.hpp"
+#include "part/seal.hpp"
+
+namespace tailrace {
+namespace {
+
+class GroupCheck {
+public:
+    GroupCheck(const std::string& directory, const std::string& stream, const History& history, size_t group)
+        : directory_(directory), stream_(stream), group_(history.groups[group]) {
+        for (const StepEntry& step : history.steps)
+            if (step.group == group) steps_.push_back(step.step);
+    }
+
+    GroupReport check(bool deep) {
+        for (uint64_t part = 0; part < group_.parts; ++part) {
+            const std::string path = directory_ + "/" + part_path(group_.layout, stream_, group_.start, part);
+            attempt(path, std::nullopt, false, [&] {
+                if (!path_exists(path)) fail(Status::NOT_FOUND, "the part is missing");
+                const File file = File::open_read(path);
+                report_.bytes += file.size_bytes();
+                check_part(file, path, deep);
+            });
+        }
+        // Parts that are whole in themselves may be others than those that were committed.
+        const std::string path = directory_ + "/" + group_path(group_.layout, stream_, group_.start);
+        if (group_.layout.steps != 1 || !report_.problems.empty() || group_.steps == 0) return std::move(report_);
+        if (report_.bytes != group_.files_bytes)
+            report_.problems.push_back({path, std::nullopt, false,
+                                        text("its files have ", report_.bytes, " bytes, ", group_.files_bytes, " were committed")});
+        else if (deep && has_digest_ && hex_digest(digest_) != group_.digest)
+            report_.problems.push_back({path, std::nullopt, false, "its parts are whole, but not those that were committed"});
+        return std::move(report_);
+    }
+
+private:
+    template <class Work>
+    void attempt(const std::string& path, std::optional<uint64_t> step, bool harms_static, Work&& work) {
+        try {
+            work();
+        } catch (const Error& error) {
+            report_.problems.push_back({path, step, harms_static, error.what()});
+        }
+    }
+
+    void check_part(const File& file, const std::string& path, bool deep) {
+        const auto map = read_seal_map(path);
+        if (!map || !deep) return;
+        for (uint64_t writer = 0; writer < map->writers; ++writer) {
+            if (map->static_seal != 0)
+                attempt(path, std::nullopt, true, [&] {
+                    check_seal(file, read_seal(file, map->static_address(writer), map->slot_bytes), kSealOfStatic, writer);
+                });
+            for (const uint64_t step : steps_) {
+                const uint64_t in_group = step - group_.start;
+                attempt(path, step, false, [&] {
+                    if (map->steps() <= in_group)
+                        fail(Status::CORRUPT, "it has room for ", map->steps(), " steps, committed are ", in_group + 1);
+                    check_seal(file, read_seal(file, map->address(in_group, writer), map->slot_bytes), in_group, writer);
+                });
+            }
+        }
+    }
+
+    void check_seal(const File& file, const Seal& seal, uint64_t step, uint64_t writer) {
+        const std::string which = step == kSealOfStatic ? "static arrays" : text("step ", group_.start + step);
+        if (seal.step != step || seal.writer != writer) fail(Status::CORRUPT, "the checksums of ", which, " are of something else");
+        if (const auto bad = verify_records(file, seal.records))
+            fail(Status::CORRUPT, which, ": bytes ", bad->address, " to ", bad->address + bad->bytes,
+                 " do not have the checksum they were written with");
+        const std::vector<std::byte> bytes = make_seal(seal.step, seal.writer, seal.records);
+        digest_ += Checksum::of(bytes.data(), bytes.size());
+        has_digest_ = true;
+    }
+
+    const std::string& directory_;
+    const std::string& stream_;
+    const GroupEntry& group_;
+    std::vector<uint64_t> steps_;
+    GroupReport report_;
+    uint64_t digest_ = 0;
+    bool has_digest_ = false;
+};
+
+}  // namespace
+
+GroupReport check_group(const std::string& directory, const std::string& stream, const History& history, size_t group, bool deep) {
+    return GroupCheck(directory, stream, history, group).check(deep);
+}
+
+}  // namespace tailrace

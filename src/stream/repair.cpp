@@ -1,0 +1,131 @@
+#include "stream/repair.hpp"
+
+#include <limits>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/system.hpp"
+#include "layout/parts.hpp"
+#include "part/part_reader.hpp"
+#include "stream/catalog.hpp"
+#include "stream/group_check.hpp"
+#include "stream/index.hpp"
+
+namespace tailrace {
+namespace {
+
+class Repair {
+public:
+    Repair(const std::string& directory, const std::string& stream)
+        : directory_(directory), stream_(stream), journal_(directory + "/" + journal_path(stream)) {}
+
+    Json run() {
+        cut_journal();
+        history_ = read_history(journal_);
+        remove_pending();
+        for (const size_t g : history_.needed_groups()) mend_group(g);
+        remove_uncommitted();
+        const bool is_dataset = !history_.groups.empty() && history_.groups.back().layout.part_is_dataset();
+        if (!is_dataset) write_index(directory_, stream_, history_, Rewrite::all, true);
+        return {{"ok", problems_.empty()},
+                {"stream", stream_},
+                {"steps", history_.steps.size()},
+                {"actions", actions_},
+                {"problems", problems_}};
+    }
+
+private:
+    std::string path_of(const std::string& relative) const { return directory_ + "/" + relative; }
+    void tell(const std::string& action, const std::string& path, const Json& steps, const std::string& why) {
+        actions_.push_back({{"action", action}, {"path", path}, {"steps", steps}, {"why", why}});
+    }
+
+    void cut_journal() {
+        const JournalContent content = read_journal(journal_);
+        if (content.torn_bytes == 0) return;
+        File file = File::open_write(journal_);
+        file.set_size(content.intact_bytes);
+        file.sync();
+        file.close();
+        tell("cut", journal_, Json::array(), text("its last ", content.torn_bytes, " bytes were no whole line"));
+    }
+
+    void remove_pending() {
+        for (const std::string& entry : list_directory(path_of(parts_directory(stream_)))) {
+            if (!entry.starts_with(".pending-")) continue;
+            const std::string path = path_of(parts_directory(stream_)) + "/" + entry;
+            remove_tree(path);
+            tell("removed", path, Json::array(), "a step that was never committed");
+        }
+    }
+
+    // What stands in the place of the next step was renamed there, and not committed any more.
+    void remove_uncommitted() {
+        if (history_.groups.empty() || history_.groups.back().layout.part_is_dataset()) return;
+        const std::string path = path_of(group_path(history_.groups.back().layout, stream_, history_.next_step()));
+        if (!path_exists(path)) return;
+        remove_tree(path);
+        tell("removed", path, Json::array(), "a step that was never committed");
+    }
+
+    void mend_group(size_t g) {
+        const GroupEntry group = history_.groups[g];
+        std::set<uint64_t> bad;
+        std::string why;
+        for (const PartProblem& problem : check_group(directory_, stream_, history_, g, true).problems) {
+            if (problem.harms_static || group.steps == 0) {
+                // The steps that it belongs to may be many: dropping them is not ours to decide.
+                problems_.push_back({{"path", problem.path}, {"step", group.start}, {"problem", problem.text}});
+                continue;
+            }
+            if (why.empty()) why = problem.path + ": " + problem.text;
+            for (const StepEntry& step : history_.steps)
+                if (step.group == g && (!problem.step || *problem.step == step.step)) bad.insert(step.step);
+        }
+        if (bad.empty()) return;
+        if (bad.size() < group.steps) take_times_away(group, bad);
+        for (const uint64_t step : bad) {
+            append_journal(journal_, drop_line(step, step, why), true);
+            history_.drop(step, step, true);
+        }
+        tell("dropped", path_of(group_path(group.layout, stream_, group.start)), bad, why);
+        if (history_.groups[g].steps == 0) set_aside(group);
+    }
+
+    // Plain tools look into a part that is the dataset: a step that is dropped has no time there.
+    void take_times_away(const GroupEntry& group, const std::set<uint64_t>& bad) {
+        if (!group.layout.part_is_dataset()) return;
+        const std::string path = path_of(part_path(group.layout, stream_, group.start, 0));
+        const std::string& time = history_.runs[group.run].definitions.time_name();
+        const PartReader reader(path);
+        File file = File::open_write(path);
+        const double no_time = std::numeric_limits<double>::quiet_NaN();
+        for (const uint64_t step : bad)
+            file.write_at(reader.address_of({time, Type::F64, {}, true}, step - group.start), &no_time, sizeof no_time);
+        file.sync();
+        file.close();
+    }
+
+    void set_aside(const GroupEntry& group) {
+        const std::string from = path_of(group_path(group.layout, stream_, group.start));
+        if (!path_exists(from)) return;
+        std::string to;
+        for (int n = 0; n == 0 || path_exists(to); ++n)
+            to = text(path_of(parts_directory(stream_)), "/torn-", group.start, n == 0 ? std::string() : text(".", n));
+        rename_path(from, to);
+        tell("set aside", to, Json::array(), "what is left of it; remove it when it is no longer needed");
+    }
+
+    const std::string directory_, stream_, journal_;
+    History history_;
+    Json actions_ = Json::array(), problems_ = Json::array();
+};
+
+}  // namespace
+
+Json repair_stream(const std::string& directory, const std::string& stream) {
+    require_stream(directory, stream);
+    return Repair(directory, stream).run();
+}
+
+}  // namespace tailrace

@@ -1,0 +1,13 @@
+// Making a damaged stream one that can be read and appended to: what is torn leaves it, and is kept aside.
+#pragma once
+
+#include <string>
+
+#include "base/journal.hpp"
+
+namespace tailrace {
+
+// JSON as documented at tailrace_repair. Throws NOT_FOUND where there is no such stream.
+Json repair_stream(const std::string& directory, const std::string& stream);
+
+}  // namespace tailrace
