@@ -1,4 +1,4 @@
-"""The C++ facade: what it adds to the contract (owners, types, exceptions), and the examples.
+"""The C++ facade: what it adds to the contract (owners, types, exceptions), reading back, and the examples.
 
 The case table is in test_fortran.py.
 """
@@ -38,6 +38,8 @@ def compile_header(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str
         "static_assert(!tailrace::Element<char> && !tailrace::Element<bool> && !tailrace::Element<long double>);",
         "static_assert(!std::is_copy_constructible_v<tailrace::Stream> && std::is_nothrow_move_assignable_v<tailrace::Stream>);",
         "void f(tailrace::Stream &s, tailrace::Variable<float> &v, tailrace::Block<float> &b) { s.put(v, b); }",
+        "static_assert(!std::is_copy_constructible_v<tailrace::Reader> && std::is_nothrow_move_assignable_v<tailrace::Reader>);",
+        'void f(tailrace::Reader &r, std::vector<float> &v) { r.get<float>("T", v, {0}, {1}); r.get_shared<float>("T", v); }',
     ],
 )
 def test_header_compiles(tmp_path: Path, needs: Callable[..., None], text: str) -> None:
@@ -51,6 +53,8 @@ def test_header_compiles(tmp_path: Path, needs: Callable[..., None], text: str) 
     [
         "void f(tailrace::Stream &s, tailrace::Variable<float> &v, tailrace::Block<double> &b) { s.put(v, b); }",
         'void f(tailrace::Stream &s) { s.define_var<char>("T"); }',
+        'void f(tailrace::Reader &r, tailrace::Target<double> &t) { r.get<float>("T", t); }',
+        'void f(tailrace::Reader &r, const std::vector<float> &v) { r.get<float>("T", v, {0}, {4}); }',
     ],
 )
 def test_a_wrong_element_type_does_not_compile(tmp_path: Path, needs: Callable[..., None], text: str) -> None:
@@ -89,6 +93,39 @@ def test_moved_and_never_closed(mpirun: Mpirun, tmp_path: Path) -> None:
 def check_first_step(directory: Path, ranks: int) -> None:
     expected = np.repeat(np.arange(ranks, dtype="f4"), 4).reshape(1, ranks, 4)
     np.testing.assert_array_equal(read(directory / "history.nc")["T"], expected)
+
+
+@pytest.mark.parametrize(("preset", "ranks"), [("fpp", 2), ("hds", 4), ("single", 1), ("shared", 9)])
+def test_reads_back(mpirun: Mpirun, tmp_path: Path, preset: str, ranks: int) -> None:
+    """On other ranks than wrote; nine: more than rows."""
+    mpirun("facade_case", 3, [tmp_path, "case", f"layout = '{preset}'", 2])
+    mpirun("facade_read", ranks, [tmp_path, "case", 2])
+
+
+READ_ERRORS = {
+    "type": "BAD_ARGUMENT: 'T' holds float, it was asked for as double; read it in its own type",
+    "ndims": "BAD_SHAPE: 'T': a block of 1 dimensions; the variable has 2",
+    "scalar": "BAD_SHAPE: 'T': a block of 0 dimensions; the variable has 2",
+    "size": "BAD_SHAPE: a block of 20 elements was given 10 of them; hand over exactly the block",
+    "beyond": "BAD_SHAPE: shape does not fit the variable: variable 'T': box [7:8, 0:10] leaves the array in dimension 0",
+    "name": "NOT_FOUND: not found: variable 'nowhere' is not defined",
+    "step": "NOT_FOUND: not found: rank 0: stream 'case' in ",
+    "stream": "NOT_FOUND: not found: rank 0: there is no stream 'nothing'",
+    "right": "OK",
+    "closed": "BAD_ARGUMENT: bad argument: argument 'reader' is NULL",
+}
+
+
+def test_wrong_calls_of_a_reader(mpirun: Mpirun, tmp_path: Path) -> None:
+    """Room that is refused on one rank of a collective call leaves no rank waiting."""
+    mpirun("facade_case", 2, [tmp_path, "case", "layout = 'fpp'", 1])
+    finished = mpirun("facade_read_errors", 2, [tmp_path, "case"])
+    said = {tuple(line.split()[:2]): line.split(maxsplit=2)[2] for line in finished.stdout.splitlines()}
+    for rank in ("0", "1"):
+        for call, text in READ_ERRORS.items():
+            assert said[rank, call].startswith(text), finished.output
+    assert said["0", "shared-size"].startswith("BAD_SHAPE: 'area': room for 10 elements of a variable of 70"), finished.output
+    assert said["1", "shared-size"].startswith("BAD_ARGUMENT"), finished.output
 
 
 @pytest.mark.fast

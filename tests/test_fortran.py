@@ -119,11 +119,12 @@ def test_languages_make_the_same_stream(mpirun: Mpirun, tmp_path: Path, preset: 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5])
 def test_every_kind_and_rank_as_sections(mpirun: Mpirun, tmp_path: Path, ranks: int) -> None:
-    """Steps and backwards; five ranks: one of them has a section without elements."""
+    """Steps and backwards; five ranks: one of them has a section without elements. Read back on another number of ranks."""
     mpirun("fortran_ranks", ranks, [tmp_path, "ranks", "layout = 'fpp'"])
+    mpirun("fortran_read", ranks % 5 + 1, [tmp_path, "ranks"])
     dataset = read(tmp_path / "ranks.nc")
     lengths = {"d1": 3, "d2": 2, "d3": 1, "d4": 2, "d5": 2, "d6": 2, "split": 4}
-    dims = {f"rank_{rank}": [*list(lengths)[: rank - 1], "split"] for rank in range(1, 8)}
+    dims = {f"rank_{rank}": [*list(lengths)[: rank - 1], "split"] for rank in range(1, 8)} | {"rank_0": []}
     kinds = {"i8": "i1", "u8": "u1", "i16": "i2", "i32": "i4", "i64": "i8", "f32": "f4", "f64": "f8"}
     dims |= {f"kind_{kind}": ["d1", "d2", "split"] for kind in kinds}
     for name, fastest_first in dims.items():
@@ -168,6 +169,42 @@ def test_without_error_argument_the_run_stops(mpirun: Mpirun, tmp_path: Path) ->
     finished = mpirun("fortran_errors", 2, [tmp_path, "history", "layout = 'fpp'", "no-error-argument"], check=False)
     assert finished.returncode != 0
     assert "tailrace_put T: BAD_SHAPE: 'T' was defined with 2 dimensions, the array has rank 1" in finished.stderr
+
+
+READ_ERRORS = {
+    "type": ("BAD_ARGUMENT", "'rank_2' holds I32, the array is F64; read it into an array of its own type"),
+    "unsigned": ("BAD_ARGUMENT", "'kind_u8' holds U8, the array is I16"),
+    "rank": ("BAD_SHAPE", "'rank_2' has the shape (3, 4), the array (3); hand over an array of the variable's rank"),
+    "scalar": ("BAD_SHAPE", "'rank_2' has the shape (3, 4), the array ()"),
+    "start-count": ("BAD_SHAPE", "start has 1 indices, the array has rank 2"),
+    "start-zero": ("BAD_SHAPE", "start = (1, 0); indices count from 1"),
+    "beyond": ("BAD_SHAPE", "has the shape (3, 4), the array (3, 4); from start = (1, 2) it must end inside the variable"),
+    "name": ("NOT_FOUND", "nowhere"),
+    "shared-name": ("NOT_FOUND", "nowhere"),
+    "step": ("NOT_FOUND", "has no step 7: it has 2 steps, from 0 to 1"),
+    "open-twice": ("BAD_ORDER", "this variable holds an open reader; close it first or use another"),
+    "stream": ("NOT_FOUND", "there is no stream 'nothing'"),
+    "right": ("OK", ""),
+    "close": ("OK", ""),
+    "closed": ("BAD_ARGUMENT", "argument 'reader' is NULL"),
+}
+
+
+def test_wrong_calls_of_a_reader(mpirun: Mpirun, tmp_path: Path) -> None:
+    """An array that is refused on one rank of a collective call leaves no rank waiting."""
+    mpirun("fortran_ranks", 2, [tmp_path, "ranks", "layout = 'fpp'"])
+    finished = mpirun("fortran_read_errors", 2, [tmp_path, "ranks"])
+    said = {tuple(line.split()[:2]): line.split(maxsplit=2)[2] for line in finished.stdout.splitlines()}
+    for rank in ("0", "1"):
+        for call, (status, text) in READ_ERRORS.items():
+            assert said[rank, call].startswith(status), finished.output
+            assert text in said[rank, call], finished.output
+    whole = "BAD_SHAPE 'rank_2' has the shape (3, 4), the array (3, 3); hand over an array for the whole of it"
+    assert said["0", "shared-shape"].strip() == whole
+    assert said["1", "shared-shape"].startswith("BAD_ARGUMENT"), finished.output
+    stopped = mpirun("fortran_read_errors", 2, [tmp_path, "ranks", "without-error-argument"], check=False)
+    assert stopped.returncode != 0
+    assert "tailrace_get rank_2: BAD_SHAPE: 'rank_2' has the shape (3, 4), the array (3)" in stopped.stderr
 
 
 def generate(include: Path, output: Path) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""Makes the Fortran modules `tailrace_contract` and `tailrace` from the lists of the C contract and the templates beside this file.
+"""Makes the Fortran modules from the lists of the C contract and the templates beside this file.
 
 usage: generate.py INCLUDE_DIRECTORY OUTPUT_DIRECTORY   (the standard library only: it runs in every build)
 """
@@ -127,8 +127,44 @@ def type_functions(types: list[ElementType]) -> str:
     return "\n".join(lines)
 
 
-def procedure_list(names: list[str]) -> str:
-    return "\n".join(f"    module procedure {name}" for name in names)
+@dataclass(frozen=True)
+class Family:
+    """The procedures of one template: one for each kind and rank, each with a specific name for each ending."""
+
+    template: str
+    generic: str
+    ranks: range
+    endings: tuple[str, ...] = ("",)
+
+    def procedures(self, kinds: list[ElementType]) -> str:
+        body = (HERE / f"{self.template}.f90.in").read_text()
+        return "\n".join(of_type_and_rank(body, element, rank) for element in kinds for rank in self.ranks)
+
+    def names(self, kinds: list[ElementType]) -> list[str]:
+        return [
+            f"    module procedure {self.generic}_{element.kind}_{rank}{ending}"
+            for element in kinds
+            for rank in self.ranks
+            for ending in self.endings
+        ]
+
+
+STARTS = ("", "_int32", "_whole")
+ARRAYS = range(1, MAX_RANK + 1)
+ALL_RANKS = range(MAX_RANK + 1)
+FAMILIES = {
+    "tailrace_view": (Family("view", "view", ARRAYS),),
+    "tailrace_read": (
+        Family("get_scalar", "get", range(1)),
+        Family("get", "get", ARRAYS, STARTS),
+        Family("get_shared", "get_shared", ALL_RANKS),
+    ),
+    "tailrace": (
+        Family("put", "put", ARRAYS, STARTS),
+        Family("put_replicated", "put_replicated", ALL_RANKS),
+        Family("put_attr", "put_attr", range(2)),
+    ),
+}
 
 
 def make_contract(types: list[ElementType], constants: list[Constant]) -> str:
@@ -136,22 +172,16 @@ def make_contract(types: list[ElementType], constants: list[Constant]) -> str:
     return expand((HERE / "contract.f90.in").read_text(), constants=lines, type_functions=type_functions(types))
 
 
-def make_module(types: list[ElementType], constants: list[Constant]) -> str:
-    bodies = {name: (HERE / f"{name}.f90.in").read_text() for name in ("put", "put_replicated", "put_attr")}
+def make_module(module: str, types: list[ElementType], constants: list[Constant]) -> str:
     kinds = [element for element in types if element.declaration != "none"]
-    ranks = {"put": range(1, MAX_RANK + 1), "put_replicated": range(MAX_RANK + 1), "put_attr": range(2)}
-    procedures = [
-        of_type_and_rank(bodies[name], element, rank) for name, of_ranks in ranks.items() for element in kinds for rank in of_ranks
-    ]
-    names = {name: [f"{name}_{element.kind}_{rank}" for element in kinds for rank in of_ranks] for name, of_ranks in ranks.items()}
-    names["put"] = [name + starts for name in names["put"] for starts in ("", "_int32", "_whole")]
+    names: dict[str, list[str]] = {}
+    for family in FAMILIES[module]:
+        names.setdefault(f"{family.generic}_names", []).extend(family.names(kinds))
     return expand(
-        (HERE / "tailrace.f90.in").read_text(),
+        (HERE / f"{module}.f90.in").read_text(),
         public_constants="\n".join(f"  public :: {constant.name}" for constant in constants),
-        put_names=procedure_list(names["put"]),
-        put_replicated_names=procedure_list(names["put_replicated"]),
-        put_attr_names=procedure_list(names["put_attr"]),
-        procedures="\n".join(procedures),
+        procedures="\n".join(family.procedures(kinds) for family in FAMILIES[module]),
+        **{generic: "\n".join(lines) for generic, lines in names.items()},
     )
 
 
@@ -174,7 +204,8 @@ def main(include: Path, output: Path) -> None:
     ]
     output.mkdir(parents=True, exist_ok=True)
     write(output / "tailrace_contract.f90", make_contract(types, constants))
-    write(output / "tailrace.f90", make_module(types, constants))
+    for module in FAMILIES:
+        write(output / f"{module}.f90", make_module(module, types, constants))
 
 
 if __name__ == "__main__":

@@ -3,10 +3,14 @@ module tailrace_f08
   use mpi_f08, only: MPI_Comm
   use tailrace
   implicit none
-  private :: MPI_Comm, open_f08
+  private :: MPI_Comm, open_f08, open_read_f08
 
   interface tailrace_open
     module procedure open_f08
+  end interface
+
+  interface tailrace_open_read
+    module procedure open_read_f08
   end interface
 
 contains
@@ -19,5 +23,14 @@ contains
     integer, intent(out), optional :: error
 
     call tailrace_open(stream, comm%MPI_VAL, directory, name, options, error)
+  end subroutine
+
+  subroutine open_read_f08(reader, comm, directory, name, error)
+    type(tailrace_reader), intent(inout) :: reader
+    type(MPI_Comm), intent(in) :: comm
+    character(*), intent(in) :: directory, name
+    integer, intent(out), optional :: error
+
+    call tailrace_open_read(reader, comm%MPI_VAL, directory, name, error)
   end subroutine
 end module

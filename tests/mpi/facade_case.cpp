@@ -1,20 +1,18 @@
 // The case of tests/test_fortran.py in C++: facade_case DIRECTORY NAME OPTIONS STEPS.
 #include <tailrace/tailrace.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
+#include "facade_case_values.hpp"
+
 namespace {
 
+using namespace facade_case;
 using tailrace::Block;
 using tailrace::Stream;
 using tailrace::Variable;
-
-constexpr std::int64_t lon = 10, lat = 7, level = 3, cell = 23, chunk_cells = 3, halo = 1;
-int rank, ranks;
-
-std::int64_t formula(int variable, std::int64_t step, std::int64_t index) { return variable * 100000 + step * 1000 + index; }
-std::int64_t begin_of(std::int64_t length, int r) { return length * r / ranks; }
 
 struct Variables {
     Variable<double> lat, lon;

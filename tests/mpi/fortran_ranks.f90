@@ -1,6 +1,6 @@
 !> Every array rank and kind, as sections with steps, backwards, of extent 1 and of none: fortran_ranks DIRECTORY NAME OPTIONS.
-!> The variables rank_1 ... rank_7 have the dimensions d1 ... and, last, `split`; kind_* have d1, d2, split. Every value is
-!> 50 * step + its linear index. Step 0 is copied (and spoilt before end_step), step 1 is taken where it lies.
+!> The variables rank_1 ... rank_7 have the dimensions d1 ... and, last, `split`, rank_0 has none; kind_* have d1, d2, split. Every
+!> value is 50 * step + its linear index. Step 0 is copied (and spoilt before end_step), step 1 is taken where it lies.
 program fortran_ranks
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use mpi_f08, only: MPI_Comm_rank, MPI_Comm_size, MPI_COMM_WORLD, MPI_Finalize, MPI_Init
@@ -49,6 +49,7 @@ contains
       call tailrace_define_dim(stream, dims(i), length(i))
     end do
     call tailrace_define_dim(stream, 'split', split)
+    call tailrace_define_var(stream, 'rank_0', TAILRACE_I32)
     do i = 1, 7
       call tailrace_define_var(stream, 'rank_' // achar(iachar('0') + i), TAILRACE_I32, dims([(k, k = 1, i - 1), 7]))
     end do
@@ -75,6 +76,7 @@ contains
     logical, intent(in) :: keep
     integer :: n
 
+    call tailrace_put_replicated(stream, 'rank_0', 50 * step)
     n = last - first + 1
     p1(2 * last:2 * first - 1:-2) = reshape(values(1), [n])
     call tailrace_put(stream, 'rank_1', p1(2 * last:2 * first - 1:-2), [first], keep)
