@@ -11,13 +11,14 @@ import numpy as np
 import tailrace
 
 from tests.error_run import committed_steps
+from tests.presets import PRESETS
 
 LAYOUTS = {
     f"{preset}-{steps}": f"layout = '{preset}'\nsteps = '{steps}'"
-    for preset in ("single", "fpp", "hds", "shared")
+    for preset in PRESETS
     for steps in ("1", "all")
 }
-IS_DATASET = ("single-all", "shared-all")
+IS_DATASET = ("single-all", "shared-all", "collective-all")
 LEVELS, ROWS, COLUMNS = 3, 10, 64
 TIMEOUT_S = 60.0
 

@@ -177,8 +177,8 @@ int tailrace_list(const char *directory, const char *name, char **json);
  * its checksum; the index is there. JSON: {"ok": bool, "steps", "files", "bytes", "problems": [{"path", "step", "problem"}]}. */
 int tailrace_verify(const char *directory, const char *name, int deep, char **json);
 /* Makes a damaged stream one that can be read and appended to: cuts the journal's torn tail, removes what was never committed,
- * drops the steps whose parts are missing or damaged (their files are set aside, nothing that was committed is deleted), and writes the
- * index anew. Nobody may be writing to the stream. JSON: {"ok": bool, "steps" that are left,
+ * drops the steps whose parts are missing or damaged (their files are set aside: nothing that was committed is deleted), and
+ * writes the index anew. Nobody may be writing to the stream. JSON: {"ok": bool, "steps" that are left,
  *   "actions": [{"action": "cut" | "removed" | "dropped" | "set aside", "path", "steps": [...], "why"}],
  *   "problems": what it cannot mend, as in tailrace_verify: [{"path", "step", "problem"}]}. */
 int tailrace_repair(const char *directory, const char *name, char **json);
