@@ -18,7 +18,7 @@ from tests import formula
 from tests.mpirun import Mpirun, run_within
 from tests.presets import PRESETS
 
-DECOMPOSITIONS = ("rows", "columns", "blocks2d", "blocks3d", "irregular", "one", "some")
+DECOMPOSITIONS = ("rows", "columns", "blocks2d", "blocks3d", "irregular", "cells", "amr", "one", "some")
 MEMORIES = ("dense", "halo", "transposed", "backwards")
 STEPS_PER_FILE = ("1", "2", "'all'")
 RANKS = (1, 2, 3, 4)

@@ -49,7 +49,7 @@ uint64_t read_variable(tailrace_reader* r, const Case& c, const Variable& variab
     const Block whole{Extents(shape.size(), 0), shape};
     uint64_t compared = 0;
     if (!shape.empty())
-        for (const Block& block : blocks_of(c.choices.at("decomposition"), shape, c.rank, c.ranks))
+        for (const Block& block : blocks_of(c.choices.at("decomposition"), shape, c.rank, c.ranks, step))
             compared += read_block(r, variable, shape, block, step, c.choices.at("memory"));
     if (c.rank + 1 == c.ranks) compared += read_block(r, variable, shape, whole, step, "dense");
     if (variable.flags & TAILRACE_REPLICATED) {

@@ -64,7 +64,7 @@ void put(tailrace_stream* s, const Case& c, const Variable& variable, uint64_t s
     const Extents shape = c.shape_of(variable);
     const size_t first = kept.size();
     if (variable.is_empty) return;
-    for (Block block : blocks_of(c.choices.at("decomposition"), shape, c.rank, c.ranks)) {
+    for (Block block : blocks_of(c.choices.at("decomposition"), shape, c.rank, c.ranks, step)) {
         if (variable.has_gap) block = without_gap(block, shape);
         kept.push_back(store_block(variable, shape, std::move(block), step, c.choices.at("memory")));
     }

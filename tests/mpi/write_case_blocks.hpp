@@ -71,9 +71,53 @@ inline std::vector<Block> irregular(const Extents& shape, uint64_t rank, uint64_
     return blocks;
 }
 
-// decomposition: rows, columns, blocks2d, blocks3d, irregular, one (the last rank owns all), some (every second rank owns rows).
-inline std::vector<Block> blocks_of(const std::string& decomposition, const Extents& shape, uint64_t rank, uint64_t ranks) {
+inline uint64_t scattered(uint64_t number) { return (number + 1) * 0x9E3779B97F4A7C15 >> 40; }
+
+// Cells of the last two dimensions in runs of one to three, each of any rank: an unstructured mesh with a list of cells a rank.
+inline std::vector<Block> cells(const Extents& shape, uint64_t rank, uint64_t ranks) {
+    std::vector<Block> blocks;
+    const size_t last = shape.size() - 1;
+    const uint64_t rows = shape.size() >= 2 ? shape[last - 1] : 1;
+    for (uint64_t row = 0, run = 0; row < rows; ++row)
+        for (uint64_t at = 0, length; at < shape[last]; at += length, ++run) {
+            length = std::min(scattered(run) % 3 + 1, shape[last] - at);
+            if (scattered(run + 7) % ranks != rank) continue;
+            Block block{Extents(shape.size(), 0), shape};
+            if (last > 0) block.offset[last - 1] = row, block.count[last - 1] = 1;
+            block.offset[last] = at;
+            block.count[last] = length;
+            blocks.push_back(block);
+        }
+    return blocks;
+}
+
+// Halves of halves, some of which are not halved further, in every step others: a mesh that is refined where something happens.
+inline void refine(const Extents& shape, const Block& block, uint64_t depth, uint64_t number, uint64_t rank, uint64_t ranks,
+                   std::vector<Block>& blocks) {
+    const size_t d = shape.size() - 1 - depth % std::min<size_t>(shape.size(), 2);
+    if (depth == 5 || block.count[d] < 2 || (depth > 1 && scattered(number) % 4 == 0)) {
+        if (scattered(number + 3) % ranks == rank) blocks.push_back(block);
+        return;
+    }
+    Block first = block, second = block;
+    first.count[d] = block.count[d] / 2;
+    second.offset[d] += first.count[d];
+    second.count[d] -= first.count[d];
+    refine(shape, first, depth + 1, 2 * number, rank, ranks, blocks);
+    refine(shape, second, depth + 1, 2 * number + 1, rank, ranks, blocks);
+}
+
+// decomposition: rows, columns, blocks2d, blocks3d, irregular, cells, amr (other blocks in every step), one (the last rank owns all),
+// some (every second rank owns rows).
+inline std::vector<Block> blocks_of(const std::string& decomposition, const Extents& shape, uint64_t rank, uint64_t ranks,
+                                    uint64_t step) {
     if (decomposition == "irregular") return irregular(shape, rank, ranks);
+    if (decomposition == "cells") return cells(shape, rank, ranks);
+    if (decomposition == "amr") {
+        std::vector<Block> blocks;
+        refine(shape, {Extents(shape.size(), 0), shape}, 0, step + 1, rank, ranks, blocks);
+        return blocks;
+    }
     if (decomposition == "one") {
         if (rank + 1 < ranks) return {};
         return {{Extents(shape.size(), 0), shape}};
