@@ -107,8 +107,8 @@ inline void refine(const Extents& shape, const Block& block, uint64_t depth, uin
     refine(shape, second, depth + 1, 2 * number + 1, rank, ranks, blocks);
 }
 
-// decomposition: rows, columns, blocks2d, blocks3d, irregular, cells, amr (other blocks in every step), one (the last rank owns all),
-// some (every second rank owns rows).
+// decomposition: rows, columns, blocks2d, blocks3d, irregular, cells, amr (other blocks in every step), one (the last rank owns
+// all), some (every second rank owns rows).
 inline std::vector<Block> blocks_of(const std::string& decomposition, const Extents& shape, uint64_t rank, uint64_t ranks,
                                     uint64_t step) {
     if (decomposition == "irregular") return irregular(shape, rank, ranks);
