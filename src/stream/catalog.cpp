@@ -121,7 +121,7 @@ void index_stream(const std::string& directory, const std::string& stream) {
     require_stream(directory, stream);
     const History history = read_history(directory + "/" + journal_path(stream));
     if (history.empty()) fail(Status::NOT_FOUND, "stream '", stream, "' in ", directory, " has no committed step");
-    if (!history.groups.back().layout.part_is_dataset()) write_index(directory, stream, history, Rewrite::all, false);
+    if (!history.groups.back().layout.part_is_dataset()) write_index(directory, stream, history, 0, false);
 }
 
 }  // namespace tailrace

@@ -192,13 +192,13 @@ std::vector<std::string> index_paths(const std::string& directory, const std::st
     return paths;
 }
 
-void write_index(const std::string& directory, const std::string& stream, const History& history, Rewrite rewrite, bool sync) {
+void write_index(const std::string& directory, const std::string& stream, const History& history, size_t unchanged, bool sync) {
     std::vector<std::string> stale = index_paths(directory, stream);
     const std::vector<IndexFile> files = index_files(history, stream);
     for (const IndexFile& file : files) {
         const std::string path = directory + "/" + file.path;
         std::erase(stale, path);
-        if (rewrite == Rewrite::last && &file != &files.back() && path_exists(path)) continue;
+        if (file.to <= unchanged && path_exists(path)) continue;
         const Description description = IndexBuilder(history, stream, file).describe();
         write_file(path, description, history, file, sync);
     }

@@ -11,9 +11,8 @@ namespace tailrace {
 
 // Writes the index of all committed steps, by a temporary name and a rename. One index holds
 // at most kMaxIndexParts parts: with more, files NAME.SSSSSS.nc hold the steps from S on, and NAME.nc is not there. A single
-// step of more parts has no index at all. Where steps were only added since, it is enough to write the last file.
-enum class Rewrite { last, all };
-void write_index(const std::string& directory, const std::string& stream, const History& history, Rewrite rewrite, bool sync);
+// step of more parts has no index at all. Files that show nothing but the first `unchanged` of History::steps stay as they are.
+void write_index(const std::string& directory, const std::string& stream, const History& history, size_t unchanged, bool sync);
 
 // The steps of each index file, [from, to) in History::steps, and its path below the directory; none where there is no index.
 struct IndexFile {

@@ -26,7 +26,7 @@ public:
         for (const size_t g : history_.needed_groups()) mend_group(g);
         remove_uncommitted();
         const bool is_dataset = !history_.groups.empty() && history_.groups.back().layout.part_is_dataset();
-        if (!is_dataset) write_index(directory_, stream_, history_, Rewrite::all, true);
+        if (!is_dataset) write_index(directory_, stream_, history_, 0, true);
         return {{"ok", problems_.empty()},
                 {"stream", stream_},
                 {"steps", history_.steps.size()},

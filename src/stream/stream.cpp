@@ -415,7 +415,7 @@ void Stream::drop_old_steps() {
         if (first < end) {
             append_journal(path(journal_path(name_)), drop_line(first, end - 1, kDropOld), sync_step() || sync_close());
             history_.drop(first, end - 1, false);
-            rewrite_index_ = Rewrite::all;
+            indexed_steps_ = 0;
         }
     }
     const std::vector<size_t> needed = history_.needed_groups();
@@ -437,9 +437,9 @@ void Stream::refresh_index(bool closing) {
     if (config_.layout.part_is_dataset() || history_.groups.back().layout.part_is_dataset()) return;
     if (!closing && seconds_now() - index_at_s_ < kIndexShare * index_cost_s_) return;
     Stopwatch watch;
-    write_index(directory_, name_, history_, rewrite_index_, sync_step() || sync_close());
+    write_index(directory_, name_, history_, indexed_steps_, sync_step() || sync_close());
     index_due_ = false;
-    rewrite_index_ = Rewrite::last;
+    indexed_steps_ = history_.steps.size();
     index_cost_s_ = watch.lap();
     index_at_s_ = seconds_now();
 }

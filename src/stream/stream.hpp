@@ -88,7 +88,7 @@ private:
     uint64_t committed_ = 0;
     PartGrowth earlier_;  // of the part that is the dataset, from earlier runs
     bool earlier_static_ = false;
-    Rewrite rewrite_index_ = Rewrite::last;
+    size_t indexed_steps_ = 0;         // steps that the index shows as they are, as far as this run knows
     std::set<size_t> removed_groups_;  // numbers in history_
     bool started_ = false, settled_ = false, in_step_ = false, dropped_ = false, static_written_ = false, index_due_ = false;
     double time_ = 0;

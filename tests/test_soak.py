@@ -1,0 +1,76 @@
+"""Many steps: memory and descriptors stay flat, and every step is there in the end."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from tests.kill_values import LAYOUTS, check_whole, committed_steps
+from tests.mpirun import Mpirun
+from tests.test_kill import Writer
+
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+# Rank 0 remembers each step and group: a few hundred bytes. The rest is for the allocator.
+MOST_GROWTH_BYTES = 12 << 20
+TIMEOUT_S = 900.0
+
+
+@dataclass(frozen=True)
+class Sample:
+    at_s: float
+    memory_bytes: int
+    descriptors: int
+
+
+def sample(pid: int) -> Sample:
+    resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES
+    return Sample(time.monotonic(), resident, len(os.listdir(f"/proc/{pid}/fd")))
+
+
+def watch(writer: Writer) -> list[list[Sample]]:
+    """By rank: samples from the first step to the last."""
+    pids = writer.pids()
+    samples: list[list[Sample]] = [[] for _ in pids]
+    end = time.monotonic() + TIMEOUT_S
+    while writer.process.poll() is None:
+        assert time.monotonic() < end, "the run did not end"
+        for pid, of_rank in zip(pids, samples, strict=True):
+            try:
+                of_rank.append(sample(pid))
+            except OSError:  # the rank has ended
+                break
+        time.sleep(0.02)
+    writer.end()
+    return samples
+
+
+def check_flat(samples: list[Sample]) -> None:
+    """The last tenth of the run beside the second: the first makes plans and images."""
+    tenth = len(samples) // 10
+    assert tenth >= 3, "too few samples: take more steps"
+    early, late = samples[tenth : 2 * tenth], samples[-tenth - 1 : -1]
+    growth = median(s.memory_bytes for s in late) - median(s.memory_bytes for s in early)
+    assert growth < MOST_GROWTH_BYTES, f"memory has grown by {growth / 1e6:.1f} MB"
+    assert median(s.descriptors for s in late) <= median(s.descriptors for s in early), "descriptors have grown"
+
+
+@pytest.mark.parametrize("steps", [1500, pytest.param(10_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("layout", ["hds-1", "shared-all", "single-1"])
+def test_many_steps(mpirun: Mpirun, tmp_path: Path, layout: str, steps: int) -> None:
+    writer = Writer.start(mpirun, tmp_path, LAYOUTS[layout], steps)
+    for samples in watch(writer):
+        check_flat(samples)
+    check_whole(tmp_path, steps, layout)
+
+
+def test_many_steps_of_which_few_are_kept(mpirun: Mpirun, tmp_path: Path) -> None:
+    writer = Writer.start(mpirun, tmp_path, LAYOUTS["fpp-1"] + "\nkeep = 5", 600)
+    for samples in watch(writer):
+        check_flat(samples)
+    assert len(committed_steps(tmp_path)) == 600
+    assert len(list((tmp_path / "history.parts").rglob("*.nc"))) == 2 * 6  # and the first, which has the static variables
