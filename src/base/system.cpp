@@ -120,7 +120,11 @@ void File::read_at(uint64_t address, std::span<iovec> pieces) const {
         const ssize_t done = ::preadv(descriptor_, pieces.data(), count, static_cast<off_t>(address));
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) fail_system("read", path_, errno);
-        if (done == 0) fail(Status::CORRUPT, path_, " ends at byte ", address, ": it was truncated");
+        if (done == 0) {
+            uint64_t missing = 0;
+            for (const iovec& piece : pieces) missing += piece.iov_len;
+            fail(Status::CORRUPT, path_, " ends at byte ", address, ", ", missing, " bytes too early: it was truncated");
+        }
         address += static_cast<uint64_t>(done);
         pieces = drop_front(pieces, static_cast<size_t>(done));
     }

@@ -56,6 +56,7 @@ TEST(Keys, EachKeyReadsBackWhatItSays) {
         {"checksum", {"on", "off"}},
         {"mode", {"append", "replace"}},
         {"time", {"time", "t_2"}},
+        {"keep", {"all", "3"}},
         {"exchange_bytes", {"64 KiB", "1 GiB"}},
         {"ranks_per_node", {"0", "2"}},
     };
@@ -107,6 +108,7 @@ TEST(Keys, RefusedValuesNameKeyValueAndWhatIsAllowed) {
         {"mode", "overwrite", "append | replace"},
         {"time", "2time", "a name of letters, digits and _ that begins with a letter"},
         {"time", "", "a name of letters, digits and _ that begins with a letter"},
+        {"keep", "0", "all | N (N at least 1)"},
         {"exchange_bytes", "1 KiB", "a size of at least 64 KiB, such as 32 MiB"},
         {"ranks_per_node", "2.5", "N"},
     };

@@ -11,7 +11,7 @@ using Environment = std::map<std::string, std::string>;
 const std::string kList =
     "The keys are: layout, files, writers, steps, tree, stage, overlap, stripe_count, stripe_size, alignment, align_threshold, "
     "chunk, "
-    "compression, durability, checksum, mode, time, exchange_bytes, ranks_per_node";
+    "compression, durability, checksum, mode, time, keep, exchange_bytes, ranks_per_node";
 
 TEST(Settings, TomlTakesStringsNumbersAndBooleans) {
     const StreamConfig config = resolve(
