@@ -172,7 +172,7 @@ TEST(Check, KeepingSomeStepsNeedsFilesThatEnd) {
     EXPECT_NO_THROW(check_config(resolve({parse_options("keep = 2\nsteps = 3", "options")})));
     const StreamConfig config = resolve({parse_options("keep = 2\nsteps = 'all'", "options")});
     EXPECT_EQ(
-        error_of([&] { check_config(config); }).what(),
+        std::string(error_of([&] { check_config(config); }).what()),
         "keep = 2 contradicts steps = all: old steps are removed with their files, and here one file has them all; say steps = "
         "N, or keep = all");
 }
