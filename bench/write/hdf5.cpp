@@ -1,7 +1,8 @@
 // HDF5: one file by all ranks (independent or collective transfers), and a file per rank by the serial driver.
+#include "harness/hdf5_call.hpp"
 #include "hdf5_reader.hpp"
+#include "hints.hpp"
 #include "method.hpp"
-#include "mpi_hints.hpp"
 
 namespace bench {
 namespace {

@@ -1,13 +1,8 @@
 #include "hdf5_reader.hpp"
 
-#include "method.hpp"
+#include "harness/hdf5_call.hpp"
 
 namespace bench {
-
-hid_t checked(hid_t result, const char *call, const std::string &path) {
-    if (result < 0) fail(std::string(call) + " failed for " + path + "; the HDF5 error stack is above");
-    return result;
-}
 
 void Hdf5Reader::read(const std::string &path, const std::string &dataset, const std::vector<uint64_t> &offset,
                       const std::vector<uint64_t> &count, int element_bytes, void *out) {

@@ -1,11 +1,11 @@
 // Reads blocks of HDF5 and NetCDF-4 files with the plain serial driver, whoever wrote them; files stay open between calls.
 #pragma once
 
-#include "workload.hpp"
-
 #include <hdf5.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace bench {
 
@@ -21,8 +21,5 @@ private:
     std::string path_;
     hid_t file_ = -1;
 };
-
-// Fails the job with the name of the call when an HDF5 call returned a negative number.
-hid_t checked(hid_t result, const char *call, const std::string &path);
 
 }  // namespace bench

@@ -2,65 +2,23 @@
 //
 //   mpirun -n 2 bench_write --case large --steps 2 --directory D --durable 0 --entries raw_fpp:4MiB,hdf5_fpp:packed
 //                           --seconds 30 --least 3 --most 20
-//   bench_write --list 1     the entries with their settings
+//   ... --least 0 --most 0 --keep 1     writes every entry's files once, and leaves them
+//   bench_write --list 1                the entries with their settings
+#include "harness/page_cache.hpp"
+#include "harness/schedule.hpp"
+#include "harness/values.hpp"
 #include "method.hpp"
-#include "schedule.hpp"
-#include "values.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
-#include <map>
 #include <numeric>
 #include <optional>
-#include <sstream>
 
 namespace bench {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-struct Options {
-    std::map<std::string, std::string> values;
-
-    Options(int argc, char **argv) {
-        for (int i = 1; i + 1 < argc; i += 2) {
-            const std::string key = argv[i];
-            if (!key.starts_with("--")) fail("unexpected argument '" + key + "'; arguments are pairs --key value");
-            values[key.substr(2)] = argv[i + 1];
-        }
-        if (argc % 2 == 0) fail(std::string("argument '") + argv[argc - 1] + "' has no value");
-    }
-    std::string text(const std::string &key) const {
-        const auto found = values.find(key);
-        if (found == values.end()) fail("--" + key + " is missing; see the head of bench/write/main.cpp");
-        return found->second;
-    }
-    int number(const std::string &key) const { return std::stoi(text(key)); }
-};
-
-void list_entries() {
-    for (const Entry &entry : all_entries())
-        std::cout << Json{{"entry", entry.name()}, {"files", entry.files}, {"settings", entry.settings}} << '\n';
-}
-
-Entries select(const std::string &names) {
-    Entries selected;
-    const Entries all = all_entries();
-    std::istringstream words(names);
-    for (std::string name; std::getline(words, name, ',');) {
-        const auto found = std::find_if(all.begin(), all.end(), [&](const Entry &entry) { return entry.name() == name; });
-        if (found == all.end()) fail("no entry '" + name + "'; `bench_write --list 1` prints them");
-        selected.push_back(*found);
-    }
-    if (selected.empty()) fail("--entries names none");
-    return selected;
-}
 
 // Removes a folder and waits until its file system has settled, so that the cost of it falls on no one's clock.
 void remove_folder(const std::string &folder, const std::string &parent, MPI_Comm comm, int rank) {
@@ -89,30 +47,16 @@ private:
     uint64_t piece_bytes_;
 };
 
-// Seconds of each call: begin, the steps, end. Each from the first rank's start to the last rank's end; the ranks share the clock
-// of one machine, and start together.
+// Seconds of each call: begin, the steps, end.
 std::vector<double> time_method(Method &method, const Run &run, HeldMemory &held) {
-    const Workload &work = *run.work;
-    std::vector<double> starts, ends;
-    const auto time = [&](auto &&call) {
-        MPI_Barrier(work.comm);
-        starts.push_back(MPI_Wtime());
-        call();
-        ends.push_back(MPI_Wtime());
-        meet(work.comm);
-    };
-    time([&] { method.begin(run); });
-    for (int step = 0; step < work.shape.steps; ++step) {
+    Clock clock(run.work->comm);
+    clock.time([&] { method.begin(run); });
+    for (int step = 0; step < run.work->shape.steps; ++step) {
         held.free(step);
-        time([&] { method.write(step); });
+        clock.time([&] { method.write(step); });
     }
-    time([&] { method.end(); });
-    const int calls = static_cast<int>(starts.size());
-    MPI_Allreduce(MPI_IN_PLACE, starts.data(), calls, MPI_DOUBLE, MPI_MIN, work.comm);
-    MPI_Allreduce(MPI_IN_PLACE, ends.data(), calls, MPI_DOUBLE, MPI_MAX, work.comm);
-    std::vector<double> seconds;
-    for (size_t call = 0; call < starts.size(); ++call) seconds.push_back(ends[call] - starts[call]);
-    return seconds;
+    clock.time([&] { method.end(); });
+    return clock.seconds();
 }
 
 // Every rank reads what its neighbour wrote, all steps and variables, and compares every element with the formula.
@@ -140,26 +84,29 @@ struct Bench {
     std::vector<std::unique_ptr<Method>> methods;
     std::string directory;
     bool durable;
+    bool keep;  // the files stay, for another bench to read
     Buffer block;
     HeldMemory held;
 
     Bench(const Options &options, Entries chosen, bool with_global)
         : work(find_case(options.text("case"), options.number("steps")), MPI_COMM_WORLD, with_global), entries(std::move(chosen)),
-          directory(options.text("directory")), durable(options.number("durable") != 0), block(work.shape.block_bytes()),
-          held(work.shape.steps, work.shape.rank_bytes()) {
+          directory(options.text("directory")), durable(options.number("durable") != 0), keep(options.values.contains("keep")),
+          block(work.shape.block_bytes()), held(work.shape.steps, work.shape.rank_bytes()) {
         for (const Entry &entry : entries) methods.push_back(entry.make());
     }
 
     void measure(size_t which, int repetition) {
         const std::string name = entries[which].name();
-        std::string folder = directory + "/" + name;
-        std::replace(folder.begin() + static_cast<long>(directory.size()), folder.end(), ':', '-');
+        const std::string folder = folder_of(directory, name);
         if (work.rank == 0) std::filesystem::create_directories(folder);
         const std::vector<double> seconds = time_method(*methods[which], {&work, folder, durable}, held);
         const double t0 = MPI_Wtime();
         check_bytes(*methods[which], work, name, block.data());
         const double t1 = MPI_Wtime();
-        remove_folder(folder, directory, work.comm, work.rank);
+        if (!keep)
+            remove_folder(folder, directory, work.comm, work.rank);
+        else if (work.rank == 0)
+            drop_pages(folder);  // they come back in the same way, whoever wrote them
         held.take();
         if (work.rank != 0) return;
         const uint64_t bytes = work.shape.rank_bytes() * static_cast<uint64_t>(work.ranks * work.shape.steps);
@@ -171,27 +118,15 @@ struct Bench {
     }
 };
 
-// Repetition 0 warms up. Then at least `least`, and more while another one as long as the longest so far still fits.
 void run(const Options &options) {
     const double started = MPI_Wtime();
-    Entries entries = select(options.text("entries"));
+    Entries entries = select(all_entries(), options.text("entries"));
     const bool lone = std::any_of(entries.begin(), entries.end(), [](const Entry &e) { return e.method == "raw_single"; });
     Bench bench(options, std::move(entries), lone);
-    const int least = options.number("least");
-    const int most = options.number("most");
-    const double allowed = std::stod(options.text("seconds"));
-    double longest = 0;
-    for (int repetition = 0; repetition <= most; ++repetition) {
-        int go = repetition <= least || MPI_Wtime() - started + longest <= allowed ? 1 : 0;
-        MPI_Bcast(&go, 1, MPI_INT, 0, MPI_COMM_WORLD);
-        if (go == 0) break;
-        const double begun = MPI_Wtime();
-        for (const size_t which : order_of(repetition, bench.entries.size())) bench.measure(which, repetition);
-        if (repetition > 0) longest = std::max(longest, MPI_Wtime() - begun);
-    }
+    repeat(options, started, bench.entries.size(), [&](size_t which, int repetition) { bench.measure(which, repetition); });
     bench.methods.clear();
     MPI_Barrier(MPI_COMM_WORLD);
-    if (bench.work.rank == 0) std::filesystem::remove_all(bench.directory);
+    if (bench.work.rank == 0 && !bench.keep) std::filesystem::remove_all(bench.directory);
 }
 
 }  // namespace
@@ -203,7 +138,7 @@ int main(int argc, char **argv) {
     try {
         const bench::Options options(argc, argv);
         if (options.values.contains("list"))
-            bench::list_entries();
+            bench::list_entries(bench::all_entries());
         else
             bench::run(options);
     } catch (const std::exception &error) {

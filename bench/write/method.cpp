@@ -9,12 +9,6 @@
 
 namespace bench {
 
-std::string Method::step_path(int step, const char *suffix) const {
-    char text[64];
-    std::snprintf(text, sizeof text, "/step%06d%s", step, suffix);
-    return run_.directory + text;
-}
-
 std::string Method::rank_path(int step, int rank, const char *suffix) const {
     char text[64];
     std::snprintf(text, sizeof text, "/step%06d.%06d%s", step, rank, suffix);
@@ -29,19 +23,6 @@ Entries all_entries() {
     add_pnetcdf(entries);
     add_netcdf4(entries);
     return entries;
-}
-
-void fail(const std::string &what) {
-    std::fprintf(stderr, "bench_write: %s\n", what.c_str());
-    std::fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    std::abort();
-}
-
-void meet(MPI_Comm comm) {
-    MPI_Request request;
-    MPI_Ibarrier(comm, &request);
-    for (int done = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done;) usleep(50);
 }
 
 void sync_path(const std::string &path) {

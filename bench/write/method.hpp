@@ -1,12 +1,8 @@
-// One way of bringing the steps of a workload to storage. A method and its settings make an entry "method:variant".
+// One way of bringing the steps of a workload to storage.
 #pragma once
 
+#include "harness/entry.hpp"
 #include "workload.hpp"
-
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
 
 namespace bench {
 
@@ -29,21 +25,12 @@ public:
 
 protected:
     const Workload &work() const { return *run_.work; }
-    std::string step_path(int step, const char *suffix) const;            // the one file of a step
+    std::string step_path(int step, const char *suffix) const { return bench::step_path(run_.directory, step, suffix); }
     std::string rank_path(int step, int rank, const char *suffix) const;  // a rank's file of a step
     Run run_;
 };
 
-struct Entry {
-    std::string method;
-    std::string variant;
-    std::string files;  // "rank": a file per rank and step; "one": one file a step
-    std::string settings;
-    std::function<std::unique_ptr<Method>()> make;
-
-    std::string name() const { return method + ":" + variant; }
-};
-
+using Entry = EntryOf<Method>;  // its files: "rank", a file per rank and step; "one", one file a step
 using Entries = std::vector<Entry>;
 
 // One function for each file of methods; to add a method, write its file and add its function here and to all_entries().
@@ -54,11 +41,6 @@ void add_netcdf4(Entries &entries);
 void add_tailrace(Entries &entries);
 Entries all_entries();
 
-// Ends the whole job with a message that says what failed, where, and why.
-[[noreturn]] void fail(const std::string &what);
-
-// A barrier that leaves the cores to those who still work.
-void meet(MPI_Comm comm);
 // Waits until the bytes of a file, or the names in a directory, are on the device.
 void sync_path(const std::string &path);
 // After the files of a step have been closed: their writers sync them, then rank 0 the directory.

@@ -1,7 +1,7 @@
 // NetCDF-4: one file by all ranks (independent or collective access), and a file per rank by the serial library.
 #include "hdf5_reader.hpp"
+#include "hints.hpp"
 #include "method.hpp"
-#include "mpi_hints.hpp"
 
 #include <netcdf.h>
 #include <netcdf_par.h>

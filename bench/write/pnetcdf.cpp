@@ -1,6 +1,6 @@
 // PnetCDF: all variables of a step posted with iput, written by one wait; classic format with 64-bit data (CDF-5, big endian).
+#include "hints.hpp"
 #include "method.hpp"
-#include "mpi_hints.hpp"
 
 #include <pnetcdf.h>
 

@@ -7,8 +7,6 @@
 namespace bench {
 namespace {
 
-constexpr const char *stream_name = "out";
-
 class Tailrace : public Method {
 public:
     Tailrace(std::string preset, std::string checksum) : preset_(std::move(preset)), checksum_(std::move(checksum)) {}
@@ -66,11 +64,12 @@ private:
 }  // namespace
 
 void add_tailrace(Entries &entries) {
-    for (const std::string preset : {"fpp", "hds", "shared", "single"})
+    for (const std::string preset : {"fpp", "hds", "shared", "single", "split:2"})
         for (const bool checksum : {true, false}) {
             const std::string text = checksum ? "checksum = true" : "checksum = false";
             entries.push_back(
-                {"tailrace_" + preset, checksum ? "checksum" : "plain", preset == "fpp" || preset == "hds" ? "rank" : "one",
+                {"tailrace_" + preset.substr(0, preset.find(':')), checksum ? "checksum" : "plain",
+                 preset == "fpp" || preset == "hds" ? "rank" : "one",
                  "layout = '" + preset + "', steps = 1, " + text + ", durability none (page cache) or close (fsynced)",
                  [preset, text] { return std::make_unique<Tailrace>(preset, text); }});
         }

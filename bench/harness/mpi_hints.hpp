@@ -31,12 +31,4 @@ inline std::string hints_text(const Hints &hints) {
     return text;
 }
 
-// No data sieving: it reads and rewrites what lies between; large collective buffers, one aggregator for the one node.
-inline Hints hints_two_phase() {
-    return {{"romio_ds_write", "disable"}, {"romio_cb_write", "enable"}, {"cb_buffer_size", "16777216"}, {"cb_nodes", "1"}};
-}
-inline Hints hints_direct() {
-    return {{"romio_ds_write", "disable"}, {"romio_cb_write", "disable"}, {"collective_buffering", "false"}};
-}
-
 }  // namespace bench

@@ -1,0 +1,56 @@
+// A method and its settings make an entry "method:variant"; the program lists all, and runs those that it is given.
+#pragma once
+
+#include "job.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+using Json = nlohmann::ordered_json;
+
+template <typename Method>
+struct EntryOf {
+    std::string method;
+    std::string variant;
+    std::string files;  // which files: what the bench says of them
+    std::string settings;
+    std::function<std::unique_ptr<Method>()> make;
+
+    std::string name() const { return method + ":" + variant; }
+};
+
+// The folder of an entry's files.
+inline std::string folder_of(const std::string &directory, std::string entry) {
+    std::replace(entry.begin(), entry.end(), ':', '-');
+    return directory + "/" + entry;
+}
+
+template <typename Method>
+void list_entries(const std::vector<EntryOf<Method>> &entries) {
+    for (const auto &entry : entries)
+        std::cout << Json{{"entry", entry.name()}, {"files", entry.files}, {"settings", entry.settings}} << '\n';
+}
+
+template <typename Method>
+std::vector<EntryOf<Method>> select(const std::vector<EntryOf<Method>> &all, const std::string &names) {
+    std::vector<EntryOf<Method>> selected;
+    std::istringstream words(names);
+    for (std::string name; std::getline(words, name, ',');) {
+        const auto found = std::find_if(all.begin(), all.end(), [&](const auto &entry) { return entry.name() == name; });
+        if (found == all.end()) fail("no entry '" + name + "'; the argument `--list 1` prints them");
+        selected.push_back(*found);
+    }
+    if (selected.empty()) fail("--entries names none");
+    return selected;
+}
+
+}  // namespace bench

@@ -1,0 +1,237 @@
+"""Methods with settings, measured side by side by one MPI program: their list, their tuning, their times, claims and tables."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from bench import harness
+from bench.harness import Claim, Spread, console
+
+MPI_IO = ("ompio", "romio321")  # Open MPI's two implementations of MPI-IO: a choice of the whole process
+Times = dict[int, list[float]]  # repetition -> seconds of each call that is timed
+Row = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    name: str
+    files: str
+    settings: str
+
+    @property
+    def method(self) -> str:
+        return self.name.split(":")[0]
+
+    @property
+    def variant(self) -> str:
+        return self.name.split(":")[1]
+
+    @property
+    def is_raw(self) -> bool:
+        return self.method.split("_")[0] == "raw"
+
+    @property
+    def is_ours(self) -> bool:
+        return self.method.startswith("tailrace_")
+
+    @property
+    def is_peer(self) -> bool:
+        return not (self.is_raw or self.is_ours)
+
+
+def list_entries(program: str) -> list[Entry]:
+    command = [str(harness.program(program)), "--list", "1"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=harness.mpi_environment({}))
+    return [Entry(row["entry"], row["files"], row["settings"]) for row in map(json.loads, shown.stdout.splitlines())]
+
+
+def run_entries(program: str, ranks: int, entries: Sequence[Entry], arguments: Mapping[str, Any], mpi_io: str) -> Iterable[Row]:
+    """Rows as they are measured."""
+    pairs = {"entries": ",".join(entry.name for entry in entries), **arguments}
+    words = [str(word) for key, value in pairs.items() for word in (f"--{key}", value)]
+    for row in harness.run_mpi(harness.program(program), ranks, words, limit_s=600, extra={"OMPI_MCA_io": mpi_io}):
+        yield {"mpi_io": mpi_io, **row}
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuned:
+    """The settings with which raw calls and the peers were fastest in a short run."""
+
+    mpi_io: str
+    entries: tuple[Entry, ...]
+
+
+Run = Callable[[Sequence[Entry], int, str], Iterable[Row]]  # entries (it may leave some out), repetitions, MPI-IO
+Best = dict[str, tuple[float, Entry]]  # method -> seconds of its fastest setting
+
+
+def all_peers(best: Best) -> float:
+    """The MPI-IO that serves the peers best as a whole is the one with the least geometric mean."""
+    return sum(math.log(seconds) for seconds, _ in best.values())
+
+
+def tune(entries: Sequence[Entry], run: Run, *, raw: int, peers: int, judge: Callable[[Best], float]) -> Tuned:
+    """Runs every setting of raw calls, and of every peer under both MPI-IOs, and keeps the best setting of each; of the peers under
+    the MPI-IO to which `judge` gives the least: it cannot be chosen within a process. `raw` and `peers` are how many repetitions
+    follow the one that warms up; with 0 that one counts."""
+
+    def best_of(chosen: Sequence[Entry], repetitions: int, mpi_io: str) -> Best:
+        times: dict[str, Times] = defaultdict(dict)
+        for row in run(chosen, repetitions, mpi_io):
+            if row["repetition"] > 0 or repetitions == 0:
+                times[row["entry"]][row["repetition"]] = row["calls_s"]
+        best: Best = {}
+        for entry in (entry for entry in chosen if entry.name in times):
+            seconds = typical_s(times[entry.name])
+            if entry.method not in best or seconds < best[entry.method][0]:
+                best[entry.method] = (seconds, entry)
+        return best
+
+    limits = best_of([entry for entry in entries if entry.is_raw], raw, MPI_IO[0])
+    found = {mpi_io: best_of([entry for entry in entries if entry.is_peer], peers, mpi_io) for mpi_io in MPI_IO}
+    winner = min(MPI_IO, key=lambda mpi_io: judge(found[mpi_io]))
+    return Tuned(winner, tuple(entry for _, entry in (limits | found[winner]).values()))
+
+
+def times_by_entry(rows: Iterable[Mapping[str, Any]], cell: Any) -> dict[str, Times]:
+    """entry -> its times in a cell (a dataclass whose fields are in the rows), without warm-ups."""
+    wanted = dataclasses.asdict(cell).items()
+    times: dict[str, Times] = defaultdict(dict)
+    for row in rows:
+        if row["repetition"] > 0 and all(row[key] == value for key, value in wanted):
+            times[row["entry"]][row["repetition"]] = row["calls_s"]
+    return dict(times)
+
+
+def typical_s(times: Times) -> float:
+    """Seconds of a run: over its calls, the sum of each call's median over the repetitions. What disturbs a run hits one call or
+    another of it; the median of whole runs would carry it as soon as half of the runs are hit somewhere."""
+    return sum(Spread.of(call).median for call in zip(*times.values(), strict=True))
+
+
+def undisturbed_s(times: Times) -> float:
+    """The same with each call's least: what the run takes when nothing disturbs it."""
+    return sum(min(call) for call in zip(*times.values(), strict=True))
+
+
+def total_s(times: Times) -> dict[int, float]:
+    return {repetition: sum(calls) for repetition, calls in times.items()}
+
+
+def fastest(times: Mapping[str, Times], method: str) -> str | None:
+    names = [name for name in times if name.split(":")[0] == method]
+    return min(names, key=lambda name: typical_s(times[name])) if names else None
+
+
+def claim_of(wanted: Mapping[str, Any], where: str, ours: str, times: Mapping[str, Times]) -> Claim | None:
+    """A claim of bench/bounds.toml in one cell; None where nothing was measured to compare with. Against several peers the value is
+    that of the strongest one: the bound is met against every one, or the claim does not hold."""
+    if ours not in times:
+        raise harness.BenchError(f"claim {wanted['id']} of bench/bounds.toml is about {ours}, which was not measured")
+    found = [fastest(times, method) for method in wanted.get("peers", [wanted.get("limit")])]
+    others = [name for name in found if name is not None]
+    if not others:
+        return None
+    strongest = min(others, key=lambda name: typical_s(times[name]))
+    pairs = harness.paired_ratios(total_s(times[strongest]), total_s(times[ours]))
+    spread = Spread.of(pairs)
+    detail = {
+        "against": strongest,
+        "median_of_pairs": spread.median,
+        "undisturbed": undisturbed_s(times[strongest]) / undisturbed_s(times[ours]),
+        "least": spread.least,
+        "most": spread.most,
+        "repetitions": len(pairs),
+    }
+    value = typical_s(times[strongest]) / typical_s(times[ours])
+    return Claim(f"{wanted['id']}/{where}", wanted["text"], value, wanted["bound"], detail=detail)
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """A cell in a table of speeds."""
+
+    heading: str
+    volume_bytes: int
+    times: Mapping[str, Times]
+
+
+def print_speeds(title: str, columns: Sequence[Column], entries: Sequence[Entry]) -> None:
+    """Methods down, cells across; GB/s at the medians, and how far the repetitions spread."""
+    console.print(f"\n[bold]{title}[/bold]; GB/s at the medians of the repetitions, ± half their range in percent")
+    table = Table()
+    table.add_column("method")
+    table.add_column("files")
+    for column in columns:
+        table.add_column(column.heading, justify="right")
+    lines: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        # One line a method that is tuned: its settings may differ between cells, and are printed above.
+        label = entry.name if entry.is_ours else entry.method
+        line = lines.setdefault((label, entry.files), [""] * len(columns))
+        for at, column in enumerate(columns):
+            if entry.name not in column.times:
+                continue
+            times = column.times[entry.name]
+            spread = Spread.of(list(total_s(times).values()))
+            speed = column.volume_bytes / typical_s(times) / 1e9
+            line[at] = f"{speed:.2f} ±{50 * (spread.most - spread.least) / spread.median:.0f}%"
+    for _, family in itertools.groupby(lines.items(), key=lambda item: item[0][0].split("_")[0]):
+        for (label, files), line in family:
+            table.add_row(label, files, *line)
+        table.add_section()
+    console.print(table)
+
+
+def progress_bar() -> Progress:
+    columns = (TextColumn("{task.percentage:3.0f}%"), BarColumn(30), TimeElapsedColumn(), TextColumn("{task.description}"))
+    return Progress(*columns, console=console, transient=True)
+
+
+def print_settings(settings: Mapping[str, str], entries: Sequence[Entry], tuned: Mapping[str, Tuned]) -> None:
+    """The bench's own settings, those of our entries, and what the tuning has kept."""
+    shown = dict(settings)
+    shown.update({entry.name: entry.settings for entry in entries if entry.is_ours})
+    for key, choice in tuned.items():
+        shown[f"tuned, {key}"] = f"MPI-IO {choice.mpi_io}; " + ", ".join(entry.name for entry in choice.entries)
+    shown.update({entry.name: entry.settings for choice in tuned.values() for entry in choice.entries})
+    harness.print_settings("Settings", shown)
+
+
+def record_of(entries: Sequence[Entry], tuned: Mapping[str, Tuned]) -> dict[str, Any]:
+    """What the record says of the settings."""
+    return {
+        "tuned": {
+            key: {"mpi_io": choice.mpi_io, "entries": [entry.name for entry in choice.entries]} for key, choice in tuned.items()
+        },
+        "entries": [dataclasses.asdict(entry) for entry in entries],
+    }
+
+
+def finish(
+    size: str, rows: Sequence[Row], claims: Sequence[Claim], record: Path, started: float, planned_s: float, least: int
+) -> int:
+    """The last words of a bench of the given size, and its status."""
+    took = time.monotonic() - started
+    where = record.relative_to(harness.ROOT)
+    console.print(f"{len(rows)} timings, every byte of each read back and checked, in {took:.0f} s; {where}")
+    if took > planned_s + 30:
+        console.print(
+            f"Planned were {planned_s:.0f} s: {least} repetitions of each cell took longer on this machine, as it is now."
+        )
+    if size == "quick":
+        console.print("A quick run shows the claims and does not judge them.")
+        return 0
+    return 0 if all(claim.holds for claim in claims) else 1
