@@ -1,6 +1,7 @@
 #include "gather/words.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tailrace {
 
@@ -23,12 +24,37 @@ std::vector<uint64_t> all_words(MPI_Comm comm, const std::vector<uint64_t>& mine
     return all;
 }
 
-std::vector<uint64_t> broadcast_words(const Communicator& ranks, std::vector<uint64_t> words, uint64_t root) {
-    words.resize(ranks.broadcast(words.size(), root));
+std::vector<uint64_t> broadcast_words(const Communicator& ranks, std::vector<uint64_t> words, uint64_t size, uint64_t root) {
+    words.resize(size);
     constexpr uint64_t at_once = 1u << 24;
-    for (uint64_t at = 0; at < words.size(); at += at_once)
-        ranks.broadcast(words.data() + at, static_cast<int>(std::min<uint64_t>(at_once, words.size() - at)), MPI_UINT64_T, root);
+    for (uint64_t at = 0; at < size; at += at_once)
+        ranks.broadcast(words.data() + at, static_cast<int>(std::min<uint64_t>(at_once, size - at)), MPI_UINT64_T, root);
     return words;
+}
+
+void put_list(std::vector<uint64_t>& words, const std::vector<uint64_t>& list) {
+    words.push_back(list.size());
+    words.insert(words.end(), list.begin(), list.end());
+}
+
+std::vector<uint64_t> take_list(const std::vector<uint64_t>& words, size_t& at) {
+    const auto begin = words.begin() + static_cast<long>(at) + 1, end = begin + static_cast<long>(words[at]);
+    at += 1 + words[at];
+    return {begin, end};
+}
+
+void put_text(std::vector<uint64_t>& words, const std::string& text) {
+    const size_t begin = words.size() + 1;
+    words.push_back(text.size());
+    words.resize(begin + (text.size() + 7) / 8);
+    std::memcpy(words.data() + begin, text.data(), text.size());
+}
+
+std::string take_text(const std::vector<uint64_t>& words, size_t& at) {
+    std::string text(words[at], '\0');
+    std::memcpy(text.data(), words.data() + at + 1, text.size());
+    at += 1 + (text.size() + 7) / 8;
+    return text;
 }
 
 }  // namespace tailrace

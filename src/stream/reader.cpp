@@ -1,7 +1,7 @@
 #include "stream/reader.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 
 #include "base/checksum.hpp"
 #include "gather/agree.hpp"
@@ -56,6 +56,7 @@ void fill(const BlockView& memory, uint64_t elements, const std::vector<std::byt
 Reader::Reader(MPI_Comm comm, const std::string& directory, const std::string& name)
     : directory_(directory.empty() ? "." : directory), name_(name), ranks_(comm) {
     ranks_.arrange(0);
+    std::vector<uint64_t> told;
     const auto error = attempt([&] {
         if (ranks_.rank() != 0) return;
         const std::string journal = path_of(journal_path(name_));
@@ -63,99 +64,115 @@ Reader::Reader(MPI_Comm comm, const std::string& directory, const std::string& n
             fail(Status::NOT_FOUND, "there is no stream '", name_, "' in ", directory_, ": ", journal_path(name_), " is missing");
         history_ = std::make_unique<History>(read_history(journal));
         if (history_->empty()) fail(Status::NOT_FOUND, "stream '", name_, "' in ", directory_, " has no committed step");
+        tell_stream(told);
+        tell_places(history_->steps.size() - 1, told);
     });
     const std::string place = directory_ + "/" + name_;
-    agree(ranks_,
-          {.call = Call::open_read,
-           .same = Checksum::of(place.data(), place.size()),
-           .same_means = "the directory or the name of the stream"},
-          error);
-    learn_stream();
-    select(-1);
+    const Ballot all = agree(ranks_,
+                             {.call = Call::open_read,
+                              .same = Checksum::of(place.data(), place.size()),
+                              .any = told.size(),
+                              .same_means = "the directory or the name of the stream"},
+                             error);
+    told = broadcast_words(ranks_, std::move(told), all.any, 0);
+    size_t at = 0;
+    learn_stream(told, at);
+    learn_places(steps_.size() - 1, told, at);
 }
 
-// Rank 0 tells what all must know of the whole stream.
-void Reader::learn_stream() {
-    Json told;
-    if (history_) {
-        told["run"] = run_line(history_->runs.back());
-        told["coordinates"] = Json::array();
-        for (const auto& [v, values] : history_->coordinates) told["coordinates"].push_back(coordinate_line(v, values));
-        for (const StepEntry& step : history_->steps) {
-            steps_.push_back(step.step);
-            times_.push_back(step.time);
-        }
+// On rank 0: what all must know of the whole stream. All of it goes in one message: with more ranks than cores each costs a tenth of
+// a millisecond.
+void Reader::tell_stream(std::vector<uint64_t>& told) const {
+    Json lines = Json::array({run_line(history_->runs.back())});
+    for (const auto& [v, values] : history_->coordinates) lines.push_back(coordinate_line(v, values));
+    put_text(told, lines.dump());
+    std::vector<uint64_t> steps, times;
+    for (const StepEntry& step : history_->steps) {
+        steps.push_back(step.step);
+        times.push_back(std::bit_cast<uint64_t>(step.time));
     }
-    told = Json::parse(ranks_.broadcast_text(history_ ? told.dump() : "", 0));
+    put_list(told, steps);
+    put_list(told, times);
+}
+
+void Reader::learn_stream(const std::vector<uint64_t>& told, size_t& at) {
     History copy;
-    copy.apply(told["run"]);
-    for (const Json& line : told["coordinates"]) copy.apply(line);
+    for (const Json& line : Json::parse(take_text(told, at))) copy.apply(line);
     definitions_ = std::move(copy.runs.back().definitions);
     coordinates_ = std::move(copy.coordinates);
-    steps_ = broadcast_words(ranks_, std::move(steps_), 0);
-    times_.resize(steps_.size());
-    std::vector<uint64_t> bits(times_.size());
-    if (!bits.empty()) std::memcpy(bits.data(), times_.data(), bits.size() * sizeof(double));
-    bits = broadcast_words(ranks_, std::move(bits), 0);
-    if (!bits.empty()) std::memcpy(times_.data(), bits.data(), bits.size() * sizeof(double));
+    steps_ = take_list(told, at);
+    for (const uint64_t time : take_list(told, at)) times_.push_back(std::bit_cast<double>(time));
 }
 
 void Reader::select(int64_t step) {
-    size_t at = 0;
+    size_t which = 0;
+    std::vector<uint64_t> told;
     const auto error = attempt([&] {
         const auto found = step < 0 ? steps_.end() : std::lower_bound(steps_.begin(), steps_.end(), static_cast<uint64_t>(step));
         if (step < 0 && static_cast<uint64_t>(-step) <= steps_.size())
-            at = steps_.size() - static_cast<size_t>(-step);
+            which = steps_.size() - static_cast<size_t>(-step);
         else if (found != steps_.end() && *found == static_cast<uint64_t>(step))
-            at = static_cast<size_t>(found - steps_.begin());
+            which = static_cast<size_t>(found - steps_.begin());
         else
             fail(Status::NOT_FOUND, "stream '", name_, "' in ", directory_, " has no step ", step, ": it has ", steps_.size(),
                  " steps, from ", steps_.front(), " to ", steps_.back());
+        if (history_) tell_places(which, told);
     });
-    agree(ranks_, {.call = Call::select_step, .same = at, .same_means = "the step to read"}, error);
-    const GroupEntry *group = nullptr, *with_static = nullptr;
-    uint64_t in_group = 0;
-    if (history_) {
-        const StepEntry& entry = history_->steps[at];
-        group = &history_->groups[entry.group];
-        in_group = entry.step - group->start;
-        for (size_t g = entry.group + 1; g-- > 0 && with_static == nullptr;)
-            if (history_->groups[g].has_static) with_static = &history_->groups[g];
-    }
-    open_.clear();
-    place_ = tell_place(group, in_group);
-    static_place_ = tell_place(with_static, 0);
-    selected_ = steps_[at];
+    const Ballot all =
+        agree(ranks_, {.call = Call::select_step, .same = which, .any = told.size(), .same_means = "the step to read"}, error);
+    told = broadcast_words(ranks_, std::move(told), all.any, 0);
+    size_t at = 0;
+    learn_places(which, told, at);
 }
 
-// Collective. Where a group is, from rank 0; nothing is known where it has none.
-Reader::Place Reader::tell_place(const GroupEntry* group, uint64_t in_group) const {
+// On rank 0: where the arrays of a step are, and the static ones as of that step.
+void Reader::tell_places(size_t which, std::vector<uint64_t>& told) const {
+    const StepEntry& entry = history_->steps[which];
+    const GroupEntry& group = history_->groups[entry.group];
+    const GroupEntry* with_static = nullptr;
+    for (size_t g = entry.group + 1; g-- > 0 && with_static == nullptr;)
+        if (history_->groups[g].has_static) with_static = &history_->groups[g];
+    tell_place(&group, entry.step - group.start, told);
+    tell_place(with_static, 0, told);
+}
+
+void Reader::tell_place(const GroupEntry* group, uint64_t in_group, std::vector<uint64_t>& told) const {
+    told.push_back(group != nullptr);
+    if (group == nullptr) return;
+    const auto plan = history_->plans.find(group->plan);
+    const bool planned = plan != history_->plans.end() && !has_one_part(group->layout);
+    told.insert(told.end(), {group->start, in_group, group->parts, planned});
+    put_text(told, run_line(history_->runs[group->run]).dump());
+    put_list(told, planned ? words_of(plan->second) : std::vector<uint64_t>{});
+}
+
+// Collective. From what rank 0 has told.
+void Reader::learn_places(size_t which, const std::vector<uint64_t>& told, size_t& at) {
+    open_.clear();
+    place_ = learn_place(told, at);
+    static_place_ = learn_place(told, at);
+    selected_ = steps_[which];
+}
+
+Reader::Place Reader::learn_place(const std::vector<uint64_t>& told, size_t& at) const {
     Place place;
-    place.known = ranks_.broadcast(group != nullptr, 0) != 0;
+    place.known = told[at++] != 0;
     if (!place.known) return place;
-    std::vector<uint64_t> words;
-    std::string run;
-    if (group != nullptr) {
-        words = {group->start, in_group, group->parts, history_->plans.contains(group->plan)};
-        run = run_line(history_->runs[group->run]).dump();
-    }
-    words = broadcast_words(ranks_, std::move(words), 0);
+    place.start = told[at++];
+    place.in_group = told[at++];
+    place.parts = told[at++];
+    const bool planned = told[at++] != 0;
     History copy;
-    copy.apply(Json::parse(ranks_.broadcast_text(run, 0)));
+    copy.apply(Json::parse(take_text(told, at)));
     place.layout = copy.runs.back().config.layout;
-    place.start = words[0];
-    place.in_group = words[1];
-    place.parts = words[2];
     place.boxes.resize(definitions_.variables().size());
-    if (has_one_part(place.layout)) {
+    const std::vector<uint64_t> boxes = take_list(told, at);
+    if (has_one_part(place.layout))
         for (size_t v = 0; v < place.boxes.size(); ++v) place.boxes[v] = {{0, 0, whole(definitions_.variables()[v])}};
-    } else if (words[3] != 0) {
-        take_boxes(
-            broadcast_words(ranks_, group != nullptr ? words_of(history_->plans.at(group->plan)) : std::vector<uint64_t>{}, 0),
-            place.boxes);
-    } else {
+    else if (planned)
+        take_boxes(boxes, place.boxes);
+    else
         scan_parts(place);
-    }
     return place;
 }
 

@@ -46,8 +46,12 @@ private:
         std::vector<std::vector<PartBox>> boxes;  // [variable]; several parts
     };
 
-    void learn_stream();
-    Place tell_place(const GroupEntry* group, uint64_t in_group) const;
+    void tell_stream(std::vector<uint64_t>& told) const;
+    void learn_stream(const std::vector<uint64_t>& told, size_t& at);
+    void tell_places(size_t which, std::vector<uint64_t>& told) const;
+    void tell_place(const GroupEntry* group, uint64_t in_group, std::vector<uint64_t>& told) const;
+    void learn_places(size_t which, const std::vector<uint64_t>& told, size_t& at);
+    Place learn_place(const std::vector<uint64_t>& told, size_t& at) const;
     void scan_parts(Place& place) const;
     PartReader& part(const Place& place, uint64_t number) const;
     uint64_t read_distributed(size_t variable, const Box& box, const BlockView& memory) const;
