@@ -39,10 +39,11 @@ class Claim:
     bound: float
     unit: str = "ratio"
     detail: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    at_most: bool = False  # the bound is the largest value that holds; otherwise the least
 
     @property
     def holds(self) -> bool:
-        return self.value >= self.bound
+        return self.value <= self.bound if self.at_most else self.value >= self.bound
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,9 +166,9 @@ def print_settings(title: str, settings: Mapping[str, str]) -> None:
     console.print(table)
 
 
-def print_claims(claims: Sequence[Claim]) -> None:
+def print_claims(claims: Sequence[Claim], title: str = "Claims (their time / ours; more than 1: ours is faster)") -> None:
     """One row a claim, those that do not hold first."""
-    table = Table(title="Claims (their time / ours; more than 1: ours is faster)", title_justify="left")
+    table = Table(title=title, title_justify="left")
     for heading in ("claim", "value", "bound", "of pairs", "undisturbed", "least..most", "against", "holds"):
         table.add_column(heading, justify="left" if heading in ("claim", "against") else "right")
     for claim in sorted(claims, key=lambda c: (c.holds, c.id)):

@@ -7,6 +7,7 @@
 #include "gather/box_words.hpp"
 #include "gather/cover.hpp"
 #include "gather/words.hpp"
+#include "layout/join.hpp"
 #include "layout/placement.hpp"
 #include "layout/plan.hpp"
 
@@ -14,17 +15,6 @@ namespace tailrace {
 namespace {
 
 Box whole(const Variable& variable) { return {Extents(variable.shape.size(), 0), variable.shape}; }
-
-Box hull(const std::vector<Box>& boxes) {
-    Box result = boxes.front();
-    for (const Box& box : boxes)
-        for (size_t d = 0; d < box.count.size(); ++d) {
-            const uint64_t end = std::max(result.offset[d] + result.count[d], box.offset[d] + box.count[d]);
-            result.offset[d] = std::min(result.offset[d], box.offset[d]);
-            result.count[d] = end - result.offset[d];
-        }
-    return result;
-}
 
 }  // namespace
 
@@ -98,7 +88,7 @@ void StepPlan::lay_slabs(const Definitions& definitions, const std::vector<size_
     }
 }
 
-// The members tell each other their blocks: those of a variable that make up a box become one slab.
+// The members tell each other their blocks: those of a variable that make up boxes become a slab each.
 void StepPlan::lay_slabs_of_members() {
     std::vector<uint64_t> words;
     for (size_t v = 0; v < variables_.size(); ++v)
@@ -114,17 +104,14 @@ void StepPlan::lay_slabs_of_members() {
         at += 2;
         boxes[v].push_back(take_box(all, at, dims));
     }
-    for (const auto& [v, blocks] : boxes) {
+    for (auto& [v, blocks] : boxes) {
         const std::vector<Box>& own = variables_[v].boxes;
-        uint64_t elements = 0;
-        for (const Box& box : blocks) elements += box.elements();
-        const Box around = hull(blocks);
-        const bool as_one = around.elements() == elements;  // no two of them overlap
-        for (const Box& box : as_one ? std::vector<Box>{around} : blocks) {
-            slabs_.push_back(
-                {v, static_cast<uint64_t>(slabs_.empty() || slabs_.back().variable != v ? 0 : slabs_.back().number + 1), box, {}});
+        uint64_t number = 0;
+        for (Box& box : join_blocks(std::move(blocks))) {
+            slabs_.push_back({v, number++, std::move(box), {}});
+            Slab& slab = slabs_.back();
             for (size_t b = 0; b < own.size(); ++b)
-                if (own[b].elements() > 0 && (as_one || own[b] == box)) slabs_.back().mine.push_back(b);
+                if (own[b].elements() > 0 && overlap(own[b], slab.box)) slab.mine.push_back(b);
         }
     }
 }

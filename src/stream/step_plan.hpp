@@ -21,8 +21,8 @@ struct VariablePlan {
     bool has_gaps = false;  // some elements belong to no rank
 };
 
-// A box of a variable that is one array in this rank's part: the whole variable where there is one part; the blocks of the part's
-// ranks as one where they make up a box; else a block.
+// A box of a variable that is one array in this rank's part: the whole variable where there is one part; the boxes that the blocks
+// of the part's ranks are joined to.
 struct Slab {
     size_t variable = 0;
     uint64_t number = 0;       // among the slabs of the variable in the part

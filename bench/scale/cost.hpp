@@ -1,0 +1,46 @@
+// What a call costs: its time, and the most memory that it holds at once.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "base/clock.hpp"
+
+namespace tailrace::bench {
+
+struct Cost {
+    double seconds = 0;
+    uint64_t peak_bytes = 0;
+};
+
+// Every allocation of the process is counted (cost.cpp), HDF5's too.
+uint64_t heap_bytes();
+uint64_t peak_heap_bytes();
+void forget_peak();
+
+// The memory of the first call. The time of one of as many calls as take a millisecond, the median of a few such batches; a call
+// that takes long is made once.
+template <class Call>
+Cost cost_of(Call&& call) {
+    constexpr double kBatchSeconds = 1e-3, kLongSeconds = 0.05;
+    constexpr int kBatches = 5;
+    const uint64_t before = heap_bytes();
+    forget_peak();
+    const double start = seconds_now();
+    call();
+    Cost cost{seconds_now() - start, peak_heap_bytes() - before};
+    if (cost.seconds > kLongSeconds) return cost;
+    const int calls = 1 + static_cast<int>(kBatchSeconds / std::max(cost.seconds, 1e-9));
+    std::array<double, kBatches> seconds{};
+    for (double& of_one : seconds) {
+        Stopwatch watch;
+        for (int i = 0; i < calls; ++i) call();
+        of_one = watch.lap() / calls;
+    }
+    std::sort(seconds.begin(), seconds.end());
+    cost.seconds = seconds[kBatches / 2];
+    return cost;
+}
+
+}  // namespace tailrace::bench
