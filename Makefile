@@ -20,7 +20,7 @@ export OMPI_MCA_rmaps_base_oversubscribe := 1
 export OMPI_MCA_hwloc_base_binding_policy := none
 export OMPI_MCA_btl_vader_single_copy_mechanism ?= none
 
-.PHONY: help setup build sanitized demo test-fast test test-full bench lint format docs clean
+.PHONY: help setup build sanitized mpich demo test-fast test test-full bench lint format docs clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -48,16 +48,23 @@ sanitized: setup build/san/build.ninja ## Unit tests of the layers without MPI, 
 build/san/build.ninja: | setup
 	@cmake -S . -B build/san -G Ninja -DTAILRACE_SANITIZE=ON -DTAILRACE_TESTS=ON --log-level=WARNING
 
+mpich: setup build/mpich/build.ninja ## The library, its Fortran module, kernels and test programs under MPICH, in build/mpich/
+	@flock build/mpich/.lock ninja -C build/mpich --quiet
+
+build/mpich/build.ninja: | setup
+	@cmake -S . -B build/mpich -G Ninja -DMPI_EXECUTABLE_SUFFIX=.mpich -DTAILRACE_PYTHON=OFF -DTAILRACE_UNIT_TESTS=OFF \
+		--log-level=WARNING
+
 demo: build ## A study of the OLAM kernel, native against the presets (about two minutes)
 	@build/bin/tailrace demo $(ARGS)
 
 test-fast: build ## About a minute: tests marked `fast`
-	@$(PY) -m pytest -m fast $(ARGS)
+	@$(PY) -m pytest -m "fast and not mpich" $(ARGS)
 
-test: build sanitized lint ## What CI runs: lint, then every test not marked `full`
+test: build sanitized mpich lint ## What CI runs: lint, then every test not marked `full`
 	@$(PY) -m pytest -m "not full" $(ARGS)
 
-test-full: build sanitized lint ## Everything; skips what has passed at this commit (build/test-full.json)
+test-full: build sanitized mpich lint ## Everything; skips what has passed at this commit (build/test-full.json)
 	@$(PY) -m pytest --resume=build/test-full.json $(ARGS)
 
 bench: build ## make bench NAME=write [SIZE=quick|full]; without NAME: the list

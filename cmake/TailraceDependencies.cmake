@@ -1,6 +1,7 @@
 # Libraries that we use; each is a Debian package of apt.txt.
 find_package(PkgConfig REQUIRED)
 find_package(MPI REQUIRED COMPONENTS C Fortran)
+include(TailraceMpi)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.10 REQUIRED)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
@@ -11,13 +12,14 @@ find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 target_include_directories(tailrace_toml SYSTEM INTERFACE "${TOMLPLUSPLUS_INCLUDE_DIR}")
 target_compile_definitions(tailrace_toml INTERFACE TOML_HEADER_ONLY=1 TOML_ENABLE_WINDOWS_COMPAT=0)
 
-# The parallel build of HDF5 by name: serial HDF5 may be installed beside it. hdf5_hl has the dimension scales.
-pkg_check_modules(HDF5 REQUIRED IMPORTED_TARGET hdf5-openmpi)
+# HDF5 by name, as several builds of it may be installed. Each file is opened by one process, so the serial build serves any MPI;
+# under Open MPI it is the parallel one, which the benches' peers share. hdf5_hl has the dimension scales.
+pkg_check_modules(HDF5 REQUIRED IMPORTED_TARGET ${TAILRACE_HDF5})
 find_library(HDF5_HL_LIBRARY hdf5_hl REQUIRED HINTS ${HDF5_LIBRARY_DIRS} NO_DEFAULT_PATH)
 add_library(tailrace_hdf5 INTERFACE)
 target_link_libraries(tailrace_hdf5 INTERFACE "${HDF5_HL_LIBRARY}" PkgConfig::HDF5 MPI::MPI_C)
 
-if(TAILRACE_TESTS)
+if(TAILRACE_TESTS AND TAILRACE_UNIT_TESTS)
     find_package(GTest REQUIRED)
 endif()
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests import resume
+from tests import mpis, resume
 from tests.environment import ROOT, default_seed, open_mpi_environment
 from tests.mpirun import Mpirun
+from tests.mpis import MPIS, Mpi
 
 os.environ.update(open_mpi_environment())
 
@@ -26,6 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.seed is None:
         config.option.seed = default_seed()
+    config.pluginmanager.register(mpis, "tailrace-mpis")
     if config.option.resume:
         config.pluginmanager.register(resume.Resume(Path(config.option.resume), ROOT), "tailrace-resume")
 
@@ -55,8 +57,14 @@ def build_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
-def mpirun(build_dir: Path) -> Mpirun:
-    return Mpirun(build_dir)
+def mpi(request: pytest.FixtureRequest) -> Mpi:
+    """Open MPI; tests marked `both_mpis` have MPICH too."""
+    return MPIS[getattr(request, "param", "openmpi")]
+
+
+@pytest.fixture(scope="session")
+def mpirun(build_dir: Path, mpi: Mpi) -> Mpirun:
+    return Mpirun(mpi.build(build_dir), mpi)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.environment import ROOT, open_mpi_environment
+from tests.mpis import MPIS, Mpi
 
 # Nobody wants the full output of a thousand failing comparisons.
 SHOWN_CHARACTERS = 8000
@@ -77,6 +78,7 @@ class Mpirun:
     """mpirun("cases", 4, ["single", path]) runs build/tests/cases on 4 ranks; a .py file runs in this Python."""
 
     build: Path
+    mpi: Mpi = MPIS["openmpi"]
 
     def program(self, program: str | Path) -> list[str]:
         path = Path(program)
@@ -85,11 +87,14 @@ class Mpirun:
         if not path.is_absolute():
             path = self.build / "tests" / path
         if not path.exists():
-            pytest.fail(f"{path} is not built: run `make build`", pytrace=False)
+            pytest.fail(f"{path} is not built: run `make build`, for MPICH `make mpich`", pytrace=False)
         return [str(path)]
 
-    def command(self, program: str | Path, ranks: int, args: Sequence[object] = (), flags: Sequence[str] = ()) -> list[str]:
-        launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *flags]
+    def command(
+        self, program: str | Path, ranks: int, args: Sequence[object] = (), of_ranks: Mapping[str, object] | None = None
+    ) -> list[str]:
+        """`of_ranks`: variables of the ranks that the launcher itself must not have."""
+        launcher = [*self.mpi.launcher, *self.mpi.settings(of_ranks or {}), "-n", str(ranks)]
         return [*launcher, *self.program(program), *(str(arg) for arg in args)]
 
     def __call__(
@@ -101,13 +106,13 @@ class Mpirun:
         env: Mapping[str, str] | None = None,
         cwd: Path | str | None = None,
         timeout_s: float = 60.0,
-        flags: Sequence[str] = (),
+        of_ranks: Mapping[str, object] | None = None,
         check: bool = True,
     ) -> Finished:
         """Runs and waits. With `check`, an exit status other than 0 fails the test and shows the output."""
         python_path = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]))
         surroundings = {"PYTHONPATH": python_path, **open_mpi_environment(), **(env or {})}
-        finished = run_within(self.command(program, ranks, args, flags), timeout_s, surroundings, cwd)
+        finished = run_within(self.command(program, ranks, args, of_ranks), timeout_s, surroundings, cwd)
         if check and finished.returncode != 0:
             pytest.fail(finished.output, pytrace=False)
         return finished

@@ -18,6 +18,8 @@ from tests import formula
 from tests.mpirun import Mpirun, run_within
 from tests.presets import PRESETS
 
+pytestmark = pytest.mark.both_mpis(6)
+
 DECOMPOSITIONS = ("rows", "columns", "blocks2d", "blocks3d", "irregular", "cells", "amr", "one", "some")
 MEMORIES = ("dense", "halo", "transposed", "backwards")
 STEPS_PER_FILE = ("1", "2", "'all'")

@@ -16,6 +16,8 @@ from tests.error_run import YIELD, answers_in
 from tests.kill_values import LAYOUTS, TIMEOUT_S, check_whole, intact_lines, pending, problems
 from tests.mpirun import Mpirun
 
+pytestmark = pytest.mark.both_mpis(3)
+
 # ---- a call fails ---------------------------------------------------------------------------------------------------------------
 
 
@@ -40,9 +42,13 @@ def run_faults(
 ) -> dict[int, list[dict[str, Any]]]:
     """Every fault of a run, by number; the answers of all ranks in their order."""
     with tempfile.TemporaryDirectory() as told:
-        flags = ["-x", f"LD_PRELOAD={injector}"]
         mpirun(
-            "kill_steps", 2, ["faults", directory, options, rank, how], flags=flags, env={"ANSWERS": told, **YIELD}, timeout_s=120
+            "kill_steps",
+            2,
+            ["faults", directory, options, rank, how],
+            of_ranks={"LD_PRELOAD": injector},
+            env={"ANSWERS": told, **YIELD},
+            timeout_s=120,
         )
         answers: dict[int, list[dict[str, Any]]] = defaultdict(list)
         for answer in [answer for of_rank in answers_in(Path(told), 2) for answer in of_rank]:

@@ -20,6 +20,8 @@ from tests.environment import ROOT
 from tests.mpirun import Mpirun
 from tests.presets import PRESETS
 
+pytestmark = pytest.mark.both_mpis(4)
+
 PROGRAMS = {"C": "facade_case_c", "C++": "facade_case", "Fortran": "fortran_case"}
 STEPS_PER_FILE = ("1", "'all'")
 LENGTHS = {"lon": 10, "lat": 7, "level": 3, "cell": 23}

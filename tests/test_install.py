@@ -1,18 +1,23 @@
-"""What is installed serves other projects: by CMake and pkg-config, from C and Fortran; the library shows only the contract."""
+"""What is installed serves other projects: by CMake and pkg-config, from C and Fortran, by pip from Python; the library shows only
+the contract."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.environment import ROOT
-from tests.mpirun import Mpirun
+from tests.mpirun import Mpirun, run_within
+from tests.mpis import MPIS, Mpi
 from tests.test_readme import block_of
+
+pytestmark = pytest.mark.both_mpis(1)
 
 CONSUMER = """
 cmake_minimum_required(VERSION 3.25)
@@ -34,9 +39,9 @@ def checked(command: Sequence[object], **env: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def prefix(build_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prefix(mpirun: Mpirun, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("prefix")
-    checked(["cmake", "--install", build_dir, "--prefix", folder])
+    checked(["cmake", "--install", mpirun.build, "--prefix", folder])
     return folder
 
 
@@ -47,14 +52,26 @@ def programs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_cmake_project(prefix: Path, programs: Path, mpirun: Mpirun) -> None:
-    (programs / "CMakeLists.txt").write_text(CONSUMER)
-    checked(["cmake", "-S", programs, "-B", programs / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}"])
+def configure(project: Path, prefix: Path, mpi: Mpi) -> list[str]:
+    (project / "CMakeLists.txt").write_text(CONSUMER)
+    where = ["-S", str(project), "-B", str(project / "build"), "-G", "Ninja"]
+    return ["cmake", *where, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DMPI_EXECUTABLE_SUFFIX={mpi.suffix}"]
+
+
+def test_cmake_project(prefix: Path, programs: Path, mpi: Mpi, mpirun: Mpirun) -> None:
+    checked(configure(programs, prefix, mpi))
     checked(["cmake", "--build", programs / "build"])
     for program in ("from_c", "from_fortran"):
         (programs / program).mkdir()
         mpirun(programs / "build" / program, 2, cwd=programs / program)
         assert (programs / program / "out" / "history.nc").exists()
+
+
+def test_cmake_project_with_another_mpi(prefix: Path, programs: Path, mpi: Mpi) -> None:
+    other = next(candidate for candidate in MPIS.values() if candidate != mpi)
+    refused = run_within(configure(programs, prefix, other), 60)
+    assert refused.returncode != 0
+    assert "choose the same one" in refused.stderr, refused.output
 
 
 def test_pkg_config(prefix: Path, programs: Path, mpirun: Mpirun) -> None:
@@ -74,3 +91,21 @@ def test_library_shows_exactly_the_contract(build_dir: Path) -> None:
     listing = checked(["nm", "-D", "--defined-only", build_dir / "lib" / "libtailrace.so"])
     assert {line.split()[-1] for line in listing.splitlines()} == declared
     assert len(declared) > 20
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_pip_install(tmp_path: Path, mpirun: Mpirun) -> None:
+    """In a new environment, which has nothing of the checkout's but what pip puts there."""
+    python = tmp_path / "venv" / "bin" / "python"
+    alone = {"PYTHONPATH": ""}
+    checked([sys.executable, "-m", "venv", tmp_path / "venv"])
+    installed = run_within([str(python), "-m", "pip", "install", str(ROOT)], 1500, alone)
+    assert installed.returncode == 0, installed.output
+    (tmp_path / "main.py").write_text(block_of("python"))
+    mpirun(python, 2, [tmp_path / "main.py"], cwd=tmp_path, env=alone)
+    assert (tmp_path / "out" / "history.nc").exists()
+    where = checked([python, "-c", "import tailrace; print(tailrace.__file__)"], **alone)
+    assert Path(where).is_relative_to(tmp_path)
+    assert "verify" in checked([python.with_name("tailrace"), "--help"], **alone)
+    checked([python.with_name("tailrace"), "verify", "--deep", tmp_path / "out"], **alone)

@@ -22,6 +22,8 @@ from tests.error_run import answers_in, committed_steps
 from tests.kill_values import IS_DATASET, LAYOUTS, TIMEOUT_S, check_shown, check_whole, intact_lines, problems
 from tests.mpirun import Mpirun, kill_group
 
+pytestmark = pytest.mark.both_mpis(3)
+
 
 @dataclass
 class Writer:

@@ -18,6 +18,8 @@ from tests.mpirun import Mpirun
 from tests.presets import PRESETS
 from tests.test_decompositions import DECOMPOSITIONS, MEMORIES, RANKS, SETS, SMALL, STEPS_PER_FILE
 
+pytestmark = pytest.mark.both_mpis(8)
+
 STEPS = 3
 
 

@@ -108,6 +108,8 @@ contains
   end subroutine
 
   subroutine sum_up()
+    ! Not of `mpi`: under MPICH and gfortran its buffers are all of the first call's type and rank.
+    use mpi_f08, only: MPI_COMM_WORLD, MPI_DOUBLE_PRECISION, MPI_INTEGER8, MPI_MAX, MPI_Reduce, MPI_SUM
     real(real64), allocatable :: map_sums(:)
     real(real64) :: seconds
     integer :: m

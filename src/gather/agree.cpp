@@ -21,7 +21,7 @@ void combine_for_mpi(void* in, void* inout, int* count, MPI_Datatype*) {
     for (int n = 0; n < *count; ++n) combine(static_cast<const Fields*>(in)[n], static_cast<Fields*>(inout)[n]);
 }
 
-// Made at first use and kept for the life of the process (MPI_Finalize frees what is left).
+// Made at first use and freed by MPI_Finalize, which deletes the attributes of MPI_COMM_SELF first: MPICH tells of what is left.
 struct Reduction {
     MPI_Datatype type;
     MPI_Op op;
@@ -29,11 +29,20 @@ struct Reduction {
         check_mpi(MPI_Type_contiguous(kFields, MPI_UINT64_T, &type), "MPI_Type_contiguous");
         check_mpi(MPI_Type_commit(&type), "MPI_Type_commit");
         check_mpi(MPI_Op_create(&combine_for_mpi, 1, &op), "MPI_Op_create");
+        int key;
+        check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &free_at_finalize, &key, nullptr), "MPI_Comm_create_keyval");
+        check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, key, this), "MPI_Comm_set_attr");
+        check_mpi(MPI_Comm_free_keyval(&key), "MPI_Comm_free_keyval");
+    }
+    static int free_at_finalize(MPI_Comm, int, void* of_self, void*) {
+        auto* reduction = static_cast<Reduction*>(of_self);
+        MPI_Op_free(&reduction->op);
+        return MPI_Type_free(&reduction->type);
     }
 };
 
 Fields reduce_between(MPI_Comm comm, const Fields& mine) {
-    static const Reduction reduction;
+    static Reduction reduction;
     Fields all{};
     finish_mpi(
         [&](MPI_Request* request) {

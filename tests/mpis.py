@@ -1,0 +1,61 @@
+"""The MPIs that the tests run under: how each starts a program, and which tests meet the second one.
+
+Tests marked `both_mpis(N)` run under Open MPI and under MPICH. By default the seed chooses N of a file's tests for MPICH; in the
+`full` tier all that do not belong to that tier under Open MPI run, so that the long matrices are run once.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Mpi:
+    launcher: tuple[str, ...]
+    folder: str  # of its build, within build/
+    suffix: str  # of its compilers' names
+    setting: tuple[str, ...]  # words by which the launcher sets a variable for the ranks and not for itself
+
+    def build(self, build_dir: Path) -> Path:
+        return build_dir / self.folder
+
+    def settings(self, variables: Mapping[str, object]) -> list[str]:
+        return [word.format(name=name, value=value) for name, value in variables.items() for word in self.setting]
+
+
+MPIS = {
+    "openmpi": Mpi(("mpirun", "--oversubscribe", "--bind-to", "none"), "", "", ("-x", "{name}={value}")),
+    "mpich": Mpi(("mpirun.mpich", "-bind-to", "none"), "mpich", ".mpich", ("-genv", "{name}", "{value}")),
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "mpi" in metafunc.fixturenames and metafunc.definition.get_closest_marker("both_mpis"):
+        params = [pytest.param("openmpi", id=pytest.HIDDEN_PARAM), pytest.param("mpich", marks=pytest.mark.mpich)]
+        metafunc.parametrize("mpi", params, indirect=True, scope="session")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Before -m looks at the marks."""
+    kept: list[pytest.Item] = []
+    twice: list[pytest.Item] = []
+    of_file: dict[Path, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        under_mpich, full = (item.get_closest_marker(name) is not None for name in ("mpich", "full"))
+        (twice if under_mpich and full else kept).append(item)
+        if under_mpich and not full:
+            of_file[item.path].append(item)
+    for path, found in of_file.items():
+        number = next(found[0].iter_markers("both_mpis")).args[0]
+        random.Random(f"{config.option.seed} mpich {path.name}").shuffle(found)
+        for item in found[number:]:
+            item.add_marker("full")
+    config.hook.pytest_deselected(items=twice)
+    items[:] = kept
