@@ -98,7 +98,7 @@ void measure_index(uint64_t ranks, const std::string& directory) {
         sources += boxes.size();
         for (const PartBox& box : boxes) most_boxes = std::max(most_boxes, box.block + 1);
     }
-    const auto write = [&](const History& of) { write_index(directory, kStream, of, Rewrite::all, false); };
+    const auto write = [&](const History& of) { write_index(directory, kStream, of, 0, false); };
     const Cost cost = cost_of([&] { write(history); });
     const std::string path = directory + "/" + dataset_path(kStream);
     const uint64_t bytes = File::open_read(path).size_bytes();
