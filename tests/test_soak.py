@@ -44,7 +44,7 @@ def watch(writer: Writer) -> list[list[Sample]]:
                 of_rank.append(sample(pid))
             except OSError:  # the rank has ended
                 break
-        time.sleep(0.02)
+        time.sleep(0.005)
     writer.end()
     return samples
 
@@ -59,7 +59,7 @@ def check_flat(samples: list[Sample]) -> None:
     assert median(s.descriptors for s in late) <= median(s.descriptors for s in early), "descriptors have grown"
 
 
-@pytest.mark.parametrize("steps", [1500, pytest.param(10_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("steps", [3000, pytest.param(10_000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("layout", ["hds-1", "shared-all", "single-1"])
 def test_many_steps(mpirun: Mpirun, tmp_path: Path, layout: str, steps: int) -> None:
     writer = Writer.start(mpirun, tmp_path, LAYOUTS[layout], steps)
