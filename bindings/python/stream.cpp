@@ -147,6 +147,16 @@ void Stream::abandon_step(const std::string &reason) {
     if (status == TAILRACE_OK) fail(TAILRACE_INTERNAL, "an abandoned step of stream '" + name_ + "' was committed");
 }
 
+void Stream::flush() {
+    opened();
+    int status;
+    {
+        nb::gil_scoped_release released;
+        status = tailrace_flush(stream_);
+    }
+    check(status);
+}
+
 void Stream::close() {
     if (!stream_) return;
     int status;
@@ -186,6 +196,7 @@ void define_stream(nb::module_ &module) {
         .def("put_replicated", &Stream::put_replicated, "var"_a, "values"_a)
         .def("end_step", &Stream::end_step)
         .def("abandon_step", &Stream::abandon_step, "reason"_a)
+        .def("flush", &Stream::flush)
         .def("close", &Stream::close)
         .def_prop_ro("closed", &Stream::closed)
         .def("step_count", &Stream::step_count)

@@ -33,6 +33,7 @@ public:
     void end_step();
     // Collective, like the end_step that the other ranks are in: they get an error that carries `reason`, no rank keeps the step.
     void abandon_step(const std::string &reason);
+    void flush();
     void close();
 
     bool closed() const { return stream_ == nullptr; }

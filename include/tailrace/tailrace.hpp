@@ -143,6 +143,9 @@ public:
         check(tailrace_end_step(handle_));
     }
 
+    // Collective, between steps. Waits until every step that end_step has taken is committed.
+    void flush() { check(tailrace_flush(handle_)); }
+
     void close() {
         in_step_ = false;
         check(tailrace_close(&handle_));

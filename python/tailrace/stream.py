@@ -112,6 +112,10 @@ class Stream:
         """What was asked for and what is in force, where the files are, and the seconds of each stage on this rank."""
         return json.loads(self._core.report())
 
+    def flush(self) -> None:
+        """Waits until every step so far is committed, where `overlap` lets steps be in flight; collective, between steps."""
+        self._core.flush()
+
     def close(self) -> None:
         """Writes the index and leaves the files as plain tools expect them; collective. A second call does nothing."""
         self._core.close()

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -75,6 +76,10 @@ File File::open_append(const std::string& path) {
     return {open_checked("open for appending", path, O_WRONLY | O_APPEND | O_CREAT), path};
 }
 
+File File::create_unnamed(const std::string& directory) {
+    return {open_checked("make a file without a name in", directory, O_RDWR | O_TMPFILE), directory + " (a file without a name)"};
+}
+
 uint64_t File::size_bytes() const {
     struct stat status;
     if (::fstat(descriptor_, &status) != 0) fail_system("ask the size of", path_, errno);
@@ -143,6 +148,15 @@ void File::reserve(uint64_t address, uint64_t bytes) {
     if (bytes == 0 || ::fallocate(descriptor_, 0, static_cast<off_t>(address), static_cast<off_t>(bytes)) == 0) return;
     if (errno == ENOSPC || errno == EDQUOT) fail_system("reserve room for", path_, errno);
     // Other file systems have no such call; the writes themselves then find out whether there is room.
+}
+
+void* File::map(uint64_t address, uint64_t bytes) {
+    // Where there is no room, writing to the memory would end the process.
+    if (const int code = ::posix_fallocate(descriptor_, static_cast<off_t>(address), static_cast<off_t>(bytes)); code != 0)
+        fail_system("reserve room for", path_, code);
+    void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, static_cast<off_t>(address));
+    if (at == MAP_FAILED) fail_system("map", path_, errno);
+    return at;
 }
 
 void File::set_size(uint64_t bytes) {

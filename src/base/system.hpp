@@ -25,6 +25,7 @@ public:
     static File open_write(const std::string& path);  // existing, read and write
     static File open_read(const std::string& path);
     static File open_append(const std::string& path);  // made if absent
+    static File create_unnamed(const std::string& directory);  // in no directory: gone when it is closed
 
     bool is_open() const { return descriptor_ >= 0; }
     const std::string& path() const { return path_; }
@@ -37,6 +38,8 @@ public:
     void read_at(uint64_t address, std::span<iovec> pieces) const;     // uses up the pieces
     std::string read_all() const;
     void reserve(uint64_t address, uint64_t bytes);  // room on the device where the file system can, else nothing
+    // Those bytes as memory that is shared with the file, with room on the device; the caller unmaps it.
+    void* map(uint64_t address, uint64_t bytes);
     void set_size(uint64_t bytes);
     void sync();   // data and size are on the device
     void close();  // checked, unlike the destructor's

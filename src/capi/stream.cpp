@@ -115,6 +115,10 @@ int tailrace_end_step(tailrace_stream* stream) {
     return guard([&] { of(stream).end_step(); });
 }
 
+int tailrace_flush(tailrace_stream* stream) {
+    return guard([&] { of(stream).flush(); });
+}
+
 int tailrace_close(tailrace_stream** stream) {
     return guard([&] {
         required(stream, "stream");

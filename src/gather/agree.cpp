@@ -8,7 +8,7 @@ namespace {
 
 // One exchange carries everything: the first fields are reduced by maximum, the others are summed. A value and its complement tell
 // whether all ranks gave the same one.
-enum Field { failed, call, call_not, same, same_not, any, kMaxima, bytes = kMaxima, digest, kFields };
+enum Field { failed, call, call_not, same, same_not, any, behind, told, kMaxima, bytes = kMaxima, digest, kFields };
 using Fields = NodeBoard::Numbers;
 static_assert(kFields == NodeBoard::kNumbers);
 
@@ -65,6 +65,7 @@ const char* call_name(uint64_t number) {
     switch (static_cast<Call>(number)) {
         case Call::open: return "tailrace_open";
         case Call::end_step: return "tailrace_end_step";
+        case Call::flush: return "tailrace_flush";
         case Call::close: return "tailrace_close";
         case Call::open_read: return "tailrace_open_read";
         case Call::select_step: return "tailrace_select_step";
@@ -88,8 +89,16 @@ Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<
         fail(Status::BAD_ORDER,
              "other ranks closed the stream while this one did not, so it can no longer be written; close it and open it anew");
     const auto number = static_cast<uint64_t>(mine.call);
-    const Fields local = {
-        error ? ranks.size() - ranks.rank() : 0, number, ~number, mine.same, ~mine.same, mine.any, mine.bytes, mine.digest};
+    const Fields local = {error ? ranks.size() - ranks.rank() : 0,
+                          number,
+                          ~number,
+                          mine.same,
+                          ~mine.same,
+                          mine.any,
+                          mine.behind,
+                          mine.told,
+                          mine.bytes,
+                          mine.digest};
     const Fields all = reduce(ranks, local);
     if (all[call] != ~all[call_not]) {
         // Those that close will not be there for the next call.
@@ -109,6 +118,8 @@ Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<
         fail(Status::RANKS_DISAGREE, "ranks disagree about ", mine.same_means, "; every rank gives the same");
     Ballot result = mine;
     result.any = all[any];
+    result.behind = all[behind];
+    result.told = all[told];
     result.bytes = all[bytes];
     result.digest = all[digest];
     return result;

@@ -11,13 +11,15 @@
 
 namespace tailrace {
 
-enum class Call : uint64_t { open = 1, end_step, close, plan, write, commit, open_read, select_step, get_shared, close_read };
+enum class Call : uint64_t { open = 1, end_step, close, plan, write, commit, open_read, select_step, get_shared, close_read, flush };
 
 // What a rank says, and what is known of all ranks afterwards.
 struct Ballot {
     Call call = Call::open;
     uint64_t same = 0;    // must be equal on all ranks (definitions, time); else RANKS_DISAGREE with `same_means`
     uint64_t any = 0;     // largest over ranks
+    uint64_t behind = 0;  // largest over ranks: steps whose data is still being written
+    uint64_t told = 0;    // largest over ranks: what one rank knows and the others do not
     uint64_t bytes = 0;   // summed over ranks
     uint64_t digest = 0;  // summed over ranks, modulo 2^64
     const char* same_means = "";

@@ -13,7 +13,7 @@ namespace tailrace {
 
 class NodeBoard {
 public:
-    static constexpr int kNumbers = 8;
+    static constexpr int kNumbers = 10;
     using Numbers = std::array<uint64_t, kNumbers>;
 
     // Collective over `node`, which must live as long.

@@ -20,7 +20,6 @@ std::string missing_feature(const Layout& layout) {
     if (layout.writers.kind == Writers::Kind::dedicated) return asks("writers");
     if (several_files && layout.writers.kind != Writers::Kind::one) return asks("files") + " with " + asks("writers");
     if (layout.stage != Stage::none) return asks("stage");
-    if (layout.overlap_steps > 0) return asks("overlap");
     if (layout.storage.compression != "none") return asks("compression");
     if (layout.storage.chunk_bytes > 0) return asks("chunk");
     if (layout.storage.stripe_count > 0) return asks("stripe_count");
@@ -73,7 +72,7 @@ void check_available(const Layout& layout) {
     if (!missing.empty())
         fail(Status::UNSUPPORTED, missing, " can be planned, but this version cannot write it yet; it writes the layouts ",
              available_presets(),
-             " (files = one with any writers but dedicated, other files with writers = one, stage = none, overlap = 0, compression "
+             " (files = one with any writers but dedicated, other files with writers = one, stage = none, compression "
              "= none, chunk = 0, "
              "stripe_count = 0, stripe_size = 0)");
 }

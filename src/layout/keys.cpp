@@ -176,6 +176,15 @@ Key time_key() {
             [](const StreamConfig& config) { return config.time_name; }};
 }
 
+template <class At>
+Key path_key(std::string name, std::string allowed, std::string meaning, At at) {
+    const Set set = [=](const std::string& value, StreamConfig& config) {
+        if (value.empty()) bad_value(name, value, allowed);
+        at(config) = value;
+    };
+    return {name, allowed, meaning, set, [=](const StreamConfig& config) { return at(config); }};
+}
+
 // The config's fields by reference, for both ways: `auto&&` is a StreamConfig, const or not.
 #define FIELD(member) [](auto&& config) -> auto& { return config.member; }
 
@@ -222,6 +231,13 @@ std::vector<Key> stream_keys() {
     keys.push_back(number_or_word_key("keep", "all | N (N at least 1)",
                                       "committed steps that stay; files whose steps are all older are removed after each commit",
                                       "all", 0, 1, FIELD(keep_steps)));
+    keys.push_back(size_key("overlap_memory", "a size of at least 1 MiB, such as 1 GiB",
+                            "memory of each writing rank for data of steps in flight", 1u << 20, 1, FIELD(overlap_bytes)));
+    keys.push_back(word_key<OverlapPolicy>(
+        "overlap_policy", "what happens to a step without room in it: end_step waits, the step is left out, or a file takes the data",
+        {{"block", OverlapPolicy::block}, {"drop", OverlapPolicy::drop}, {"spill", OverlapPolicy::spill}}, FIELD(overlap_policy)));
+    keys.push_back(path_key("spill_directory", "a directory of a fast local disk", "where overlap_policy = spill has its file",
+                            FIELD(spill_directory)));
     keys.push_back(size_key("exchange_bytes", "a size of at least 64 KiB, such as 32 MiB",
                             "memory that a writer offers to other ranks' data", 65536, 1, FIELD(exchange_bytes)));
     keys.push_back(number_key("ranks_per_node", "N", "ranks are grouped by this many as if into nodes; 0: as MPI says",

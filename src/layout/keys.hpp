@@ -13,6 +13,9 @@
 
 namespace tailrace {
 
+// What happens to a step for which there is no room in memory.
+enum class OverlapPolicy { block, drop, spill };
+
 // What may be configured for a stream: its layout and how it is opened.
 struct StreamConfig {
     Layout layout;
@@ -20,6 +23,9 @@ struct StreamConfig {
     std::string mode = "append";    // append | replace
     std::string time_name = "time";
     uint64_t exchange_bytes = 8u << 20;  // memory a writer offers to others' data: what fits into a shared cache is fastest
+    uint64_t overlap_bytes = 1u << 30;   // of a rank's data that waits to be written
+    OverlapPolicy overlap_policy = OverlapPolicy::block;
+    std::string spill_directory = "/tmp";
     uint64_t keep_steps = 0;             // committed steps that stay; 0: all
     uint64_t ranks_per_node = 0;         // 0: as MPI says; otherwise ranks are grouped by this many (for tests and dry runs)
 };

@@ -16,12 +16,40 @@ constexpr uint64_t kSmallPieceBytes = 4096;  // below this, copying is cheaper t
 constexpr uint64_t kMaxBridgeBytes = 64u << 10;
 constexpr std::byte kZeros[kMaxBridgeBytes] = {};
 
+WriteQueue at_once;
+
 }  // namespace
 
-PartWriter::PartWriter(File& file, bool checksum, Gaps gaps)
-    : file_(file), checksum_(checksum), gaps_(gaps), call_bytes_(checksum ? kSummedCallBytes : kCallBytes) {
+void ExtentWriter::write(uint64_t address, std::span<iovec> pieces) {
+    if (address != end_) {
+        end_extent();
+        extent_ = end_ = address;
+    }
+    for (const iovec& piece : pieces) {
+        if (checksum_) sum_.add(piece.iov_base, piece.iov_len);
+        end_ += piece.iov_len;
+    }
+    bytes_ += end_ - address;
+    ++write_calls_;
+    file_->write_at(address, pieces);
+}
+
+void ExtentWriter::end_extent() {
+    if (checksum_ && end_ != extent_) {
+        records_.push_back({extent_, end_ - extent_, sum_.value()});
+        sum_.reset();
+    }
+    extent_ = end_;
+}
+
+PartWriter::PartWriter(WriteQueue& queue, std::shared_ptr<File> file, bool checksum, Gaps gaps)
+    : queue_(queue), written_(std::make_shared<ExtentWriter>(file, checksum)), file_(std::move(file)), gaps_(gaps),
+      call_bytes_(checksum ? kSummedCallBytes : kCallBytes) {
     pieces_.reserve(kMaxPieces);
 }
+
+PartWriter::PartWriter(File& file, bool checksum, Gaps gaps)
+    : PartWriter(at_once, std::shared_ptr<File>(std::shared_ptr<void>(), &file), checksum, gaps) {}
 
 void PartWriter::add(uint64_t address, const void* data, uint64_t bytes) {
     if (bytes == 0) return;
@@ -64,7 +92,7 @@ void PartWriter::append_elements(const BlockView& memory, uint64_t begin, uint64
 void PartWriter::go_to(uint64_t address) {
     if (address == end_ && end_ != extent_) return;
     if (address < bridged_end_)
-        fail(Status::INTERNAL, "address ", address, " of ", file_.path(), " comes after a gap before ", bridged_end_,
+        fail(Status::INTERNAL, "address ", address, " of ", file_->path(), " comes after a gap before ", bridged_end_,
              " was filled with zeros; add in ascending order, or with gaps that are not the writer's");
     // Only behind all that was added: a gap further in front may hold what an earlier call wrote.
     const bool behind_all = end_ != extent_ && end_ == highest_ && address > end_;
@@ -125,23 +153,17 @@ void PartWriter::push_piece(const void* data, uint64_t bytes) {
 }
 
 void PartWriter::write_out() {
-    if (gathered_ > 0) {
-        if (checksum_)
-            for (const iovec& piece : pieces_) sum_.add(piece.iov_base, piece.iov_len);
-        file_.write_at(end_ - gathered_, pieces_);
-        bytes_ += gathered_;
-        ++write_calls_;
-    }
+    if (gathered_ > 0)
+        queue_.run(pieces_, [to = written_, address = end_ - gathered_](uint64_t offset, std::span<iovec> pieces) {
+            to->write(address + offset, pieces);
+        });
     pieces_.clear();
     gathered_ = 0;
     bounce_used_ = 0;
 }
 
 void PartWriter::end_extent() {
-    if (checksum_ && end_ != extent_) {
-        records_.push_back({extent_, end_ - extent_, sum_.value()});
-        sum_.reset();
-    }
+    if (extent_ != end_) queue_.run([to = written_] { to->end_extent(); });
     extent_ = end_;
 }
 

@@ -9,6 +9,7 @@
 #include "base/checksum.hpp"
 #include "base/system.hpp"
 #include "layout/block_view.hpp"
+#include "part/write_queue.hpp"
 
 namespace tailrace {
 
@@ -18,6 +19,27 @@ struct SealRecord {
     bool operator==(const SealRecord&) const = default;
 };
 
+// Runs of bytes of a file as they are written, and their checksums. It may belong to the thread of a WriteQueue.
+class ExtentWriter {
+public:
+    ExtentWriter(std::shared_ptr<File> file, bool checksum) : file_(std::move(file)), checksum_(checksum) {}
+    // Goes on with the run, or begins another where the address is another. Uses up the pieces.
+    void write(uint64_t address, std::span<iovec> pieces);
+    void end_extent();
+
+    const std::vector<SealRecord>& records() const { return records_; }
+    uint64_t bytes() const { return bytes_; }
+    uint64_t write_calls() const { return write_calls_; }
+
+private:
+    std::shared_ptr<File> file_;
+    const bool checksum_;
+    uint64_t extent_ = 0, end_ = 0;
+    Checksum sum_;
+    std::vector<SealRecord> records_;
+    uint64_t bytes_ = 0, write_calls_ = 0;
+};
+
 class PartWriter {
 public:
     // Whether the gaps between what is added belong to this writer too: small ones are then bridged with zeros, so that fewer and
@@ -25,7 +47,8 @@ public:
     // then (INTERNAL otherwise). With several writers in a file they belong to others.
     enum class Gaps { not_mine, mine };
 
-    PartWriter(File& file, bool checksum, Gaps gaps = Gaps::not_mine);
+    PartWriter(WriteQueue& queue, std::shared_ptr<File> file, bool checksum, Gaps gaps = Gaps::not_mine);
+    PartWriter(File& file, bool checksum, Gaps gaps = Gaps::not_mine);  // at once; the file outlives it
     PartWriter(const PartWriter&) = delete;
 
     // Bytes at an address. Ascending addresses make the fewest writes; none is written twice. The data stays unchanged until
@@ -39,10 +62,12 @@ public:
     // The same, and ends the run of bytes, so that records() is complete. The writer can be used further.
     void flush();
 
-    // One for each run of bytes without a gap; complete after flush(). Empty without checksums.
-    const std::vector<SealRecord>& records() const { return records_; }
-    uint64_t bytes() const { return bytes_; }  // written so far, bridges included
-    uint64_t write_calls() const { return write_calls_; }
+    // What was written: one record for each run of bytes without a gap, complete when the queue has done what flush() asked for.
+    // No records without checksums. Bridges count as bytes.
+    const std::shared_ptr<ExtentWriter>& written() const { return written_; }
+    const std::vector<SealRecord>& records() const { return written_->records(); }
+    uint64_t bytes() const { return written_->bytes(); }
+    uint64_t write_calls() const { return written_->write_calls(); }
 
 private:
     void go_to(uint64_t address);
@@ -53,8 +78,9 @@ private:
     std::byte* room_in_bounce(uint64_t bytes);
     void end_extent();
 
-    File& file_;
-    const bool checksum_;
+    WriteQueue& queue_;
+    std::shared_ptr<ExtentWriter> written_;
+    const std::shared_ptr<File> file_;
     const Gaps gaps_;
     const uint64_t call_bytes_;  // the most that one write call takes
     std::vector<iovec> pieces_;
@@ -63,9 +89,6 @@ private:
     uint64_t gathered_ = 0;                   // bytes in pieces_
     uint64_t extent_ = 0, end_ = 0;           // the run of bytes without a gap that is being written: [extent_, end_)
     uint64_t highest_ = 0, bridged_end_ = 0;  // ends of all that was added, and of the last gap that was bridged
-    Checksum sum_;
-    std::vector<SealRecord> records_;
-    uint64_t bytes_ = 0, write_calls_ = 0;
 };
 
 }  // namespace tailrace

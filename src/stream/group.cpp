@@ -28,8 +28,8 @@ std::vector<std::byte> slice_of(const std::vector<std::byte>& values, uint64_t e
 
 }  // namespace
 
-Group::Group(const Communicator& ranks, const StreamConfig& config, Place place, bool with_static)
-    : ranks_(ranks), config_(config), place_(std::move(place)), with_static_(with_static) {
+Group::Group(const Communicator& ranks, const StreamConfig& config, WriteQueue& queue, Place place, bool with_static)
+    : ranks_(ranks), config_(config), queue_(queue), place_(std::move(place)), with_static_(with_static) {
     const PartMap map = part_map(ranks, config.layout);
     part_ = map.part_of(ranks.rank());
     for (uint64_t k = 0; k < map.writers(part_) && !is_writer_; ++k)
@@ -68,9 +68,9 @@ void Group::make_room(const PartContent& content, ImageCache& cache, std::option
     if (!first_writer_ || image_is_made_) return;
     auto failed = attempt([&] {
         if (!several_steps() && cache) {
-            image_ = *cache;
+            image_ = cache;
         } else {
-            image_ = image_of(content, block_end(content.placement, blocks_.back()));
+            image_ = std::make_shared<Image>(image_of(content, block_end(content.placement, blocks_.back())));
             if (!several_steps()) cache = image_;
         }
         image_is_made_ = true;
@@ -93,7 +93,7 @@ void Group::lay_out_more(const PartContent& content) {
     if (several_steps()) {
         block.steps = std::min(capacity() - laid, std::clamp(laid, kFirstBlockSteps, kLargestBlockSteps));
         if (laid > 0) {
-            const uint64_t end = image_ ? image_->file_bytes : first_writer_ && reopened_ ? file_.size_bytes() : 0;
+            const uint64_t end = image_ ? image_->file_bytes : first_writer_ && reopened_ ? file_->size_bytes() : 0;
             block.address = content.placement.align(end, content.placement.step_pitch());
             if (has_one_part(config_.layout)) block.address = ranks_.broadcast(block.address, 0);
         }
@@ -104,14 +104,14 @@ void Group::lay_out_more(const PartContent& content) {
 }
 
 void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, double last_time) {
-    reopened_ = true;
-    steps_ = steps;
+    reopened_ = published_ = true;
+    steps_ = committed_ = steps;
     for (StepBlock block : growth.blocks) {
         if (block.first_step >= steps) break;
         block.steps = std::min(block.steps, steps - block.first_step);
         blocks_.push_back(block);
     }
-    if (is_writer_) file_ = File::open_write(part_path());
+    if (is_writer_) file_ = std::make_shared<File>(File::open_write(part_path()));
     // A run that was killed may have left the last step without its time.
     if (first_writer_ && steps > 0)
         untimed_ = {{step_address(content.placement, blocks_, steps - 1) + content.placement.step_offsets().back(), last_time}};
@@ -119,22 +119,25 @@ void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_
 
 void Group::begin_write(const PartContent& content, bool alone) {
     if (!is_writer_) return;
-    if (!file_.is_open()) {
-        const std::string path = steps_ > 0 ? part_path() : pending_part_path();
-        file_ = has_one_part(config_.layout) || steps_ > 0 ? File::open_write(path) : File::create(path);
+    if (!file_) {
+        const auto file = std::make_shared<File>();
+        const bool exists = has_one_part(config_.layout);  // prepare() has made it
+        queue_.run([=, path = pending_part_path()] { *file = exists ? File::open_write(path) : File::create(path); });
+        file_ = file;
     }
     // Room on the device beforehand: writes to the page cache of ext4 were up to twice as fast, and a full device is found out
     // at once.
     if (first_writer_) {
+        const uint64_t end = step_address_now(content) + content.placement.step_pitch();
         const uint64_t begin = steps_ > 0 ? step_address_now(content) : 0;
-        file_.reserve(begin, step_address_now(content) + content.placement.step_pitch() - begin);
+        queue_.run([=, file = file_] { file->reserve(begin, end - begin); });
     }
     write_time();
     const bool checksum = config_.layout.storage.checksum;
     const auto gaps = alone ? PartWriter::Gaps::mine : PartWriter::Gaps::not_mine;
-    static_out_.emplace(file_, checksum, gaps);
-    step_out_.emplace(file_, checksum, gaps);
-    exchange_out_.emplace(file_, checksum, PartWriter::Gaps::not_mine);
+    static_out_.emplace(queue_, file_, checksum, gaps);
+    step_out_.emplace(queue_, file_, checksum, gaps);
+    exchange_out_.emplace(queue_, file_, checksum, PartWriter::Gaps::not_mine);
 }
 
 uint64_t Group::array_address(const PartContent& content, size_t array) const {
@@ -184,59 +187,77 @@ void Group::write_direct(const PartContent& content, const Definitions& definiti
     step_out_->flush();
 }
 
-void Group::write_seal(const PartContent& content, uint64_t step, uint64_t address, std::vector<SealRecord> records,
-                       uint64_t& digest) {
+// Of what this writer has written, when it is known.
+void Group::write_seals(const PartContent& content, const std::shared_ptr<Written>& written) {
     if (content.seal_slot_bytes == 0) return;
-    std::sort(records.begin(), records.end(), [](const SealRecord& a, const SealRecord& b) { return a.address < b.address; });
-    const std::vector<std::byte> seal = make_seal(step, writer_, records);
-    if (seal.size() > content.seal_slot_bytes)
-        fail(Status::INTERNAL, "the seal of a step needs ", seal.size(), " bytes, planned were ", content.seal_slot_bytes);
-    file_.write_at(address + writer_ * content.seal_slot_bytes, seal.data(), seal.size());
-    digest += Checksum::of(seal.data(), seal.size());
+    const Placement& placement = content.placement;
+    const uint64_t slot_bytes = content.seal_slot_bytes, slot = writer_ * slot_bytes, steps_begin = blocks_.front().address;
+    const uint64_t static_begin = placement.static_addresses().empty() ? 0 : placement.static_addresses().front();
+    const bool seals_static = writes_static() && !placement.static_addresses().empty();
+    const uint64_t static_seal = placement.static_seal() + slot, step_seal = step_address_now(content) + placement.step_seal() + slot;
+    const std::vector<std::shared_ptr<ExtentWriter>> extents{static_out_->written(), step_out_->written(),
+                                                             exchange_out_->written()};
+    queue_.run([=, file = file_, writer = writer_, step = steps_] {
+        std::vector<SealRecord> of_static, of_step;
+        for (const auto& of : extents)
+            for (const SealRecord& record : of->records())
+                (of == extents[0] || (of == extents[2] && record.address >= static_begin && record.address < steps_begin)
+                     ? of_static
+                     : of_step)
+                    .push_back(record);
+        const auto write = [&](uint64_t number, uint64_t address, std::vector<SealRecord>& records) {
+            std::sort(records.begin(), records.end(),
+                      [](const SealRecord& a, const SealRecord& b) { return a.address < b.address; });
+            const std::vector<std::byte> seal = make_seal(number, writer, records);
+            if (seal.size() > slot_bytes)
+                fail(Status::INTERNAL, "the seal of a step needs ", seal.size(), " bytes, planned were ", slot_bytes);
+            file->write_at(address, seal.data(), seal.size());
+            written->digest += Checksum::of(seal.data(), seal.size());
+        };
+        if (seals_static) write(kSealOfStatic, static_seal, of_static);
+        write(step, step_seal, of_step);
+    });
 }
 
 // The steps that are laid out and not written yet have no time.
 void Group::write_no_times(const PartContent& content) {
-    const double no_time = std::numeric_limits<double>::quiet_NaN();
-    const uint64_t time_offset = content.placement.step_offsets().back();
     const StepBlock& block = blocks_.back();
-    for (uint64_t k = 0; k < block.steps; ++k)
-        file_.write_at(block.address + k * content.placement.step_pitch() + time_offset, &no_time, sizeof no_time);
+    queue_.run([file = file_, steps = block.steps, pitch = content.placement.step_pitch(),
+                first = block.address + content.placement.step_offsets().back()] {
+        const double no_time = std::numeric_limits<double>::quiet_NaN();
+        for (uint64_t k = 0; k < steps; ++k) file->write_at(first + k * pitch, &no_time, sizeof no_time);
+    });
 }
 
 // New metadata first, behind all that readers use, then the superblock that makes it count. Where a loss of power must not take
 // earlier steps along, the metadata is on the device before.
 void Group::put_image_in_force() {
-    file_.write_at(image_->metadata_address, image_->metadata.data(), image_->metadata.size());
-    const bool ends_later = image_->metadata_address + image_->metadata.size() < image_->file_bytes;
-    if (ends_later && file_.size_bytes() < image_->file_bytes) file_.set_size(image_->file_bytes);
-    if (published() && durability() != Durability::none) file_.sync();
-    file_.write_at(0, image_->superblock.data(), image_->superblock.size());
+    queue_.run([file = file_, image = image_, sync = has_steps() && durability() != Durability::none] {
+        file->write_at(image->metadata_address, image->metadata.data(), image->metadata.size());
+        const bool ends_later = image->metadata_address + image->metadata.size() < image->file_bytes;
+        if (ends_later && file->size_bytes() < image->file_bytes) file->set_size(image->file_bytes);
+        if (sync) file->sync();
+        file->write_at(0, image->superblock.data(), image->superblock.size());
+    });
     image_written_ = true;
 }
 
-uint64_t Group::end_write(const PartContent& content) {
-    if (!is_writer_) return 0;
+std::shared_ptr<const Group::Written> Group::end_write(const PartContent& content) {
+    const auto written = std::make_shared<Written>();
+    if (!is_writer_) return written;
     exchange_out_->flush();
-    uint64_t digest = 0;
-    const uint64_t first = content.placement.static_addresses().empty() ? 0 : content.placement.static_addresses().front();
-    std::vector<SealRecord> of_static = static_out_->records(), of_step = step_out_->records();
-    const uint64_t steps_begin = blocks_.front().address;
-    for (const SealRecord& record : exchange_out_->records())
-        (record.address >= first && record.address < steps_begin ? of_static : of_step).push_back(record);
-    if (writes_static() && !content.placement.static_addresses().empty())
-        write_seal(content, kSealOfStatic, content.placement.static_seal(), std::move(of_static), digest);
-    write_seal(content, steps_, step_address_now(content) + content.placement.step_seal(), std::move(of_step), digest);
+    write_seals(content, written);
     if (first_writer_ && !image_written_) {
         if (several_steps()) write_no_times(content);
         put_image_in_force();
     }
-    if (durability() == Durability::step) file_.sync();
-    static_out_.reset();
-    step_out_.reset();
-    exchange_out_.reset();
-    if (!several_steps()) file_.close();
-    return digest;
+    if (sync_steps()) queue_.run([file = file_] { file->sync(); });
+    abandon_write();
+    if (!several_steps()) {
+        queue_.run([file = file_] { file->close(); });
+        file_.reset();
+    }
+    return written;
 }
 
 void Group::abandon_write() noexcept {
@@ -245,56 +266,64 @@ void Group::abandon_write() noexcept {
     exchange_out_.reset();
 }
 
-void Group::publish() const {
-    const bool sync = durability() == Durability::step;
+void Group::publish() {
+    if (published_) return;
+    const bool sync = sync_steps(), one_part = has_one_part(config_.layout);
     const std::string from = path_of(pending_path(config_.layout, place_.stream, place_.start));
     const std::string to = path_of(group_path(config_.layout, place_.stream, place_.start));
-    make_directories(parent_of(to));
-    if (sync && !has_one_part(config_.layout)) sync_directory(from);
-    // What stands there was never committed: a run was killed before its journal line.
-    if (!has_one_part(config_.layout)) remove_tree(to);
-    rename_path(from, to);
-    if (sync) sync_directory(parent_of(to));
+    queue_.run([=] {
+        make_directories(parent_of(to));
+        if (sync && !one_part) sync_directory(from);
+        // What stands there was never committed: a run was killed before its journal line.
+        if (!one_part) remove_tree(to);
+        rename_path(from, to);
+        if (sync) sync_directory(parent_of(to));
+    });
+    published_ = true;
 }
 
-void Group::step_committed(const PartContent& content, double time) {
-    if (several_steps() && first_writer_) {
-        untimed_ = {{step_address_now(content) + content.placement.step_offsets().back(), time}};
-        // The journal has the step, so it is there; a time that cannot be written now is written before the next step.
-        attempt([&] { write_time(); });
-    }
-    ++steps_;
-    grew_ = false;
+void Group::step_committed(const PartContent& content, uint64_t number, double time) {
+    committed_ = number + 1;
+    if (!several_steps() || !first_writer_) return;
+    untimed_ = {{step_address(content.placement, blocks_, number) + content.placement.step_offsets().back(), time}};
+    // The journal has the step, so it is there; a time that cannot be written now is written before the next step.
+    attempt([&] { write_time(); });
 }
 
 void Group::write_time() {
     if (!untimed_) return;
-    file_.write_at(untimed_->first, &untimed_->second, sizeof untimed_->second);
+    queue_.run([file = file_, address = untimed_->first, time = untimed_->second] {
+        file->write_at(address, &time, sizeof time);
+    });
     untimed_.reset();
 }
 
-uint64_t Group::finish(const PartContent& content) {
-    if (!several_steps() || !is_writer_ || !published()) return part_size_bytes();
+void Group::finish(const PartContent& content) {
+    if (!several_steps() || !is_writer_ || !has_steps()) return;
     write_time();
     if (first_writer_ && steps_ < laid_out()) {
+        queue_.wait();
         while (blocks_.back().first_step >= steps_) blocks_.pop_back();
         blocks_.back().steps = steps_ - blocks_.back().first_step;
         // Behind everything first: the times of the steps that did not come are read as long as the old metadata is in force. Then
         // into their room.
-        image_ = image_of(content, content.placement.align(file_.size_bytes(), 0));
+        image_ = std::make_shared<Image>(image_of(content, content.placement.align(file_->size_bytes(), 0)));
         put_image_in_force();
-        Image trimmed = image_of(content, block_end(content.placement, blocks_.back()));
-        if (trimmed.metadata_address + trimmed.metadata.size() <= image_->metadata_address) {
+        auto trimmed = std::make_shared<Image>(image_of(content, block_end(content.placement, blocks_.back())));
+        if (trimmed->metadata_address + trimmed->metadata.size() <= image_->metadata_address) {
             image_ = std::move(trimmed);
             put_image_in_force();
         }
         // What is cut off is what the old superblock refers to.
-        if (durability() != Durability::none) file_.sync();
-        file_.set_size(image_->file_bytes);
+        queue_.run([file = file_, bytes = image_->file_bytes, sync = durability() != Durability::none] {
+            if (sync) file->sync();
+            file->set_size(bytes);
+        });
     }
-    if (durability() == Durability::step) file_.sync();
-    file_.close();
-    return part_size_bytes();
+    queue_.run([file = file_, sync = sync_steps()] {
+        if (sync) file->sync();
+        file->close();
+    });
 }
 
 void Group::discard() const noexcept {

@@ -26,9 +26,14 @@ public:
         uint64_t start = 0;
     };
     // The image of a part with one step is the same for every group with the same content: it is kept by the caller.
-    using ImageCache = std::optional<Image>;
+    using ImageCache = std::shared_ptr<const Image>;
+    // What is known of a step on this rank when the queue has done what end_write() asked for.
+    struct Written {
+        uint64_t digest = 0;  // the sum of its seals' checksums
+    };
 
-    Group(const Communicator& ranks, const StreamConfig& config, Place place, bool with_static);
+    // What it writes goes through the queue.
+    Group(const Communicator& ranks, const StreamConfig& config, WriteQueue& queue, Place place, bool with_static);
 
     // Local. Makes the directories that this rank makes, or the one file; another rank may use them after the next agreement.
     void prepare() const;
@@ -47,21 +52,26 @@ public:
         exchange_out_->add(array_address(content, array) + element * element_bytes, data, bytes);
     }
     void write_out() { exchange_out_->write_out(); }
-    // Seal, metadata and, at the end, the superblock. Returns the sum of the seals' checksums.
-    uint64_t end_write(const PartContent& content);
+    // Seal, metadata and, at the end, the superblock.
+    std::shared_ptr<const Written> end_write(const PartContent& content);
     // Forgets what was written of a step that failed.
     void abandon_write() noexcept;
+    // Local. The step that was written last counts: the next one comes behind it.
+    void accept_step() { ++steps_, grew_ = false; }
 
-    // Rank 0. The pending group gets its name.
-    void publish() const;
-    // Local. A committed step of a group of several gets its time value; the step is counted.
-    void step_committed(const PartContent& content, double time);
-    // Local. Cuts the part to its committed steps and closes it. Returns its size.
-    uint64_t finish(const PartContent& content);
+    // Rank 0. The pending group gets its name, if it has none yet.
+    void publish();
+    // Local. A committed step of a group of several, which is the `number`-th of it from 0, gets its time value.
+    void step_committed(const PartContent& content, uint64_t number, double time);
+    // Local. Cuts the part to its steps, which are all committed, and closes it.
+    void finish(const PartContent& content);
     void discard() const noexcept;  // rank 0: removes a group that was never published
 
     bool full() const { return steps_ == capacity(); }
-    bool published() const { return steps_ > 0; }
+    bool has_steps() const { return steps_ > 0; }
+    bool published() const { return published_; }
+    // All that were accepted are committed.
+    bool settled() const { return committed_ == steps_; }
     uint64_t steps() const { return steps_; }
     uint64_t start() const { return place_.start; }
     bool with_static() const { return with_static_; }
@@ -74,6 +84,7 @@ public:
 
 private:
     Durability durability() const { return config_.layout.storage.durability; }
+    bool sync_steps() const { return durability() == Durability::step; }
     bool several_steps() const { return config_.layout.steps != 1; }
     uint64_t capacity() const { return config_.layout.steps == Layout::kAllSteps ? UINT64_MAX : config_.layout.steps; }
     uint64_t laid_out() const;
@@ -87,20 +98,22 @@ private:
     uint64_t array_address(const PartContent& content, size_t array) const;
     void write_no_times(const PartContent& content);
     void put_image_in_force();
-    void write_seal(const PartContent& content, uint64_t step, uint64_t address, std::vector<SealRecord> records, uint64_t& digest);
+    void write_seals(const PartContent& content, const std::shared_ptr<Written>& written);
 
     const Communicator& ranks_;
     const StreamConfig& config_;
+    WriteQueue& queue_;
     Place place_;
     bool with_static_;
     uint64_t part_ = 0, writer_ = 0;
     bool is_writer_ = false, first_writer_ = false, reopened_ = false, grew_ = false, image_is_made_ = false,
-         image_written_ = false;
+         image_written_ = false, published_ = false;
     std::optional<std::pair<uint64_t, double>> untimed_;  // address and time of a committed step whose time is still to be written
-    uint64_t steps_ = 0;
+    uint64_t steps_ = 0;                                  // that were accepted
+    uint64_t committed_ = 0;
     std::vector<StepBlock> blocks_;
-    std::optional<Image> image_;
-    File file_;
+    std::shared_ptr<const Image> image_;
+    std::shared_ptr<File> file_;  // opened through the queue; none: not asked for
     std::optional<PartWriter> static_out_, step_out_, exchange_out_;
     double time_ = 0;                             // of the step being written; the writers refer to it
     std::vector<std::vector<std::byte>> slices_;  // replicated values cut to this part, as the writers refer to them

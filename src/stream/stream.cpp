@@ -4,18 +4,16 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <utility>
 
 #include "base/checksum.hpp"
 #include "layout/parts.hpp"
 #include "stream/environment.hpp"
-#include "stream/index.hpp"
 
 namespace tailrace {
 namespace {
 
-// The index is written anew at most so often that it takes a twentieth of the run.
-constexpr double kIndexShare = 20;
+// What a rank asks for that has no room for the step; more than any StepPlan::Change.
+constexpr uint64_t kDropsStep = 255;
 
 void check_stream_name(const std::string& name) {
     if (name.empty() || name.find('/') != std::string::npos || name.front() == '.')
@@ -31,6 +29,7 @@ Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& n
     ranks_->arrange(config_.ranks_per_node);
     definitions_ = Definitions(config_.time_name);
     plan_ = std::make_unique<StepPlan>(*ranks_, config_);
+    start_queue();
     look_back();
 }
 
@@ -59,14 +58,13 @@ void Stream::look_back() {
         make_directories(path(parts_directory(name_)));
         if (config_.mode == "replace") return;
         history_ = read_history(path(journal_path(name_)));
-        for (const std::string& entry : list_directory(path(parts_directory(name_))))
-            if (entry.starts_with(".pending-")) remove_tree(path(parts_directory(name_)) + "/" + entry);
+        remove_pending();
     });
     agree(*ranks_, {.call = Call::open}, error);
     index_due_ = !history_.empty();  // a run that was killed may have left an older one
-    committed_ = ranks_->broadcast(history_.next_step(), 0);
+    accepted_ = ranks_->broadcast(history_.next_step(), 0);
     plan_number_ = history_.plans.size();
-    if (!config_.layout.part_is_dataset() || committed_ == 0) return;
+    if (!config_.layout.part_is_dataset() || accepted_ == 0) return;
     const bool grows = ranks_->rank() == 0 && history_.groups.back().layout.part_is_dataset();
     if (!ranks_->broadcast(grows, 0)) return;
     earlier_static_ = ranks_->broadcast(ranks_->rank() == 0 && history_.groups.front().has_static, 0);
@@ -161,16 +159,18 @@ void Stream::check_step() const {
 
 void Stream::end_step() {
     Stopwatch watch;
+    const double began_s = seconds_now();
     // Not after a failed step, whose pending files rank 0 may still be removing.
     const bool prepare_early = settled_ && needs_group() && !dropped_;
-    auto change = StepPlan::Change::blocks;
+    uint64_t asks = 0;
     auto error = attempt([&] {
         data_.resize(definitions_.variables().size());
         check_step();
-        change = plan_->change(definitions_, data_, with_static_next());
+        if (const auto failed = error_of_queue()) throw *failed;
+        asks = drops_step() ? kDropsStep : static_cast<uint64_t>(plan_->change(definitions_, data_, with_static_next()));
         if (prepare_early) {
             finish_group();
-            group_ = std::make_unique<Group>(*ranks_, config_, Group::Place{directory_, name_, committed_}, with_static_next());
+            make_group(accepted_);
             group_->prepare();
         }
     });
@@ -180,43 +180,57 @@ void Stream::end_step() {
         const Ballot ballot = agree(*ranks_,
                                     {.call = Call::end_step,
                                      .same = fingerprint() * 31 + time_bits,
-                                     .any = static_cast<uint64_t>(change),
+                                     .any = asks,
+                                     .behind = steps_behind(),
+                                     .told = steps_committed(),
                                      .same_means = "the definitions or the time of the step"},
                                     error);
         times_.agree_s += watch.lap();
-        change = static_cast<StepPlan::Change>(ballot.any);
+        if (queue_->is_later()) commit_written(ballot);
+        if (ballot.any == kDropsStep) {
+            ++dropped_steps_;
+            return leave_step();
+        }
+        const auto change = static_cast<StepPlan::Change>(ballot.any);
         if (change != StepPlan::Change::none) plan_->make(definitions_, data_, with_static_next());
         if (!settled_) settle_first_step();
         // Parts of several hold blocks: other blocks need other parts.
         const bool other_parts =
-            change == StepPlan::Change::blocks && group_ && group_->published() && !has_one_part(config_.layout);
+            change == StepPlan::Change::blocks && group_ && group_->has_steps() && !has_one_part(config_.layout);
         if (other_parts || needs_group() || !content_ || content_plan_ != plan_->version() ||
             content_static_ != group_->with_static())
             open_group(other_parts);
         times_.plan_s += watch.lap();
 
+        wait_for_turn();
         std::optional<Error> failed;
-        uint64_t digest = 0;
-        write_step(failed, digest);
+        auto written = write_step(failed);
         const uint64_t size = !failed && group_->is_first_writer() && config_.layout.steps == 1 ? group_->part_size_bytes() : 0;
-        const Ballot written = agree(*ranks_, {.call = Call::write, .bytes = size, .digest = digest}, failed);
+        const Ballot all =
+            agree(*ranks_, {.call = Call::write, .bytes = size, .digest = queue_->is_later() ? 0 : written->digest}, failed);
         times_.write_s += watch.lap();
-        commit_step(written.bytes, written.digest);
+        StepInFlight step{.step = accepted_, .time = time_, .began_s = began_s, .bytes = all.bytes, .group = group_,
+                          .content = content_, .number = group_->steps(), .written = std::move(written), .durable_s = {}};
+        if (queue_->is_later())
+            accept(std::move(step));
+        else
+            commit(step, all.digest);
         times_.commit_s += watch.lap();
     } catch (const Error&) {
         drop_step();
         dropped_ = true;
         throw;
     }
-    in_step_ = dropped_ = false;
-    data_.clear_blocks();
+    leave_step();
     // The step is committed: an index that cannot be written now is written later, at the latest when closing, which tells. So is
     // what is too old removed later.
-    attempt([&] {
-        drop_old_steps();
-        refresh_index(false);
-    });
+    if (!queue_->is_later()) attempt([&] { tidy(false); });
     times_.index_s += watch.lap();
+}
+
+void Stream::leave_step() {
+    in_step_ = dropped_ = false;
+    data_.clear_blocks();
 }
 
 // At the first step of a run the definitions are final: they must fit what earlier runs wrote.
@@ -254,10 +268,14 @@ void Stream::check_history() const {
 void Stream::describe() {
     const PartMap map(config_.layout, {ranks_->size(), ranks_->nodes()});
     content_static_ = needs_group() ? with_static_next() : group_->with_static();
-    content_ = describe_part(definitions_, config_, *plan_, goes_on() ? earlier_static_ : content_static_,
-                             map.writers(map.part_of(ranks_->rank())));
+    content_ = std::make_shared<PartContent>(describe_part(definitions_, config_, *plan_, goes_on() ? earlier_static_ : content_static_,
+                                                           map.writers(map.part_of(ranks_->rank()))));
     content_plan_ = plan_->version();
     image_cache_.reset();
+}
+
+void Stream::make_group(uint64_t start) {
+    group_ = std::make_shared<Group>(*ranks_, config_, *queue_, Group::Place{directory_, name_, start}, with_static_next());
 }
 
 // Describes the part anew and opens its group where there is none, or where the blocks no longer fit the one that is open.
@@ -266,21 +284,20 @@ void Stream::open_group(bool other_parts) {
         if (other_parts) finish_group();
         describe();
         if (!needs_group()) return;
-        group_ = std::make_unique<Group>(*ranks_, config_, Group::Place{directory_, name_, goes_on() ? 0 : committed_},
-                                         with_static_next());
+        make_group(goes_on() ? 0 : accepted_);
         if (!goes_on()) return group_->prepare();
         if (earlier_.writers != content_->seal_writers || earlier_.slot_bytes != content_->seal_slot_bytes)
             fail(Status::UNSUPPORTED, "stream '", name_, "': the dataset was written by ", earlier_.writers, " writers with ",
                  earlier_.slot_bytes, " bytes of checksums each, this run has ", content_->seal_writers, " with ",
                  content_->seal_slot_bytes,
                  "; append with as many ranks, the same decomposition and checksum setting, or write a new stream");
-        group_->reopen(*content_, earlier_, committed_, history_.empty() ? 0 : history_.steps.back().time);
+        group_->reopen(*content_, earlier_, accepted_, history_.empty() ? 0 : history_.steps.back().time);
         static_written_ = true;
     });
     agree(*ranks_, {.call = Call::plan}, error);
 }
 
-void Stream::write_step(std::optional<Error>& error, uint64_t& digest) {
+std::shared_ptr<const Group::Written> Stream::write_step(std::optional<Error>& error) {
     group_->make_room(*content_, image_cache_, error);
     const auto try_next = [&](auto&& work) {
         if (error) return;
@@ -319,163 +336,28 @@ void Stream::write_step(std::optional<Error>& error, uint64_t& digest) {
         });
         if (failed && !error) error = std::move(failed);
     }
-    try_next([&] { digest = group_->end_write(*content_); });
+    std::shared_ptr<const Group::Written> written = std::make_shared<Group::Written>();
+    try_next([&] { written = group_->end_write(*content_); });
     if (error) group_->abandon_write();
-}
-
-void Stream::commit_step(uint64_t bytes, uint64_t digest) {
-    const auto error = attempt([&] {
-        if (ranks_->rank() == 0) record_step(bytes, digest);
-    });
-    agree(*ranks_, {.call = Call::commit}, error);
-    group_->step_committed(*content_, time_);
-    ++committed_;
-    ++times_.steps;
-    static_written_ = true;
-    if (sync_close() && group_->writes() && group_->steps() == 1) unsynced_.push_back(group_->part_path());
-    // Static values are in the files now, and in the index' hands on rank 0.
-    started_ = true;
-}
-
-void Stream::record_step(uint64_t bytes, uint64_t digest) {
-    const std::string journal = path(journal_path(name_));
-    if (!started_) {
-        history_.runs.push_back({config_, requested_, definitions_, ranks_->size(), ranks_->nodes()});
-        append_journal(journal, run_line(history_.runs.back()), false);
-        record_coordinates();
-    }
-    const uint64_t parts = PartMap(config_.layout, {ranks_->size(), ranks_->nodes()}).parts();
-    if (!plan_->part_boxes().empty() && plan_recorded_ != plan_->version()) {
-        history_.plans[++plan_number_] = plan_->part_boxes();
-        append_journal(journal, plan_line(plan_number_, plan_->part_boxes()), false);
-        plan_recorded_ = plan_->version();
-    }
-    if (config_.layout.part_is_dataset() && group_->grew())
-        append_journal(journal, blocks_line(group_->growth(*content_)), sync_step());
-    const bool appears = !group_->published();
-    if (appears) group_->publish();
-    const bool new_group = history_.groups.empty() || history_.groups.back().start != group_->start() || appears;
-    if (new_group)
-        history_.groups.push_back({group_->start(), config_.layout, parts, ranks_->size(), history_.runs.size() - 1, plan_number_,
-                                   group_->with_static(), 0, bytes, "", false});
-    GroupEntry& group = history_.groups.back();
-    const StepEntry step{committed_, time_, history_.groups.size() - 1, parts, bytes};
-    const std::string digest_before = std::exchange(group.digest, hex_digest(digest));
-    try {
-        append_journal(journal, step_line(step, group), sync_step());
-    } catch (...) {
-        group.digest = digest_before;
-        if (new_group) history_.groups.pop_back();
-        throw;
-    }
-    ++group.steps;
-    group.files_bytes = bytes;
-    history_.steps.push_back(step);
-    index_due_ = true;
-}
-
-// Parts of several hold slices of a coordinate, and no index can show a scalar of a part: the journal holds both whole, so that the
-// index can be made from storage alone.
-void Stream::record_coordinates() {
-    for (size_t v = 0; v < definitions_.variables().size(); ++v) {
-        const std::vector<std::byte>& values = data_.values[v];
-        const Variable& variable = definitions_.variables()[v];
-        const bool sliced = !has_one_part(config_.layout) && definitions_.is_coordinate(variable);
-        const bool scalar = variable.is_static && variable.shape.empty();  // HDF5 cannot show a scalar from another file
-        if ((!sliced && !scalar) || history_.coordinates[v] == values) continue;
-        append_journal(path(journal_path(name_)), coordinate_line(v, values), false);
-        history_.coordinates[v] = values;
-    }
+    return written;
 }
 
 void Stream::finish_group() {
     if (!group_) return;
     // It is gone also when this fails: its part is then longer than its steps, as after a kill, and reads right.
-    const std::unique_ptr<Group> group = std::move(group_);
-    group->finish(*content_);
+    const std::shared_ptr<Group> group = std::move(group_);
+    if (group->settled()) group->finish(*content_);
 }
 
 void Stream::drop_step() noexcept {
     in_step_ = false;
     data_.clear_blocks();
     refusal_.reset();
-    if (!group_) return;
-    if (!group_->published()) {
-        if (ranks_->rank() == 0) group_->discard();
-        group_.reset();
-    }
-}
-
-// First the journal, then the index, then the files: nobody is shown what is no longer there.
-void Stream::drop_old_steps() {
-    if (ranks_->rank() != 0 || config_.keep_steps == 0) return;
-    if (history_.steps.size() > config_.keep_steps) {
-        const StepEntry& oldest = history_.steps[history_.steps.size() - config_.keep_steps];
-        const uint64_t first = history_.steps.front().step, end = history_.groups[oldest.group].start;
-        if (first < end) {
-            append_journal(path(journal_path(name_)), drop_line(first, end - 1, kDropOld), sync_step() || sync_close());
-            history_.drop(first, end - 1, false);
-            indexed_steps_ = 0;
-        }
-    }
-    const std::vector<size_t> needed = history_.needed_groups();
-    std::vector<size_t> old;
-    for (size_t g = 0; g < history_.groups.size(); ++g)
-        if (!std::binary_search(needed.begin(), needed.end(), g) && !removed_groups_.contains(g)) old.push_back(g);
-    if (old.empty()) return;
-    index_due_ = true;
-    refresh_index(true);
-    for (const size_t g : old) {
-        remove_tree(path(group_path(history_.groups[g].layout, name_, history_.groups[g].start)));
-        removed_groups_.insert(g);
-    }
-}
-
-void Stream::refresh_index(bool closing) {
-    if (ranks_->rank() != 0 || !index_due_ || history_.empty()) return;
-    // Where earlier steps are in a part that is the dataset, an index would take its name.
-    if (config_.layout.part_is_dataset() || history_.groups.back().layout.part_is_dataset()) return;
-    if (!closing && seconds_now() - index_at_s_ < kIndexShare * index_cost_s_) return;
-    Stopwatch watch;
-    write_index(directory_, name_, history_, indexed_steps_, sync_step() || sync_close());
-    index_due_ = false;
-    indexed_steps_ = history_.steps.size();
-    index_cost_s_ = watch.lap();
-    index_at_s_ = seconds_now();
-}
-
-void Stream::sync_written() {
-    std::set<std::string> directories;
-    for (const std::string& part : unsynced_) {
-        File file = File::open_write(part);
-        file.sync();
-        file.close();
-        directories.insert(std::filesystem::path(part).parent_path());
-    }
-    unsynced_.clear();
-    for (const std::string& directory : directories) sync_directory(directory);
-    if (ranks_->rank() != 0 || committed_ == 0) return;
-    File journal = File::open_write(path(journal_path(name_)));
-    journal.sync();
-    journal.close();
-    sync_directory(path(parts_directory(name_)));
-    sync_directory(directory_);
-}
-
-void Stream::close() {
-    auto error = attempt([&] {
-        drop_step();
-        finish_group();
-        if (sync_close()) sync_written();
-    });
-    try {
-        agree(*ranks_, {.call = Call::close}, error);
-    } catch (const Error&) {
-        attempt([&] { refresh_index(true); });  // what is committed is shown all the same
-        throw;
-    }
-    error = attempt([&] { refresh_index(true); });
-    agree(*ranks_, {.call = Call::close}, error);
+    // What the thread still writes of it must not come after what is written there next.
+    queue_->wait();
+    if (!group_ || group_->has_steps()) return;
+    if (ranks_->rank() == 0 && !queue_->is_later()) group_->discard();
+    group_.reset();
 }
 
 std::string Stream::report() const {
@@ -486,9 +368,19 @@ std::string Stream::report() const {
     json["effective"] = effective_json(config_);
     json["ranks"] = ranks_->size();
     json["nodes"] = ranks_->nodes();
-    json["steps"] = committed_;
+    json["steps"] = accepted_;
     json["this_run"] = {{"steps", times_.steps},     {"agree_s", times_.agree_s},   {"plan_s", times_.plan_s},
                         {"write_s", times_.write_s}, {"commit_s", times_.commit_s}, {"index_s", times_.index_s}};
+    if (queue_->is_later()) {
+        const WriteQueue::Usage usage = queue_->usage();
+        json["overlap"] = {{"in_flight", in_flight_.size()},
+                           {"window_bytes", usage.window_bytes},
+                           {"spilled_bytes", usage.spilled_bytes},
+                           {"waited_s", usage.waited_s + times_.turn_s},
+                           {"dropped_steps", dropped_steps_},
+                           {"to_durable_s", {{"mean", times_.steps > 0 ? times_.durable_s / static_cast<double>(times_.steps) : 0},
+                                             {"longest", times_.longest_durable_s}}}};
+    }
     return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -1,12 +1,15 @@
 // A stream that is being written: definitions, steps, commit. Collective calls as in tailrace.h.
 #pragma once
 
+#include <atomic>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "base/clock.hpp"
+#include "part/write_queue.hpp"
 #include "gather/agree.hpp"
 #include "gather/communicator.hpp"
 #include "stream/definitions.hpp"
@@ -18,10 +21,26 @@
 
 namespace tailrace {
 
+// A step that was accepted and is not committed yet.
+struct StepInFlight {
+    uint64_t step = 0;
+    double time = 0, began_s = 0;
+    uint64_t bytes = 0, plan = 0;
+    std::shared_ptr<Group> group;
+    std::shared_ptr<const PartContent> content;
+    uint64_t number = 0;  // in its group
+    std::shared_ptr<const Group::Written> written;
+    uint64_t when_written = 0;                       // work of the queue
+    uint64_t when_committed = 0;                     // rank 0
+    std::shared_ptr<std::atomic<double>> durable_s;  // rank 0: when it was committed
+};
+
 // Seconds that this rank has spent in each stage.
 struct StageTimes {
     double agree_s = 0, plan_s = 0, write_s = 0, commit_s = 0, index_s = 0;
     uint64_t steps = 0;
+    double turn_s = 0;  // waited until fewer steps were in flight
+    double durable_s = 0, longest_durable_s = 0;  // rank 0: from the call of end_step until a step was committed, summed; the longest
 };
 
 class Stream {
@@ -40,9 +59,10 @@ public:
     // Keeps an error of a put on this rank: end_step then fails on all.
     void refuse_step(const Error& error);
     void end_step();  // collective
+    void flush();     // collective
     void close();     // collective
 
-    uint64_t step_count() const { return committed_; }
+    uint64_t step_count() const { return accepted_; }
     std::string report() const;
 
 private:
@@ -54,11 +74,30 @@ private:
     void open_group(bool other_parts);  // collective
     bool goes_on() const { return config_.layout.part_is_dataset() && !earlier_.blocks.empty(); }
     void describe();
-    void write_step(std::optional<Error>& error, uint64_t& digest);
-    void commit_step(uint64_t bytes, uint64_t digest);  // collective
-    void record_step(uint64_t bytes, uint64_t digest);  // rank 0
-    void record_coordinates();                          // rank 0
-    void finish_group();                                // local
+    std::shared_ptr<const Group::Written> write_step(std::optional<Error>& error);
+    void make_group(uint64_t start);
+    void leave_step();
+    // Overlap: when steps are written and committed.
+    void start_queue();  // collective
+    bool drops_step() const;
+    void wait_for_turn();
+    void commit(const StepInFlight& step, uint64_t digest);  // collective
+    void accept(StepInFlight step);
+    void count_step();
+    uint64_t steps_behind() const;
+    uint64_t steps_committed() const;                  // rank 0
+    void commit_written(const Ballot& ballot);         // collective
+    void step_is_committed(const StepInFlight& step);
+    std::optional<Error> settle_in_flight(Call call);  // collective
+    std::optional<Error> error_of_queue();
+    void keep_late(std::optional<Error> error);
+    // The journal, on rank 0.
+    void append(const Json& line, bool sync) const;
+    void record_run();
+    void record_step(const StepInFlight& step, uint64_t digest);
+    void record_coordinates();                                                         // rank 0
+    void remove_pending() const;                                                       // rank 0
+    void finish_group();                                                               // local
     void drop_step() noexcept;
     bool needs_group() const { return !group_ || group_->full(); }
     // Whether the next group holds static distributed variables: the first one of a run does, if there are any.
@@ -68,6 +107,7 @@ private:
     std::string path(const std::string& relative) const { return directory_ + "/" + relative; }
     void drop_old_steps();
     void refresh_index(bool closing);
+    void tidy(bool closing);  // rank 0: retention and index
     void sync_written();  // local
     uint64_t fingerprint();
 
@@ -78,14 +118,20 @@ private:
     Definitions definitions_;
     StepData data_;
     std::unique_ptr<StepPlan> plan_;
-    std::optional<PartContent> content_;
+    std::unique_ptr<WriteQueue> queue_;
+    std::shared_ptr<const PartContent> content_;
     uint64_t content_plan_ = 0;
     bool content_static_ = false;
     Group::ImageCache image_cache_;
-    std::unique_ptr<Group> group_;
+    std::shared_ptr<Group> group_;
+    std::deque<StepInFlight> in_flight_;  // with overlap: the accepted steps that are not known to be committed, on all ranks alike
+    size_t asked_ = 0;                    // how many of them rank 0 has been asked to commit
+    uint64_t bytes_before_ = 0, step_bytes_ = 0, dropped_steps_ = 0;
+    bool queue_error_told_ = false;
+    std::optional<Error> late_;
     History history_;                               // rank 0: of the stream; other ranks: empty
     uint64_t plan_number_ = 0, plan_recorded_ = 0;  // rank 0
-    uint64_t committed_ = 0;
+    uint64_t accepted_ = 0;  // the number of the next step
     PartGrowth earlier_;  // of the part that is the dataset, from earlier runs
     bool earlier_static_ = false;
     size_t indexed_steps_ = 0;         // steps that the index shows as they are, as far as this run knows

@@ -1,0 +1,180 @@
+"""A run that computes as long as it writes: synchronous against steps in flight, and the time to return against a memcpy.
+
+    make bench NAME=overlap [SIZE=quick|full]
+
+docs/benchmarks.md says what is measured and how to read it; bench/bounds.toml has the bounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from bench import harness
+from bench.harness import Claim, Spread, console, methods
+from bench.harness.methods import Row
+
+RANKS = 1  # and a thread that writes: no more than cores
+STEPS, IN_FLIGHT = 6, 2
+LEAST, MOST = 3, 15
+STEP_BYTES = 8 * 16 << 20
+MODES = {"cache": "cache: to the page cache", "fsync": "fsync: durability = step"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    target: str
+    mode: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.target}/{self.mode}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    seconds: float
+    cells: tuple[Cell, ...]
+    presets: tuple[str, ...]
+
+
+SIZES = {
+    "quick": Size(45, (Cell("disk", "fsync"),), ("fpp", "single")),
+    "full": Size(420, (Cell("disk", "fsync"), Cell("disk", "cache"), Cell("shm", "cache")), ("fpp", "single", "shared", "node")),
+}
+
+
+def directory_of(target: str) -> Path:
+    return harness.BUILD / "bench-scratch" / "overlap" if target == "disk" else Path("/dev/shm/tailrace-bench-overlap")
+
+
+def measure(size: Size) -> list[Row]:
+    rows: list[Row] = []
+    seconds = size.seconds / len(size.cells)
+    with methods.progress_bar() as progress:
+        bar = progress.add_task("", total=size.seconds)
+        started = time.monotonic()
+        for cell in size.cells:
+            arguments = {"directory": directory_of(cell.target) / "run", "mode": cell.mode, "presets": ",".join(size.presets)}
+            arguments |= {"steps": STEPS, "in-flight": IN_FLIGHT, "seconds": f"{seconds:.0f}", "least": LEAST, "most": MOST}
+            words = [str(word) for key, value in arguments.items() for word in (f"--{key}", value)]
+            for row in harness.run_mpi(harness.program("bench_overlap"), RANKS, words, limit_s=600):
+                rows.append({**dataclasses.asdict(cell), **row})
+                text = f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['preset']} {row['how']}"
+                progress.update(bar, completed=time.monotonic() - started, description=text)
+            shutil.rmtree(directory_of(cell.target), ignore_errors=True)
+    return rows
+
+
+def measured(rows: Sequence[Row], cell: Cell, preset: str, how: str) -> dict[int, Row]:
+    return {
+        row["repetition"]: row
+        for row in rows
+        if (row["target"], row["mode"], row["preset"], row["how"]) == (cell.target, cell.mode, preset, how) and row["repetition"] > 0
+    }
+
+
+def return_s(row: Row) -> float:
+    """Of the run's steps, the first left out: it makes the plan and touches the window."""
+    return statistics.median(row["returns_s"][1:])
+
+
+def ratio(texts: Mapping[str, Any], cell: Cell, preset: str, above: Mapping[int, float], below: Mapping[int, float]) -> Claim:
+    pairs = [above[r] / below[r] for r in sorted(above.keys() & below.keys())]
+    detail = {"least": min(pairs), "most": max(pairs), "median_of_pairs": statistics.median(pairs)}
+    value = statistics.median(above.values()) / statistics.median(below.values())
+    at_most = texts.get("at_most", False)
+    return Claim(f"{texts['id']}/{preset}/{cell.key}", texts["text"], value, texts["bound"], "ratio", detail, at_most=at_most)
+
+
+def claims_of(rows: Sequence[Row], size: Size) -> list[Claim]:
+    """The unthrottled page cache is for information: it has no bound."""
+    wanted = {claim["id"]: claim for claim in harness.bounds("overlap")["claims"]}
+    claims = []
+    for cell, preset in itertools.product(size.cells, size.presets):
+        if cell.mode != "fsync":
+            continue
+        sync, overlap = (measured(rows, cell, preset, how) for how in ("sync", "overlap"))
+        copies = measured(rows, cell, "memcpy", "memcpy")
+        times = {r: return_s(row) for r, row in overlap.items()}
+        claims.append(ratio(wanted["return-memcpy"], cell, preset, times, {r: return_s(row) for r, row in copies.items()}))
+        totals = [{r: row["total_s"] for r, row in of.items()} for of in (sync, overlap)]
+        claims.append(ratio(wanted["run-time"], cell, preset, *totals))
+    return claims
+
+
+def print_times(rows: Sequence[Row], size: Size) -> None:
+    for cell in size.cells:
+        table = Table(title=f"{cell.target}, {MODES[cell.mode]}: seconds, median (least..most)", title_justify="left")
+        for heading in ("preset", "how", "to return, a step", "of memcpy", "to durable, a step", "the run", "of synchronous"):
+            table.add_column(heading, justify="left" if heading in ("preset", "how") else "right")
+        copy = Spread.of([return_s(row) for row in measured(rows, cell, "memcpy", "memcpy").values()])
+        table.add_row("", "memcpy", shown(copy), "1.00", "", "", "")
+        for preset in size.presets:
+            sync = Spread.of([row["total_s"] for row in measured(rows, cell, preset, "sync").values()])
+            for how in ("sync", "overlap"):
+                runs = measured(rows, cell, preset, how).values()
+                returns, total = Spread.of([return_s(row) for row in runs]), Spread.of([row["total_s"] for row in runs])
+                durable = [row["report"]["to_durable_s"]["mean"] for row in runs if row["report"]]
+                table.add_row(
+                    preset,
+                    how,
+                    shown(returns),
+                    f"{returns.median / copy.median:.2f}",
+                    shown(Spread.of(durable)) if durable else "as to return",
+                    shown(total),
+                    f"{sync.median / total.median:.2f} times faster" if how == "overlap" else "",
+                )
+        console.print(table)
+
+
+def shown(spread: Spread) -> str:
+    return f"{spread.median:.3f} ({spread.least:.3f}..{spread.most:.3f})"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench.overlap", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--size", choices=SIZES, default="quick")
+    name = parser.parse_args().size
+    size = SIZES[name]
+    needed = STEP_BYTES * (STEPS + 2) + (3 << 30)
+    harness.need_memory(needed)
+    for cell in size.cells:
+        harness.need_space(directory_of(cell.target), needed)
+    settings = {
+        "ranks": f"{RANKS}, and its thread that writes",
+        "arrays": f"8 of 16 MiB a rank, {STEPS} steps, a file each; checksums on",
+        "computing": "arithmetic in registers before each step, as long as the synchronous step took in the warm-up",
+        "in flight": f"{IN_FLIGHT} steps; overlap_memory = 1 GiB",
+        "the run": "from before opening to after closing: with what is still in flight at the end",
+        **{f"target {cell.target}": harness.filesystem_of(directory_of(cell.target)) for cell in size.cells},
+    }
+    harness.print_settings("Settings", settings)
+    started = time.monotonic()
+    try:
+        rows = measure(size)
+    finally:
+        for cell in size.cells:
+            shutil.rmtree(directory_of(cell.target), ignore_errors=True)
+    print_times(rows, size)
+    claims = claims_of(rows, size)
+    harness.print_claims(claims, "Claims (time to return / memcpy, at most; synchronous run / overlapped run, at least)")
+    path = harness.write_record("overlap", {"size": name, **settings}, rows, claims)
+    return methods.finish(name, rows, claims, path, started, size.seconds, LEAST)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except harness.BenchError as error:
+        sys.exit(f"bench overlap: {error}")

@@ -1,0 +1,327 @@
+// The second half of a step: it is committed - at once, or with overlap once all ranks have written it -, and then shown.
+#include <filesystem>
+#include <utility>
+
+#include "layout/parts.hpp"
+#include "stream/index.hpp"
+#include "stream/stream.hpp"
+
+namespace tailrace {
+namespace {
+
+// The index is written anew at most so often that it takes a twentieth of the run.
+constexpr double kIndexShare = 20;
+
+}  // namespace
+
+void Stream::start_queue() {
+    if (config_.layout.overlap_steps == 0) {
+        queue_ = std::make_unique<WriteQueue>();
+        return;
+    }
+    const auto error = attempt([&] {
+        const bool spills = config_.overlap_policy == OverlapPolicy::spill;
+        queue_ = std::make_unique<WriteQueue>(WriteQueue::Window{config_.overlap_bytes, spills ? config_.spill_directory : ""});
+    });
+    agree(*ranks_, {.call = Call::open}, error);
+}
+
+// Whether there is no room for the step, and it is to be left out.
+bool Stream::drops_step() const {
+    if (!queue_->is_later() || config_.overlap_policy != OverlapPolicy::drop) return false;
+    return steps_behind() >= config_.layout.overlap_steps || !queue_->has_room(step_bytes_);
+}
+
+// No more steps are in flight than were asked for.
+void Stream::wait_for_turn() {
+    bytes_before_ = queue_->copied_bytes();
+    if (!queue_->is_later()) return;
+    Stopwatch watch;
+    const uint64_t behind = steps_behind();
+    if (behind >= config_.layout.overlap_steps) {
+        const size_t oldest = in_flight_.size() - behind;
+        queue_->wait(in_flight_[oldest + (behind - config_.layout.overlap_steps)].when_written);
+        times_.turn_s += watch.lap();
+    }
+}
+
+// Without overlap.
+void Stream::commit(const StepInFlight& step, uint64_t digest) {
+    const auto error = attempt([&] {
+        if (ranks_->rank() != 0) return;
+        record_run();
+        record_step(step, digest);
+    });
+    agree(*ranks_, {.call = Call::commit}, error);
+    group_->accept_step();
+    count_step();
+    step_is_committed(step);
+}
+
+// With overlap.
+void Stream::accept(StepInFlight step) {
+    if (ranks_->rank() == 0) record_run();
+    step.plan = plan_number_;
+    step.when_written = queue_->asked();
+    step_bytes_ = queue_->copied_bytes() - bytes_before_;
+    step.durable_s = std::make_shared<std::atomic<double>>(0);
+    group_->accept_step();
+    count_step();
+    in_flight_.push_back(std::move(step));
+}
+
+void Stream::count_step() {
+    ++accepted_;
+    static_written_ = true;
+    started_ = true;
+}
+
+// Of the steps in flight, how many this rank has not written: those that it will never write are among them.
+uint64_t Stream::steps_behind() const {
+    const uint64_t done = queue_->done_well();
+    uint64_t behind = 0;
+    for (auto step = in_flight_.rbegin(); step != in_flight_.rend() && step->when_written > done; ++step) ++behind;
+    return behind;
+}
+
+uint64_t Stream::steps_committed() const {
+    if (ranks_->rank() != 0) return 0;
+    const uint64_t done = queue_->done_well();
+    uint64_t committed = 0;
+    while (committed < asked_ && in_flight_[committed].when_committed <= done) ++committed;
+    return committed;
+}
+
+// Collective. What the ranks have told is followed: steps that rank 0 has committed are no longer in flight, and those that all have
+// written are committed.
+void Stream::commit_written(const Ballot& ballot) {
+    const uint64_t written = in_flight_.size() - ballot.behind;
+    for (uint64_t k = 0; k < ballot.told; ++k, --asked_) {
+        step_is_committed(in_flight_.front());
+        in_flight_.pop_front();
+    }
+    // While nothing is being committed the journal and the history say the same.
+    if (asked_ == 0) attempt([&] { tidy(false); });
+    for (; asked_ < written - ballot.told; ++asked_) {
+        StepInFlight& step = in_flight_[asked_];
+        const Ballot all = agree(*ranks_, {.call = Call::write, .digest = step.written->digest}, std::nullopt);
+        if (ranks_->rank() != 0) continue;
+        step.when_committed = UINT64_MAX;
+        keep_late(attempt([&] {
+            record_step(step, all.digest);
+            queue_->run([at = step.durable_s] { *at = seconds_now(); });
+            step.when_committed = queue_->asked();
+        }));
+    }
+}
+
+void Stream::step_is_committed(const StepInFlight& step) {
+    step.group->step_committed(*step.content, step.number, step.time);
+    if (sync_close() && step.group->writes() && config_.layout.steps == 1) unsynced_.push_back(step.group->part_path());
+    if (step.group != group_ && step.group->settled()) keep_late(attempt([&] { step.group->finish(*step.content); }));
+    ++times_.steps;
+    const double durable_s = (step.durable_s ? step.durable_s->load() : seconds_now()) - step.began_s;
+    times_.durable_s += durable_s;
+    times_.longest_durable_s = std::max(times_.longest_durable_s, durable_s);
+}
+
+// Collective. Waits until everything is committed that can be. The error is this rank's.
+std::optional<Error> Stream::settle_in_flight(Call call) {
+    for (int round = 0; round < 2; ++round) {
+        queue_->wait();
+        commit_written(agree(*ranks_, {.call = call, .behind = steps_behind(), .told = steps_committed()}, std::nullopt));
+    }
+    queue_->wait();
+    return error_of_queue();
+}
+
+// Outside of what the ranks agree on: told at the next agreement.
+void Stream::keep_late(std::optional<Error> error) {
+    if (error && !late_) late_ = std::move(error);
+}
+
+std::optional<Error> Stream::error_of_queue() {
+    auto error = queue_->error();
+    if (!error) error = late_;
+    if (!error) return std::nullopt;
+    queue_error_told_ = true;
+    if (in_flight_.empty()) return error;
+    uint64_t first = in_flight_.back().step;
+    for (auto step = in_flight_.rbegin(); step != in_flight_.rend(); ++step)
+        if (std::max(step->when_written, step->when_committed) > queue_->done_well()) first = step->step;
+    return Error(error->status(), text("stream '", name_, "': while the run went on, step ", first, " could not be written: ",
+                                       error->what(), "; this step and those after it are not there: close the stream, and open it ",
+                                       "anew to go on"));
+}
+
+void Stream::append(const Json& line, bool sync) const {
+    queue_->run([line, sync, journal = path(journal_path(name_))] { append_journal(journal, line, sync); });
+}
+
+// What the journal must say before it says that the step is there.
+void Stream::record_run() {
+    if (!started_) {
+        history_.runs.push_back({config_, requested_, definitions_, ranks_->size(), ranks_->nodes()});
+        append(run_line(history_.runs.back()), false);
+        record_coordinates();
+    }
+    if (!plan_->part_boxes().empty() && plan_recorded_ != plan_->version()) {
+        history_.plans[++plan_number_] = plan_->part_boxes();
+        append(plan_line(plan_number_, plan_->part_boxes()), false);
+        plan_recorded_ = plan_->version();
+    }
+    if (config_.layout.part_is_dataset() && group_->grew()) append(blocks_line(group_->growth(*content_)), sync_step());
+}
+
+void Stream::record_step(const StepInFlight& step, uint64_t digest) {
+    const bool appears = !step.group->published();
+    if (appears) step.group->publish();
+    const bool new_group = history_.groups.empty() || history_.groups.back().start != step.group->start() || appears;
+    const uint64_t parts = PartMap(config_.layout, {ranks_->size(), ranks_->nodes()}).parts();
+    if (new_group)
+        history_.groups.push_back({step.group->start(), config_.layout, parts, ranks_->size(), history_.runs.size() - 1,
+                                   queue_->is_later() ? step.plan : plan_number_, step.group->with_static(), 0, step.bytes, "",
+                                   false});
+    GroupEntry& group = history_.groups.back();
+    const StepEntry entry{step.step, step.time, history_.groups.size() - 1, parts, step.bytes};
+    const std::string digest_before = std::exchange(group.digest, hex_digest(digest));
+    try {
+        append(step_line(entry, group), sync_step());
+    } catch (...) {
+        group.digest = digest_before;
+        if (new_group) history_.groups.pop_back();
+        throw;
+    }
+    ++group.steps;
+    group.files_bytes = step.bytes;
+    history_.steps.push_back(entry);
+    index_due_ = true;
+}
+
+// Parts of several hold slices of a coordinate, and no index can show a scalar of a part: the journal holds both whole, so that the
+// index can be made from storage alone.
+void Stream::record_coordinates() {
+    for (size_t v = 0; v < definitions_.variables().size(); ++v) {
+        const std::vector<std::byte>& values = data_.values[v];
+        const Variable& variable = definitions_.variables()[v];
+        const bool sliced = !has_one_part(config_.layout) && definitions_.is_coordinate(variable);
+        const bool scalar = variable.is_static && variable.shape.empty();  // HDF5 cannot show a scalar from another file
+        if ((!sliced && !scalar) || history_.coordinates[v] == values) continue;
+        append(coordinate_line(v, values), false);
+        history_.coordinates[v] = values;
+    }
+}
+
+// Files of steps that were never committed.
+void Stream::remove_pending() const {
+    for (const std::string& entry : list_directory(path(parts_directory(name_))))
+        if (entry.starts_with(".pending-")) remove_tree(path(parts_directory(name_)) + "/" + entry);
+}
+
+void Stream::tidy(bool closing) {
+    drop_old_steps();
+    refresh_index(closing);
+}
+
+// First the journal, then the index, then the files: nobody is shown what is no longer there.
+void Stream::drop_old_steps() {
+    if (ranks_->rank() != 0 || config_.keep_steps == 0) return;
+    if (history_.steps.size() > config_.keep_steps) {
+        const StepEntry& oldest = history_.steps[history_.steps.size() - config_.keep_steps];
+        const uint64_t first = history_.steps.front().step, end = history_.groups[oldest.group].start;
+        if (first < end) {
+            append_journal(path(journal_path(name_)), drop_line(first, end - 1, kDropOld), sync_step() || sync_close());
+            history_.drop(first, end - 1, false);
+            indexed_steps_ = 0;
+        }
+    }
+    const std::vector<size_t> needed = history_.needed_groups();
+    std::vector<size_t> old;
+    for (size_t g = 0; g < history_.groups.size(); ++g)
+        if (!std::binary_search(needed.begin(), needed.end(), g) && !removed_groups_.contains(g)) old.push_back(g);
+    if (old.empty()) return;
+    index_due_ = true;
+    refresh_index(true);
+    for (const size_t g : old) {
+        remove_tree(path(group_path(history_.groups[g].layout, name_, history_.groups[g].start)));
+        removed_groups_.insert(g);
+    }
+}
+
+void Stream::refresh_index(bool closing) {
+    if (ranks_->rank() != 0 || !index_due_ || history_.empty()) return;
+    // Where earlier steps are in a part that is the dataset, an index would take its name.
+    if (config_.layout.part_is_dataset() || history_.groups.back().layout.part_is_dataset()) return;
+    if (!closing && seconds_now() - index_at_s_ < kIndexShare * index_cost_s_) return;
+    Stopwatch watch;
+    write_index(directory_, name_, history_, indexed_steps_, sync_step() || sync_close());
+    index_due_ = false;
+    indexed_steps_ = history_.steps.size();
+    index_cost_s_ = watch.lap();
+    index_at_s_ = seconds_now();
+}
+
+void Stream::sync_written() {
+    std::set<std::string> directories;
+    for (const std::string& part : unsynced_) {
+        File file = File::open_write(part);
+        file.sync();
+        file.close();
+        directories.insert(std::filesystem::path(part).parent_path());
+    }
+    unsynced_.clear();
+    for (const std::string& directory : directories) sync_directory(directory);
+    if (ranks_->rank() != 0 || accepted_ == 0) return;
+    File journal = File::open_write(path(journal_path(name_)));
+    journal.sync();
+    journal.close();
+    sync_directory(path(parts_directory(name_)));
+    sync_directory(directory_);
+}
+
+void Stream::flush() {
+    if (in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_flush within a step; call tailrace_end_step first");
+    std::optional<Error> error;
+    if (queue_->is_later()) error = settle_in_flight(Call::flush);
+    agree(*ranks_, {.call = Call::flush}, error);
+}
+
+void Stream::close() {
+    std::optional<Error> error;
+    const bool told = queue_error_told_;
+    if (queue_->is_later()) {
+        const auto unsettled = attempt([&] { error = settle_in_flight(Call::close); });
+        if (told) error.reset();
+        if (unsettled) error = unsettled;
+    }
+    // What could not be written is in flight for ever.
+    const bool lost = !in_flight_.empty();
+    const auto failed = attempt([&] {
+        drop_step();
+        finish_group();
+        queue_->wait();
+        if (const auto late = queue_->error(); late && !lost) throw *late;
+        if (sync_close()) sync_written();
+    });
+    if (failed && !error) error = failed;
+    const auto show = [&] {
+        if (ranks_->rank() != 0) return;
+        if (lost) {
+            history_ = read_history(path(journal_path(name_)));
+            indexed_steps_ = 0;
+            index_due_ = true;
+            remove_pending();
+        }
+        refresh_index(true);
+    };
+    try {
+        agree(*ranks_, {.call = Call::close}, error);
+    } catch (const Error&) {
+        attempt(show);  // what is committed is shown all the same
+        throw;
+    }
+    error = attempt(show);
+    agree(*ranks_, {.call = Call::close}, error);
+}
+
+}  // namespace tailrace
