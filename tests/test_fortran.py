@@ -20,7 +20,7 @@ from tests.environment import ROOT
 from tests.mpirun import Mpirun
 from tests.presets import PRESETS
 
-pytestmark = pytest.mark.both_mpis(4)
+pytestmark = pytest.mark.both_mpis(4, 30)
 
 PROGRAMS = {"C": "facade_case_c", "C++": "facade_case", "Fortran": "fortran_case"}
 STEPS_PER_FILE = ("1", "'all'")
