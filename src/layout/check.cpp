@@ -23,8 +23,6 @@ std::string missing_feature(const Layout& layout) {
     if (layout.overlap_steps > 0) return asks("overlap");
     if (layout.storage.compression != "none") return asks("compression");
     if (layout.storage.chunk_bytes > 0) return asks("chunk");
-    if (layout.storage.stripe_count > 0) return asks("stripe_count");
-    if (layout.storage.stripe_bytes > 0) return asks("stripe_size");
     return "";
 }
 
@@ -74,8 +72,7 @@ void check_available(const Layout& layout) {
         fail(Status::UNSUPPORTED, missing, " can be planned, but this version cannot write it yet; it writes the layouts ",
              available_presets(),
              " (files = one with any writers but dedicated, other files with writers = one, stage = none, overlap = 0, compression "
-             "= none, chunk = 0, "
-             "stripe_count = 0, stripe_size = 0)");
+             "= none, chunk = 0)");
 }
 
 void check_config(const StreamConfig& config) {

@@ -28,6 +28,7 @@ Json describe_stream(const std::string& directory, const std::string& stream) {
                  {"path", directory + "/" + dataset_path(stream)},
                  {"layout", Json::object()},
                  {"requested", Json::object()},
+                 {"storage", Json::object()},
                  {"ranks", 0},
                  {"steps", Json::array()},
                  {"files", 0},
@@ -39,6 +40,7 @@ Json describe_stream(const std::string& directory, const std::string& stream) {
     const RunEntry& run = history.runs.back();
     json["layout"] = effective_json(run.config);
     json["requested"] = run.requested;
+    json["storage"] = run.storage;
     json["ranks"] = run.ranks;
     for (const StepEntry& step : history.steps)
         json["steps"].push_back({{"step", step.step}, {"time", step.time}, {"files", step.files}, {"bytes", step.bytes}});

@@ -9,6 +9,7 @@
 #include "gather/agree.hpp"
 #include "layout/parts.hpp"
 #include "part/seal.hpp"
+#include "stream/storage_choice.hpp"
 
 namespace tailrace {
 namespace {
@@ -43,13 +44,15 @@ std::string Group::pending_part_path() const {
                                         : group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, part_);
 }
 
+std::string Group::present_path() const { return published() ? part_path() : pending_part_path(); }
+
 std::string Group::part_path() const { return path_of(tailrace::part_path(config_.layout, place_.stream, place_.start, part_)); }
 
 void Group::prepare() const {
     if (has_one_part(config_.layout)) {
         if (ranks_.rank() == 0) {
             make_directories(path_of(parts_directory(place_.stream)));
-            File::create(pending_part_path()).close();
+            create_part(pending_part_path(), config_.layout.storage).close();
         }
         return;
     }
@@ -121,7 +124,7 @@ void Group::begin_write(const PartContent& content, bool alone) {
     if (!is_writer_) return;
     if (!file_.is_open()) {
         const std::string path = steps_ > 0 ? part_path() : pending_part_path();
-        file_ = has_one_part(config_.layout) || steps_ > 0 ? File::open_write(path) : File::create(path);
+        file_ = has_one_part(config_.layout) || steps_ > 0 ? File::open_write(path) : create_part(path, config_.layout.storage);
     }
     // Room on the device beforehand: writes to the page cache of ext4 were up to twice as fast, and a full device is found out
     // at once.

@@ -70,6 +70,7 @@ public:
     bool is_first_writer() const { return first_writer_; }
     PartGrowth growth(const PartContent& content) const;
     std::string part_path() const;       // after it was published
+    std::string present_path() const;    // before, too
     bool grew() const { return grew_; }  // since the last step was committed
 
 private:

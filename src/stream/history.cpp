@@ -53,7 +53,7 @@ void History::apply(const Json& line) {
             fail(Status::UNSUPPORTED, "the stream was written in format ", line.at("format").get<int>(),
                  "; this version reads up to ", kFormat);
         runs.push_back({config_of(line.at("layout")), line.at("requested"), Definitions::from_json(line.at("definitions")),
-                        line.at("ranks"), line.at("nodes")});
+                        line.at("ranks"), line.at("nodes"), line.value("storage", Json::object())});
     } else if (kind == "plan") {
         plans[line.at("plan")] = boxes_of(line);
     } else if (kind == "coordinate") {
@@ -134,6 +134,7 @@ Json run_line(const RunEntry& run) {
             {"nodes", run.nodes},
             {"layout", effective_json(run.config)},
             {"requested", run.requested},
+            {"storage", run.storage},
             {"definitions", run.definitions.to_json()}};
 }
 

@@ -63,6 +63,8 @@ void Stream::look_back() {
             if (entry.starts_with(".pending-")) remove_tree(path(parts_directory(name_)) + "/" + entry);
     });
     agree(*ranks_, {.call = Call::open}, error);
+    storage_ = choose_storage(*ranks_, directory_, config_, requested_, history_);
+    config_.layout.storage = storage_.storage;
     index_due_ = !history_.empty();  // a run that was killed may have left an older one
     committed_ = ranks_->broadcast(history_.next_step(), 0);
     plan_number_ = history_.plans.size();
@@ -340,7 +342,8 @@ void Stream::commit_step(uint64_t bytes, uint64_t digest) {
 void Stream::record_step(uint64_t bytes, uint64_t digest) {
     const std::string journal = path(journal_path(name_));
     if (!started_) {
-        history_.runs.push_back({config_, requested_, definitions_, ranks_->size(), ranks_->nodes()});
+        read_back_striping(group_->present_path(), storage_);
+        history_.runs.push_back({storage_.in(config_), requested_, definitions_, ranks_->size(), ranks_->nodes(), storage_.told});
         append_journal(journal, run_line(history_.runs.back()), false);
         record_coordinates();
     }
@@ -483,7 +486,8 @@ std::string Stream::report() const {
     json["stream"] = name_;
     json["directory"] = directory_;
     json["requested"] = requested_;
-    json["effective"] = effective_json(config_);
+    json["effective"] = effective_json(storage_.in(config_));
+    json["storage"] = storage_.told;
     json["ranks"] = ranks_->size();
     json["nodes"] = ranks_->nodes();
     json["steps"] = committed_;

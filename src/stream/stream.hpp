@@ -15,6 +15,7 @@
 #include "stream/index.hpp"
 #include "stream/step_data.hpp"
 #include "stream/step_plan.hpp"
+#include "stream/storage_choice.hpp"
 
 namespace tailrace {
 
@@ -86,7 +87,8 @@ private:
     History history_;                               // rank 0: of the stream; other ranks: empty
     uint64_t plan_number_ = 0, plan_recorded_ = 0;  // rank 0
     uint64_t committed_ = 0;
-    PartGrowth earlier_;  // of the part that is the dataset, from earlier runs
+    StorageChoice storage_;  // in force; its striping as read back on rank 0
+    PartGrowth earlier_;     // of the part that is the dataset, from earlier runs
     bool earlier_static_ = false;
     size_t indexed_steps_ = 0;         // steps that the index shows as they are, as far as this run knows
     std::set<size_t> removed_groups_;  // numbers in history_

@@ -41,6 +41,8 @@ def _print_stream(console: Any, stream: dict[str, Any], every_step: bool) -> Non
         f"written by {stream['ranks']} ranks; layout asked for: {requested}",
         markup=False,
     )
+    for note in stream["storage"].get("notes", []):
+        console.print(f"  {note}", markup=False)
     lengths = {dimension["name"]: dimension["length"] for dimension in stream["dimensions"]}
     variables = output.table("  variable", "type", "dimensions", "")
     for variable in stream["variables"]:

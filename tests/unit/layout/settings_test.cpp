@@ -160,7 +160,7 @@ TEST(Check, WhatIsNotWrittenYetIsPlannedAndNamesWhatIs) {
                 " can be planned, but this version cannot write it yet; it writes the layouts single, fpp, hds, "
                 "split, node, shared, collective (files = one with any writers but dedicated, other files with writers = one, "
                 "stage = none, overlap = 0, "
-                "compression = none, chunk = 0, stripe_count = 0, stripe_size = 0)");
+                "compression = none, chunk = 0)");
     }
     for (const char* preset : {"single", "fpp", "hds", "shared"})
         for (const char* steps : {"1", "7", "'all'"})
