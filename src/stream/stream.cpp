@@ -61,6 +61,7 @@ void Stream::look_back() {
         history_ = read_history(path(journal_path(name_)));
         for (const std::string& entry : list_directory(path(parts_directory(name_))))
             if (entry.starts_with(".pending-")) remove_tree(path(parts_directory(name_)) + "/" + entry);
+        for (const std::string& entry : unfinished_index_paths(directory_, name_)) remove_file(entry);
     });
     agree(*ranks_, {.call = Call::open}, error);
     index_due_ = !history_.empty();  // a run that was killed may have left an older one
@@ -148,8 +149,8 @@ uint64_t Stream::fingerprint() {
 
 // What this rank can tell by itself before the ranks agree.
 void Stream::check_step() const {
-    if (!in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_end_step without tailrace_begin_step");
     if (refusal_) throw *refusal_;
+    if (!in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_end_step without tailrace_begin_step");
     for (size_t v = 0; v < definitions_.variables().size(); ++v) {
         const Variable& variable = definitions_.variables()[v];
         if (variable.replicated && data_.values[v].empty() && variable.bytes() > 0)
@@ -339,9 +340,13 @@ void Stream::commit_step(uint64_t bytes, uint64_t digest) {
 
 void Stream::record_step(uint64_t bytes, uint64_t digest) {
     const std::string journal = path(journal_path(name_));
+    if (!history_.runs.empty() && !path_exists(journal))
+        fail(Status::NOT_FOUND, journal,
+             " has vanished, and with it what is committed; put it back, or begin anew in another directory");
     if (!started_) {
-        history_.runs.push_back({config_, requested_, definitions_, ranks_->size(), ranks_->nodes()});
-        append_journal(journal, run_line(history_.runs.back()), false);
+        const RunEntry run{config_, requested_, definitions_, ranks_->size(), ranks_->nodes()};
+        append_journal(journal, run_line(run), false);
+        history_.runs.push_back(run);
         record_coordinates();
     }
     const uint64_t parts = PartMap(config_.layout, {ranks_->size(), ranks_->nodes()}).parts();
