@@ -7,9 +7,11 @@ import random
 import shutil
 from pathlib import Path
 
+import h5py
 import netCDF4
 import numpy as np
 import pytest
+import tailrace
 
 from tests import formula
 from tests.mpirun import Mpirun, run_within
@@ -78,3 +80,20 @@ def test_netcdf4_changes_a_part(
         file.set_auto_maskandscale(False)
         for variable in formula.CLIMATE:
             np.testing.assert_array_equal(file[variable.name][...], variable.all_values(2, SIZES), err_msg=variable.name)
+
+
+def test_percent_signs_in_names(tmp_path: Path) -> None:
+    """HDF5 takes them for patterns in the names of an index' sources."""
+    names = ("50%", "b%b of %d", "a%%b")
+    for name in names:
+        with tailrace.open(tmp_path, f"stream {name}", layout="hds") as stream:
+            stream.dim("x", 4)
+            stream.var(name, ("x",), "f8")
+            for k in range(3):
+                with stream.step(time=float(k)) as step:
+                    step.put(name, np.arange(4.0) + 10 * k, offset=(0,))
+    for name in names:
+        with h5py.File(tmp_path / f"stream {name}.nc") as file:
+            np.testing.assert_array_equal(file[name][...], np.arange(4.0) + 10 * np.arange(3)[:, None])
+        with netCDF4.Dataset(tmp_path / f"stream {name}.nc") as dataset:
+            np.testing.assert_array_equal(dataset[name][...], np.arange(4.0) + 10 * np.arange(3)[:, None])

@@ -50,10 +50,7 @@ std::string Group::part_path() const { return path_of(tailrace::part_path(config
 
 void Group::prepare() const {
     if (has_one_part(config_.layout)) {
-        if (ranks_.rank() == 0) {
-            make_directories(path_of(parts_directory(place_.stream)));
-            create_part(pending_part_path(), config_.layout.storage).close();
-        }
+        if (ranks_.rank() == 0) create_part(pending_part_path(), config_.layout.storage).close();
         return;
     }
     // The first writer in each leaf of the tree makes it.
@@ -61,7 +58,7 @@ void Group::prepare() const {
     const std::string mine = parent_of(pending_part_path());
     const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start));
     if (part_ == 0 || mine != parent_of(group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, part_ - 1)))
-        make_directories(mine);
+        make_directories(mine, path_of(parts_directory(place_.stream)));
 }
 
 uint64_t Group::laid_out() const { return blocks_.empty() ? 0 : blocks_.back().first_step + blocks_.back().steps; }
@@ -252,7 +249,9 @@ void Group::publish() const {
     const bool sync = durability() == Durability::step;
     const std::string from = path_of(pending_path(config_.layout, place_.stream, place_.start));
     const std::string to = path_of(group_path(config_.layout, place_.stream, place_.start));
-    make_directories(parent_of(to));
+    // Of a stream's directory that has vanished no new one is made: it would lack all earlier steps.
+    const std::string parts = path_of(parts_directory(place_.stream));
+    if (parent_of(to).starts_with(parts + "/")) make_directories(parent_of(to), parts);
     if (sync && !has_one_part(config_.layout)) sync_directory(from);
     // What stands there was never committed: a run was killed before its journal line.
     if (!has_one_part(config_.layout)) remove_tree(to);

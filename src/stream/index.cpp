@@ -13,6 +13,15 @@
 namespace tailrace {
 namespace {
 
+constexpr const char* kUnfinished = ".new";
+
+// HDF5 takes the names of a virtual dataset's sources for patterns, in which a percent sign is written twice.
+std::string as_pattern(const std::string& name) {
+    std::string pattern;
+    for (const char c : name) pattern.append(c == '%' ? 2 : 1, c);
+    return pattern;
+}
+
 // Steps that follow each other in a group, and in an index.
 struct Stretch {
     const GroupEntry* group;
@@ -85,7 +94,7 @@ private:
         const Variable& variable = definitions_.variables()[v];
         const Box whole{Extents(variable.shape.size(), 0), variable.shape};
         const auto add = [&](uint64_t part, const std::string& dataset, const Box& from, const Box& to) {
-            sources.push_back({part_path(group.layout, stream_, group.start, part), dataset,
+            sources.push_back({as_pattern(part_path(group.layout, stream_, group.start, part)), as_pattern(dataset),
                                stretch ? with_time(from, stretch->from, stretch->steps) : from,
                                stretch ? with_time(to, stretch->to, stretch->steps) : to});
         };
@@ -141,7 +150,7 @@ void write_file(const std::string& path, const Description& description, const H
     const Placement placement(part_bytes(description, 0), {});
     const std::vector<StepBlock> blocks = {{0, file.steps(), placement.static_end()}};
     const Image image = make_image(description, placement, blocks, file.steps(), block_end(placement, blocks.front()));
-    const std::string temporary = path + ".new";
+    const std::string temporary = path + kUnfinished;
     File out = File::create(temporary);
     write_own_arrays(out, description, placement, blocks, history);
     for (uint64_t k = 0; k < file.steps(); ++k)
@@ -152,6 +161,22 @@ void write_file(const std::string& path, const Description& description, const H
     if (sync) out.sync();
     out.close();
     rename_path(temporary, path);
+}
+
+// The files NAME.nc and NAME.SSSSSS.nc with an ending behind.
+std::vector<std::string> index_paths_ending(const std::string& directory, const std::string& stream, const std::string& ending) {
+    std::vector<std::string> paths;
+    const auto is_number = [](const std::string& text) {
+        return text.size() >= 6 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
+    };
+    for (const std::string& entry : list_directory(directory)) {
+        if (!entry.ends_with(ending)) continue;
+        const std::string name = entry.substr(0, entry.size() - ending.size());
+        const bool numbered = name.size() > stream.size() + 4 && name.starts_with(stream + ".") && name.ends_with(".nc") &&
+                              is_number(name.substr(stream.size() + 1, name.size() - stream.size() - 4));
+        if (name == dataset_path(stream) || numbered) paths.push_back(directory + "/" + entry);
+    }
+    return paths;
 }
 
 }  // namespace
@@ -180,16 +205,11 @@ std::vector<IndexFile> index_files(const History& history, const std::string& st
 }
 
 std::vector<std::string> index_paths(const std::string& directory, const std::string& stream) {
-    std::vector<std::string> paths;
-    const auto is_number = [](const std::string& text) {
-        return text.size() >= 6 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
-    };
-    for (const std::string& name : list_directory(directory)) {
-        const bool numbered = name.size() > stream.size() + 4 && name.starts_with(stream + ".") && name.ends_with(".nc") &&
-                              is_number(name.substr(stream.size() + 1, name.size() - stream.size() - 4));
-        if (name == dataset_path(stream) || numbered) paths.push_back(directory + "/" + name);
-    }
-    return paths;
+    return index_paths_ending(directory, stream, "");
+}
+
+std::vector<std::string> unfinished_index_paths(const std::string& directory, const std::string& stream) {
+    return index_paths_ending(directory, stream, kUnfinished);
 }
 
 void write_index(const std::string& directory, const std::string& stream, const History& history, size_t unchanged, bool sync) {

@@ -61,6 +61,7 @@ void Stream::look_back() {
         history_ = read_history(path(journal_path(name_)));
         for (const std::string& entry : list_directory(path(parts_directory(name_))))
             if (entry.starts_with(".pending-")) remove_tree(path(parts_directory(name_)) + "/" + entry);
+        for (const std::string& entry : unfinished_index_paths(directory_, name_)) remove_file(entry);
     });
     agree(*ranks_, {.call = Call::open}, error);
     storage_ = choose_storage(*ranks_, directory_, config_, requested_, history_);
@@ -150,8 +151,8 @@ uint64_t Stream::fingerprint() {
 
 // What this rank can tell by itself before the ranks agree.
 void Stream::check_step() const {
-    if (!in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_end_step without tailrace_begin_step");
     if (refusal_) throw *refusal_;
+    if (!in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_end_step without tailrace_begin_step");
     for (size_t v = 0; v < definitions_.variables().size(); ++v) {
         const Variable& variable = definitions_.variables()[v];
         if (variable.replicated && data_.values[v].empty() && variable.bytes() > 0)
@@ -341,10 +342,14 @@ void Stream::commit_step(uint64_t bytes, uint64_t digest) {
 
 void Stream::record_step(uint64_t bytes, uint64_t digest) {
     const std::string journal = path(journal_path(name_));
+    if (!history_.runs.empty() && !path_exists(journal))
+        fail(Status::NOT_FOUND, journal,
+             " has vanished, and with it what is committed; put it back, or begin anew in another directory");
     if (!started_) {
         read_back_striping(group_->present_path(), storage_);
-        history_.runs.push_back({storage_.in(config_), requested_, definitions_, ranks_->size(), ranks_->nodes(), storage_.told});
-        append_journal(journal, run_line(history_.runs.back()), false);
+        const RunEntry run{storage_.in(config_), requested_, definitions_, ranks_->size(), ranks_->nodes(), storage_.told};
+        append_journal(journal, run_line(run), false);
+        history_.runs.push_back(run);
         record_coordinates();
     }
     const uint64_t parts = PartMap(config_.layout, {ranks_->size(), ranks_->nodes()}).parts();

@@ -40,6 +40,8 @@ public:
     void put_replicated(const std::string& variable, const void* data);
     // Keeps an error of a put on this rank: end_step then fails on all.
     void refuse_step(const Error& error);
+    // Makes the next end_step fail on all ranks, also outside a step.
+    void refuse_next(const Error& error) { refusal_ = error; }
     void end_step();  // collective
     void close();     // collective
 
