@@ -82,6 +82,16 @@ uint64_t PartMap::writer(uint64_t part, uint64_t k) const {
     return first + k;
 }
 
+uint64_t PartMap::writer_number(uint64_t part, uint64_t rank) const {
+    const uint64_t first = first_rank(part), count = writers(part);
+    uint64_t k = count;
+    if (layout_.writers.kind != Writers::Kind::per_node || rank == first)
+        k = rank - first;
+    else if (const uint64_t node = topology_.node_of(rank); rank == topology_.first_rank(node))
+        k = node - topology_.node_of(first);
+    return std::min(k, count);
+}
+
 bool has_one_part(const Layout& layout) { return layout.files.kind == Files::Kind::one; }
 
 std::string dataset_path(const std::string& stream) { return stream + ".nc"; }

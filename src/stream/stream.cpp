@@ -170,7 +170,7 @@ void Stream::end_step() {
         change = plan_->change(definitions_, data_, with_static_next());
         if (prepare_early) {
             finish_group();
-            group_ = std::make_unique<Group>(*ranks_, config_, Group::Place{directory_, name_, committed_}, with_static_next());
+            group_ = std::make_unique<Group>(*ranks_, plan_->part_ranks(), config_, Group::Place{directory_, name_, committed_}, with_static_next());
             group_->prepare();
         }
     });
@@ -266,7 +266,7 @@ void Stream::open_group(bool other_parts) {
         if (other_parts) finish_group();
         describe();
         if (!needs_group()) return;
-        group_ = std::make_unique<Group>(*ranks_, config_, Group::Place{directory_, name_, goes_on() ? 0 : committed_},
+        group_ = std::make_unique<Group>(*ranks_, plan_->part_ranks(), config_, Group::Place{directory_, name_, goes_on() ? 0 : committed_},
                                          with_static_next());
         if (!goes_on()) return group_->prepare();
         if (earlier_.writers != content_->seal_writers || earlier_.slot_bytes != content_->seal_slot_bytes)
@@ -289,27 +289,23 @@ void Stream::write_step(std::optional<Error>& error, uint64_t& digest) {
     Exchange* exchange = plan_->exchange();
     try_next([&] {
         // The only writer of a part bridges small gaps between arrays, unless blocks are written among one another.
-        group_->begin_write(*content_, content_->seal_writers == 1 && exchange == nullptr &&
-                                           (plan_->single_blocks() || !has_one_part(config_.layout)));
+        group_->begin_write(*content_, content_->seal_writers == 1 && exchange == nullptr && plan_->single_blocks());
         group_->write_direct(*content_, definitions_, *plan_, data_, time_);
     });
     if (exchange != nullptr) {
         // Every rank takes part to the end, whatever happened to it before: nobody waits for ever.
         std::vector<std::vector<BlockView>> memory;
-        std::vector<size_t> array_of;
         for (const size_t s : plan_->exchanged()) {
             const Slab& slab = plan_->slabs()[s];
             memory.emplace_back();
             for (const size_t b : slab.mine) memory.back().push_back(data_.memory[slab.variable][b]);
-            for (size_t a = 0; a < content_->arrays.size(); ++a)
-                if (content_->arrays[a].from == PartArray::From::slab && content_->arrays[a].slab == s) array_of.push_back(a);
         }
         const bool well = !error;
         auto failed = attempt([&] {
             exchange->run(
                 memory,
                 [&](const Stretch& stretch) {
-                    const size_t array = array_of[stretch.array];
+                    const size_t array = content_->array_of_slab[plan_->exchanged()[stretch.array]];
                     const uint64_t element_bytes = type_bytes(definitions_.variables()[content_->arrays[array].variable].type);
                     if (well) group_->take(*content_, array, stretch.element, element_bytes, stretch.data, stretch.bytes);
                 },
