@@ -17,7 +17,7 @@ from tests.test_system_calls import GRIDS, LAYOUTS, RANKS, plan_of, toml_of
 
 SIZES = formula.Sizes(lev=3, lat=12, lon=10)
 # More than one piece of the smallest exchange for each writer: a message a piece.
-LARGE = formula.Sizes(lev=5, lat=60, lon=120)
+LARGE = formula.Sizes(lev=11, lat=60, lon=120)
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +36,7 @@ def messages_of(
     words = [folder / "out", "history", toml_of(options), "set=plan", f"decomposition={decomposition}", sizes.argument]
     mpirun("write_case", RANKS, words, of_ranks={"LD_PRELOAD": counter, "MESSAGES": folder / "messages"})
     lines = [line for file in sorted(folder.glob("messages.*")) for line in file.read_text().splitlines()]
-    return [tuple(map(int, line.split())) for line in lines]
+    return [(int(sender), int(receiver), int(size)) for sender, receiver, size in map(str.split, lines)]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

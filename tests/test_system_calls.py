@@ -136,7 +136,15 @@ def plan_of(options: Options, decomposition: str, sizes: formula.Sizes, rank: in
         {"name": v.name, "type": v.dtype, "shape": sizes.of(v.dims), "grid": GRIDS[decomposition][len(v.dims)] if v.dims else []}
         for v in formula.PLAN
     ]
-    return contract.plan(variables, ranks=RANKS, nodes=RANKS // int(options["ranks_per_node"]), steps=steps, name="history", rank=rank, layout=options)
+    return contract.plan(
+        variables,
+        ranks=RANKS,
+        nodes=RANKS // int(options["ranks_per_node"]),
+        steps=steps,
+        name="history",
+        rank=rank,
+        layout=options,
+    )
 
 
 def uncovered(planned: Write, writes: Sequence[Write]) -> int:

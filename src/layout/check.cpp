@@ -69,10 +69,11 @@ bool is_available(const Layout& layout) { return missing_feature(layout).empty()
 void check_available(const Layout& layout) {
     const std::string missing = missing_feature(layout);
     if (!missing.empty())
-        fail(Status::UNSUPPORTED, missing, " can be planned, but this version cannot write it yet; it writes the layouts ",
-             available_presets(),
-             " (any files, any writers but dedicated:N, stage = none, overlap = 0, compression = none, chunk = 0, stripe_count = 0, "
-             "stripe_size = 0)");
+        fail(
+            Status::UNSUPPORTED, missing, " can be planned, but this version cannot write it yet; it writes the layouts ",
+            available_presets(),
+            " (any files, any writers but dedicated:N, stage = none, overlap = 0, compression = none, chunk = 0, stripe_count = 0, "
+            "stripe_size = 0)");
 }
 
 void check_config(const StreamConfig& config) {

@@ -28,8 +28,8 @@ nlohmann::ordered_json combinations_json() {
         for (const std::string writers : kWriters)
             for (const std::string steps : kSteps)
                 for (const std::string tree : kTrees) {
-                    const std::string options = "files = '" + files + "'\nwriters = '" + writers + "'\nsteps = '" + steps +
-                                                "'\ntree = '" + tree + "'";
+                    const std::string options =
+                        "files = '" + files + "'\nwriters = '" + writers + "'\nsteps = '" + steps + "'\ntree = '" + tree + "'";
                     list.push_back({{"files", files},
                                     {"writers", writers},
                                     {"steps", steps},

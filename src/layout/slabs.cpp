@@ -60,7 +60,9 @@ SlabRuns runs_in_slab(const Decomposition& decomposition, const Box& slab, uint6
 
 bool is_written_by_owners(const Layout& layout, uint64_t ranks, const SlabRuns& runs) {
     if (layout.files.kind == Files::Kind::per_rank || (layout.files.kind == Files::Kind::one && ranks == 1)) return true;
-    return layout.writers.kind == Writers::Kind::all && runs.shortest_bytes >= kDirectRunBytes;
+    const bool all_write =
+        layout.writers.kind == Writers::Kind::all && (layout.writers.at_most == 0 || layout.writers.at_most >= ranks);
+    return all_write && runs.shortest_bytes >= kDirectRunBytes;
 }
 
 uint64_t seal_records_of_writer(uint64_t variables, uint64_t slabs, uint64_t direct_runs) {

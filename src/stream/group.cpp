@@ -193,11 +193,17 @@ void Group::write_seal(const PartContent& content, uint64_t step, uint64_t addre
                        uint64_t& digest) {
     if (content.seal_slot_bytes == 0) return;
     std::sort(records.begin(), records.end(), [](const SealRecord& a, const SealRecord& b) { return a.address < b.address; });
-    const std::vector<std::byte> seal = make_seal(step, writer_, records);
-    if (seal.size() > content.seal_slot_bytes)
-        fail(Status::INTERNAL, "the seal of a step needs ", seal.size(), " bytes, planned were ", content.seal_slot_bytes);
-    file_.write_at(address + writer_ * content.seal_slot_bytes, seal.data(), seal.size());
-    digest += Checksum::of(seal.data(), seal.size());
+    const auto write = [&](uint64_t writer, const std::vector<SealRecord>& of_writer) {
+        const std::vector<std::byte> seal = make_seal(step, writer, of_writer);
+        if (seal.size() > content.seal_slot_bytes)
+            fail(Status::INTERNAL, "the seal of a step needs ", seal.size(), " bytes, planned were ", content.seal_slot_bytes);
+        file_.write_at(address + writer * content.seal_slot_bytes, seal.data(), seal.size());
+        digest += Checksum::of(seal.data(), seal.size());
+    };
+    write(writer_, records);
+    // An earlier run had more writers: the room of those that are missing says that they wrote nothing.
+    if (first_writer_)
+        for (uint64_t writer = writers_; writer < content.seal_writers; ++writer) write(writer, {});
 }
 
 // The steps that are laid out and not written yet have no time.

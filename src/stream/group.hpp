@@ -34,7 +34,8 @@ public:
     // Local. Makes the directories that this rank makes, and the file where it has several writers; another rank may use them
     // after the next agreement.
     void prepare() const;
-    // Collective over the part's ranks only where a part of several writers grows (the first tells where the next steps are). Errors are kept in `error`.
+    // Collective over the part's ranks, and only where a part of several writers grows: the first tells where the next steps are.
+    // Errors are kept in `error`.
     void make_room(const PartContent& content, ImageCache& cache, std::optional<Error>& error);
     // Local. Goes on with the steps that an earlier run wrote into the part that is the dataset.
     // `last_time` is its last step's, needed on the first writer.

@@ -17,8 +17,9 @@ Box whole(const Variable& variable) { return {Extents(variable.shape.size(), 0),
 
 }  // namespace
 
-StepPlan::StepPlan(const Communicator& ranks, const StreamConfig& config)
-    : ranks_(ranks), config_(config), map_(config.layout, {ranks.size(), ranks.nodes()}), part_(map_.part_of(ranks.rank())) {
+StepPlan::StepPlan(const Communicator& ranks, const StreamConfig& config, uint64_t seal_records)
+    : ranks_(ranks), config_(config), map_(config.layout, {ranks.size(), ranks.nodes()}), part_(map_.part_of(ranks.rank())),
+      seal_records_(seal_records) {
     if (has_one_part(config.layout) || config.layout.files.kind == Files::Kind::per_rank) return;
     members_ = std::make_unique<Communicator>(ranks, part_);
     members_->arrange(config.ranks_per_node);
@@ -144,7 +145,7 @@ void StepPlan::choose_ways(const Definitions& definitions) {
     // The same whether static variables are written or stored already.
     const uint64_t records = seal_records_of_writer(definitions.variables().size(), slabs_.size(), direct_runs);
     // One part goes on with other blocks, but the room for its checksums stays: what is exchanged needs one record a slab.
-    if (has_one_part(config_.layout) && version_ > 0) {
+    if (has_one_part(config_.layout) && seal_records_ > 0) {
         if (records > seal_records_)
             for (Slab& slab : slabs_) slab.exchanged = true;
     } else {

@@ -32,7 +32,6 @@ struct Slab {
     bool written = true;       // false: a static variable that is stored already
     bool exchanged = false;    // goes through the exchange; otherwise its owners write it where it lies
     bool has_gaps = false;     // of one part: the writer fills them
-
 };
 
 // The slabs of all parts, on rank 0, for the index: only where there are several parts, and few enough for an index.
@@ -43,8 +42,8 @@ struct PartBox {
 
 class StepPlan {
 public:
-    // Collective.
-    StepPlan(const Communicator& ranks, const StreamConfig& config);
+    // Collective. `seal_records`: for which a part that goes on has room; 0: no part does.
+    StepPlan(const Communicator& ranks, const StreamConfig& config, uint64_t seal_records);
 
     // What of this rank's blocks is not as planned. `with_static`: static distributed variables are written too.
     enum class Change : uint64_t { none, statics_are_stored, blocks };
@@ -88,7 +87,7 @@ private:
     std::vector<size_t> exchanged_;
     std::unique_ptr<Exchange> exchange_;
     std::vector<std::vector<PartBox>> part_boxes_;
-    uint64_t seal_records_ = 0, version_ = 0;
+    uint64_t seal_records_, version_ = 0;
 };
 
 constexpr uint64_t kMaxIndexParts =

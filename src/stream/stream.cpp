@@ -30,8 +30,8 @@ Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& n
     configure(options);
     ranks_->arrange(config_.ranks_per_node);
     definitions_ = Definitions(config_.time_name);
-    plan_ = std::make_unique<StepPlan>(*ranks_, config_);
     look_back();
+    plan_ = std::make_unique<StepPlan>(*ranks_, config_, goes_on() ? seal_records_in(earlier_.slot_bytes) : 0);
 }
 
 // Rank 0 reads the settings for all.
@@ -74,6 +74,7 @@ void Stream::look_back() {
     History told;
     told.apply(line);
     earlier_ = told.growth;
+    if (goes_on()) config_.layout.writers.at_most = earlier_.writers;
 }
 
 Definitions& Stream::definitions() {
@@ -170,7 +171,8 @@ void Stream::end_step() {
         change = plan_->change(definitions_, data_, with_static_next());
         if (prepare_early) {
             finish_group();
-            group_ = std::make_unique<Group>(*ranks_, plan_->part_ranks(), config_, Group::Place{directory_, name_, committed_}, with_static_next());
+            group_ = std::make_unique<Group>(*ranks_, plan_->part_ranks(), config_, Group::Place{directory_, name_, committed_},
+                                             with_static_next());
             group_->prepare();
         }
     });
@@ -255,7 +257,7 @@ void Stream::describe() {
     const PartMap map(config_.layout, {ranks_->size(), ranks_->nodes()});
     content_static_ = needs_group() ? with_static_next() : group_->with_static();
     content_ = describe_part(definitions_, config_, *plan_, goes_on() ? earlier_static_ : content_static_,
-                             map.writers(map.part_of(ranks_->rank())));
+                             goes_on() ? earlier_.writers : map.writers(map.part_of(ranks_->rank())));
     content_plan_ = plan_->version();
     image_cache_.reset();
 }
@@ -266,14 +268,14 @@ void Stream::open_group(bool other_parts) {
         if (other_parts) finish_group();
         describe();
         if (!needs_group()) return;
-        group_ = std::make_unique<Group>(*ranks_, plan_->part_ranks(), config_, Group::Place{directory_, name_, goes_on() ? 0 : committed_},
-                                         with_static_next());
+        group_ = std::make_unique<Group>(*ranks_, plan_->part_ranks(), config_,
+                                         Group::Place{directory_, name_, goes_on() ? 0 : committed_}, with_static_next());
         if (!goes_on()) return group_->prepare();
-        if (earlier_.writers != content_->seal_writers || earlier_.slot_bytes != content_->seal_slot_bytes)
-            fail(Status::UNSUPPORTED, "stream '", name_, "': the dataset was written by ", earlier_.writers, " writers with ",
-                 earlier_.slot_bytes, " bytes of checksums each, this run has ", content_->seal_writers, " with ",
-                 content_->seal_slot_bytes,
-                 "; append with as many ranks, the same decomposition and checksum setting, or write a new stream");
+        if (earlier_.slot_bytes != content_->seal_slot_bytes) {
+            const bool has_checksums = earlier_.slot_bytes > 0;
+            fail(Status::UNSUPPORTED, "stream '", name_, "': the dataset was written with", has_checksums ? "" : "out",
+                 " checksums; append with checksum = ", has_checksums ? "on" : "off", ", or write a new stream");
+        }
         group_->reopen(*content_, earlier_, committed_, history_.empty() ? 0 : history_.steps.back().time);
         static_written_ = true;
     });
@@ -480,6 +482,7 @@ std::string Stream::report() const {
     json["directory"] = directory_;
     json["requested"] = requested_;
     json["effective"] = effective_json(config_);
+    if (const uint64_t at_most = config_.layout.writers.at_most; at_most > 0) json["writers_at_most"] = at_most;
     json["ranks"] = ranks_->size();
     json["nodes"] = ranks_->nodes();
     json["steps"] = committed_;
