@@ -167,7 +167,7 @@ void tailrace_free(char *text);
  *   "parts": [{"path", "writers", "bytes"}, ...],
  *   "rank_plan": with "rank", each write of that rank: {"path", "address", "bytes", "variable"}}. */
 int tailrace_plan(const char *request, char **json);
-/* The layout keys, their values, defaults and meaning, and the presets: JSON, made from the one list. */
+/* The layout keys, their values, defaults and meaning, the presets, and which choices go together: JSON, made from the one list. */
 int tailrace_keys(char **json);
 /* Checks a layout or configuration text, and resolves it: TOML in, JSON of all effective keys out. */
 int tailrace_resolve(const char *options, char **json);

@@ -271,6 +271,7 @@ nlohmann::ordered_json keys_json() {
                                    {"keys", choices},
                                    {"available", is_available(config.layout)}});
     }
+    json["combinations"] = combinations_json();
     return json;
 }
 

@@ -29,12 +29,13 @@ std::vector<std::byte> slice_of(const std::vector<std::byte>& values, uint64_t e
 
 }  // namespace
 
-Group::Group(const Communicator& ranks, const StreamConfig& config, Place place, bool with_static)
-    : ranks_(ranks), config_(config), place_(std::move(place)), with_static_(with_static) {
+Group::Group(const Communicator& ranks, const Communicator* part_ranks, const StreamConfig& config, Place place, bool with_static)
+    : ranks_(ranks), part_ranks_(part_ranks), config_(config), place_(std::move(place)), with_static_(with_static) {
     const PartMap map = part_map(ranks, config.layout);
     part_ = map.part_of(ranks.rank());
-    for (uint64_t k = 0; k < map.writers(part_) && !is_writer_; ++k)
-        if (map.writer(part_, k) == ranks.rank()) is_writer_ = true, writer_ = k;
+    writers_ = map.writers(part_);
+    writer_ = map.writer_number(part_, ranks.rank());
+    is_writer_ = writer_ < writers_;
     first_writer_ = is_writer_ && writer_ == 0;
 }
 
@@ -53,9 +54,13 @@ void Group::prepare() const {
         if (ranks_.rank() == 0) create_part(pending_part_path(), config_.layout.storage).close();
         return;
     }
-    // The first writer in each leaf of the tree makes it.
     if (!first_writer_) return;
     const std::string mine = parent_of(pending_part_path());
+    if (several_writers()) {
+        make_directories(mine, path_of(parts_directory(place_.stream)));
+        return create_part(pending_part_path(), config_.layout.storage).close();
+    }
+    // The first writer in each leaf of the tree makes it.
     const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start));
     if (part_ == 0 || mine != parent_of(group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, part_ - 1)))
         make_directories(mine, path_of(parts_directory(place_.stream)));
@@ -95,7 +100,7 @@ void Group::lay_out_more(const PartContent& content) {
         if (laid > 0) {
             const uint64_t end = image_ ? image_->file_bytes : first_writer_ && reopened_ ? file_.size_bytes() : 0;
             block.address = content.placement.align(end, content.placement.step_pitch());
-            if (has_one_part(config_.layout)) block.address = ranks_.broadcast(block.address, 0);
+            if (several_writers()) block.address = part_ranks_->broadcast(block.address, 0);
         }
     }
     blocks_.push_back(block);
@@ -121,7 +126,8 @@ void Group::begin_write(const PartContent& content, bool alone) {
     if (!is_writer_) return;
     if (!file_.is_open()) {
         const std::string path = steps_ > 0 ? part_path() : pending_part_path();
-        file_ = has_one_part(config_.layout) || steps_ > 0 ? File::open_write(path) : create_part(path, config_.layout.storage);
+        const bool exists = has_one_part(config_.layout) || several_writers() || steps_ > 0;
+        file_ = exists ? File::open_write(path) : create_part(path, config_.layout.storage);
     }
     // Room on the device beforehand: writes to the page cache of ext4 were up to twice as fast, and a full device is found out
     // at once.
@@ -159,7 +165,7 @@ void Group::write_direct(const PartContent& content, const Definitions& definiti
                 const Slab& slab = plan.slabs()[array.slab];
                 if (slab.exchanged || !slab.written) break;
                 for (const size_t b : slab.mine)
-                    out.add_strided(address, Runs(slab.box.count, slab.within(data.boxes[array.variable][b])),
+                    out.add_strided(address, Runs(slab.box.count, within(slab.box, data.boxes[array.variable][b])),
                                     data.memory[array.variable][b], 0, slab.box.elements());
                 break;
             }
@@ -188,11 +194,17 @@ void Group::write_seal(const PartContent& content, uint64_t step, uint64_t addre
                        uint64_t& digest) {
     if (content.seal_slot_bytes == 0) return;
     std::sort(records.begin(), records.end(), [](const SealRecord& a, const SealRecord& b) { return a.address < b.address; });
-    const std::vector<std::byte> seal = make_seal(step, writer_, records);
-    if (seal.size() > content.seal_slot_bytes)
-        fail(Status::INTERNAL, "the seal of a step needs ", seal.size(), " bytes, planned were ", content.seal_slot_bytes);
-    file_.write_at(address + writer_ * content.seal_slot_bytes, seal.data(), seal.size());
-    digest += Checksum::of(seal.data(), seal.size());
+    const auto write = [&](uint64_t writer, const std::vector<SealRecord>& of_writer) {
+        const std::vector<std::byte> seal = make_seal(step, writer, of_writer);
+        if (seal.size() > content.seal_slot_bytes)
+            fail(Status::INTERNAL, "the seal of a step needs ", seal.size(), " bytes, planned were ", content.seal_slot_bytes);
+        file_.write_at(address + writer * content.seal_slot_bytes, seal.data(), seal.size());
+        digest += Checksum::of(seal.data(), seal.size());
+    };
+    write(writer_, records);
+    // An earlier run had more writers: the room of those that are missing says that they wrote nothing.
+    if (first_writer_)
+        for (uint64_t writer = writers_; writer < content.seal_writers; ++writer) write(writer, {});
 }
 
 // The steps that are laid out and not written yet have no time.

@@ -28,11 +28,14 @@ public:
     // The image of a part with one step is the same for every group with the same content: it is kept by the caller.
     using ImageCache = std::optional<Image>;
 
-    Group(const Communicator& ranks, const StreamConfig& config, Place place, bool with_static);
+    // `part_ranks`: those of this rank's part; null where it has only this one.
+    Group(const Communicator& ranks, const Communicator* part_ranks, const StreamConfig& config, Place place, bool with_static);
 
-    // Local. Makes the directories that this rank makes, or the one file; another rank may use them after the next agreement.
+    // Local. Makes the directories that this rank makes, and the file where it has several writers; another rank may use them
+    // after the next agreement.
     void prepare() const;
-    // Collective only where one part grows (the address of the next steps is told to all its writers). Errors are kept in `error`.
+    // Collective over the part's ranks, and only where a part of several writers grows: the first tells where the next steps are.
+    // Errors are kept in `error`.
     void make_room(const PartContent& content, ImageCache& cache, std::optional<Error>& error);
     // Local. Goes on with the steps that an earlier run wrote into the part that is the dataset.
     // `last_time` is its last step's, needed on the first writer.
@@ -75,6 +78,7 @@ public:
 
 private:
     Durability durability() const { return config_.layout.storage.durability; }
+    bool several_writers() const { return part_ranks_ != nullptr && writers_ > 1; }
     bool several_steps() const { return config_.layout.steps != 1; }
     uint64_t capacity() const { return config_.layout.steps == Layout::kAllSteps ? UINT64_MAX : config_.layout.steps; }
     uint64_t laid_out() const;
@@ -91,10 +95,11 @@ private:
     void write_seal(const PartContent& content, uint64_t step, uint64_t address, std::vector<SealRecord> records, uint64_t& digest);
 
     const Communicator& ranks_;
+    const Communicator* part_ranks_;
     const StreamConfig& config_;
     Place place_;
     bool with_static_;
-    uint64_t part_ = 0, writer_ = 0;
+    uint64_t part_ = 0, writer_ = 0, writers_ = 1;
     bool is_writer_ = false, first_writer_ = false, reopened_ = false, grew_ = false, image_is_made_ = false,
          image_written_ = false;
     std::optional<std::pair<uint64_t, double>> untimed_;  // address and time of a committed step whose time is still to be written

@@ -30,8 +30,8 @@ Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& n
     configure(options);
     ranks_->arrange(config_.ranks_per_node);
     definitions_ = Definitions(config_.time_name);
-    plan_ = std::make_unique<StepPlan>(*ranks_, config_);
     look_back();
+    plan_ = std::make_unique<StepPlan>(*ranks_, config_, goes_on() ? seal_records_in(earlier_.slot_bytes) : 0);
 }
 
 // Rank 0 reads the settings for all.
@@ -77,6 +77,7 @@ void Stream::look_back() {
     History told;
     told.apply(line);
     earlier_ = told.growth;
+    if (goes_on()) config_.layout.writers.at_most = earlier_.writers;
 }
 
 Definitions& Stream::definitions() {
@@ -173,7 +174,8 @@ void Stream::end_step() {
         change = plan_->change(definitions_, data_, with_static_next());
         if (prepare_early) {
             finish_group();
-            group_ = std::make_unique<Group>(*ranks_, config_, Group::Place{directory_, name_, committed_}, with_static_next());
+            group_ = std::make_unique<Group>(*ranks_, plan_->part_ranks(), config_, Group::Place{directory_, name_, committed_},
+                                             with_static_next());
             group_->prepare();
         }
     });
@@ -258,7 +260,7 @@ void Stream::describe() {
     const PartMap map(config_.layout, {ranks_->size(), ranks_->nodes()});
     content_static_ = needs_group() ? with_static_next() : group_->with_static();
     content_ = describe_part(definitions_, config_, *plan_, goes_on() ? earlier_static_ : content_static_,
-                             map.writers(map.part_of(ranks_->rank())));
+                             goes_on() ? earlier_.writers : map.writers(map.part_of(ranks_->rank())));
     content_plan_ = plan_->version();
     image_cache_.reset();
 }
@@ -269,14 +271,14 @@ void Stream::open_group(bool other_parts) {
         if (other_parts) finish_group();
         describe();
         if (!needs_group()) return;
-        group_ = std::make_unique<Group>(*ranks_, config_, Group::Place{directory_, name_, goes_on() ? 0 : committed_},
-                                         with_static_next());
+        group_ = std::make_unique<Group>(*ranks_, plan_->part_ranks(), config_,
+                                         Group::Place{directory_, name_, goes_on() ? 0 : committed_}, with_static_next());
         if (!goes_on()) return group_->prepare();
-        if (earlier_.writers != content_->seal_writers || earlier_.slot_bytes != content_->seal_slot_bytes)
-            fail(Status::UNSUPPORTED, "stream '", name_, "': the dataset was written by ", earlier_.writers, " writers with ",
-                 earlier_.slot_bytes, " bytes of checksums each, this run has ", content_->seal_writers, " with ",
-                 content_->seal_slot_bytes,
-                 "; append with as many ranks, the same decomposition and checksum setting, or write a new stream");
+        if (earlier_.slot_bytes != content_->seal_slot_bytes) {
+            const bool has_checksums = earlier_.slot_bytes > 0;
+            fail(Status::UNSUPPORTED, "stream '", name_, "': the dataset was written with", has_checksums ? "" : "out",
+                 " checksums; append with checksum = ", has_checksums ? "on" : "off", ", or write a new stream");
+        }
         group_->reopen(*content_, earlier_, committed_, history_.empty() ? 0 : history_.steps.back().time);
         static_written_ = true;
     });
@@ -292,27 +294,23 @@ void Stream::write_step(std::optional<Error>& error, uint64_t& digest) {
     Exchange* exchange = plan_->exchange();
     try_next([&] {
         // The only writer of a part bridges small gaps between arrays, unless blocks are written among one another.
-        group_->begin_write(*content_, content_->seal_writers == 1 && exchange == nullptr &&
-                                           (plan_->single_blocks() || !has_one_part(config_.layout)));
+        group_->begin_write(*content_, content_->seal_writers == 1 && exchange == nullptr && plan_->single_blocks());
         group_->write_direct(*content_, definitions_, *plan_, data_, time_);
     });
     if (exchange != nullptr) {
         // Every rank takes part to the end, whatever happened to it before: nobody waits for ever.
         std::vector<std::vector<BlockView>> memory;
-        std::vector<size_t> array_of;
         for (const size_t s : plan_->exchanged()) {
             const Slab& slab = plan_->slabs()[s];
             memory.emplace_back();
             for (const size_t b : slab.mine) memory.back().push_back(data_.memory[slab.variable][b]);
-            for (size_t a = 0; a < content_->arrays.size(); ++a)
-                if (content_->arrays[a].from == PartArray::From::slab && content_->arrays[a].slab == s) array_of.push_back(a);
         }
         const bool well = !error;
         auto failed = attempt([&] {
             exchange->run(
                 memory,
                 [&](const Stretch& stretch) {
-                    const size_t array = array_of[stretch.array];
+                    const size_t array = content_->array_of_slab[plan_->exchanged()[stretch.array]];
                     const uint64_t element_bytes = type_bytes(definitions_.variables()[content_->arrays[array].variable].type);
                     if (well) group_->take(*content_, array, stretch.element, element_bytes, stretch.data, stretch.bytes);
                 },
@@ -493,6 +491,7 @@ std::string Stream::report() const {
     json["requested"] = requested_;
     json["effective"] = effective_json(storage_.in(config_));
     json["storage"] = storage_.told;
+    if (const uint64_t at_most = config_.layout.writers.at_most; at_most > 0) json["writers_at_most"] = at_most;
     json["ranks"] = ranks_->size();
     json["nodes"] = ranks_->nodes();
     json["steps"] = committed_;

@@ -31,8 +31,7 @@ TEST(PlanJson, AnswersWithCountsPartsAndMessages) {
         "sends": [{"from": 1, "to": 0, "bytes": 24}, {"from": 3, "to": 2, "bytes": 24}],
         "rank_plan": {"rank": 2, "part": 1, "path": "plot.parts/000000/plot.000000.000001.nc", "sends": [],
             "receives": [{"from": 3, "to": 2, "bytes": 24}],
-            "writes": [{"path": "plot.parts/000000/plot.000000.000001.nc", "address": 4096, "bytes": 24, "variable": "T"},
-                       {"path": "plot.parts/000000/plot.000000.000001.nc", "address": 4120, "bytes": 24, "variable": "T"},
+            "writes": [{"path": "plot.parts/000000/plot.000000.000001.nc", "address": 4096, "bytes": 48, "variable": "T"},
                        {"path": "plot.parts/000000/plot.000000.000001.nc", "address": 4144, "bytes": 8, "variable": "time"}]}})"))
         << answer.dump(2);
 }
