@@ -61,7 +61,7 @@ void check_attributes(const std::string& of, const std::vector<Attribute>& attri
         if (std::find(kReservedAttributes.begin(), kReservedAttributes.end(), attribute.name) != kReservedAttributes.end())
             fail(Status::BAD_ATTRIBUTE, "attribute '", attribute.name, "' of ", of,
                  " is kept for the file format; use another name");
-        const uint64_t expected = attribute.count * (attribute.is_text ? 1 : type_bytes(attribute.type));
+        const uint64_t expected = attribute.count * type_bytes(attribute.type);
         if (attribute.values.size() != expected)
             fail(Status::INTERNAL, "attribute '", attribute.name, "' of ", of, " has ", attribute.values.size(), " bytes, not ",
                  expected);
@@ -76,8 +76,8 @@ const Attribute* fill_attribute(const Array& array) {
 
 void check_fill(const Array& array) {
     const Attribute* attribute = fill_attribute(array);
-    if (attribute != nullptr && (attribute->is_text || attribute->type != array.type || attribute->count != 1))
-        fail(Status::BAD_ATTRIBUTE, "_FillValue of '", array.name, "' is not one number of its type ", type_code(array.type),
+    if (attribute != nullptr && (attribute->type != array.type || attribute->count != 1))
+        fail(Status::BAD_ATTRIBUTE, "_FillValue of '", array.name, "' is not one element of its type ", type_code(array.type),
              "; give one of that type");
     if (!array.fill.empty() && array.fill.size() != type_bytes(array.type))
         fail(Status::INTERNAL, "the fill value of '", array.name, "' has ", array.fill.size(), " bytes");

@@ -33,7 +33,7 @@ bool is_float(Type type) { return type == Type::F32 || type == Type::F64; }
 void check_attribute(const std::string& owner, const Attribute& attribute) {
     check_name("attribute", attribute.name);
     const bool may_be_nan = attribute.name == "_FillValue" || attribute.name == "missing_value";
-    if (attribute.is_text || may_be_nan || !is_float(attribute.type)) return;
+    if (may_be_nan || !is_float(attribute.type)) return;
     for (uint64_t i = 0; i < attribute.count; ++i) {
         const double value = number_at(attribute, i);
         if (!std::isfinite(value))
@@ -62,11 +62,12 @@ const Type* type_of_code(const std::string& code) {
     fail(Status::CORRUPT, "the journal names an unknown type '", code, "'");
 }
 
-// Text as text; numbers as their bytes, so that they come back to the last bit, NaN included.
+// Text as text; numbers as their bytes, so that they come back to the last bit, NaN included. So is the fill value of text, which
+// may be any byte.
 Json attributes_json(const std::vector<Attribute>& attributes) {
     Json list = Json::array();
     for (const Attribute& a : attributes) {
-        if (a.is_text)
+        if (a.is_text() && a.name != "_FillValue")
             list.push_back(
                 {{"name", a.name}, {"text", std::string(reinterpret_cast<const char*>(a.values.data()), a.values.size())}});
         else
@@ -137,8 +138,8 @@ void Definitions::put_attribute(const std::string& variable, Attribute attribute
     if (variable == time_name_) return set(time_attributes_, std::move(attribute));
     Variable& owner = variables_[index_of(variable)];
     if (attribute.name == "_FillValue") {
-        if (attribute.is_text || attribute.count != 1 || attribute.type != owner.type)
-            fail(Status::BAD_ATTRIBUTE, "_FillValue of variable '", variable, "' is one number of the variable's own type, ",
+        if (attribute.count != 1 || attribute.type != owner.type)
+            fail(Status::BAD_ATTRIBUTE, "_FillValue of variable '", variable, "' is one element of the variable's own type, ",
                  type_code(owner.type));
         owner.fill = attribute.values;
     }
