@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import tailrace
@@ -60,5 +61,6 @@ def read(directory: str, name: str) -> None:
 
 if __name__ == "__main__":
     mode, *arguments = sys.argv[1:]
-    {"write": write, "read": read}[mode](*arguments)
+    cases: dict[str, Callable[..., None]] = {"write": write, "read": read}
+    cases[mode](*arguments)
     print("passed", flush=True)

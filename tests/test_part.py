@@ -110,7 +110,7 @@ def test_types(files: Path) -> None:
             assert array.three.dtype == np.dtype(code)
             assert array.three.tolist() == [(7 + 26 + index * 3) % 101 for index in (3, 4, 5)]
         assert file["step_S1"].dtype == np.dtype("S1")
-        assert file["step_S1"]._FillValue == chr((33 * 3) % 101)
+        assert file["step_S1"]._FillValue == bytes([(33 * 3) % 101])
         assert file["step_S1"].three == bytes((7 + 26 + index * 3) % 101 for index in (3, 4, 5)).decode()
     with h5py.File(files / "types.nc") as raw:
         assert raw["step_i2"].fillvalue == 99

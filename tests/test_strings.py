@@ -1,6 +1,6 @@
 """Characters and strings: writers and readers in three languages x presets x ranks, plain tools, what Python converts and refuses.
 
-By default a sample that the seed chooses, in which each preset meets each writer; `full` adds every reader.
+By default each preset once, with a writer and a reader that the seed chooses; `full` runs every writer and reader.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ def check_with_tools(path: Path) -> None:
         assert file["names"].dimensions == ("station", "length")
         assert file["grid"].dimensions == ("time", "pair", "station", "length")
         assert file["names"].cf_role == "timeseries_id"
-        assert file["state"]._FillValue == "#"
+        assert file["state"]._FillValue == b"#"
         for name, values in expected().items():
             np.testing.assert_array_equal(joined(file[name][...]), values, err_msg=name)
-    with xarray.open_dataset(path) as data:
+    with xarray.open_dataset(path, mask_and_scale=False) as data:  # masked strings are objects
         assert data["grid"].dims == ("time", "pair", "station")
         for name, values in expected().items():
             assert data[name].dtype == f"S{LENGTH}"
@@ -90,7 +90,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "combination" not in metafunc.fixturenames:
         return
     rng = random.Random(f"{metafunc.config.option.seed} strings")
-    chosen = {(preset, writer): rng.choice(LANGUAGES) for preset in PRESETS for writer in LANGUAGES}
+    chosen = {preset: (rng.choice(LANGUAGES), rng.choice(LANGUAGES)) for preset in PRESETS}
     kinds = itertools.cycle(itertools.product(("1", "all"), (1, 3, 4, 2), (2, 1, 4)))
     metafunc.parametrize(
         "combination",
@@ -98,7 +98,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             pytest.param(
                 (preset, writer, reader, *next(kinds)),
                 id=f"{preset}-{writer}-{reader}",
-                marks=() if chosen[preset, writer] == reader else (pytest.mark.full,),
+                marks=() if chosen[preset] == (writer, reader) else (pytest.mark.full,),
             )
             for preset, writer, reader in itertools.product(PRESETS, LANGUAGES, LANGUAGES)
         ],

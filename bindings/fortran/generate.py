@@ -85,9 +85,8 @@ def strides(rank: int, inner: int) -> str:
     lines = []
     for dim in range(1, rank + 1):
         neighbour = ", ".join("2" if i == dim else "1" for i in range(1, rank + 1))
-        lines.append(
-            f"    if (size(array, {dim}) > 1) view%stride_bytes({dim + inner}) = address_bytes(c_loc(array({neighbour}))) - first_bytes"
-        )
+        stride = f"view%stride_bytes({dim + inner}) = address_bytes(c_loc(array({neighbour}))) - first_bytes"
+        lines.append(f"    if (size(array, {dim}) > 1) {stride}")
     return "\n".join(lines)
 
 

@@ -29,8 +29,8 @@ def as_characters(strings: np.ndarray) -> np.ndarray:
 
 
 def characters_of(name: str, values: Any, shape: tuple[int, ...]) -> Any:
-    """What is put into a variable of characters of this shape: characters as they are, strings (also Python's, as UTF-8) padded with
-    zero bytes to its last dimension; what is neither is left for the type check."""
+    """What is put into a variable of characters of this shape: characters as they are, strings (also Python's, as UTF-8) padded
+    with zero bytes to its last dimension; what is neither is left for the type check."""
     array = np.asarray(values)
     if array.dtype.kind == "U":
         array = np.char.encode(array, "utf-8")

@@ -96,7 +96,8 @@ class Reader:
             if length == 0:
                 return out
             raise _core.ERRORS["BAD_ARGUMENT"](
-                f"variable '{name}' holds strings of {length} bytes, the array to read into has type {out.dtype}; pass one of S{length}"
+                f"variable '{name}' holds strings of {length} bytes, the array to read into has type {out.dtype}; "
+                f"pass one of S{length}"
             )
         self.get(name, [*begin, 0], out=as_characters(out))
         return out

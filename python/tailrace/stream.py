@@ -21,6 +21,8 @@ from tailrace.characters import CODE, characters_of, is_string, length_dimension
 from tailrace.communicator import fortran_handle
 from tailrace.contract import options_toml
 
+RAGGED: int = _core.RAGGED  # the length of a dimension that is another in every step
+
 
 def open(directory: str | os.PathLike[str], name: str, *, comm: Any = None, layout: Any = None, **keys: Any) -> Stream:
     """Opens the stream `name` in `directory` for writing; collective.
@@ -43,7 +45,7 @@ class Stream:
         self._core = _core.Stream(comm, self.directory, name, options)
 
     def dim(self, name: str, length: int) -> None:
-        """Names a dimension and its global length."""
+        """Names a dimension and its global length; RAGGED: as many elements in each step as the ranks put, with steps=1."""
         self._core.define_dim(name, length)
         self._dims[name] = length
 
@@ -190,9 +192,10 @@ class Step:
     def put(self, name: str, values: Any, offset: Sequence[SupportsIndex] | None = None) -> None:
         """Hands over a block of a distributed variable, or the whole of a replicated one.
 
-        A block begins at `offset` in the global array; it may be left out for an array that is the global one. Several puts of
-        one variable are several blocks. The array has the variable's type exactly; any strides will do. A variable of characters
-        takes strings, which begin at the first character where `offset` says nothing of it.
+        A block begins at `offset` in the global array; it may be left out for an array that is the global one, and for a variable
+        over a ragged dimension: then it lies behind the blocks of the ranks before. Several puts of one variable are several
+        blocks. The array has the variable's type exactly; any strides will do. A variable of characters takes strings, which
+        begin at the first character where `offset` says nothing of it.
         """
         variable = self.stream._variable(name)
         core = self.stream._core
@@ -208,6 +211,8 @@ class Step:
         else:
             given = hasattr(values, "dtype") or isinstance(values, memoryview)
             array = values if given else np.asarray(values, dtype=variable.code)
+        if offset is None and variable.shape[:1] == (RAGGED,):
+            offset = (RAGGED,) + (0,) * (len(variable.shape) - 1)
         if offset is None:
             shape = getattr(array, "shape", None)
             if shape != variable.shape:

@@ -91,8 +91,11 @@ void check_sources(const Description& description, const Array& array) {
         fail(Status::BAD_ARGUMENT, "'", array.name,
              "' is a scalar, which HDF5 cannot show from another file; store it in the index");
     for (const Source& source : array.sources) {
-        bool fits = source.from.count == source.to.count && source.from.offset.size() == dims && source.to.offset.size() == dims &&
-                    source.to.count.size() == dims;
+        // What is one step there may have no time here.
+        const size_t outer = source.from.count.size() == dims + 1 && source.from.count[0] == 1 ? 1 : 0;
+        bool fits = source.from.count.size() == dims + outer && source.from.offset.size() == dims + outer &&
+                    source.to.offset.size() == dims && source.to.count.size() == dims &&
+                    std::equal(source.to.count.begin(), source.to.count.end(), source.from.count.begin() + outer);
         for (size_t d = array.varies ? 1 : 0; fits && d < dims; ++d) {
             const uint64_t length = description.dimensions[array.dims[d - (array.varies ? 1 : 0)]].length;
             fits = source.to.count[d] <= length && source.to.offset[d] <= length - source.to.count[d];

@@ -35,11 +35,14 @@ inline Attribute number_attribute(std::string name, Type type, uint64_t count, c
 struct Dimension {
     std::string name;
     uint64_t length = 0;
-    bool operator==(const Dimension&) const = default;
+    bool ragged = false;  // another length in every step
+    bool operator==(const Dimension& other) const {
+        return name == other.name && ragged == other.ragged && (ragged || length == other.length);
+    }
 };
 
 // One piece of an array of an index: box `from` of a dataset of a file (a path relative to the index) is seen as box `to` of the
-// array. The boxes include the leading time dimension where the array varies.
+// array. The boxes include the leading time dimension where the array varies; `from` may have one of length 1 where it does not.
 struct Source {
     std::string file, dataset;
     Box from, to;
