@@ -123,8 +123,8 @@ REFUSED = [
     ("define-late", "define_var", "BAD_ORDER", r"are defined before the first step has ended", [0, 2]),
     ("nan-attribute", "put_attr", "BAD_ATTRIBUTE", r"'valid_range' of variable 'T': element 1 is nan; .*only _FillValue", [0]),
     ("infinite-attribute-of-stream", "put_attr", "BAD_ATTRIBUTE", r"'limit' of the stream: element 0 is -inf", [0]),
-    ("text-fill", "put_attr", "BAD_ATTRIBUTE", r"_FillValue of variable 'T' is one number of the variable's own type, f4", [0]),
-    ("fill-of-other-type", "put_attr", "BAD_ATTRIBUTE", r"_FillValue of variable 'T' is one number .* f4", [0]),
+    ("text-fill", "put_attr", "BAD_ATTRIBUTE", r"_FillValue of variable 'T' is one element of the variable's own type, f4", [0]),
+    ("fill-of-other-type", "put_attr", "BAD_ATTRIBUTE", r"_FillValue of variable 'T' is one element .* f4", [0]),
     ("attribute-of-nothing", "put_attr", "NOT_FOUND", r"'Q' is not defined; defined are: T, mass", [0]),
     (
         "attribute-without-name",

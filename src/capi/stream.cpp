@@ -86,7 +86,7 @@ int tailrace_open_fortran(MPI_Fint comm, const char* directory, const char* name
 }
 
 int tailrace_define_dim(tailrace_stream* stream, const char* name, uint64_t length) {
-    return guard([&] { of(stream).definitions().define_dimension(required(name, "name"), length); });
+    return guard([&] { of(stream).define_dimension(required(name, "name"), length); });
 }
 
 int tailrace_define_var(tailrace_stream* stream, const char* name, tailrace_type type, int ndims, const char* const* dims,

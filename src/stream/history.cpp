@@ -76,7 +76,8 @@ void History::apply(const Json& line) {
         ++groups.back().steps;
         groups.back().files_bytes = line.at("bytes");
         groups.back().digest = line.at("digest");
-        steps.push_back({number, line.at("time"), groups.size() - 1, line.at("files"), line.at("bytes")});
+        steps.push_back({number, line.at("time"), groups.size() - 1, line.at("files"), line.at("bytes"),
+                         line.value("ragged", std::vector<uint64_t>{})});
     } else if (kind == "drop") {
         drop(line.at("first"), line.at("last"), line.at("why").get<std::string>() != kDropOld);
     }
@@ -162,9 +163,11 @@ Json blocks_line(const PartGrowth& growth) {
 }
 
 Json step_line(const StepEntry& step, const GroupEntry& group) {
-    return {{"kind", "step"},       {"step", step.step},   {"time", step.time},
-            {"group", group.start}, {"plan", group.plan},  {"static", group.has_static},
-            {"files", step.files},  {"bytes", step.bytes}, {"digest", group.digest}};
+    Json line = {{"kind", "step"},       {"step", step.step},   {"time", step.time},
+                 {"group", group.start}, {"plan", group.plan},  {"static", group.has_static},
+                 {"files", step.files},  {"bytes", step.bytes}, {"digest", group.digest}};
+    if (!step.ragged.empty()) line["ragged"] = step.ragged;
+    return line;
 }
 
 Json drop_line(uint64_t first, uint64_t last, const std::string& why) {

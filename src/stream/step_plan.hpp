@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "gather/agree.hpp"
 #include "gather/communicator.hpp"
 #include "gather/exchange.hpp"
 #include "layout/keys.hpp"
@@ -48,6 +49,10 @@ public:
     // What of this rank's blocks is not as planned. `with_static`: static distributed variables are written too.
     enum class Change : uint64_t { none, statics_are_stored, blocks };
     Change change(const Definitions& definitions, const StepData& data, bool with_static) const;
+    // Collective. The same, of all ranks.
+    Change agreed_change(const Definitions& definitions, const StepData& data, bool with_static) const {
+        return static_cast<Change>(largest(ranks_, static_cast<uint64_t>(change(definitions, data, with_static))));
+    }
     // Collective. Checks that the blocks of all ranks make up every variable, and plans. Throws the same on all ranks.
     void make(const Definitions& definitions, const StepData& data, bool with_static);
 

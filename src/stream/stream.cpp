@@ -114,7 +114,7 @@ void Stream::put_block(const std::string& name, const Box& box, const void* data
     if (variable.replicated) fail(Status::BAD_ORDER, "variable '", name, "' is replicated: put it with tailrace_put_replicated");
     if (!in_step_) fail(Status::BAD_ORDER, "variable '", name, "': tailrace_put outside a step; call tailrace_begin_step first");
     if (variable.is_static && static_written_) return;  // it is stored already, and is the same in all steps
-    for (size_t d = 0; d < variable.shape.size(); ++d)
+    for (size_t d = definitions_.is_ragged(variable) ? 1 : 0; d < variable.shape.size(); ++d)
         if (box.offset[d] > variable.shape[d] || box.count[d] > variable.shape[d] - box.offset[d])
             fail(Status::BAD_SHAPE, "variable '", name, "': block ", tailrace::describe(box), " leaves the array in dimension ", d,
                  " ('", definitions_.dimensions()[static_cast<size_t>(variable.dims[d])].name, "', length ", variable.shape[d],
@@ -190,6 +190,7 @@ void Stream::end_step() {
                                     error);
         times_.agree_s += watch.lap();
         change = static_cast<StepPlan::Change>(ballot.any);
+        if (!definitions_.ragged().empty()) change = settle_lengths();
         if (change != StepPlan::Change::none) plan_->make(definitions_, data_, with_static_next());
         if (!settled_) settle_first_step();
         // Parts of several hold blocks: other blocks need other parts.
@@ -365,7 +366,7 @@ void Stream::record_step(uint64_t bytes, uint64_t digest) {
         history_.groups.push_back({group_->start(), config_.layout, parts, ranks_->size(), history_.runs.size() - 1, plan_number_,
                                    group_->with_static(), 0, bytes, "", false});
     GroupEntry& group = history_.groups.back();
-    const StepEntry step{committed_, time_, history_.groups.size() - 1, parts, bytes};
+    const StepEntry step{committed_, time_, history_.groups.size() - 1, parts, bytes, definitions_.ragged_lengths()};
     const std::string digest_before = std::exchange(group.digest, hex_digest(digest));
     try {
         append_journal(journal, step_line(step, group), sync_step());

@@ -13,6 +13,7 @@
 #include "stream/group.hpp"
 #include "stream/history.hpp"
 #include "stream/index.hpp"
+#include "stream/ragged.hpp"
 #include "stream/step_data.hpp"
 #include "stream/step_plan.hpp"
 #include "stream/storage_choice.hpp"
@@ -31,6 +32,10 @@ public:
     Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options);
 
     Definitions& definitions();  // before the first step has ended
+    void define_dimension(const std::string& name, uint64_t length) {
+        check_length(config_.layout, name, length);
+        definitions().define_dimension(name, length);
+    }
     void put_attribute(const std::string& variable, Attribute attribute);
     const Extents& shape_of(const std::string& variable) const {
         return definitions_.variables()[definitions_.index_of(variable)].shape;
@@ -52,6 +57,12 @@ private:
     void configure(const std::string& options);  // collective
     void look_back();                            // collective: what earlier runs committed
     void check_step() const;
+    // Collective. The plan is that of the lengths that the ranks have put.
+    StepPlan::Change settle_lengths() {
+        if (!ragged_) ragged_ = std::make_unique<RaggedLengths>(*ranks_);
+        ragged_->settle(definitions_, data_);
+        return plan_->agreed_change(definitions_, data_, with_static_next());
+    }
     void settle_first_step();           // collective
     void check_history() const;         // rank 0
     void open_group(bool other_parts);  // collective
@@ -81,6 +92,7 @@ private:
     Definitions definitions_;
     StepData data_;
     std::unique_ptr<StepPlan> plan_;
+    std::unique_ptr<RaggedLengths> ragged_;
     std::optional<PartContent> content_;
     uint64_t content_plan_ = 0;
     bool content_static_ = false;
