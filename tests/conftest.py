@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from tests import mpis, resume
 from tests.environment import ROOT, default_seed, open_mpi_environment
+from tests.kill_states import Histogram
 from tests.mpirun import Mpirun
 from tests.mpis import MPIS, Mpi
 
@@ -68,6 +71,16 @@ def mpirun(build_dir: Path, mpi: Mpi) -> Mpirun:
 
 
 @pytest.fixture(scope="session")
+def injector(tmp_path_factory: pytest.TempPathFactory, needs: Any) -> Path:
+    """tests/faults/inject.c, to be preloaded into the ranks."""
+    needs("gcc")
+    library = tmp_path_factory.mktemp("faults") / "inject.so"
+    source = ROOT / "tests" / "faults" / "inject.c"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library, source, "-ldl"], check=True)
+    return library
+
+
+@pytest.fixture(scope="session")
 def tailrace_command(build_dir: Path) -> list[str]:
     """The command line of this checkout, to put before its arguments."""
     return [str(build_dir / "bin" / "tailrace")]
@@ -91,6 +104,25 @@ def needs() -> Any:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
+    kills_by_state(terminalreporter)
+    seconds_by_file(terminalreporter)
+
+
+def kills_by_state(terminalreporter: Any) -> None:
+    """In which states of the commit ranks were killed, summed over the tests that recorded it."""
+    histogram = Histogram(Counter())
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport) and report.when == "call":
+                for name, kills in report.user_properties:
+                    if name == "kills" and isinstance(kills, dict):
+                        histogram.kills.update(kills)
+    if histogram.kills:
+        terminalreporter.section("kills by state of the commit")
+        terminalreporter.write_line(histogram.text())
+
+
+def seconds_by_file(terminalreporter: Any) -> None:
     """The seconds that each file took, slowest first."""
     seconds: dict[str, float] = {}
     for reports in terminalreporter.stats.values():

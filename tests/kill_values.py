@@ -1,7 +1,8 @@
-"""What tests/mpi/kill_steps.cpp writes, and whether it is there: by plain readers, by the journal, by verify."""
+"""What tests/mpi/kill_steps.hpp writes, and whether it is there: by plain readers, by the journal, by verify."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from tests.presets import PRESETS
 # Each of the two ranks counts as a node where nodes write.
 KEYS = {preset: "\nranks_per_node = 1" if preset in ("node", "collective") else "" for preset in PRESETS}
 LAYOUTS = {
-    f"{preset}-{steps}": f"layout = '{preset}'\nsteps = '{steps}'{KEYS[preset]}" for preset in PRESETS for steps in ("1", "all")
+    f"{preset}-{steps}": f"layout = '{preset}'\nsteps = '{steps}'{KEYS[preset]}"
+    for preset in PRESETS
+    for steps in ("1", "2", "all")
 }
 IS_DATASET = ("single-all", "shared-all", "collective-all")
 LEVELS, ROWS, COLUMNS = 3, 10, 64
@@ -24,7 +27,7 @@ TIMEOUT_S = 60.0
 
 
 def values(variable: int, step: int, elements: int) -> np.ndarray:
-    """As kill_steps.cpp computes them."""
+    """As kill_steps.hpp computes them."""
     return (variable + 1) * 100000 + step % 97 * 1000 + np.arange(elements) % 991.0
 
 
@@ -73,6 +76,17 @@ def check_shown(path: Path, committed: int, from_step: int = 0) -> int:
     return len(shown)
 
 
+def check_times_of_parts(directory: Path) -> None:
+    """After a repair: every part of several steps has the times of those that are committed."""
+    lines = intact_lines(directory / "history.parts" / "journal.jsonl")
+    steps_of = Counter(line["group"] for line in lines if line["kind"] == "step")
+    for path in (directory / "history.parts").rglob("*.nc"):
+        start = int(path.name.removeprefix("history.").split(".")[0])
+        with h5py.File(path) as file:
+            times = file["time"][:]
+        np.testing.assert_array_equal(times[~np.isnan(times)], start + np.arange(steps_of[start]), err_msg=str(path))
+
+
 def problems(directory: Path) -> list[str]:
     """What `verify --deep` finds, besides the torn end of a journal."""
     report = tailrace.verify(directory, "history", deep=True)
@@ -85,6 +99,7 @@ def check_whole(directory: Path, steps: int, context: str = "") -> None:
     assert problems(directory) == [], context
     check_values(directory, steps)
     assert not pending(directory), context
+    assert not list(directory.glob("*.new")), context
 
 
 def pending(directory: Path) -> list[str]:

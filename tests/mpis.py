@@ -1,7 +1,7 @@
 """The MPIs that the tests run under: how each starts a program, and which tests meet the second one.
 
-Tests marked `both_mpis(N)` run under Open MPI and under MPICH. By default the seed chooses N of a file's tests for MPICH; in the
-`full` tier all that do not belong to that tier under Open MPI run, so that the long matrices are run once.
+Tests marked `both_mpis(N, M)` run under Open MPI and under MPICH: of a file's tests in `make test` the seed chooses N for MPICH,
+and M others for the `full` tier (all others without M). The long matrices of that tier are run under Open MPI alone.
 """
 
 from __future__ import annotations
@@ -44,18 +44,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Before -m looks at the marks."""
-    kept: list[pytest.Item] = []
     twice: list[pytest.Item] = []
     of_file: dict[Path, list[pytest.Item]] = defaultdict(list)
     for item in items:
         under_mpich, full = (item.get_closest_marker(name) is not None for name in ("mpich", "full"))
-        (twice if under_mpich and full else kept).append(item)
-        if under_mpich and not full:
+        if under_mpich and full:
+            twice.append(item)
+        elif under_mpich:
             of_file[item.path].append(item)
     for path, found in of_file.items():
-        number = next(found[0].iter_markers("both_mpis")).args[0]
+        always, in_full = (*next(found[0].iter_markers("both_mpis")).args, len(found))[:2]
         random.Random(f"{config.option.seed} mpich {path.name}").shuffle(found)
-        for item in found[number:]:
+        for item in found[always:]:
             item.add_marker("full")
+        twice += found[always + in_full :]
     config.hook.pytest_deselected(items=twice)
-    items[:] = kept
+    left_out = set(twice)
+    items[:] = [item for item in items if item not in left_out]

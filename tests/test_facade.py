@@ -35,7 +35,8 @@ def compile_header(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str
         "",
         "static_assert(tailrace::type_of<float> == TAILRACE_F32 && tailrace::type_of<const double> == TAILRACE_F64);",
         "static_assert(tailrace::type_of<long> == TAILRACE_I64 && tailrace::type_of<long long> == TAILRACE_I64);",
-        "static_assert(!tailrace::Element<char> && !tailrace::Element<bool> && !tailrace::Element<long double>);",
+        "static_assert(!tailrace::Element<char8_t> && !tailrace::Element<bool> && !tailrace::Element<long double>);",
+        "static_assert(tailrace::type_of<char> == TAILRACE_CHAR && tailrace::type_of<signed char> == TAILRACE_I8);",
         "static_assert(!std::is_copy_constructible_v<tailrace::Stream> && std::is_nothrow_move_assignable_v<tailrace::Stream>);",
         "void f(tailrace::Stream &s, tailrace::Variable<float> &v, tailrace::Block<float> &b) { s.put(v, b); }",
         "static_assert(!std::is_copy_constructible_v<tailrace::Reader> && std::is_nothrow_move_assignable_v<tailrace::Reader>);",
@@ -52,7 +53,7 @@ def test_header_compiles(tmp_path: Path, needs: Callable[..., None], text: str) 
     "text",
     [
         "void f(tailrace::Stream &s, tailrace::Variable<float> &v, tailrace::Block<double> &b) { s.put(v, b); }",
-        'void f(tailrace::Stream &s) { s.define_var<char>("T"); }',
+        'void f(tailrace::Stream &s) { s.define_var<bool>("T"); }',
         'void f(tailrace::Reader &r, tailrace::Target<double> &t) { r.get<float>("T", t); }',
         'void f(tailrace::Reader &r, const std::vector<float> &v) { r.get<float>("T", v, {0}, {4}); }',
     ],

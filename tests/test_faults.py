@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import random
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.environment import ROOT
 from tests.error_run import YIELD, answers_in
 from tests.kill_values import LAYOUTS, TIMEOUT_S, check_whole, intact_lines, pending, problems
 from tests.mpirun import Mpirun
 
 pytestmark = pytest.mark.both_mpis(3)
 
+# What a call on a file may fail with, and what the caller is told.
+STATUS_OF = {
+    errno.EIO: "IO_FAILED",
+    errno.ENOSPC: "NO_SPACE",
+    errno.EDQUOT: "NO_SPACE",
+    errno.EROFS: "IO_FAILED",
+    errno.ENOENT: "NOT_FOUND",
+}
+# Several steps a file are in between the others.
+MOST_LAYOUTS = [pytest.param(layout, marks=pytest.mark.full) if layout.endswith("-2") else layout for layout in LAYOUTS]
+LAYOUTS_TO_READ = [
+    layout if layout in ("single-all", "hds-1") else pytest.param(layout, marks=pytest.mark.full) for layout in LAYOUTS
+]
+
 # ---- a call fails ---------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def injector(tmp_path_factory: pytest.TempPathFactory, needs: Callable[..., None]) -> Path:
-    needs("gcc")
-    library = tmp_path_factory.mktemp("faults") / "inject.so"
-    source = ROOT / "tests" / "faults" / "inject.c"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library, source, "-ldl"], check=True)
-    return library
 
 
 @pytest.fixture
@@ -37,15 +44,21 @@ def in_memory() -> Iterator[Path]:
         yield Path(directory)
 
 
+def in_turn(shift: int) -> str:
+    """The errors that the calls fail with, beginning with another one."""
+    codes = list(STATUS_OF)
+    return ",".join(str(code) for code in codes[shift:] + codes[:shift])
+
+
 def run_faults(
-    mpirun: Mpirun, injector: Path, directory: Path, options: str, rank: int, how: str
+    mpirun: Mpirun, injector: Path, directory: Path, options: str, rank: int, how: str, codes: str
 ) -> dict[int, list[dict[str, Any]]]:
     """Every fault of a run, by number; the answers of all ranks in their order."""
     with tempfile.TemporaryDirectory() as told:
         mpirun(
-            "kill_steps",
+            "fault_steps",
             2,
-            ["faults", directory, options, rank, how],
+            [how, directory, options, rank, codes],
             of_ranks={"LD_PRELOAD": injector},
             env={"ANSWERS": told, **YIELD},
             timeout_s=120,
@@ -57,48 +70,126 @@ def run_faults(
     return dict(answers)
 
 
-def check_answers(answers: list[dict[str, Any]]) -> tuple[int, int]:
-    """The ranks have the same answers in the same order. Returns the steps that went well, in that run and in the next."""
-    per_rank = [[a for a in answers if a["rank"] == rank and a["call"] != "fault"] for rank in (0, 1)]
+def told_alike(answers: list[dict[str, Any]], local: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """The ranks have the same answers in the same order, but for calls that are local. Returns those of rank 0."""
+    per_rank = [[a for a in answers if a["rank"] == rank and a["call"] not in ("fault", *local)] for rank in (0, 1)]
     assert [(a["call"], a["status"], a.get("message", "")) for a in per_rank[0]] == [
         (a["call"], a["status"], a.get("message", "")) for a in per_rank[1]
     ], answers
-    cut = [a["call"] for a in per_rank[0]].index("append")
-    parts = per_rank[0][:cut], per_rank[0][cut:]
+    return per_rank[0]
+
+
+def check_fault(answers: list[dict[str, Any]]) -> tuple[str, bool]:
+    """What failed, and whether anybody was told; in the words that belong to the error."""
+    fault = [a for a in answers if a["call"] == "fault"]
+    failed = [a for a in answers if a["call"] != "fault" and a["status"] != "OK"]
+    if not fault:
+        assert not failed, failed
+        return "none", False
+    for answer in failed:
+        assert answer["status"] == STATUS_OF[fault[0]["code"]], (fault, answer)
+        assert os.strerror(fault[0]["code"]) in answer["message"], (fault, answer)
+    return f"{fault[0]['status']}: {os.strerror(fault[0]['code'])}", bool(failed)
+
+
+def check_answers(answers: list[dict[str, Any]]) -> tuple[int, int]:
+    """Returns the steps that went well, in that run and in the next."""
+    told = told_alike(answers)
+    cut = [a["call"] for a in told].index("append")
+    parts = told[:cut], told[cut:]
     assert {a["status"] for a in parts[1]} == {"OK"}, f"the run without faults: {parts[1]}"
     before, after = (sum(a["call"] == "end_step" and a["status"] == "OK" for a in part) for part in parts)
     return before, after
 
 
-@pytest.mark.parametrize("rank", [0, 1])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_call_fails_once(mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, rank: int) -> None:
-    """The Nth call on a file fails, for every N: all ranks are told of the failed step, which goes well when written again."""
+def check_once(mpirun: Mpirun, injector: Path, directory: Path, layout: str, rank: int, shift: int) -> None:
     options = LAYOUTS[layout] + "\ndurability = 'step'"
-    results = run_faults(mpirun, injector, in_memory, options, rank, "once")
-    failures = 0
+    results = run_faults(mpirun, injector, directory, options, rank, "once", in_turn(shift))
+    failures, fault = 0, ""
     for number, answers in results.items():
-        fault = [a["status"] for a in answers if a["call"] == "fault"]
+        fault, noticed = check_fault(answers)
         context = f"fault {number}: {fault}"
         steps, appended = check_answers(answers)
         assert (steps, appended) == (3, 1), f"{context}: {answers}"
-        failures += any(a.get("status") == "IO_FAILED" for a in answers)
-        check_whole(in_memory / str(number), 4, context)
-    assert fault == [], "the last run of the loop had no fault left"
+        failures += noticed
+        check_whole(directory / str(number), 4, context)
+    assert fault == "none", "the last run of the loop had a fault left"
     writes = rank == 0 or not layout.startswith("single")
     assert failures >= (5 if writes else 0), "hardly any of the faults was noticed"
 
 
 @pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("layout", MOST_LAYOUTS)
+def test_call_fails_once(mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, rank: int, rng: random.Random) -> None:
+    """The Nth call on a file fails, for every N: all ranks are told of the failed step, which goes well when written again."""
+    check_once(mpirun, injector, in_memory, layout, rank, rng.randrange(len(STATUS_OF)))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("shift", range(len(STATUS_OF)))
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_calls_fail_from_then_on(mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, rank: int) -> None:
+def test_every_call_fails_with_every_error(
+    mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, shift: int, rng: random.Random
+) -> None:
+    check_once(mpirun, injector, in_memory, layout, rng.randrange(2), shift)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("layout", MOST_LAYOUTS)
+def test_calls_fail_from_then_on(
+    mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, rank: int, rng: random.Random
+) -> None:
     """A device that goes away: what was acknowledged is there when it comes back."""
-    results = run_faults(mpirun, injector, in_memory, LAYOUTS[layout], rank, "on")
+    codes = in_turn(rng.randrange(len(STATUS_OF)))
+    results = run_faults(mpirun, injector, in_memory, LAYOUTS[layout], rank, "on", codes)
     for number, answers in results.items():
-        fault = [a["status"] for a in answers if a["call"] == "fault"]
+        fault, _ = check_fault(answers)
         steps, appended = check_answers(answers)
         assert appended == 1
         check_whole(in_memory / str(number), steps + 1, f"fault {number}: {fault}: {answers}")
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("layout", LAYOUTS_TO_READ)
+def test_call_fails_while_reading(
+    mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, rank: int, rng: random.Random
+) -> None:
+    """The Nth call of a rank that reads fails, for every N: an error and never a wrong value; when read again all is right."""
+    codes = in_turn(rng.randrange(len(STATUS_OF)))
+    results = run_faults(mpirun, injector, in_memory, LAYOUTS[layout], rank, "read", codes)
+    results.pop(0)  # the run that writes
+    noticed = [check_fault(answers)[1] for answers in results.values()]
+    for answers in results.values():
+        told_alike(answers, local=("get",))
+    assert not noticed[-1], "the last run of the loop had a fault left"
+    assert sum(noticed) >= 3, "hardly any of the faults was noticed"
+
+
+# ---- a directory in trouble -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("kind", ["moved", "hidden", "readonly"])
+def test_directory_in_trouble(mpirun: Mpirun, in_memory: Path, kind: str, rank: int) -> None:
+    """Between two steps the directory goes away, or one rank no longer sees it or may no longer write: all have the same error,
+    what was committed stays, nothing is made in its place, and with the directory back the run goes on."""
+    with tempfile.TemporaryDirectory() as told:
+        words = [kind, rank, in_memory, *LAYOUTS.values()]
+        finished = mpirun("place_steps", 2, words, env={"ANSWERS": told, **YIELD}, timeout_s=120, check=False)
+        if finished.returncode == 77:
+            pytest.skip("only root may mount")
+        assert finished.returncode == 0, finished.output
+        answers = [answer for of_rank in answers_in(Path(told), 2) for answer in of_rank]
+    for number, layout in enumerate(LAYOUTS):
+        mine = told_alike([answer for answer in answers if answer["n"] == number])
+        steps = [answer["status"] for answer in mine if answer["call"] == "end_step"]
+        context = f"{layout}: {mine}"
+        assert steps[:2] + steps[4:] == ["OK"] * 4, context
+        assert set(steps[2:4]) <= {"OK", "IO_FAILED" if kind == "readonly" else "NOT_FOUND"}, context
+        # Files that are open already stay so: a rank that opens nothing at a step does not notice.
+        if rank == 0 or kind == "moved" or (layout.endswith("-1") and not layout.startswith("single")):
+            assert "OK" not in steps[2:4], context
+        check_whole(in_memory / str(number), steps.count("OK"), context)
 
 
 # ---- a full device --------------------------------------------------------------------------------------------------------------
@@ -119,7 +210,7 @@ def small_device(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", mounted], check=True)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", MOST_LAYOUTS)
 def test_full_device(mpirun: Mpirun, small_device: Path, layout: str) -> None:
     """Steps until nothing fits, and a few more: the same answer on all ranks; then, with room again, the next run goes on."""
     ballast = small_device / "ballast"

@@ -10,19 +10,25 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tailrace
 
 from tests.environment import open_mpi_environment
-from tests.error_run import answers_in, committed_steps
-from tests.kill_values import IS_DATASET, LAYOUTS, TIMEOUT_S, check_shown, check_whole, intact_lines, problems
+from tests.error_run import YIELD, answers_in, committed_steps
+from tests.kill_states import STATES, Histogram, Moment, moments, state_at_end
+from tests.kill_values import IS_DATASET, LAYOUTS, TIMEOUT_S, check_shown, check_times_of_parts, check_whole, intact_lines, problems
 from tests.mpirun import Mpirun, kill_group
+from tests.presets import PRESETS
 
-pytestmark = pytest.mark.both_mpis(3)
+pytestmark = pytest.mark.both_mpis(2)
+
+STEPS = 4  # of a run that is killed
 
 
 @dataclass
@@ -63,20 +69,6 @@ class Writer:
             shutil.rmtree(self.answers)
 
 
-def kill_one(mpirun: Mpirun, directory: Path, options: str, victim: int, delay_s: float) -> int:
-    """Steps without end; a rank gets SIGKILL some time after the start. Returns how many steps had been acknowledged by then."""
-    writer = Writer.start(mpirun, directory, options, 1_000_000)
-    try:
-        pid = writer.pids()[victim]
-        time.sleep(delay_s)  # the moment is the random case here
-        os.kill(pid, signal.SIGKILL)
-    finally:
-        writer.end()
-    steps = [[answer for answer in of_rank if answer["call"] == "end_step"] for of_rank in writer.told]
-    assert {answer["status"] for of_rank in steps for answer in of_rank} <= {"OK"}
-    return max(map(len, steps))
-
-
 def check_after_kill(layout: str, directory: Path, acknowledged: int, was_there: int) -> int:
     """Returns the number of committed steps."""
     journal = directory / "history.parts" / "journal.jsonl"
@@ -93,29 +85,128 @@ def check_after_kill(layout: str, directory: Path, acknowledged: int, was_there:
     return len(committed)
 
 
-def kill_and_go_on(mpirun: Mpirun, directory: Path, layout: str, kills: int, rng: random.Random) -> None:
-    steps = 0
-    for kill in range(kills):
-        victim = rng.randrange(2)
-        delay_s = rng.choice([rng.uniform(0, 0.05), rng.uniform(0, 0.6)])
-        context = f"{layout}: kill {kill} of rank {victim} after {delay_s:.4f} s, {steps} steps before"
-        print(context)
-        acknowledged = kill_one(mpirun, directory, LAYOUTS[layout], victim, delay_s)
-        steps = check_after_kill(layout, directory, acknowledged, steps)
-    mpirun("kill_steps", 2, ["run", directory, LAYOUTS[layout], 2], timeout_s=TIMEOUT_S)
-    check_whole(directory, steps + 2, layout)
+# ---- random kills ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_killed_rank(mpirun: Mpirun, tmp_path: Path, layout: str, rng: random.Random) -> None:
-    """A run is killed, the next ends well. The seed is in the header of the test run."""
-    kill_and_go_on(mpirun, tmp_path, layout, 1, rng)
+class Traces:
+    """When the ranks can be killed: what they do in a run in an empty directory, and in one where a killed run was before."""
+
+    def __init__(self, mpirun: Mpirun, injector: Path, directory: Path) -> None:
+        self.mpirun, self.injector, self.directory = mpirun, injector, directory
+
+    def moments(self, layout: str, ranks: int, again: bool, victim: int) -> list[Moment]:
+        here = self.directory / str(ranks)
+        if not here.exists():
+            here.mkdir()
+            words = ["trace", here, STEPS, *LAYOUTS.values()]
+            self.mpirun("kill_steps", ranks, words, of_ranks={"LD_PRELOAD": self.injector}, env=YIELD, timeout_s=120)
+        return list(moments(here / f"{list(LAYOUTS).index(layout)}.{int(again)}.{victim}"))
+
+
+@pytest.fixture(scope="module")
+def traces(mpirun: Mpirun, injector: Path, tmp_path_factory: pytest.TempPathFactory) -> Traces:
+    return Traces(mpirun, injector, tmp_path_factory.mktemp("traces"))
+
+
+@dataclass
+class Killed:
+    """A stream under one layout, whose runs are killed and go on."""
+
+    layout: str
+    directory: Path
+    ranks: int  # of the last run
+    steps: int = 0
+
+    def kill(self, traces: Traces, victim: int, moment: Moment, delay_us: int) -> str:
+        """Returns the state in which the victim was."""
+        if self.steps > 0:
+            (self.directory / "history.parts" / ".pending-left" / "of-a-step").mkdir(parents=True)
+        with tempfile.TemporaryDirectory() as told:
+            trace = Path(told) / "trace"
+            when = [moment.stage, moment.call, moment.number, moment.how, delay_us]
+            words = [self.directory, LAYOUTS[self.layout], STEPS, trace, victim, *when]
+            of_ranks = {"LD_PRELOAD": traces.injector}
+            env = {"ANSWERS": told, **YIELD}
+            traces.mpirun("kill_steps", self.ranks, ["kill", *words], of_ranks=of_ranks, env=env, timeout_s=TIMEOUT_S, check=False)
+            answers = answers_in(Path(told), self.ranks)
+            state = state_at_end(trace)
+        steps = [[answer for answer in of_rank if answer["call"] == "end_step"] for of_rank in answers]
+        assert {answer["status"] for of_rank in answers for answer in of_rank if answer["call"] != "start"} <= {"OK"}
+        self.steps = check_after_kill(self.layout, self.directory, max(map(len, steps)), self.steps)
+        return state
+
+    def go_on(self, mpirun: Mpirun, ranks: int, repaired: bool) -> None:
+        if repaired and (self.directory / "history.parts" / "journal.jsonl").exists():
+            assert tailrace.repair(self.directory, "history")["ok"]
+            assert tailrace.verify(self.directory, "history", deep=True)["problems"] == []
+            if not self.layout.endswith("-1"):
+                check_times_of_parts(self.directory)
+        self.ranks = ranks
+        mpirun("kill_steps", ranks, ["run", self.directory, LAYOUTS[self.layout], 2], env=YIELD, timeout_s=TIMEOUT_S)
+        self.steps += 2
+        check_whole(self.directory, self.steps, self.layout)
+
+
+def kill_many(
+    mpirun: Mpirun,
+    traces: Traces,
+    directory: Path,
+    layouts: list[str],
+    kills: int,
+    histogram: Histogram,
+    rng: random.Random,
+    to_all: bool = False,
+) -> set[str]:
+    """With `to_all` some more kills until each state was met. Returns the states that these layouts have."""
+    streams: dict[str, Killed] = {}
+    possible: set[str] = set()
+    for kill in range(2 * kills):
+        if kill >= kills and (not to_all or all(histogram.kills[state] for state in possible)):
+            break
+        layout = rng.choice(layouts)
+        stream = streams.setdefault(layout, Killed(layout, directory / layout.replace(":", ""), rng.randint(1, 4)))
+        victim = rng.choice([0, rng.randrange(stream.ranks)])
+        found = traces.moments(layout, stream.ranks, stream.steps > 0, victim)
+        possible |= {moment.state for moment in found}
+        moment = histogram.draw(found, rng)
+        delay_us = 0 if moment.how == "half" else rng.choice([0, 0, 0, rng.randrange(1, 3000)])
+        repaired = rng.random() < 0.5
+        # A part that several ranks write goes on with as many.
+        ranks = stream.ranks if layout in IS_DATASET else rng.randint(1, 4)
+        print(f"{layout}: {moment}, {delay_us} us later, rank {victim} of {stream.ranks}, {stream.steps} steps before", end=" ")
+        state = stream.kill(traces, victim, moment, delay_us)
+        print(f"-> {state}, {stream.steps} steps; {'repaired; ' if repaired else ''}goes on with {ranks}")
+        histogram.kills[state] += 1
+        stream.go_on(mpirun, ranks, repaired)
+    return possible
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_killed_rank(
+    mpirun: Mpirun, traces: Traces, tmp_path: Path, part: int, rng: random.Random, record_property: Callable[..., None]
+) -> None:
+    """Five kills each, of any rank at any moment under any layout. The seed is in the header of the test run."""
+    histogram = Histogram(Counter())
+    kill_many(mpirun, traces, tmp_path, list(LAYOUTS), 5, histogram, rng)
+    record_property("kills", dict(histogram.kills))
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_killed_rank_many_times(mpirun: Mpirun, tmp_path: Path, layout: str, rng: random.Random) -> None:
-    kill_and_go_on(mpirun, tmp_path, layout, 8, rng)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_killed_rank_in_every_state(
+    mpirun: Mpirun, traces: Traces, tmp_path: Path, preset: str, rng: random.Random, record_property: Callable[..., None]
+) -> None:
+    """Together more than 200 kills, and no state is empty."""
+    histogram = Histogram(Counter())
+    layouts = [layout for layout in LAYOUTS if layout.rsplit("-", 1)[0] == preset]
+    possible = kill_many(mpirun, traces, tmp_path, layouts, 30, histogram, rng, to_all=True)
+    record_property("kills", dict(histogram.kills))
+    print(histogram.text())
+    assert possible == set(STATES)
+    assert [state for state in STATES if histogram.kills[state] == 0] == []
+
+
+# ---- a run that is stopped ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("layout", IS_DATASET)

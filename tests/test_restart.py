@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from tests import formula
+from tests.matrix import DECOMPOSITIONS, MEMORIES, RANKS, SETS, SMALL, STEPS_PER_FILE
 from tests.mpirun import Mpirun
 from tests.presets import PRESETS
-from tests.test_decompositions import DECOMPOSITIONS, MEMORIES, RANKS, SETS, SMALL, STEPS_PER_FILE
 
-pytestmark = pytest.mark.both_mpis(8)
+pytestmark = pytest.mark.both_mpis(8, 30)
 
 STEPS = 3
 

@@ -10,10 +10,11 @@ import pytest
 import tailrace
 
 from tests import formula
+from tests.matrix import SMALL
 from tests.mpirun import Mpirun
 from tests.presets import PRESETS
-from tests.test_decompositions import SMALL, verify
 from tests.test_restart import read, write
+from tests.written import verify
 
 SHOWN = {name: variable for variable in formula.SETS["climate"] for name in [variable.name]}
 
@@ -35,9 +36,7 @@ def part_files(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize(("steps_per_file", "kept"), [(1, [6, 7, 8]), (2, [6, 7, 8])])
-def test_old_steps_leave(
-    mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path, preset: str, steps_per_file: int, kept: list[int]
-) -> None:
+def test_old_steps_leave(mpirun: Mpirun, tmp_path: Path, preset: str, steps_per_file: int, kept: list[int]) -> None:
     """Nine steps in two runs. The first file of each run has the static variables: it stays while a step of the run does."""
     options = f"layout = '{preset}'\nsteps = {steps_per_file}\nkeep = 3"
     write(mpirun, tmp_path, 3, options, "set=climate", "decomposition=irregular", steps=5)
@@ -45,7 +44,7 @@ def test_old_steps_leave(
     # steps = 2: the second run's files hold 5 and 6, 7 and 8; whole files leave.
     shown = kept if steps_per_file == 1 else [5, 6, 7, 8]
     check_shown(tmp_path, shown, 9)
-    verify(tailrace_command, tmp_path)
+    verify(tmp_path)
     assert f"{len(shown)} steps, " in read(mpirun, tmp_path, 4, "set=climate", "decomposition=blocks2d")
     groups = {int(path.name.removeprefix("history.")[:6]) for path in part_files(tmp_path)}
     assert groups == ({5, 6, 7, 8} if steps_per_file == 1 else {5, 7})  # 5 has the second run's static variables

@@ -18,12 +18,16 @@ from tailrace import contract
 
 from tests import formula
 from tests.mpirun import Mpirun, run_within
-
-# Parts of several ranks (split, node) are left out: the plan places each block by itself there, the library makes one array of
-# blocks that form a box.
-PLANNED = ("single", "fpp", "hds", "shared", "collective")
+from tests.presets import PRESETS
 
 RANKS = 4
+# The presets, and combinations of several files with several writers each.
+LAYOUTS = {preset: {"layout": preset} for preset in PRESETS} | {
+    "3-all": {"files": "3", "writers": "all"},
+    "node-all": {"files": "per-node", "writers": "all"},
+    "node-per-node": {"files": "per-node", "writers": "per-node"},
+    "2-per-node": {"files": "2", "writers": "per-node", "ranks_per_node": "1"},
+}
 SIZES = formula.Sizes(lev=3, lat=12, lon=10)
 # Rows of 64 KiB and more: with `shared` their owners write them.
 LONG_ROWS = formula.Sizes(lev=2, lat=4, lon=16384)
@@ -132,7 +136,15 @@ def plan_of(options: Options, decomposition: str, sizes: formula.Sizes, rank: in
         {"name": v.name, "type": v.dtype, "shape": sizes.of(v.dims), "grid": GRIDS[decomposition][len(v.dims)] if v.dims else []}
         for v in formula.PLAN
     ]
-    return contract.plan(variables, ranks=RANKS, steps=steps, name="history", rank=rank, layout=options)
+    return contract.plan(
+        variables,
+        ranks=RANKS,
+        nodes=RANKS // int(options["ranks_per_node"]),
+        steps=steps,
+        name="history",
+        rank=rank,
+        layout=options,
+    )
 
 
 def uncovered(planned: Write, writes: Sequence[Write]) -> int:
@@ -151,6 +163,7 @@ def check_run(
 ) -> tuple[list[RankTrace], list[dict]]:
     scratch, folder = tmp_path / "trace", tmp_path / "out"
     scratch.mkdir()
+    options = {"ranks_per_node": "2", **options}
     traces = traced_run(mpirun, scratch, options, [f"decomposition={decomposition}", sizes.argument, f"steps={steps}"], folder)
     plans = [plan_of(options, decomposition, sizes, rank, steps) for rank in range(RANKS)]
     check_files(folder, traces, plans[0], steps)
@@ -195,27 +208,30 @@ def check_writes(traces: Sequence[RankTrace], plans: Sequence[Mapping]) -> None:
 
 @pytest.mark.parametrize("checksum", ["on", "off"])
 @pytest.mark.parametrize("steps_per_file", ["1", "all"])
-@pytest.mark.parametrize("preset", PLANNED)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_writes_are_those_of_the_plan(
-    mpirun: Mpirun, tmp_path: Path, needs: Callable[..., None], rng: random.Random, preset: str, steps_per_file: str, checksum: str
+    mpirun: Mpirun, tmp_path: Path, needs: Callable[..., None], rng: random.Random, layout: str, steps_per_file: str, checksum: str
 ) -> None:
     needs("strace")
-    options = {"layout": preset, "steps": steps_per_file, "checksum": checksum, "exchange_bytes": "64 KiB"}
+    options = {**LAYOUTS[layout], "steps": steps_per_file, "checksum": checksum, "exchange_bytes": "64 KiB"}
     check_run(mpirun, tmp_path, options, rng.choice(list(GRIDS)), SIZES, 2)
 
 
-@pytest.mark.parametrize("preset", PLANNED)
-def test_large_aligned_arrays(mpirun: Mpirun, tmp_path: Path, needs: Callable[..., None], preset: str) -> None:
+# Who writes the large array: its owners where all write, the first ranks of parts or nodes otherwise.
+LARGE_WRITERS = {"single": {0}, "split:2": {0, 2}, "node": {0, 2}, "node-per-node": {0, 2}, "collective": {0, 2}}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_large_aligned_arrays(mpirun: Mpirun, tmp_path: Path, needs: Callable[..., None], layout: str) -> None:
     """Arrays above the threshold of alignment; long rows, which their owners write where all ranks share a file."""
     needs("strace")
-    options = {"layout": preset, "alignment": "64 KiB"}
-    _, plans = check_run(mpirun, tmp_path, options, "rows", LONG_ROWS, 1)
+    _, plans = check_run(mpirun, tmp_path, {**LAYOUTS[layout], "alignment": "64 KiB"}, "rows", LONG_ROWS, 1)
     writes = [write for plan in plans for write in plan["rank_plan"]["writes"] if write["variable"] == "a"]
     assert sum(write["bytes"] for write in writes) == 4 * LONG_ROWS.lev * LONG_ROWS.lat * LONG_ROWS.lon
     assert writes[0]["address"] % 65536 == 0
     owners = {rank for rank, plan in enumerate(plans) if any(w["variable"] == "a" for w in plan["rank_plan"]["writes"])}
-    assert owners == ({0} if preset in ("single", "collective") else set(range(RANKS)))
-    if preset == "shared":
+    assert owners == LARGE_WRITERS.get(layout, set(range(RANKS)))
+    if plans[0]["layout"]["writers"] == "all":
         assert not any(
             message["bytes"] > LONG_ROWS.lev * LONG_ROWS.lat * LONG_ROWS.lon for message in plans[1]["rank_plan"]["sends"]
         )

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "layout/join.hpp"
+#include "layout/slabs.hpp"
 
 namespace tailrace::bench {
 
@@ -49,11 +49,9 @@ std::vector<std::vector<PartBox>> Job::part_boxes() const {
         const Decomposition decomposition(variable.shape, variable.grid);
         all.emplace_back();
         for (uint64_t part = 0; part < map.parts(); ++part) {
-            std::vector<Box> blocks;
-            for (uint64_t rank = map.first_rank(part); rank < map.last_rank(part); ++rank)
-                blocks.push_back(decomposition.block(rank));
             uint64_t number = 0;
-            for (Box& box : join_blocks(std::move(blocks))) all.back().push_back({part, number++, std::move(box)});
+            for (Box& box : joined_blocks(decomposition, map.first_rank(part), map.last_rank(part)))
+                all.back().push_back({part, number++, std::move(box)});
         }
     }
     return all;

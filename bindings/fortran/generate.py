@@ -36,6 +36,11 @@ class ElementType:
     def kind(self) -> str:
         return self.name.lower()
 
+    @property
+    def is_text(self) -> bool:
+        """character(len=n) arrays have one dimension more in the file, the fastest: the characters."""
+        return self.declaration.startswith("character")
+
 
 def read_statuses(text: str) -> list[Constant]:
     return [
@@ -44,7 +49,7 @@ def read_statuses(text: str) -> list[Constant]:
 
 
 def read_types(text: str) -> list[ElementType]:
-    lines = re.findall(r'^TAILRACE_TYPE\((\w+), (\d+), (\d+), \w+, "\w+", (\w+(?:\(\w+\))?)\)', text, re.M)
+    lines = re.findall(r'^TAILRACE_TYPE\((\w+), (\d+), (\d+), \w+, "\w+", (\w+(?:\([\w*]+\))?)\)', text, re.M)
     return [ElementType(name, int(number), int(size), declaration) for name, number, size, declaration in lines]
 
 
@@ -72,14 +77,16 @@ def expand(template: str, **values: str) -> str:
     return re.sub(r"@(\w+)@", lambda match: values[match[1]], template)
 
 
-def strides(rank: int) -> str:
-    """Byte strides from the addresses of neighbouring elements: right for any section, its steps negative ones too."""
+def strides(rank: int, inner: int) -> str:
+    """Byte strides from the addresses of neighbouring elements: right for any section, its steps negative ones too.
+
+    `inner`: dimensions of the view before those of the array.
+    """
     lines = []
     for dim in range(1, rank + 1):
         neighbour = ", ".join("2" if i == dim else "1" for i in range(1, rank + 1))
-        lines.append(
-            f"    if (size(array, {dim}) > 1) view%stride_bytes({dim}) = address_bytes(c_loc(array({neighbour}))) - first_bytes"
-        )
+        stride = f"view%stride_bytes({dim + inner}) = address_bytes(c_loc(array({neighbour}))) - first_bytes"
+        lines.append(f"    if (size(array, {dim}) > 1) {stride}")
     return "\n".join(lines)
 
 
@@ -94,9 +101,11 @@ def of_type_and_rank(template: str, element: ElementType, rank: int) -> str:
         colons=", ".join(":" * rank),
         ones=", ".join("1" * rank),
         shape=f"({', '.join(':' * rank)})" if rank else "",
+        first=f"array({', '.join('1' * rank)})" if rank else "array",
         contiguous=", contiguous" if rank else "",
         size="size(value)" if rank else "1",
-        strides=strides(rank),
+        strides=strides(rank, int(element.is_text)),
+        ndims=str(rank + element.is_text),
     )
 
 
@@ -135,15 +144,19 @@ class Family:
     generic: str
     ranks: range
     endings: tuple[str, ...] = ("",)
+    of_text: bool = False  # of the element type whose declaration is character; the others otherwise
 
-    def procedures(self, kinds: list[ElementType]) -> str:
+    def kinds(self, types: list[ElementType]) -> list[ElementType]:
+        return [element for element in types if element.declaration != "none" and element.is_text == self.of_text]
+
+    def procedures(self, types: list[ElementType]) -> str:
         body = (HERE / f"{self.template}.f90.in").read_text()
-        return "\n".join(of_type_and_rank(body, element, rank) for element in kinds for rank in self.ranks)
+        return "\n".join(of_type_and_rank(body, element, rank) for element in self.kinds(types) for rank in self.ranks)
 
-    def names(self, kinds: list[ElementType]) -> list[str]:
+    def names(self, types: list[ElementType]) -> list[str]:
         return [
             f"    module procedure {self.generic}_{element.kind}_{rank}{ending}"
-            for element in kinds
+            for element in self.kinds(types)
             for rank in self.ranks
             for ending in self.endings
         ]
@@ -153,16 +166,21 @@ STARTS = ("", "_int32", "_whole")
 ARRAYS = range(1, MAX_RANK + 1)
 ALL_RANKS = range(MAX_RANK + 1)
 FAMILIES = {
-    "tailrace_view": (Family("view", "view", ARRAYS),),
+    "tailrace_view": (Family("view", "view", ARRAYS), Family("view_text", "view", ALL_RANKS, of_text=True)),
     "tailrace_read": (
         Family("get_scalar", "get", range(1)),
         Family("get", "get", ARRAYS, STARTS),
         Family("get_shared", "get_shared", ALL_RANKS),
+        Family("get_text_scalar", "get", range(1), of_text=True),
+        Family("get", "get", ARRAYS, STARTS, of_text=True),
+        Family("get_shared_text", "get_shared", ALL_RANKS, of_text=True),
     ),
     "tailrace": (
         Family("put", "put", ARRAYS, STARTS),
         Family("put_replicated", "put_replicated", ALL_RANKS),
         Family("put_attr", "put_attr", range(2)),
+        Family("put_text", "put", ARRAYS, STARTS, of_text=True),
+        Family("put_replicated_text", "put_replicated", ALL_RANKS, of_text=True),
     ),
 }
 
@@ -173,14 +191,13 @@ def make_contract(types: list[ElementType], constants: list[Constant]) -> str:
 
 
 def make_module(module: str, types: list[ElementType], constants: list[Constant]) -> str:
-    kinds = [element for element in types if element.declaration != "none"]
     names: dict[str, list[str]] = {}
     for family in FAMILIES[module]:
-        names.setdefault(f"{family.generic}_names", []).extend(family.names(kinds))
+        names.setdefault(f"{family.generic}_names", []).extend(family.names(types))
     return expand(
         (HERE / f"{module}.f90.in").read_text(),
         public_constants="\n".join(f"  public :: {constant.name}" for constant in constants),
-        procedures="\n".join(family.procedures(kinds) for family in FAMILIES[module]),
+        procedures="\n".join(family.procedures(types) for family in FAMILIES[module]),
         **{generic: "\n".join(lines) for generic, lines in names.items()},
     )
 

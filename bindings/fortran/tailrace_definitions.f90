@@ -2,11 +2,12 @@
 module tailrace_definitions
   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t
   use, intrinsic :: iso_fortran_env, only: int64
-  use tailrace_contract, only: same_width_signed, type_name, TAILRACE_BAD_ARGUMENT, TAILRACE_BAD_SHAPE, TAILRACE_OK
+  use tailrace_contract, only: same_width_signed, type_name, TAILRACE_BAD_ARGUMENT, TAILRACE_BAD_SHAPE, TAILRACE_OK, &
+    TAILRACE_RAGGED
   use tailrace_message, only: decimal, refuse
   implicit none
   private
-  public :: definition_list, start_definitions, remember_dim, remember_variable, check_type_and_rank, variable_index
+  public :: definition_list, start_definitions, remember_dim, remember_variable, check_type_and_rank, variable_index, is_ragged
 
   type :: dimension_record
     character(:), allocatable :: name
@@ -108,6 +109,20 @@ contains
         "; hand over an array of the variable's rank", status)
     end if
   end subroutine
+
+  !> Whether the slowest dimension of a variable is another in every step.
+  pure function is_ragged(list, var)
+    type(definition_list), intent(in) :: list
+    character(*), intent(in) :: var
+    logical :: is_ragged
+    integer :: i, n
+
+    is_ragged = .false.
+    i = variable_index(list, var)
+    if (i == 0) return
+    n = size(list%vars(i)%extent)
+    if (n > 0) is_ragged = list%vars(i)%extent(n) == TAILRACE_RAGGED
+  end function
 
   pure function variable_index(list, var) result(found)
     type(definition_list), intent(in) :: list

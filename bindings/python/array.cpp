@@ -43,6 +43,7 @@ std::optional<char> kind_of(char letter) {
     if (std::string_view("bhilqn").find(letter) != std::string_view::npos) return 'i';
     if (std::string_view("BHILQN").find(letter) != std::string_view::npos) return 'u';
     if (letter == 'f' || letter == 'd') return 'f';
+    if (letter == 's' || letter == 'c') return 'S';
     return std::nullopt;
 }
 
@@ -60,6 +61,7 @@ tailrace_type type_of_view(nb::handle object, const Py_buffer &view) {
         }
         format.remove_prefix(1);
     }
+    if (format == "1s") format.remove_prefix(1);  // numpy's characters
     if (format.size() == 1) {
         if (const std::optional<char> kind = kind_of(format.front())) {
             for (const TypeLine &line : kTypes) {

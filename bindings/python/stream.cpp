@@ -182,6 +182,7 @@ std::string Stream::report() {
 }
 
 void define_stream(nb::module_ &module) {
+    module.attr("RAGGED") = uint64_t{TAILRACE_RAGGED};
     module.attr("STATIC") = static_cast<int>(TAILRACE_STATIC);
     module.attr("REPLICATED") = static_cast<int>(TAILRACE_REPLICATED);
     nb::class_<Stream>(module, "Stream", "The C contract's stream; tailrace.Stream is the one to use.")

@@ -38,14 +38,17 @@ inline void check(int status) {
 // ---- element types ------------------------------------------------------------------------------------------------------------
 
 namespace detail {
-// -1: not an element type. Integers of the same width and sign count as equal (long and long long); char and bool do not.
+template <class T>
+inline constexpr bool is_number =
+    std::integral<T> && !std::same_as<T, char> && !std::same_as<T, bool> && !std::same_as<T, wchar_t> &&
+    !std::same_as<T, char8_t> && !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
+
+// -1: not an element type. Integers of the same width and sign count as equal (long and long long); char is text and no number.
 template <class T>
 constexpr int type_number() {
-    constexpr bool text = std::same_as<T, char> || std::same_as<T, bool> || std::same_as<T, wchar_t> || std::same_as<T, char8_t> ||
-                          std::same_as<T, char16_t> || std::same_as<T, char32_t>;
     constexpr auto equal = []<class C>(std::type_identity<C>) {
-        return std::same_as<T, C> || (std::integral<T> && std::integral<C> && !text && sizeof(T) == sizeof(C) &&
-                                      std::is_signed_v<T> == std::is_signed_v<C>);
+        return std::same_as<T, C> ||
+               (is_number<T> && is_number<C> && sizeof(T) == sizeof(C) && std::is_signed_v<T> == std::is_signed_v<C>);
     };
     int number = -1;
 #define TAILRACE_TYPE(name, value, bytes, c, numpy, fortran) \

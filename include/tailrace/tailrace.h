@@ -33,6 +33,9 @@ extern "C" {
 
 #define TAILRACE_VERSION "0.1.0"
 #define TAILRACE_MAX_DIMS 8 /* dimensions of a variable, the time dimension not counted */
+/* The length of a dimension that is another in every step (particles, observations); and the offset of a block along it that lies
+ * behind the blocks of the ranks before. */
+#define TAILRACE_RAGGED UINT64_MAX
 
 typedef enum tailrace_status {
 #define TAILRACE_STATUS(name, number, text, python) TAILRACE_##name = (number),
@@ -82,7 +85,12 @@ int tailrace_open(MPI_Comm comm, const char *directory, const char *name, const 
 /* The same with a Fortran communicator handle. */
 int tailrace_open_fortran(MPI_Fint comm, const char *directory, const char *name, const char *options, tailrace_stream **stream);
 
-/* Names a dimension and its global length. Every rank defines the same; compared at the first tailrace_end_step. */
+/* Names a dimension and its global length. Every rank defines the same; compared at the first tailrace_end_step.
+ * `length` = TAILRACE_RAGGED: each step has as many elements along it as the ranks put. It is the slowest dimension of variables
+ * that are neither static nor replicated. A block begins at a global offset, or at TAILRACE_RAGGED: then behind the blocks of lower
+ * ranks, and those of this rank put before; of all variables each rank then puts equally many elements. Needs steps = 1. The index
+ * shows the steps one behind the other along the dimension, and how many each has in NAME_row_size(time): the contiguous ragged
+ * array of the CF conventions. */
 int tailrace_define_dim(tailrace_stream *stream, const char *name, uint64_t length);
 /* Names a variable over dimensions defined before; `flags` is a sum of tailrace_var_flags. The time dimension comes first by
  * itself and is not named here. ndims = 0 (a scalar that may change per step) implies TAILRACE_REPLICATED. */
@@ -148,8 +156,8 @@ int tailrace_open_read_fortran(MPI_Fint comm, const char *directory, const char 
 int tailrace_get_steps(tailrace_reader *reader, uint64_t *count, const uint64_t **steps, const double **times);
 /* Collective. The step to read from now on, by its number; -1 is the last one, -2 the one before. */
 int tailrace_select_step(tailrace_reader *reader, int64_t step);
-/* Type, dimensions and shape (the time dimension not counted) of a variable. Each pointer may be NULL; `shape` has room for
- * TAILRACE_MAX_DIMS numbers. `flags` is a sum of tailrace_var_flags. */
+/* Type, dimensions and shape (the time dimension not counted; of the selected step) of a variable. Each pointer may be
+ * NULL; `shape` has room for TAILRACE_MAX_DIMS numbers. `flags` is a sum of tailrace_var_flags. */
 int tailrace_inquire_var(tailrace_reader *reader, const char *var, tailrace_type *type, int *ndims, uint64_t *shape, int *flags);
 /* The whole stream as JSON: steps, times, dimensions, variables. The text belongs to the reader, until its next call. */
 int tailrace_inquire(tailrace_reader *reader, const char **json);
@@ -173,7 +181,7 @@ void tailrace_free(char *text);
  *   "parts": [{"path", "writers", "bytes"}, ...],
  *   "rank_plan": with "rank", each write of that rank: {"path", "address", "bytes", "variable"}}. */
 int tailrace_plan(const char *request, char **json);
-/* The layout keys, their values, defaults and meaning, and the presets: JSON, made from the one list. */
+/* The layout keys, their values, defaults and meaning, the presets, and which choices go together: JSON, made from the one list. */
 int tailrace_keys(char **json);
 /* Checks a layout or configuration text, and resolves it: TOML in, JSON of all effective keys out. */
 int tailrace_resolve(const char *options, char **json);

@@ -16,9 +16,10 @@ from tailrace.errors import *  # noqa: F403  one class for each line of status.d
 from tailrace.errors import __all__ as _error_names
 from tailrace.layout import Layout
 from tailrace.reader import Reader, open_read
-from tailrace.stream import Step, Stream, open  # open is meant to be read as tailrace.open
+from tailrace.stream import RAGGED, Step, Stream, open  # open is meant to be read as tailrace.open
 
 __all__ = [
+    "RAGGED",
     "TYPES",
     "Layout",
     "Reader",

@@ -16,6 +16,11 @@ def type_code(dtype: Any) -> str:
     """The code ("f4") of whatever numpy takes as a type; TypeError for types that cannot be stored."""
     described = np.dtype(dtype)
     code = f"{described.kind}{described.itemsize}"
+    if described.kind in "UO":
+        raise TypeError(
+            f"element type '{described}' cannot be stored: strings of any length have no fixed place in a file; "
+            "use bytes of one length, such as 'S16': numpy.char.encode(values, 'utf-8')"
+        )
     if code not in _core.TYPES:
         raise TypeError(f"element type '{described}' cannot be stored; use one of {', '.join(_core.TYPES)}")
     if not described.isnative:
@@ -24,9 +29,11 @@ def type_code(dtype: Any) -> str:
 
 
 def attribute_value(name: str, value: Any, variable_code: str | None = None) -> str | np.ndarray:
-    """Text as it is, numbers as an array of the type they should have in the file."""
+    """Text as it is, bytes as characters, numbers as an array of the type they should have in the file."""
     if isinstance(value, str):
         return value
+    if isinstance(value, bytes):
+        return np.frombuffer(value, "S1")
     is_typed = isinstance(value, np.ndarray | np.generic)
     array = np.ascontiguousarray(value) if is_typed else _array_of_numbers(name, value)
     if variable_code is not None and name in TYPED_AS_VARIABLE:

@@ -27,7 +27,11 @@ def options_toml(layout: Any = None, **choices: Any) -> str:
 
 
 def keys() -> Json:
-    """The configuration keys and the presets: {"keys": [{"name", "values", "default", "meaning"}...], "presets": [...]}."""
+    """The configuration keys, the presets, and which choices go together.
+
+    {"keys": [{"name", "values", "default", "meaning"}...], "presets": [...],
+    "combinations": [{"files", "writers", "steps", "tree", "refusal": "" or why it is not written}...]}.
+    """
     return json.loads(_core.keys())
 
 

@@ -15,6 +15,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 import tailrace._core as _core
+from tailrace.characters import CODE, as_characters
 from tailrace.communicator import fortran_handle
 
 
@@ -63,8 +64,12 @@ class Reader:
     ) -> Any:
         """A hyperslab of a variable at the selected step: from `offset` (by default the first element), of shape `count` (by
         default the rest of the array), or of the shape of `out`, which it is then read into and which may have any strides.
+
+        Characters are read as strings along their last dimension (type S8), unless `offset`, `count` or `out` count that, too.
         """
         shape = self._shape(name)
+        if self.variables[name]["type"] == CODE and shape and self._asks_for_strings(len(shape), offset, count, out):
+            return self._get_strings(name, shape, offset, count, out)
         begin = [operator.index(start) for start in offset] if offset is not None else [0] * len(shape)
         if any(start < 0 for start in begin):
             raise _core.ERRORS["BAD_SHAPE"](f"variable '{name}': offset {tuple(begin)} has a negative number; offsets count from 0")
@@ -74,8 +79,36 @@ class Reader:
         self._core.get(name, out, begin)
         return out
 
+    @staticmethod
+    def _asks_for_strings(dims: int, offset: Sequence[Any] | None, count: Sequence[Any] | None, out: Any) -> bool:
+        asked = [len(numbers) for numbers in (offset, count, None if out is None else out.shape) if numbers is not None]
+        return all(length == dims - 1 for length in asked)
+
+    def _get_strings(
+        self, name: str, shape: list[int], offset: Sequence[SupportsIndex] | None, count: Sequence[SupportsIndex] | None, out: Any
+    ) -> Any:
+        length = shape[-1]
+        begin = [operator.index(start) for start in offset] if offset is not None else [0] * (len(shape) - 1)
+        rest = [max(0, n - start) for n, start in zip(shape, begin, strict=False)]
+        if out is None:
+            out = np.zeros([operator.index(n) for n in count] if count is not None else rest, dtype=f"S{max(length, 1)}")
+        if out.dtype != f"S{length}":
+            if length == 0:
+                return out
+            raise _core.ERRORS["BAD_ARGUMENT"](
+                f"variable '{name}' holds strings of {length} bytes, the array to read into has type {out.dtype}; "
+                f"pass one of S{length}"
+            )
+        self.get(name, [*begin, 0], out=as_characters(out))
+        return out
+
     def get_shared(self, name: str) -> Any:
         """The whole of a variable on every rank; one rank of each node reads it; collective."""
+        shape = self._shape(name)
+        if self.variables[name]["type"] == CODE and shape and shape[-1]:
+            strings = np.zeros(shape[:-1], dtype=f"S{shape[-1]}")
+            self._core.get_shared(name, as_characters(strings))
+            return strings
         out = np.empty(self._shape(name), dtype=self.variables[name]["type"])
         self._core.get_shared(name, out)
         return out

@@ -17,8 +17,11 @@ import numpy as np
 
 import tailrace._core as _core
 from tailrace.attributes import attribute_value, type_code
+from tailrace.characters import CODE, characters_of, is_string, length_dimension
 from tailrace.communicator import fortran_handle
 from tailrace.contract import options_toml
+
+RAGGED: int = _core.RAGGED  # the length of a dimension that is another in every step
 
 
 def open(directory: str | os.PathLike[str], name: str, *, comm: Any = None, layout: Any = None, **keys: Any) -> Stream:
@@ -42,7 +45,7 @@ class Stream:
         self._core = _core.Stream(comm, self.directory, name, options)
 
     def dim(self, name: str, length: int) -> None:
-        """Names a dimension and its global length."""
+        """Names a dimension and its global length; RAGGED: as many elements in each step as the ranks put, with steps=1."""
         self._core.define_dim(name, length)
         self._dims[name] = length
 
@@ -53,12 +56,14 @@ class Stream:
         lat(y, x).
         """
         array = np.ascontiguousarray(values)
+        if array.dtype.kind == "U":
+            array = np.char.encode(array, "utf-8")
         if dims is None:
             dims = (name,)
             if name not in self._dims and array.ndim == 1:
                 self.dim(name, array.shape[0])
         self.var(name, dims, array.dtype, static=True, replicated=True, **attributes)
-        self._core.put_replicated(name, array)
+        self.put_static(name, array)
 
     def var(
         self,
@@ -74,13 +79,20 @@ class Stream:
         """Names a variable over dimensions defined before; the time dimension comes first by itself.
 
         `static`: the same in all steps. `replicated`: every rank has the whole array; a variable without dimensions always is.
+        A type S8 makes a variable of characters over one more dimension, "string8", defined when it is not there yet.
         With `fill_value` the blocks of a step may leave gaps. `attributes` go to the file as they are (units=, long_name= ...).
         """
         names = (dims,) if isinstance(dims, str) else tuple(dims)
+        replicated = replicated or not names
+        if is_string(dtype):
+            dim, length = length_dimension(dtype)
+            if dim not in self._dims:
+                self.dim(dim, length)
+            names, dtype = (*names, dim), CODE
         code = type_code(dtype)
         flags = (_core.STATIC if static else 0) | (_core.REPLICATED if replicated else 0)
         self._core.define_var(name, code, names, flags)
-        self._variables[name] = _Variable(code, tuple(self._dims[dim] for dim in names), replicated or not names)
+        self._variables[name] = _Variable(code, tuple(self._dims[dim] for dim in names), replicated)
         if fill_value is not None:
             self._attribute(name, "_FillValue", fill_value)
         self.attributes(name, **attributes)
@@ -97,6 +109,8 @@ class Stream:
     def put_static(self, name: str, values: Any) -> None:
         """Hands over a replicated static variable outside of a step."""
         variable = self._variable(name)
+        if variable.code == CODE:
+            values = characters_of(name, values, variable.shape)
         self._core.put_replicated(name, np.ascontiguousarray(values, dtype=variable.code))
 
     @property
@@ -182,8 +196,10 @@ class Step:
     def put(self, name: str, values: Any, offset: Sequence[SupportsIndex] | None = None) -> None:
         """Hands over a block of a distributed variable, or the whole of a replicated one.
 
-        A block begins at `offset` in the global array; it may be left out for an array that is the global one. Several puts of
-        one variable are several blocks. The array has the variable's type exactly; any strides will do.
+        A block begins at `offset` in the global array; it may be left out for an array that is the global one, and for a variable
+        over a ragged dimension: then it lies behind the blocks of the ranks before. Several puts of one variable are several
+        blocks. The array has the variable's type exactly; any strides will do. A variable of characters takes strings, which
+        begin at the first character where `offset` says nothing of it.
         """
         variable = self.stream._variable(name)
         core = self.stream._core
@@ -192,7 +208,15 @@ class Step:
                 raise _core.ERRORS["BAD_ARGUMENT"](f"variable '{name}' is replicated: it is put whole, without offset={offset!r}")
             core.put_replicated(name, _whole_array(name, values, variable))
             return
-        array = values if hasattr(values, "dtype") or isinstance(values, memoryview) else np.asarray(values, dtype=variable.code)
+        if variable.code == CODE:
+            array = characters_of(name, values, variable.shape)
+            if offset is not None and len(offset) == len(variable.shape) - 1:
+                offset = (*offset, 0)
+        else:
+            given = hasattr(values, "dtype") or isinstance(values, memoryview)
+            array = values if given else np.asarray(values, dtype=variable.code)
+        if offset is None and variable.shape[:1] == (RAGGED,):
+            offset = (RAGGED,) + (0,) * (len(variable.shape) - 1)
         if offset is None:
             shape = getattr(array, "shape", None)
             if shape != variable.shape:
@@ -225,6 +249,8 @@ class Step:
 
 def _whole_array(name: str, values: Any, variable: _Variable) -> np.ndarray:
     """Plain Python numbers take the variable's type; numpy's have a type that must be the variable's."""
+    if variable.code == CODE:
+        values = characters_of(name, values, variable.shape)
     if not isinstance(values, np.ndarray | np.generic):
         values = np.asarray(values, dtype=variable.code)
     return np.ascontiguousarray(values) if values.ndim else np.asarray(values)

@@ -19,15 +19,12 @@ namespace tailrace {
 namespace {
 
 [[noreturn]] void fail_system(const char* doing, const std::string& path, int code) {
-    const bool full = code == ENOSPC || code == EDQUOT;
+    const Status status = status_of_errno(code);
     std::string remedy;
-    if (full) remedy = "; free space or raise the quota, or write elsewhere";
+    if (status == Status::NO_SPACE) remedy = "; free space or raise the quota, or write elsewhere";
     if (code == EACCES || code == EPERM || code == EROFS) remedy = "; choose a directory that this user may write";
     if (code == EMFILE || code == ENFILE) remedy = "; raise the limit of open files (ulimit -n)";
-    fail(full             ? Status::NO_SPACE
-         : code == ENOENT ? Status::NOT_FOUND
-                          : Status::IO_FAILED,
-         "cannot ", doing, " ", path, ": ", std::strerror(code), remedy);
+    fail(status, "cannot ", doing, " ", path, ": ", std::strerror(code), remedy);
 }
 
 int open_checked(const char* doing, const std::string& path, int flags) {
@@ -53,6 +50,11 @@ std::span<iovec> drop_front(std::span<iovec> pieces, size_t done) {
 }
 
 }  // namespace
+
+Status status_of_errno(int code) {
+    if (code == ENOSPC || code == EDQUOT) return Status::NO_SPACE;
+    return code == ENOENT ? Status::NOT_FOUND : Status::IO_FAILED;
+}
 
 File::File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
 
@@ -173,11 +175,12 @@ void File::close() {
     if (result != 0 && errno != EINTR) fail_system("close", path_, errno);
 }
 
-void make_directories(const std::string& path) {
+void make_directories(const std::string& path, const std::string& within) {
     if (path.empty() || ::mkdir(path.c_str(), 0777) == 0) return;
     if (errno == ENOENT) {
         const std::string parent = std::filesystem::path(path).parent_path();
-        if (parent != path) make_directories(parent);
+        if (parent == within && !within.empty()) fail_system("make directory", path, ENOENT);
+        if (parent != path) make_directories(parent, within);
         if (::mkdir(path.c_str(), 0777) == 0) return;
     }
     struct stat status;

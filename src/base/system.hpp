@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
+
 namespace tailrace {
 
 // An open file; closes itself. Writes are whole or an error.
@@ -50,7 +52,11 @@ private:
     std::string path_;
 };
 
-void make_directories(const std::string& path);  // with parents; existing ones are fine
+// What a call is told that failed with this errno.
+Status status_of_errno(int code);
+
+// With parents; existing ones are fine. `within` and what is above it must be there: it is not made.
+void make_directories(const std::string& path, const std::string& within = "");
 void rename_path(const std::string& from, const std::string& to);
 void remove_tree(const std::string& path);  // absent is fine
 void remove_file(const std::string& path);  // absent is fine

@@ -2,6 +2,8 @@
 
 #include <tailrace/tailrace.h>
 
+#include <set>
+
 #include "capi/communicator.hpp"
 #include "capi/guard.hpp"
 
@@ -17,6 +19,19 @@ struct tailrace_stream {
 };
 
 namespace {
+
+std::set<tailrace_stream*>& open_streams() {
+    static std::set<tailrace_stream*> all;
+    return all;
+}
+
+// A rank that has lost its handle must not let the others wait for it: where it has one stream open, that is the one they are in.
+void end_step_of_null() {
+    if (open_streams().size() != 1) return;
+    tailrace::Stream& only = (*open_streams().begin())->stream;
+    only.refuse_next(Error(Status::BAD_ARGUMENT, "argument 'stream' of tailrace_end_step is NULL"));
+    only.end_step();
+}
 
 tailrace::Stream& of(tailrace_stream* stream) { return required(stream, "stream")->stream; }
 
@@ -62,6 +77,7 @@ int tailrace_open(MPI_Comm comm, const char* directory, const char* name, const 
         tailrace::require_mpi(comm, "tailrace_open");
         *stream = new tailrace_stream{
             {comm, required(directory, "directory"), required(name, "name"), options != nullptr ? options : ""}, {}};
+        open_streams().insert(*stream);
     });
 }
 
@@ -70,7 +86,7 @@ int tailrace_open_fortran(MPI_Fint comm, const char* directory, const char* name
 }
 
 int tailrace_define_dim(tailrace_stream* stream, const char* name, uint64_t length) {
-    return guard([&] { of(stream).definitions().define_dimension(required(name, "name"), length); });
+    return guard([&] { of(stream).define_dimension(required(name, "name"), length); });
 }
 
 int tailrace_define_var(tailrace_stream* stream, const char* name, tailrace_type type, int ndims, const char* const* dims,
@@ -112,7 +128,10 @@ int tailrace_put_replicated(tailrace_stream* stream, const char* var, const void
 }
 
 int tailrace_end_step(tailrace_stream* stream) {
-    return guard([&] { of(stream).end_step(); });
+    return guard([&] {
+        if (stream == nullptr) end_step_of_null();
+        of(stream).end_step();
+    });
 }
 
 int tailrace_flush(tailrace_stream* stream) {
@@ -123,6 +142,7 @@ int tailrace_close(tailrace_stream** stream) {
     return guard([&] {
         required(stream, "stream");
         const std::unique_ptr<tailrace_stream> owned(std::exchange(*stream, nullptr));
+        open_streams().erase(owned.get());
         if (owned) owned->stream.close();
     });
 }

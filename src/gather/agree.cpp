@@ -111,11 +111,11 @@ Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<
         const uint64_t first = ranks.size() - all[failed];
         const bool me = first == ranks.rank();
         const auto status = static_cast<Status>(ranks.broadcast(me ? static_cast<uint64_t>(error->status()) : 0, first));
-        const std::string where = ranks.size() > 1 ? text("rank ", ranks.user_rank(), ": ") : "";
+        const std::string where = ranks.size() > 1 && !mine.tells_ranks ? text("rank ", ranks.user_rank(), ": ") : "";
         throw Error(status, ranks.broadcast_text(me ? where + error->what() : "", first));
     }
     if (all[same] != ~all[same_not])
-        fail(Status::RANKS_DISAGREE, "ranks disagree about ", mine.same_means, "; every rank gives the same");
+        fail(Status::RANKS_DISAGREE, mine.same_means, ": not the same on all ranks; every rank gives the same");
     Ballot result = mine;
     result.any = all[any];
     result.behind = all[behind];

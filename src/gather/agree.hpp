@@ -23,6 +23,7 @@ struct Ballot {
     uint64_t bytes = 0;   // summed over ranks
     uint64_t digest = 0;  // summed over ranks, modulo 2^64
     const char* same_means = "";
+    bool tells_ranks = false;  // the text of an error says by itself which ranks are meant: it is not about the one that found it
 };
 
 // Collective. Throws, on every rank, the error of the lowest rank that has one.

@@ -139,7 +139,7 @@ std::vector<bool> check_cover(const Communicator& ranks, const std::vector<Cover
                 check_tile(arrays[a], tilings[a].tile(ranks.rank()), boxes[a]);
         }
     });
-    agree(ranks, {.call = Call::plan}, error);
+    agree(ranks, {.call = Call::plan, .tells_ranks = true}, error);
     check_mpi(MPI_Allreduce(owned.data(), total.data(), static_cast<int>(owned.size()), MPI_UINT64_T, MPI_SUM, ranks.all()),
               "MPI_Allreduce");
     std::vector<bool> gaps;

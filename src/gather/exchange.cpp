@@ -34,68 +34,73 @@ struct Exchange::Impl {
     std::unique_ptr<Collection> collection;
     uint64_t pieces = 0;
 
-    Impl(const Communicator& ranks, std::vector<ExchangeArray> all, const std::vector<uint64_t>& writers, uint64_t memory_bytes)
-        : ranks(ranks), arrays(std::move(all)), piece_bytes(piece_bytes_for(arrays, writers.size(), memory_bytes)) {
-        const auto me = std::find(writers.begin(), writers.end(), ranks.rank());
+    Impl(const Communicator& ranks, std::vector<ExchangeArray> all, const PartWriters& writers, uint64_t memory_bytes)
+        : ranks(ranks), arrays(std::move(all)), piece_bytes(piece_bytes_for(arrays, writers.count(), memory_bytes)) {
+        const uint64_t me = writers.number(ranks.rank());
+        const bool is_writer = me < writers.count();
         // A node without memory must not leave the others waiting in the exchange below.
-        const auto error = attempt([&] { node = std::make_unique<NodeMemory>(ranks, me == writers.end() ? 0 : piece_bytes); });
+        const auto error = attempt([&] { node = std::make_unique<NodeMemory>(ranks, is_writer ? piece_bytes : 0); });
         agree(ranks, {.call = Call::plan}, error);
-        const Letters letters = deliver(ranks, address_blocks(writers));
-        for (uint64_t k = 0; k < writers.size(); ++k) {
-            std::vector<RankBlock> blocks = blocks_for(writers, k, writers[k] == ranks.rank() ? Own::copied : Own::all);
-            if (!blocks.empty())
-                contributions.emplace_back(ranks, *node, writers[k], sequence(writers, k), std::move(blocks), piece_bytes);
-        }
-        if (me != writers.end()) collect(writers, static_cast<uint64_t>(me - writers.begin()), letters);
+        std::map<uint64_t, std::vector<RankBlock>> blocks = blocks_by_writer(writers.count());
+        const Letters letters = deliver(ranks, address_blocks(writers, blocks));
+        std::vector<RankBlock> direct;
+        if (is_writer) direct = take_direct(blocks[me]);
+        for (const auto& [k, of_writer] : blocks)
+            if (!of_writer.empty())
+                contributions.emplace_back(ranks, *node, writers.rank(k), sequence(writers.count(), k), of_writer, piece_bytes);
+        if (is_writer) collect(sequence(writers.count(), me), letters, std::move(blocks[me]), std::move(direct));
     }
 
-    enum class Own { all, copied, direct };
-
-    Sequence sequence(const std::vector<uint64_t>& writers, uint64_t k) const {
+    Sequence sequence(uint64_t writers, uint64_t k) const {
         Sequence result;
-        for (const ExchangeArray& array : arrays) result.add(array.shape, array.element_bytes, writers.size(), k);
+        for (const ExchangeArray& array : arrays) result.add(array.shape, array.element_bytes, writers, k);
         return result;
     }
 
-    // The writer's own blocks go to the file from where they are if their runs are long, else through the ring like all others.
-    std::vector<RankBlock> blocks_for(const std::vector<uint64_t>& writers, uint64_t k, Own which) const {
-        std::vector<RankBlock> result;
+    // The blocks of this rank that reach into each writer's slabs: of the writers that get something from it, only.
+    std::map<uint64_t, std::vector<RankBlock>> blocks_by_writer(uint64_t writers) const {
+        std::map<uint64_t, std::vector<RankBlock>> result;
         for (size_t a = 0; a < arrays.size(); ++a) {
             const uint64_t elements = volume(arrays[a].shape);
-            const uint64_t lo = share_begin(elements, writers.size(), k), hi = share_begin(elements, writers.size(), k + 1);
             for (size_t b = 0; b < arrays[a].mine.size(); ++b) {
                 const Runs runs(arrays[a].shape, arrays[a].mine[b]);
-                const bool direct = runs.length() * arrays[a].element_bytes >= kOwnPieceBytes;
-                if (which != Own::all && direct != (which == Own::direct)) continue;
-                if (runs.elements_within(lo, hi) > 0) result.push_back({a, b, runs});
+                if (runs.count() == 0) continue;
+                const uint64_t first = share_of(elements, writers, runs.begin(0));
+                const uint64_t last = share_of(elements, writers, runs.begin(runs.count() - 1) + runs.length() - 1);
+                for (uint64_t k = first; k <= last; ++k)
+                    if (runs.elements_within(share_begin(elements, writers, k), share_begin(elements, writers, k + 1)) > 0)
+                        result[k].push_back({a, b, runs});
             }
         }
         return result;
     }
 
+    // The writer's own blocks go to the file from where they are if their runs are long, else through the ring like all others.
+    std::vector<RankBlock> take_direct(std::vector<RankBlock>& own) const {
+        const auto is_copied = [&](const RankBlock& block) {
+            return block.runs.length() * arrays[block.array].element_bytes < kOwnPieceBytes;
+        };
+        const auto middle = std::stable_partition(own.begin(), own.end(), is_copied);
+        std::vector<RankBlock> direct(middle, own.end());
+        own.erase(middle, own.end());
+        return direct;
+    }
+
     // Tells each writer which blocks of this rank reach into its slabs.
-    Letters address_blocks(const std::vector<uint64_t>& writers) const {
+    Letters address_blocks(const PartWriters& writers, const std::map<uint64_t, std::vector<RankBlock>>& blocks) const {
         Letters out;
-        for (size_t a = 0; a < arrays.size(); ++a) {
-            const uint64_t elements = volume(arrays[a].shape);
-            for (const Box& box : arrays[a].mine) {
-                const Runs runs(arrays[a].shape, box);
-                if (runs.count() == 0) continue;
-                const uint64_t first = share_of(elements, writers.size(), runs.begin(0));
-                const uint64_t last = share_of(elements, writers.size(), runs.begin(runs.count() - 1) + runs.length() - 1);
-                for (uint64_t k = first; k <= last; ++k) {
-                    const uint64_t lo = share_begin(elements, writers.size(), k), hi = share_begin(elements, writers.size(), k + 1);
-                    if (writers[k] == ranks.rank() || runs.elements_within(lo, hi) == 0) continue;
-                    std::vector<uint64_t>& letter = out[writers[k]];
-                    letter.push_back(a);
-                    put_box(letter, box);
-                }
+        for (const auto& [k, of_writer] : blocks) {
+            if (writers.rank(k) == ranks.rank()) continue;
+            std::vector<uint64_t>& letter = out[writers.rank(k)];
+            for (const RankBlock& block : of_writer) {
+                letter.push_back(block.array);
+                put_box(letter, arrays[block.array].mine[block.block]);
             }
         }
         return out;
     }
 
-    void collect(const std::vector<uint64_t>& writers, uint64_t k, const Letters& letters) {
+    void collect(const Sequence& mine, const Letters& letters, std::vector<RankBlock> copied, std::vector<RankBlock> direct) {
         std::map<uint64_t, std::vector<RankBlock>> senders;
         for (const auto& [rank, words] : letters) {
             for (size_t at = 0; at < words.size();) {
@@ -104,16 +109,13 @@ struct Exchange::Impl {
                 senders[rank].push_back({a, 0, Runs(arrays[a].shape, box)});
             }
         }
-        if (auto copied = blocks_for(writers, k, Own::copied); !copied.empty()) senders[ranks.rank()] = std::move(copied);
-        const Sequence mine = sequence(writers, k);
+        if (!copied.empty()) senders[ranks.rank()] = std::move(copied);
         pieces = mine.pieces(piece_bytes);
-        collection =
-            std::make_unique<Collection>(ranks, *node, mine, arrays, senders, blocks_for(writers, k, Own::direct), piece_bytes);
+        collection = std::make_unique<Collection>(ranks, *node, mine, arrays, senders, std::move(direct), piece_bytes);
     }
 };
 
-Exchange::Exchange(const Communicator& ranks, std::vector<ExchangeArray> arrays, std::vector<uint64_t> writers,
-                   uint64_t memory_bytes)
+Exchange::Exchange(const Communicator& ranks, std::vector<ExchangeArray> arrays, const PartWriters& writers, uint64_t memory_bytes)
     : impl_(std::make_unique<Impl>(ranks, std::move(arrays), writers, memory_bytes)) {}
 
 Exchange::~Exchange() = default;

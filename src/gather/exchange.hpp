@@ -10,6 +10,7 @@
 #include "gather/node_memory.hpp"
 #include "gather/sequence.hpp"
 #include "layout/block_view.hpp"
+#include "layout/parts.hpp"
 
 namespace tailrace {
 
@@ -32,9 +33,9 @@ struct Stretch {
 
 class Exchange {
 public:
-    // Collective. `writers` are the (renumbered) ranks that write the arrays, ascending; each gets an equal share of every array.
+    // Collective. `writers`: the (renumbered) ranks that write the arrays; each gets an equal share of every array.
     // `memory_bytes`: of each writer's ring.
-    Exchange(const Communicator& ranks, std::vector<ExchangeArray> arrays, std::vector<uint64_t> writers, uint64_t memory_bytes);
+    Exchange(const Communicator& ranks, std::vector<ExchangeArray> arrays, const PartWriters& writers, uint64_t memory_bytes);
     ~Exchange();
 
     // Collective. Moves one step's data: memory[array][block] is where this rank's blocks are. On writers `take` is called for

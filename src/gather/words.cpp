@@ -10,7 +10,7 @@ std::vector<uint64_t> all_words(MPI_Comm comm, const std::vector<uint64_t>& mine
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     const int words = static_cast<int>(mine.size());
-    std::vector<int> counts(static_cast<size_t>(size)), begins(counts.size());
+    std::vector<int> counts(on_all || rank == 0 ? static_cast<size_t>(size) : 0), begins(counts.size());
     check_mpi(on_all ? MPI_Allgather(&words, 1, MPI_INT, counts.data(), 1, MPI_INT, comm)
                      : MPI_Gather(&words, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm),
               "MPI_Gather");

@@ -19,6 +19,11 @@ bool overlap(const Box& a, const Box& b) {
     return a.elements() > 0 && b.elements() > 0;
 }
 
+Box within(const Box& outer, Box inner) {
+    for (size_t d = 0; d < inner.offset.size(); ++d) inner.offset[d] -= outer.offset[d];
+    return inner;
+}
+
 Runs::Runs(const Extents& shape, const Box& box) {
     const int dims = static_cast<int>(shape.size());
     if (box.elements() == 0) return;

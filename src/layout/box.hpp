@@ -27,6 +27,7 @@ struct Box {
 
 std::string describe(const Box& box);  // "[0:10, 5:20]"
 bool overlap(const Box& a, const Box& b);
+Box within(const Box& outer, Box inner);  // the inner box with offsets from the outer one's first element
 
 // The runs of a box in an array of `shape`, in file order, by random access: no list is kept.
 class Runs {

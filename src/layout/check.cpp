@@ -16,14 +16,10 @@ std::string missing_feature(const Layout& layout) {
             if (key.name == name) return name + " = " + key.get(config);
         fail(Status::INTERNAL, "no key ", name);
     };
-    const bool several_files = layout.files.kind != Files::Kind::one && layout.files.kind != Files::Kind::per_rank;
     if (layout.writers.kind == Writers::Kind::dedicated) return asks("writers");
-    if (several_files && layout.writers.kind != Writers::Kind::one) return asks("files") + " with " + asks("writers");
     if (layout.stage != Stage::none) return asks("stage");
     if (layout.storage.compression != "none") return asks("compression");
     if (layout.storage.chunk_bytes > 0) return asks("chunk");
-    if (layout.storage.stripe_count > 0) return asks("stripe_count");
-    if (layout.storage.stripe_bytes > 0) return asks("stripe_size");
     return "";
 }
 
@@ -72,9 +68,7 @@ void check_available(const Layout& layout) {
     if (!missing.empty())
         fail(Status::UNSUPPORTED, missing, " can be planned, but this version cannot write it yet; it writes the layouts ",
              available_presets(),
-             " (files = one with any writers but dedicated, other files with writers = one, stage = none, compression "
-             "= none, chunk = 0, "
-             "stripe_count = 0, stripe_size = 0)");
+             " (any files, any writers but dedicated:N, stage = none, compression = none, chunk = 0)");
 }
 
 void check_config(const StreamConfig& config) {

@@ -27,12 +27,6 @@ uint64_t Decomposition::elements_before(uint64_t rank) const {
     return before;
 }
 
-Extents Decomposition::smallest_block() const {
-    Extents smallest(shape_.size());
-    for (size_t d = 0; d < shape_.size(); ++d) smallest[d] = std::min(shape_[d], std::max<uint64_t>(1, shape_[d] / grid_[d]));
-    return smallest;
-}
-
 Extents choose_grid(uint64_t ranks, const Extents& shape) {
     Extents factors;
     for (uint64_t factor = 2; factor * factor <= ranks; ++factor)

@@ -23,8 +23,6 @@ public:
     uint64_t elements_of(uint64_t rank) const { return elements_before(rank + 1) - elements_before(rank); }
     // Elements of the blocks of ranks 0 .. rank - 1 together; rank = ranks() gives all.
     uint64_t elements_before(uint64_t rank) const;
-    // The extents of the smallest block that is not empty.
-    Extents smallest_block() const;
 
     // Calls see(rank, elements of its block inside the box) for each rank that has some, in ascending order.
     template <class See>

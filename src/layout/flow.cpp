@@ -4,13 +4,14 @@
 #include <map>
 
 #include "layout/share.hpp"
+#include "layout/slabs.hpp"
 
 namespace tailrace {
 namespace {
 
 // Adds up portions to the same writer; each half, [0, middle) and [middle, end), is in ascending order.
-void merge_portions(std::vector<Flow::Portion>& portions, size_t middle) {
-    const auto by_writer = [](const Flow::Portion& a, const Flow::Portion& b) { return a.writer < b.writer; };
+void merge_portions(std::vector<PartFlow::Portion>& portions, size_t middle) {
+    const auto by_writer = [](const PartFlow::Portion& a, const PartFlow::Portion& b) { return a.writer < b.writer; };
     if (middle > 0)
         std::inplace_merge(portions.begin(), portions.begin() + static_cast<std::ptrdiff_t>(middle), portions.end(), by_writer);
     size_t kept = 0;
@@ -29,78 +30,81 @@ uint64_t share_elements(uint64_t elements, uint64_t shares, uint64_t k) {
 }  // namespace
 
 Flow::Flow(const PlanRequest& request)
-    : one_part_(has_one_part(request.layout)), all_write_(request.layout.writers.kind == Writers::Kind::all),
-      ranks_(request.topology.ranks), parts_(request.layout, request.topology) {
+    : layout_(request.layout), ranks_(request.topology.ranks), parts_(request.layout, request.topology) {
     for (const PlanVariable& variable : request.variables) {
+        const uint64_t element_bytes = type_bytes(variable.type);
         if (variable.shape.empty()) {
-            single_bytes_ += type_bytes(variable.type);
+            single_bytes_ += element_bytes;
             continue;
         }
         const Decomposition decomposition(variable.shape, variable.grid);
-        const bool direct = is_direct(variable);
-        const auto alike = std::ranges::find_if(
-            groups_, [&](const Group& group) { return group.decomposition == decomposition && group.direct == direct; });
-        if (alike != groups_.end())
-            alike->element_bytes += type_bytes(variable.type);
+        const auto alike = std::ranges::find_if(alike_, [&](const Alike& other) {
+            return other.decomposition == decomposition && other.element_bytes == element_bytes;
+        });
+        if (alike != alike_.end())
+            ++alike->variables;
         else
-            groups_.push_back({decomposition, type_bytes(variable.type), direct});
+            alike_.push_back({decomposition, element_bytes});
     }
 }
 
-bool Flow::is_direct(const PlanVariable& variable) const {
-    if (!one_part_ || !all_write_ || variable.shape.empty()) return false;
-    const Box smallest{Extents(variable.shape.size(), 0), Decomposition(variable.shape, variable.grid).smallest_block()};
-    return Runs(variable.shape, smallest).length() * type_bytes(variable.type) >= kDirectRunBytes;
-}
-
 bool Flow::may_have_messages() const {
-    const bool gathered = std::ranges::any_of(groups_, [](const Group& group) { return !group.direct; });
-    return gathered && parts_.parts() < ranks_;
+    if (parts_.parts() == ranks_) return false;
+    if (!has_one_part(layout_)) return !alike_.empty();
+    return std::ranges::any_of(alike_, [&](const Alike& alike) {
+        const Box whole{Extents(alike.decomposition.shape().size(), 0), alike.decomposition.shape()};
+        return !is_written_by_owners(layout_, ranks_, runs_in_slab(alike.decomposition, whole, alike.element_bytes));
+    });
 }
 
-uint64_t Flow::elements_of_part(const Group& group, uint64_t part) const {
-    return group.decomposition.elements_before(parts_.last_rank(part)) -
-           group.decomposition.elements_before(parts_.first_rank(part));
+uint64_t Flow::bytes(uint64_t part) const {
+    uint64_t bytes = single_bytes_;
+    const uint64_t first = parts_.first_rank(part), last = parts_.last_rank(part);
+    for (const Alike& alike : alike_)
+        bytes += alike.bytes(alike.decomposition.elements_before(last) - alike.decomposition.elements_before(first));
+    return bytes;
 }
 
-void Flow::add_portions(const Group& group, uint64_t rank, uint64_t part, std::vector<Portion>& portions) const {
-    const Decomposition& decomposition = group.decomposition;
-    const uint64_t writers = parts_.writers(part);
-    const auto add = [&](uint64_t writer, uint64_t elements) {
-        if (elements == 0) return;
-        if (!portions.empty() && portions.back().writer == writer)
-            portions.back().bytes += elements * group.element_bytes;
-        else
-            portions.push_back({writer, elements * group.element_bytes});
-    };
-    if (writers == 1) {
-        add(0, decomposition.elements_of(rank));
-    } else if (one_part_) {
-        const Box box = decomposition.block(rank);
-        const Runs runs(decomposition.shape(), box);
-        const uint64_t in_line = runs.outer_dims() > 0 ? box.count[static_cast<size_t>(runs.outer_dims()) - 1] : 1;
-        for_each_share(runs, in_line, decomposition.elements(), writers, add);
-    } else {
-        const uint64_t first = decomposition.elements_before(parts_.first_rank(part)), elements = elements_of_part(group, part);
-        uint64_t at = decomposition.elements_before(rank) - first;
-        for (const uint64_t end = decomposition.elements_before(rank + 1) - first; at < end;) {
-            const uint64_t writer = share_of(elements, writers, at);
-            const uint64_t to = std::min(end, share_begin(elements, writers, writer + 1));
-            add(writer, to - at);
-            at = to;
+PartFlow::PartFlow(const Flow& flow, uint64_t part)
+    : flow_(flow), part_(part), first_(flow.parts_.first_rank(part)), last_(flow.parts_.last_rank(part)),
+      writers_(flow.parts_.writers(part)) {
+    if (writers_ == 1) return;
+    for (const Alike& alike : flow.alike_) {
+        slabs_.emplace_back();
+        for (Box& box : slabs_of_part(flow.layout_, alike.decomposition, first_, last_)) {
+            const SlabRuns runs = runs_in_slab(alike.decomposition, box, alike.element_bytes);
+            slabs_.back().push_back({std::move(box), is_written_by_owners(flow.layout_, last_ - first_, runs)});
         }
     }
 }
 
-void Flow::portions_of(uint64_t rank, std::vector<Portion>& portions) const {
+void PartFlow::add_portions(size_t number, uint64_t rank, std::vector<Portion>& portions) const {
+    const Alike& alike = flow_.alike_[number];
+    const auto add = [&](uint64_t writer, uint64_t elements) {
+        if (elements == 0) return;
+        if (!portions.empty() && portions.back().writer == writer)
+            portions.back().bytes += alike.bytes(elements);
+        else
+            portions.push_back({writer, alike.bytes(elements)});
+    };
+    if (writers_ == 1) return add(0, alike.decomposition.elements_of(rank));
+    const Box block = alike.decomposition.block(rank);
+    for (const PartSlab& slab : slabs_[number]) {
+        if (!overlap(block, slab.box)) continue;  // a block lies in one of the slabs
+        if (slab.direct) return;
+        const Runs runs(slab.box.count, within(slab.box, block));
+        const uint64_t in_line = runs.outer_dims() > 0 ? block.count[static_cast<size_t>(runs.outer_dims()) - 1] : 1;
+        return for_each_share(runs, in_line, slab.box.elements(), writers_, add);
+    }
+}
+
+void PartFlow::portions_of(uint64_t rank, std::vector<Portion>& portions) const {
     portions.clear();
-    const uint64_t part = parts_.part_of(rank);
-    for (const Group& group : groups_) {
-        if (group.direct) continue;
+    for (size_t alike = 0; alike < flow_.alike_.size(); ++alike) {
         const size_t middle = portions.size();
         // The marker keeps the two ascending halves apart.
         if (middle > 0) portions.push_back({UINT64_MAX, 0});
-        add_portions(group, rank, part, portions);
+        add_portions(alike, rank, portions);
         if (middle > 0) {
             portions.erase(portions.begin() + static_cast<std::ptrdiff_t>(middle));
             merge_portions(portions, middle);
@@ -108,39 +112,37 @@ void Flow::portions_of(uint64_t rank, std::vector<Portion>& portions) const {
     }
 }
 
-std::vector<PlannedMessage> Flow::sends_of(uint64_t rank) const {
+std::vector<PlannedMessage> PartFlow::sends_of(uint64_t rank) const {
     std::vector<Portion> portions;
     portions_of(rank, portions);
-    const uint64_t part = parts_.part_of(rank);
     std::vector<PlannedMessage> sends;
     for (const Portion& portion : portions) {
-        const uint64_t to = parts_.writer(part, portion.writer);
+        const uint64_t to = flow_.parts_.writer(part_, portion.writer);
         if (to != rank) sends.push_back({rank, to, portion.bytes});
     }
     return sends;
 }
 
-std::vector<PlannedMessage> Flow::receives_of(uint64_t part, uint64_t k) const {
-    const uint64_t writer = parts_.writer(part, k), writers = parts_.writers(part);
-    const uint64_t first_rank = parts_.first_rank(part), last_rank = parts_.last_rank(part);
+std::vector<PlannedMessage> PartFlow::receives_of(uint64_t k) const {
+    const uint64_t writer = flow_.parts_.writer(part_, k);
     std::map<uint64_t, uint64_t> bytes_from;
-    for (const Group& group : groups_) {
-        if (group.direct) continue;
-        const Decomposition& decomposition = group.decomposition;
+    for (size_t number = 0; number < flow_.alike_.size(); ++number) {
+        const Alike& alike = flow_.alike_[number];
         const auto receive = [&](uint64_t rank, uint64_t elements) {
-            if (rank != writer && elements > 0) bytes_from[rank] += elements * group.element_bytes;
+            if (rank != writer && elements > 0) bytes_from[rank] += alike.bytes(elements);
         };
-        const uint64_t elements = elements_of_part(group, part);
-        const uint64_t lo = share_begin(elements, writers, k), hi = share_begin(elements, writers, k + 1);
-        if (one_part_) {
-            for (const Box& box : share_boxes(decomposition.shape(), lo, hi)) decomposition.for_each_rank(box, receive);
+        if (writers_ == 1) {
+            for (uint64_t rank = first_; rank < last_; ++rank) receive(rank, alike.decomposition.elements_of(rank));
             continue;
         }
-        const uint64_t first = decomposition.elements_before(first_rank);
-        for (uint64_t rank = first_rank; rank < last_rank; ++rank) {
-            const uint64_t from = std::max(lo, decomposition.elements_before(rank) - first);
-            const uint64_t to = std::min(hi, decomposition.elements_before(rank + 1) - first);
-            if (from < to) receive(rank, to - from);
+        for (const PartSlab& slab : slabs_[number]) {
+            if (slab.direct) continue;
+            const uint64_t elements = slab.box.elements();
+            const uint64_t lo = share_begin(elements, writers_, k), hi = share_begin(elements, writers_, k + 1);
+            for (Box& box : share_boxes(slab.box.count, lo, hi)) {
+                for (size_t d = 0; d < box.offset.size(); ++d) box.offset[d] += slab.box.offset[d];
+                alike.decomposition.for_each_rank(box, receive);
+            }
         }
     }
     std::vector<PlannedMessage> receives;
@@ -148,19 +150,18 @@ std::vector<PlannedMessage> Flow::receives_of(uint64_t part, uint64_t k) const {
     return receives;
 }
 
-uint64_t Flow::writer_bytes(uint64_t part, uint64_t k) const {
-    uint64_t bytes = k == 0 ? single_bytes_ : 0;
-    for (const Group& group : groups_) {
-        const uint64_t elements = group.direct ? group.decomposition.elements_of(parts_.writer(part, k))
-                                               : share_elements(elements_of_part(group, part), parts_.writers(part), k);
-        bytes += elements * group.element_bytes;
+uint64_t PartFlow::writer_bytes(uint64_t k) const {
+    if (writers_ == 1) return flow_.bytes(part_);
+    uint64_t bytes = k == 0 ? flow_.single_bytes_ : 0;
+    for (size_t number = 0; number < flow_.alike_.size(); ++number) {
+        const Alike& alike = flow_.alike_[number];
+        const Box own = alike.decomposition.block(flow_.parts_.writer(part_, k));
+        for (const PartSlab& slab : slabs_[number])
+            if (!slab.direct)
+                bytes += alike.bytes(share_elements(slab.box.elements(), writers_, k));
+            else if (overlap(own, slab.box))
+                bytes += alike.bytes(own.elements());
     }
-    return bytes;
-}
-
-uint64_t Flow::part_bytes(uint64_t part) const {
-    uint64_t bytes = single_bytes_;
-    for (const Group& group : groups_) bytes += elements_of_part(group, part) * group.element_bytes;
     return bytes;
 }
 

@@ -14,38 +14,53 @@ class Flow {
 public:
     explicit Flow(const PlanRequest& request);
 
-    // What goes from a rank to the writer of that number in its part (itself perhaps), in ascending order.
+    const PartMap& parts() const { return parts_; }
+    bool may_have_messages() const;  // false: no rank sends anything
+    uint64_t bytes(uint64_t part) const;
+
+private:
+    friend class PartFlow;
+    struct Alike {
+        Decomposition decomposition;
+        uint64_t element_bytes = 0;  // of each of its variables
+        uint64_t variables = 1;
+        uint64_t bytes(uint64_t elements) const { return elements * element_bytes * variables; }
+    };
+    Layout layout_;
+    uint64_t ranks_;
+    PartMap parts_;
+    std::vector<Alike> alike_;
+    uint64_t single_bytes_ = sizeof(double);  // scalars and the time value
+};
+
+// The flow within one part; refers to the Flow that it is of.
+class PartFlow {
+public:
+    PartFlow(const Flow& flow, uint64_t part);
+
+    // What goes from a rank to the writer of that number (itself perhaps), in ascending order.
     struct Portion {
         uint64_t writer = 0, bytes = 0;
     };
     // `portions` is used again from call to call, so that a million ranks cost no memory.
     void portions_of(uint64_t rank, std::vector<Portion>& portions) const;
     std::vector<PlannedMessage> sends_of(uint64_t rank) const;
-    // What the k-th writer of a part receives from other ranks, in their order.
-    std::vector<PlannedMessage> receives_of(uint64_t part, uint64_t k) const;
-    bool may_have_messages() const;  // false: no rank sends anything
-
-    // Bytes that the k-th writer of a part writes in a step, and those of all the part's writers.
-    uint64_t writer_bytes(uint64_t part, uint64_t k) const;
-    uint64_t part_bytes(uint64_t part) const;
-
-    bool is_direct(const PlanVariable& variable) const;
-    const PartMap& parts() const { return parts_; }
+    // What the k-th writer receives from other ranks, in their order.
+    std::vector<PlannedMessage> receives_of(uint64_t k) const;
+    // Bytes that the k-th writer writes in a step.
+    uint64_t writer_bytes(uint64_t k) const;
 
 private:
-    struct Group {
-        Decomposition decomposition;
-        uint64_t element_bytes = 0;  // of all its variables together
+    using Alike = Flow::Alike;
+    struct PartSlab {
+        Box box;
         bool direct = false;
     };
-    void add_portions(const Group& group, uint64_t rank, uint64_t part, std::vector<Portion>& portions) const;
-    uint64_t elements_of_part(const Group& group, uint64_t part) const;
+    void add_portions(size_t alike, uint64_t rank, std::vector<Portion>& portions) const;
 
-    bool one_part_, all_write_;
-    uint64_t ranks_;
-    PartMap parts_;
-    std::vector<Group> groups_;
-    uint64_t single_bytes_ = sizeof(double);  // scalars and the time value
+    const Flow& flow_;
+    const uint64_t part_, first_, last_, writers_;
+    std::vector<std::vector<PartSlab>> slabs_;  // [alike]; none where one writer has everything
 };
 
 }  // namespace tailrace

@@ -203,13 +203,17 @@ std::vector<Key> layout_keys() {
 
 std::vector<Key> storage_keys() {
     std::vector<Key> keys;
-    keys.push_back(number_key("stripe_count", "N", "storage servers a file is spread over; 0: as the directory has it",
-                              FIELD(layout.storage.stripe_count)));
+    keys.push_back(
+        number_key("stripe_count", "N",
+                   "Lustre: storage servers a file is spread over (a prime above 2 is lowered by 1); 0: as the directory has it",
+                   FIELD(layout.storage.stripe_count)));
     keys.push_back(size_key("stripe_size", "a size that is a multiple of 64 KiB, such as 1 MiB; or 0",
-                            "bytes on one server before the next; 0: as the directory has it", 0, 65536,
+                            "Lustre: bytes on one server before the next; 0: as the directory has it", 0, 65536,
                             FIELD(layout.storage.stripe_bytes)));
-    keys.push_back(size_key("alignment", "a size that is a multiple of 8, such as 4 KiB or 1 MiB",
-                            "large pieces begin at a multiple of it in the file", 8, 8, FIELD(layout.storage.alignment_bytes)));
+    keys.push_back(
+        size_key("alignment", "a size that is a multiple of 8, such as 4 KiB or 1 MiB",
+                 "large pieces begin at a multiple of it in the file; if nobody sets it, of the file system's block or stripe", 8,
+                 8, FIELD(layout.storage.alignment_bytes)));
     keys.push_back(size_key("align_threshold", "a size, such as 64 KiB", "pieces of at least this size are aligned", 0, 1,
                             FIELD(layout.storage.align_threshold_bytes)));
     keys.push_back(size_key("chunk", "a size, such as 4 MiB; or 0", "bytes of a chunk; 0: contiguous, or one chunk a step", 0, 1,
@@ -283,6 +287,7 @@ nlohmann::ordered_json keys_json() {
                                    {"keys", choices},
                                    {"available", is_available(config.layout)}});
     }
+    json["combinations"] = combinations_json();
     return json;
 }
 

@@ -75,8 +75,11 @@ std::span<const std::string> reserved_environment();
 // with their origin: {key: {"value", "origin"}}.
 nlohmann::ordered_json effective_json(const StreamConfig& config);
 nlohmann::ordered_json requested_json(const std::vector<Settings>& settings);
-// {"keys": [{"name", "values", "default", "meaning"}], "presets": [{"name", "meaning", "keys": {...}, "available": bool}]}
+// {"keys": [{"name", "values", "default", "meaning"}], "presets": [{"name", "meaning", "keys": {...}, "available": bool}],
+// "combinations": combinations_json()}
 nlohmann::ordered_json keys_json();
+// [{"files", "writers", "steps", "tree", "refusal"}]: each combination, and why it is not written ("": it is).
+nlohmann::ordered_json combinations_json();
 
 // Throws BAD_LAYOUT for choices that contradict each other, with the remedy. Every layout that passes can be planned.
 void check_choices(const Layout& layout);

@@ -16,7 +16,8 @@ struct Files {
 // Which ranks write each part.
 struct Writers {
     enum class Kind { one, per_node, all, dedicated } kind = Kind::one;
-    uint64_t number = 0;  // for Kind::dedicated: ranks that only write
+    uint64_t number = 0;   // for Kind::dedicated: ranks that only write
+    uint64_t at_most = 0;  // of a part that an earlier run began, with room for the checksums of so many; 0: any number
     bool operator==(const Writers&) const = default;
 };
 

@@ -67,10 +67,12 @@ uint64_t PartMap::first_rank(uint64_t part) const {
 
 uint64_t PartMap::writers(uint64_t part) const {
     const uint64_t first = first_rank(part), members = last_rank(part) - first;
+    const uint64_t at_most = layout_.writers.at_most > 0 ? layout_.writers.at_most : members;
     switch (layout_.writers.kind) {
         case Writers::Kind::one: return 1;
-        case Writers::Kind::all: return members;
-        case Writers::Kind::per_node: return topology_.node_of(first + members - 1) - topology_.node_of(first) + 1;
+        case Writers::Kind::all: return std::min(members, at_most);
+        case Writers::Kind::per_node:
+            return std::min(topology_.node_of(first + members - 1) - topology_.node_of(first) + 1, at_most);
         case Writers::Kind::dedicated: return std::min(layout_.writers.number, members);
     }
     return 1;
@@ -80,6 +82,16 @@ uint64_t PartMap::writer(uint64_t part, uint64_t k) const {
     const uint64_t first = first_rank(part);
     if (layout_.writers.kind == Writers::Kind::per_node && k > 0) return topology_.first_rank(topology_.node_of(first) + k);
     return first + k;
+}
+
+uint64_t PartMap::writer_number(uint64_t part, uint64_t rank) const {
+    const uint64_t first = first_rank(part), count = writers(part);
+    uint64_t k = count;
+    if (layout_.writers.kind != Writers::Kind::per_node || rank == first)
+        k = rank - first;
+    else if (const uint64_t node = topology_.node_of(rank); rank == topology_.first_rank(node))
+        k = node - topology_.node_of(first);
+    return std::min(k, count);
 }
 
 bool has_one_part(const Layout& layout) { return layout.files.kind == Files::Kind::one; }

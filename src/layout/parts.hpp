@@ -21,10 +21,23 @@ public:
     // The ranks that write it.
     uint64_t writers(uint64_t part) const;
     uint64_t writer(uint64_t part, uint64_t k) const;
+    // The number of a rank among the writers of its part, or writers(part) if it is none of them.
+    uint64_t writer_number(uint64_t part, uint64_t rank) const;
 
 private:
     Layout layout_;
     Topology topology_;
+};
+
+// The writers of one part, as ranks that are counted from `first_rank` on; ascending.
+struct PartWriters {
+    PartMap map;
+    uint64_t part = 0, first_rank = 0;
+
+    uint64_t count() const { return map.writers(part); }
+    uint64_t rank(uint64_t k) const { return map.writer(part, k) - first_rank; }
+    // count() for a rank that is none of them.
+    uint64_t number(uint64_t rank) const { return map.writer_number(part, first_rank + rank); }
 };
 
 // Paths of a stream's files, relative to the stream's directory. `start` is the first step of the group of steps in the part.

@@ -23,6 +23,9 @@ constexpr uint64_t kSuperblockBytes = 4096;  // the superblock's page; everythin
 // Room for the seal of one writer: a head, and for each run of bytes its address, length and checksum.
 constexpr uint64_t kSealHeadBytes = 48, kSealRecordBytes = 24;
 constexpr uint64_t seal_slot_bytes(uint64_t records) { return kSealHeadBytes + records * kSealRecordBytes; }
+constexpr uint64_t seal_records_in(uint64_t slot_bytes) {
+    return slot_bytes < kSealHeadBytes ? 0 : (slot_bytes - kSealHeadBytes) / kSealRecordBytes;
+}
 // Records besides those of arrays and of one for each variable.
 constexpr uint64_t kSpareSealRecords = 8;
 

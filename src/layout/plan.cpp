@@ -5,15 +5,18 @@
 #include "layout/keys.hpp"
 #include "layout/parts.hpp"
 #include "layout/placement.hpp"
+#include "layout/slabs.hpp"
 
 namespace tailrace {
 namespace {
 
-// One array in the part, and what its elements are in the variable's shares (several parts: blocks one after the other).
+// One array in the part.
 struct PlannedArray {
     const PlanVariable* variable = nullptr;  // nullptr: the time value
-    uint64_t first_element = 0;              // of the concatenated elements of the part
     uint64_t elements = 0, element_bytes = 0;
+    Box slab;  // not of scalars and the time
+    SlabRuns runs;
+    bool direct = false;
     bool is_single() const { return !variable || variable->shape.empty(); }
 };
 
@@ -23,76 +26,51 @@ std::vector<PlannedArray> arrays_of(const PlanRequest& request, uint64_t first_r
     for (const PlanVariable& variable : request.variables) {
         if (variable.shape.empty()) continue;
         const uint64_t element_bytes = type_bytes(variable.type);
-        if (has_one_part(request.layout)) {
-            arrays.push_back({&variable, 0, volume(variable.shape), element_bytes});
-            continue;
-        }
         const Decomposition decomposition(variable.shape, variable.grid);
-        const uint64_t before = decomposition.elements_before(first_rank);
-        for (uint64_t rank = first_rank; rank < last_rank; ++rank)
-            if (const uint64_t elements = decomposition.elements_of(rank); elements > 0)
-                arrays.push_back({&variable, decomposition.elements_before(rank) - before, elements, element_bytes});
+        for (Box& slab : slabs_of_part(request.layout, decomposition, first_rank, last_rank)) {
+            const SlabRuns runs = runs_in_slab(decomposition, slab, element_bytes);
+            const bool direct = is_written_by_owners(request.layout, last_rank - first_rank, runs);
+            arrays.push_back({&variable, slab.elements(), element_bytes, std::move(slab), runs, direct});
+        }
     }
     for (const PlanVariable& variable : request.variables)
-        if (variable.shape.empty()) arrays.push_back({&variable, 0, 1, type_bytes(variable.type)});
-    arrays.push_back({nullptr, 0, 1, sizeof(double)});
+        if (variable.shape.empty()) arrays.push_back({&variable, 1, type_bytes(variable.type), {}, {}, false});
+    arrays.push_back({nullptr, 1, sizeof(double), {}, {}, false});
     return arrays;
-}
-
-// The number of a rank among the writers of its part, or W if it is none of them.
-uint64_t writer_number(const PartMap& parts, uint64_t part, uint64_t rank) {
-    uint64_t lo = 0, hi = parts.writers(part);
-    const uint64_t writers = hi;
-    while (lo < hi) {
-        const uint64_t middle = lo + (hi - lo) / 2;
-        if (parts.writer(part, middle) < rank)
-            lo = middle + 1;
-        else
-            hi = middle;
-    }
-    return lo < writers && parts.writer(part, lo) == rank ? lo : writers;
 }
 
 void add_direct_writes(const PlannedArray& array, uint64_t address, uint64_t rank, std::vector<PlannedWrite>& writes) {
     const PlanVariable& variable = *array.variable;
-    const Runs runs(variable.shape, Decomposition(variable.shape, variable.grid).block(rank));
+    const Box block = Decomposition(variable.shape, variable.grid).block(rank);
+    if (!overlap(block, array.slab)) return;
+    const Runs runs(array.slab.count, within(array.slab, block));
     for (uint64_t run = 0; run < runs.count(); ++run)
         writes.push_back({variable.name, address + runs.begin(run) * array.element_bytes, runs.length() * array.element_bytes});
 }
 
-// The writer's share of the variable's elements, as far as it lies in this array.
-void add_share_writes(const PlannedArray& array, uint64_t address, uint64_t lo, uint64_t hi, std::vector<PlannedWrite>& writes) {
-    const uint64_t from = std::max(lo, array.first_element), to = std::min(hi, array.first_element + array.elements);
-    if (from >= to) return;
-    writes.push_back(
-        {array.variable->name, address + (from - array.first_element) * array.element_bytes, (to - from) * array.element_bytes});
+void add_share_writes(const PlannedArray& array, uint64_t address, uint64_t writers, uint64_t k,
+                      std::vector<PlannedWrite>& writes) {
+    const uint64_t lo = share_begin(array.elements, writers, k), hi = share_begin(array.elements, writers, k + 1);
+    if (lo < hi) writes.push_back({array.variable->name, address + lo * array.element_bytes, (hi - lo) * array.element_bytes});
 }
 
-// Room for checksums is the same for all writers: as much as the rank with most runs of bytes needs, which is the last one, because
-// its blocks are the largest.
-uint64_t seal_bytes_of_writer(const PlanRequest& request, const Flow& flow) {
+uint64_t seal_bytes_of_writer(const PlanRequest& request, const std::vector<PlannedArray>& arrays) {
     if (!request.layout.storage.checksum) return 0;
-    const uint64_t ranks = request.topology.ranks;
-    uint64_t records = kSpareSealRecords + request.variables.size();
-    for (const PlanVariable& variable : request.variables) {
-        const bool gathered = has_one_part(request.layout) && ranks > 1 && !flow.is_direct(variable);
-        if (variable.shape.empty() || gathered) continue;
-        const Box block = Decomposition(variable.shape, variable.grid).block(ranks - 1);
-        if (has_one_part(request.layout))
-            records += Runs(variable.shape, block).count();
-        else if (block.elements() > 0)
-            ++records;
+    uint64_t slabs = 0, direct_runs = 0;
+    for (const PlannedArray& array : arrays) {
+        if (array.is_single()) continue;
+        ++slabs;
+        if (array.direct) direct_runs += array.runs.most;
     }
-    return seal_slot_bytes(records);
+    return seal_slot_bytes(seal_records_of_writer(request.variables.size(), slabs, direct_runs));
 }
 
-std::vector<PlannedWrite> writes_of(const PlanRequest& request, const Flow& flow, uint64_t part, uint64_t k) {
-    const PartMap& parts = flow.parts();
-    const uint64_t first_rank = parts.first_rank(part), last_rank = parts.last_rank(part), writers = parts.writers(part);
-    const std::vector<PlannedArray> arrays = arrays_of(request, first_rank, last_rank);
+std::vector<PlannedWrite> writes_of(const PlanRequest& request, const PartMap& parts, uint64_t part, uint64_t k) {
+    const uint64_t writers = parts.writers(part);
+    const std::vector<PlannedArray> arrays = arrays_of(request, parts.first_rank(part), parts.last_rank(part));
     PartBytes bytes;
     for (const PlannedArray& array : arrays) bytes.step_bytes.push_back(array.elements * array.element_bytes);
-    bytes.seal_bytes = writers * seal_bytes_of_writer(request, flow);
+    bytes.seal_bytes = writers * seal_bytes_of_writer(request, arrays);
     const Placement placement(std::move(bytes), request.layout.storage);
 
     std::vector<PlannedWrite> writes;
@@ -101,15 +79,10 @@ std::vector<PlannedWrite> writes_of(const PlanRequest& request, const Flow& flow
         const uint64_t address = placement.static_end() + placement.step_offsets()[a];
         if (array.is_single()) {
             if (k == 0) writes.push_back({array.variable ? array.variable->name : request.time_name, address, array.element_bytes});
-        } else if (flow.is_direct(*array.variable)) {
+        } else if (array.direct) {
             add_direct_writes(array, address, parts.writer(part, k), writes);
         } else {
-            uint64_t elements = array.elements;
-            if (!has_one_part(request.layout)) {
-                const Decomposition decomposition(array.variable->shape, array.variable->grid);
-                elements = decomposition.elements_before(last_rank) - decomposition.elements_before(first_rank);
-            }
-            add_share_writes(array, address, share_begin(elements, writers, k), share_begin(elements, writers, k + 1), writes);
+            add_share_writes(array, address, writers, k, writes);
         }
     }
     return writes;
@@ -161,11 +134,12 @@ RankPlan plan_rank(const PlanRequest& request, uint64_t rank) {
     plan.rank = rank;
     plan.part = flow.parts().part_of(rank);
     plan.path = part_path(request.layout, request.stream, 0, plan.part);
-    plan.sends = flow.sends_of(rank);
-    const uint64_t k = writer_number(flow.parts(), plan.part, rank);
+    const PartFlow within(flow, plan.part);
+    plan.sends = within.sends_of(rank);
+    const uint64_t k = flow.parts().writer_number(plan.part, rank);
     if (k < flow.parts().writers(plan.part)) {
-        plan.receives = flow.receives_of(plan.part, k);
-        plan.writes = writes_of(request, flow, plan.part, k);
+        plan.receives = within.receives_of(k);
+        plan.writes = writes_of(request, flow.parts(), plan.part, k);
     }
     return plan;
 }

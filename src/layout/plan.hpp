@@ -3,10 +3,11 @@
 // and the index are not.
 //
 // Rules. Each part has W writers; each array of the part is cut into W equal shares of its elements in file order, and writer k
-// writes the k-th. In one part the array is the whole variable; in several, the variable's blocks of the part's ranks, one after
-// the other. A rank sends to each writer, once a step, what it has of that writer's shares of all arrays together. Scalars and
-// the time value are the first writer's. With files = one and writers = all, a variable of which every run is long is written by
-// its owners instead.
+// writes the k-th. In one part the array is the whole variable; in several, the variable is an array for each slab of the part
+// (slabs.hpp): the boxes that the blocks of the part's ranks make up. A rank sends to each writer, once a step, what it has of that
+// writer's shares of all arrays together: through memory within a node, as messages between nodes, in pieces where it is more than
+// the exchange takes at once. Scalars and the time value are the first writer's. With writers = all, an array of which every run is
+// long is written by its owners instead.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,6 @@
 #include "layout/topology.hpp"
 
 namespace tailrace {
-
-// A run of at least this length is written by its owner where all ranks write one file: gathering it would not make a better write.
-constexpr uint64_t kDirectRunBytes = 64 << 10;
 
 struct PlanVariable {
     std::string name;

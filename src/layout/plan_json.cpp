@@ -102,7 +102,7 @@ Answer parts_json(const PlanRequest& request, const Flow& flow) {
                         {"writers", writers},
                         {"writer_count", map.writers(part)},
                         {"ranks", {map.first_rank(part), map.last_rank(part) - 1}},
-                        {"bytes", flow.part_bytes(part) * in_group}});
+                        {"bytes", flow.bytes(part) * in_group}});
     }
     return list;
 }
@@ -115,12 +115,16 @@ Answer messages_json(const std::vector<PlannedMessage>& messages) {
 }
 
 // The first messages of a step.
-std::vector<PlannedMessage> first_sends(const PlanRequest& request, const Flow& flow) {
+std::vector<PlannedMessage> first_sends(const Flow& flow) {
     std::vector<PlannedMessage> first;
     if (!flow.may_have_messages()) return first;
-    for (uint64_t rank = 0; rank < request.topology.ranks && first.size() < kListed; ++rank)
-        for (const PlannedMessage& message : flow.sends_of(rank))
-            if (first.size() < kListed) first.push_back(message);
+    const PartMap& parts = flow.parts();
+    for (uint64_t part = 0; part < parts.parts() && first.size() < kListed; ++part) {
+        const PartFlow within(flow, part);
+        for (uint64_t rank = parts.first_rank(part); rank < parts.last_rank(part) && first.size() < kListed; ++rank)
+            for (const PlannedMessage& message : within.sends_of(rank))
+                if (first.size() < kListed) first.push_back(message);
+    }
     return first;
 }
 
@@ -157,7 +161,7 @@ Answer plan_json(const nlohmann::json& asked) {
                   {"bytes_per_writer", {{"min", summary.least_writer_bytes}, {"max", summary.most_writer_bytes}}},
                   {"entries_per_directory_max", summary.most_directory_entries},
                   {"parts", parts_json(request, flow)},
-                  {"sends", messages_json(first_sends(request, flow))}};
+                  {"sends", messages_json(first_sends(flow))}};
     if (asked.contains("rank") && !asked["rank"].is_null())
         answer["rank_plan"] = rank_json(plan_rank(request, whole_number(asked["rank"], "rank")));
     return answer;

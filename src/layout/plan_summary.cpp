@@ -24,35 +24,27 @@ void count_directories(const PlanRequest& request, const PartMap& parts, uint64_
     summary.most_directory_entries = std::max(summary.most_directory_entries, within.most_entries());
 }
 
-void count_writers(const PlanRequest& request, const Flow& flow, Summary& summary) {
-    summary.least_writer_bytes = UINT64_MAX;
-    for (uint64_t part = 0; part < flow.parts().parts(); ++part) {
-        const uint64_t writers = flow.parts().writers(part);
-        summary.writers += writers;
-        for (uint64_t k = 0; k < writers; ++k) {
-            const uint64_t bytes = flow.writer_bytes(part, k) * request.steps;
-            summary.bytes += bytes;
-            summary.least_writer_bytes = std::min(summary.least_writer_bytes, bytes);
-            summary.most_writer_bytes = std::max(summary.most_writer_bytes, bytes);
-        }
+void count_writers(const PlanRequest& request, const PartFlow& flow, uint64_t writers, Summary& summary) {
+    summary.writers += writers;
+    for (uint64_t k = 0; k < writers; ++k) {
+        const uint64_t bytes = flow.writer_bytes(k) * request.steps;
+        summary.bytes += bytes;
+        summary.least_writer_bytes = std::min(summary.least_writer_bytes, bytes);
+        summary.most_writer_bytes = std::max(summary.most_writer_bytes, bytes);
     }
 }
 
-void count_messages(const PlanRequest& request, const Flow& flow, Summary& summary) {
-    if (!flow.may_have_messages()) return;
-    std::vector<Flow::Portion> portions;
-    for (uint64_t rank = 0; rank < request.topology.ranks; ++rank) {
+void count_messages(const PartMap& parts, const PartFlow& flow, uint64_t part, std::vector<PartFlow::Portion>& portions,
+                    Summary& summary) {
+    for (uint64_t rank = parts.first_rank(part); rank < parts.last_rank(part); ++rank) {
         flow.portions_of(rank, portions);
-        const uint64_t part = flow.parts().part_of(rank);
-        for (const Flow::Portion& portion : portions) {
-            if (flow.parts().writer(part, portion.writer) == rank) continue;
+        for (const PartFlow::Portion& portion : portions) {
+            if (parts.writer(part, portion.writer) == rank) continue;
             ++summary.messages;
             summary.message_bytes += portion.bytes;
             summary.largest_message_bytes = std::max(summary.largest_message_bytes, portion.bytes);
         }
     }
-    summary.messages *= request.steps;
-    summary.message_bytes *= request.steps;
 }
 
 }  // namespace
@@ -65,8 +57,16 @@ Summary summarise(const PlanRequest& request) {
     Summary summary;
     summary.files = flow.parts().parts() * groups;
     count_directories(request, flow.parts(), groups, summary);
-    count_writers(request, flow, summary);
-    count_messages(request, flow, summary);
+    summary.least_writer_bytes = UINT64_MAX;
+    std::vector<PartFlow::Portion> portions;
+    const bool any_messages = flow.may_have_messages();
+    for (uint64_t part = 0; part < flow.parts().parts(); ++part) {
+        const PartFlow within(flow, part);
+        count_writers(request, within, flow.parts().writers(part), summary);
+        if (any_messages) count_messages(flow.parts(), within, part, portions, summary);
+    }
+    summary.messages *= request.steps;
+    summary.message_bytes *= request.steps;
     return summary;
 }
 

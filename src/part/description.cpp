@@ -61,7 +61,7 @@ void check_attributes(const std::string& of, const std::vector<Attribute>& attri
         if (std::find(kReservedAttributes.begin(), kReservedAttributes.end(), attribute.name) != kReservedAttributes.end())
             fail(Status::BAD_ATTRIBUTE, "attribute '", attribute.name, "' of ", of,
                  " is kept for the file format; use another name");
-        const uint64_t expected = attribute.count * (attribute.is_text ? 1 : type_bytes(attribute.type));
+        const uint64_t expected = attribute.count * type_bytes(attribute.type);
         if (attribute.values.size() != expected)
             fail(Status::INTERNAL, "attribute '", attribute.name, "' of ", of, " has ", attribute.values.size(), " bytes, not ",
                  expected);
@@ -76,8 +76,8 @@ const Attribute* fill_attribute(const Array& array) {
 
 void check_fill(const Array& array) {
     const Attribute* attribute = fill_attribute(array);
-    if (attribute != nullptr && (attribute->is_text || attribute->type != array.type || attribute->count != 1))
-        fail(Status::BAD_ATTRIBUTE, "_FillValue of '", array.name, "' is not one number of its type ", type_code(array.type),
+    if (attribute != nullptr && (attribute->type != array.type || attribute->count != 1))
+        fail(Status::BAD_ATTRIBUTE, "_FillValue of '", array.name, "' is not one element of its type ", type_code(array.type),
              "; give one of that type");
     if (!array.fill.empty() && array.fill.size() != type_bytes(array.type))
         fail(Status::INTERNAL, "the fill value of '", array.name, "' has ", array.fill.size(), " bytes");
@@ -91,8 +91,11 @@ void check_sources(const Description& description, const Array& array) {
         fail(Status::BAD_ARGUMENT, "'", array.name,
              "' is a scalar, which HDF5 cannot show from another file; store it in the index");
     for (const Source& source : array.sources) {
-        bool fits = source.from.count == source.to.count && source.from.offset.size() == dims && source.to.offset.size() == dims &&
-                    source.to.count.size() == dims;
+        // What is one step there may have no time here.
+        const size_t outer = source.from.count.size() == dims + 1 && source.from.count[0] == 1 ? 1 : 0;
+        bool fits = source.from.count.size() == dims + outer && source.from.offset.size() == dims + outer &&
+                    source.to.offset.size() == dims && source.to.count.size() == dims &&
+                    std::equal(source.to.count.begin(), source.to.count.end(), source.from.count.begin() + outer);
         for (size_t d = array.varies ? 1 : 0; fits && d < dims; ++d) {
             const uint64_t length = description.dimensions[array.dims[d - (array.varies ? 1 : 0)]].length;
             fits = source.to.count[d] <= length && source.to.offset[d] <= length - source.to.count[d];

@@ -15,31 +15,34 @@ namespace tailrace {
 
 struct Attribute {
     std::string name;
-    Type type = Type::U8;           // of numbers; text has none
+    Type type = Type::CHAR;         // CHAR: text in UTF-8, without a terminator
     uint64_t count = 0;             // numbers, or bytes of text
-    std::vector<std::byte> values;  // count elements, or the text in UTF-8 without a terminator
-    bool is_text = false;
+    std::vector<std::byte> values;  // count elements
+    bool is_text() const { return type == Type::CHAR; }
     bool operator==(const Attribute&) const = default;
 };
 
 inline Attribute text_attribute(std::string name, std::string_view value) {
     const auto* first = reinterpret_cast<const std::byte*>(value.data());
-    return {std::move(name), Type::U8, value.size(), {first, first + value.size()}, true};
+    return {std::move(name), Type::CHAR, value.size(), {first, first + value.size()}};
 }
 
 inline Attribute number_attribute(std::string name, Type type, uint64_t count, const void* values) {
     const auto* first = static_cast<const std::byte*>(values);
-    return {std::move(name), type, count, {first, first + count * type_bytes(type)}, false};
+    return {std::move(name), type, count, {first, first + count * type_bytes(type)}};
 }
 
 struct Dimension {
     std::string name;
     uint64_t length = 0;
-    bool operator==(const Dimension&) const = default;
+    bool ragged = false;  // another length in every step
+    bool operator==(const Dimension& other) const {
+        return name == other.name && ragged == other.ragged && (ragged || length == other.length);
+    }
 };
 
 // One piece of an array of an index: box `from` of a dataset of a file (a path relative to the index) is seen as box `to` of the
-// array. The boxes include the leading time dimension where the array varies.
+// array. The boxes include the leading time dimension where the array varies; `from` may have one of length 1 where it does not.
 struct Source {
     std::string file, dataset;
     Box from, to;

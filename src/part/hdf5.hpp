@@ -4,12 +4,16 @@
 
 #include <hdf5.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/system.hpp"
 
 namespace tailrace::hdf5 {
 
@@ -39,13 +43,23 @@ inline std::string reasons() {
     };
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, visit, &found);
     H5Eclear2(H5E_DEFAULT);
+    std::replace(found.begin(), found.end(), '\n', ' ');  // HDF5 tells the time with one
     return found.empty() ? "no reason given" : found;
+}
+
+// A file whose reading or writing failed is not damaged: HDF5 tells the system's error, but in words only.
+inline Status status_of(const std::string& found, Status otherwise) {
+    static constexpr std::string_view key = "errno = ";
+    const size_t at = found.find(key);
+    const int code = at == std::string::npos ? 0 : std::atoi(found.c_str() + at + key.size());
+    return code > 0 ? status_of_errno(code) : otherwise;
 }
 
 template <class Result>
 Result check(Result result, const char* call, const std::string& what, Status status = Status::INTERNAL) {
-    if (result < 0) fail(status, "HDF5 failed in ", call, " for ", what, ": ", reasons());
-    return result;
+    if (result >= 0) return result;
+    const std::string found = reasons();
+    fail(status_of(found, status), "HDF5 failed in ", call, " for ", what, ": ", found);
 }
 
 // An identifier with the function that closes it. Types and spaces of the library itself are passed as plain hid_t.

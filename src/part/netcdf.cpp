@@ -18,6 +18,7 @@ hid_t stored_type(Type type) {
         case Type::U64: return H5T_STD_U64LE;
         case Type::F32: return H5T_IEEE_F32LE;
         case Type::F64: return H5T_IEEE_F64LE;
+        case Type::CHAR: return H5T_C_S1;
     }
     fail(Status::INTERNAL, "type number ", static_cast<int>(type), " has no HDF5 type");
 }
@@ -34,6 +35,7 @@ hid_t memory_type(Type type) {
         case Type::U64: return H5T_NATIVE_UINT64;
         case Type::F32: return H5T_NATIVE_FLOAT;
         case Type::F64: return H5T_NATIVE_DOUBLE;
+        case Type::CHAR: return H5T_C_S1;  // as netCDF's NC_CHAR
     }
     fail(Status::INTERNAL, "type number ", static_cast<int>(type), " has no HDF5 type");
 }
@@ -65,7 +67,7 @@ void AttributeWriter::write_text(hid_t object, const std::string& name, const st
 }
 
 void AttributeWriter::write(hid_t object, const Attribute& attribute) const {
-    if (attribute.is_text) {
+    if (attribute.is_text()) {
         const std::string value(reinterpret_cast<const char*>(attribute.values.data()), attribute.values.size());
         write_text(object, attribute.name, value, H5T_STR_NULLPAD, H5T_CSET_UTF8);
         return;

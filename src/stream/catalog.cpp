@@ -28,6 +28,7 @@ Json describe_stream(const std::string& directory, const std::string& stream) {
                  {"path", directory + "/" + dataset_path(stream)},
                  {"layout", Json::object()},
                  {"requested", Json::object()},
+                 {"storage", Json::object()},
                  {"ranks", 0},
                  {"steps", Json::array()},
                  {"files", 0},
@@ -39,6 +40,7 @@ Json describe_stream(const std::string& directory, const std::string& stream) {
     const RunEntry& run = history.runs.back();
     json["layout"] = effective_json(run.config);
     json["requested"] = run.requested;
+    json["storage"] = run.storage;
     json["ranks"] = run.ranks;
     for (const StepEntry& step : history.steps)
         json["steps"].push_back({{"step", step.step}, {"time", step.time}, {"files", step.files}, {"bytes", step.bytes}});
@@ -56,7 +58,10 @@ Json describe_stream(const std::string& directory, const std::string& stream) {
     json["bytes"] = bytes;
     for (const std::string& path : index_paths(directory, stream))
         if (!run.config.layout.part_is_dataset()) json["index"].push_back(path);
-    for (const Dimension& d : run.definitions.dimensions()) json["dimensions"].push_back({{"name", d.name}, {"length", d.length}});
+    Definitions definitions = run.definitions;
+    if (!history.empty()) definitions.set_ragged_lengths(history.steps.back().ragged);
+    for (const Dimension& d : definitions.dimensions())
+        json["dimensions"].push_back({{"name", d.name}, {"length", d.length}, {"ragged", d.ragged}});
     for (const Variable& v : run.definitions.variables()) {
         Json dims = Json::array();
         for (const int d : v.dims) dims.push_back(run.definitions.dimensions()[static_cast<size_t>(d)].name);

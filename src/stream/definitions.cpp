@@ -33,7 +33,7 @@ bool is_float(Type type) { return type == Type::F32 || type == Type::F64; }
 void check_attribute(const std::string& owner, const Attribute& attribute) {
     check_name("attribute", attribute.name);
     const bool may_be_nan = attribute.name == "_FillValue" || attribute.name == "missing_value";
-    if (attribute.is_text || may_be_nan || !is_float(attribute.type)) return;
+    if (may_be_nan || !is_float(attribute.type)) return;
     for (uint64_t i = 0; i < attribute.count; ++i) {
         const double value = number_at(attribute, i);
         if (!std::isfinite(value))
@@ -62,11 +62,12 @@ const Type* type_of_code(const std::string& code) {
     fail(Status::CORRUPT, "the journal names an unknown type '", code, "'");
 }
 
-// Text as text; numbers as their bytes, so that they come back to the last bit, NaN included.
+// Text as text; numbers as their bytes, so that they come back to the last bit, NaN included. So is the fill value of text, which
+// may be any byte.
 Json attributes_json(const std::vector<Attribute>& attributes) {
     Json list = Json::array();
     for (const Attribute& a : attributes) {
-        if (a.is_text)
+        if (a.is_text() && a.name != "_FillValue")
             list.push_back(
                 {{"name", a.name}, {"text", std::string(reinterpret_cast<const char*>(a.values.data()), a.values.size())}});
         else
@@ -100,7 +101,34 @@ void Definitions::define_dimension(const std::string& name, uint64_t length) {
              "' is the time dimension, which is there by itself; set 'time' in the options to name it otherwise");
     for (const Dimension& dimension : dimensions_)
         if (dimension.name == name) fail(Status::BAD_ARGUMENT, "dimension '", name, "' is defined twice");
-    dimensions_.push_back({name, length});
+    if (length == TAILRACE_RAGGED) {
+        ragged_.push_back(static_cast<int>(dimensions_.size()));
+        dimensions_.push_back({name, 0, true});
+        for (const Variable& variable : variables_) check_name_is_free(variable.name);
+    } else {
+        dimensions_.push_back({name, length});
+    }
+}
+
+void Definitions::check_name_is_free(const std::string& variable) const {
+    for (const int d : ragged_)
+        if (variable == row_size_name(dimension(d)))
+            fail(Status::BAD_ARGUMENT, "variable '", variable, "' has the name under which the index tells the lengths of '",
+                 dimension(d).name, "'; rename it");
+}
+
+// Their length is known when a step ends: what is whole before then cannot have them, and they follow each other from step to step.
+void Definitions::check_ragged(const Variable& variable) const {
+    for (size_t d = 0; d < variable.dims.size(); ++d) {
+        const Dimension& of = dimension(variable.dims[d]);
+        if (!of.ragged) continue;
+        if (d > 0)
+            fail(Status::BAD_SHAPE, "variable '", variable.name, "': the ragged dimension '", of.name, "' is its dimension ", d,
+                 "; name it first: it is the slowest");
+        if (variable.is_static || variable.replicated)
+            fail(Status::BAD_SHAPE, "variable '", variable.name, "': the dimension '", of.name,
+                 "' is ragged, and a variable over it is neither static nor replicated; leave out the flags");
+    }
 }
 
 void Definitions::define_variable(const std::string& name, int type, int ndims, const char* const* dims, int flags) {
@@ -124,6 +152,8 @@ void Definitions::define_variable(const std::string& name, int type, int ndims, 
         variable.dims.push_back(static_cast<int>(at - dimensions_.begin()));
         variable.shape.push_back(at->length);
     }
+    check_name_is_free(name);
+    check_ragged(variable);
     for (const Dimension& dimension : dimensions_)
         if (dimension.name == name && (ndims != 1 || dims[0] != name || !variable.is_static || !variable.replicated))
             fail(Status::BAD_SHAPE, "variable '", name, "' has the name of a dimension, so it must be its coordinate: over '", name,
@@ -137,8 +167,8 @@ void Definitions::put_attribute(const std::string& variable, Attribute attribute
     if (variable == time_name_) return set(time_attributes_, std::move(attribute));
     Variable& owner = variables_[index_of(variable)];
     if (attribute.name == "_FillValue") {
-        if (attribute.is_text || attribute.count != 1 || attribute.type != owner.type)
-            fail(Status::BAD_ATTRIBUTE, "_FillValue of variable '", variable, "' is one number of the variable's own type, ",
+        if (attribute.count != 1 || attribute.type != owner.type)
+            fail(Status::BAD_ATTRIBUTE, "_FillValue of variable '", variable, "' is one element of the variable's own type, ",
                  type_code(owner.type));
         owner.fill = attribute.values;
     }
@@ -163,6 +193,22 @@ bool Definitions::is_coordinate(const Variable& variable) const {
     return variable.dims.size() == 1 && dimensions_[static_cast<size_t>(variable.dims[0])].name == variable.name;
 }
 
+std::vector<uint64_t> Definitions::ragged_lengths() const {
+    std::vector<uint64_t> lengths;
+    for (const int d : ragged_) lengths.push_back(dimension(d).length);
+    return lengths;
+}
+
+void Definitions::set_ragged_lengths(const std::vector<uint64_t>& lengths) {
+    if (lengths.size() != ragged_.size())
+        fail(Status::CORRUPT, "a step has the lengths of ", lengths.size(), " ragged dimensions, the stream has ", ragged_.size());
+    for (size_t k = 0; k < lengths.size(); ++k) dimensions_[static_cast<size_t>(ragged_[k])].length = lengths[k];
+    for (Variable& variable : variables_)
+        if (is_ragged(variable)) variable.shape[0] = dimension(variable.dims[0]).length;
+}
+
+std::string row_size_name(const Dimension& dimension) { return dimension.name + "_row_size"; }
+
 uint64_t Definitions::fingerprint() const {
     const std::string text = to_json().dump(-1, ' ', false, Json::error_handler_t::replace);
     return Checksum::of(text.data(), text.size());
@@ -172,7 +218,9 @@ Json Definitions::to_json() const {
     Json json;
     json["time"] = {{"name", time_name_}, {"attributes", attributes_json(time_attributes_)}};
     json["dimensions"] = Json::array();
-    for (const Dimension& d : dimensions_) json["dimensions"].push_back({{"name", d.name}, {"length", d.length}});
+    for (const Dimension& d : dimensions_)
+        json["dimensions"].push_back(d.ragged ? Json{{"name", d.name}, {"ragged", true}}
+                                              : Json{{"name", d.name}, {"length", d.length}});
     json["variables"] = Json::array();
     for (const Variable& v : variables_) {
         Json names = Json::array();
@@ -191,7 +239,8 @@ Json Definitions::to_json() const {
 Definitions Definitions::from_json(const Json& json) {
     Definitions result(json.at("time").at("name").get<std::string>());
     result.time_attributes_ = attributes_of(json.at("time").at("attributes"));
-    for (const Json& d : json.at("dimensions")) result.define_dimension(d.at("name"), d.at("length"));
+    for (const Json& d : json.at("dimensions"))
+        result.define_dimension(d.at("name"), d.contains("ragged") ? TAILRACE_RAGGED : d.at("length").get<uint64_t>());
     for (const Json& v : json.at("variables")) {
         std::vector<std::string> names = v.at("dimensions");
         std::vector<const char*> dims;

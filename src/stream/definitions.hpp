@@ -42,6 +42,13 @@ public:
     bool has_static_distributed() const;
     bool is_coordinate(const Variable& variable) const;  // 1-D and named like its dimension
 
+    // Ragged dimensions, in the order of definition. Their lengths are those of a step, until the next is set.
+    const std::vector<int>& ragged() const { return ragged_; }
+    bool is_ragged(const Variable& variable) const { return !variable.dims.empty() && dimension(variable.dims[0]).ragged; }
+    const Dimension& dimension(int d) const { return dimensions_[static_cast<size_t>(d)]; }
+    std::vector<uint64_t> ragged_lengths() const;
+    void set_ragged_lengths(const std::vector<uint64_t>& lengths);
+
     uint64_t fingerprint() const;  // equal definitions have equal ones
 
     Json to_json() const;
@@ -50,10 +57,17 @@ public:
     bool same_structure(const Definitions& other, std::string& why) const;
 
 private:
+    void check_name_is_free(const std::string& variable) const;
+    void check_ragged(const Variable& variable) const;
+
     std::string time_name_;
     std::vector<Dimension> dimensions_;
     std::vector<Variable> variables_;
     std::vector<Attribute> attributes_, time_attributes_;
+    std::vector<int> ragged_;
 };
+
+// The number of elements that each step has along a ragged dimension: a variable of the index.
+std::string row_size_name(const Dimension& dimension);
 
 }  // namespace tailrace

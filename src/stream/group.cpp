@@ -9,6 +9,7 @@
 #include "gather/agree.hpp"
 #include "layout/parts.hpp"
 #include "part/seal.hpp"
+#include "stream/storage_choice.hpp"
 
 namespace tailrace {
 namespace {
@@ -28,12 +29,14 @@ std::vector<std::byte> slice_of(const std::vector<std::byte>& values, uint64_t e
 
 }  // namespace
 
-Group::Group(const Communicator& ranks, const StreamConfig& config, WriteQueue& queue, Place place, bool with_static)
-    : ranks_(ranks), config_(config), queue_(queue), place_(std::move(place)), with_static_(with_static) {
+Group::Group(const Communicator& ranks, const Communicator* part_ranks, const StreamConfig& config, WriteQueue& queue, Place place,
+             bool with_static)
+    : ranks_(ranks), part_ranks_(part_ranks), config_(config), queue_(queue), place_(std::move(place)), with_static_(with_static) {
     const PartMap map = part_map(ranks, config.layout);
     part_ = map.part_of(ranks.rank());
-    for (uint64_t k = 0; k < map.writers(part_) && !is_writer_; ++k)
-        if (map.writer(part_, k) == ranks.rank()) is_writer_ = true, writer_ = k;
+    writers_ = map.writers(part_);
+    writer_ = map.writer_number(part_, ranks.rank());
+    is_writer_ = writer_ < writers_;
     first_writer_ = is_writer_ && writer_ == 0;
 }
 
@@ -43,22 +46,25 @@ std::string Group::pending_part_path() const {
                                         : group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, part_);
 }
 
+std::string Group::present_path() const { return published() ? part_path() : pending_part_path(); }
+
 std::string Group::part_path() const { return path_of(tailrace::part_path(config_.layout, place_.stream, place_.start, part_)); }
 
 void Group::prepare() const {
     if (has_one_part(config_.layout)) {
-        if (ranks_.rank() == 0) {
-            make_directories(path_of(parts_directory(place_.stream)));
-            File::create(pending_part_path()).close();
-        }
+        if (ranks_.rank() == 0) create_part(pending_part_path(), config_.layout.storage).close();
         return;
     }
-    // The first writer in each leaf of the tree makes it.
     if (!first_writer_) return;
     const std::string mine = parent_of(pending_part_path());
+    if (several_writers()) {
+        make_directories(mine, path_of(parts_directory(place_.stream)));
+        return create_part(pending_part_path(), config_.layout.storage).close();
+    }
+    // The first writer in each leaf of the tree makes it.
     const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start));
     if (part_ == 0 || mine != parent_of(group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, part_ - 1)))
-        make_directories(mine);
+        make_directories(mine, path_of(parts_directory(place_.stream)));
 }
 
 uint64_t Group::laid_out() const { return blocks_.empty() ? 0 : blocks_.back().first_step + blocks_.back().steps; }
@@ -95,7 +101,7 @@ void Group::lay_out_more(const PartContent& content) {
         if (laid > 0) {
             const uint64_t end = image_ ? image_->file_bytes : first_writer_ && reopened_ ? file_->size_bytes() : 0;
             block.address = content.placement.align(end, content.placement.step_pitch());
-            if (has_one_part(config_.layout)) block.address = ranks_.broadcast(block.address, 0);
+            if (several_writers()) block.address = part_ranks_->broadcast(block.address, 0);
         }
     }
     blocks_.push_back(block);
@@ -121,8 +127,10 @@ void Group::begin_write(const PartContent& content, bool alone) {
     if (!is_writer_) return;
     if (!file_) {
         const auto file = std::make_shared<File>();
-        const bool exists = has_one_part(config_.layout);  // prepare() has made it
-        queue_.run([=, path = pending_part_path()] { *file = exists ? File::open_write(path) : File::create(path); });
+        const bool exists = has_one_part(config_.layout) || several_writers();  // prepare() has made it
+        queue_.run([=, path = pending_part_path(), storage = config_.layout.storage] {
+            *file = exists ? File::open_write(path) : create_part(path, storage);
+        });
         file_ = file;
     }
     // Room on the device beforehand: writes to the page cache of ext4 were up to twice as fast, and a full device is found out
@@ -162,7 +170,7 @@ void Group::write_direct(const PartContent& content, const Definitions& definiti
                 const Slab& slab = plan.slabs()[array.slab];
                 if (slab.exchanged || !slab.written) break;
                 for (const size_t b : slab.mine)
-                    out.add_strided(address, Runs(slab.box.count, slab.within(data.boxes[array.variable][b])),
+                    out.add_strided(address, Runs(slab.box.count, within(slab.box, data.boxes[array.variable][b])),
                                     data.memory[array.variable][b], 0, slab.box.elements());
                 break;
             }
@@ -191,13 +199,15 @@ void Group::write_direct(const PartContent& content, const Definitions& definiti
 void Group::write_seals(const PartContent& content, const std::shared_ptr<Written>& written) {
     if (content.seal_slot_bytes == 0) return;
     const Placement& placement = content.placement;
-    const uint64_t slot_bytes = content.seal_slot_bytes, slot = writer_ * slot_bytes, steps_begin = blocks_.front().address;
+    const uint64_t slot_bytes = content.seal_slot_bytes, steps_begin = blocks_.front().address;
     const uint64_t static_begin = placement.static_addresses().empty() ? 0 : placement.static_addresses().front();
     const bool seals_static = writes_static() && !placement.static_addresses().empty();
-    const uint64_t static_seal = placement.static_seal() + slot, step_seal = step_address_now(content) + placement.step_seal() + slot;
+    const uint64_t static_seals = placement.static_seal(), step_seals = step_address_now(content) + placement.step_seal();
+    // An earlier run had more writers: the room of those that are missing says that they wrote nothing.
+    const uint64_t missing_until = first_writer_ ? content.seal_writers : 0;
     const std::vector<std::shared_ptr<ExtentWriter>> extents{static_out_->written(), step_out_->written(),
                                                              exchange_out_->written()};
-    queue_.run([=, file = file_, writer = writer_, step = steps_] {
+    queue_.run([=, file = file_, me = writer_, missing_from = writers_, step = steps_] {
         std::vector<SealRecord> of_static, of_step;
         for (const auto& of : extents)
             for (const SealRecord& record : of->records())
@@ -205,17 +215,21 @@ void Group::write_seals(const PartContent& content, const std::shared_ptr<Writte
                      ? of_static
                      : of_step)
                     .push_back(record);
-        const auto write = [&](uint64_t number, uint64_t address, std::vector<SealRecord>& records) {
-            std::sort(records.begin(), records.end(),
-                      [](const SealRecord& a, const SealRecord& b) { return a.address < b.address; });
+        const auto write = [&](uint64_t number, uint64_t address, uint64_t writer, const std::vector<SealRecord>& records) {
             const std::vector<std::byte> seal = make_seal(number, writer, records);
             if (seal.size() > slot_bytes)
                 fail(Status::INTERNAL, "the seal of a step needs ", seal.size(), " bytes, planned were ", slot_bytes);
-            file->write_at(address, seal.data(), seal.size());
+            file->write_at(address + writer * slot_bytes, seal.data(), seal.size());
             written->digest += Checksum::of(seal.data(), seal.size());
         };
-        if (seals_static) write(kSealOfStatic, static_seal, of_static);
-        write(step, step_seal, of_step);
+        const auto write_all = [&](uint64_t number, uint64_t address, std::vector<SealRecord>& records) {
+            std::sort(records.begin(), records.end(),
+                      [](const SealRecord& a, const SealRecord& b) { return a.address < b.address; });
+            write(number, address, me, records);
+            for (uint64_t writer = missing_from; writer < missing_until; ++writer) write(number, address, writer, {});
+        };
+        if (seals_static) write_all(kSealOfStatic, static_seals, of_static);
+        write_all(step, step_seals, of_step);
     });
 }
 
@@ -271,8 +285,10 @@ void Group::publish() {
     const bool sync = sync_steps(), one_part = has_one_part(config_.layout);
     const std::string from = path_of(pending_path(config_.layout, place_.stream, place_.start));
     const std::string to = path_of(group_path(config_.layout, place_.stream, place_.start));
+    const std::string parts = path_of(parts_directory(place_.stream));
     queue_.run([=] {
-        make_directories(parent_of(to));
+        // Of a stream's directory that has vanished no new one is made: it would lack all earlier steps.
+        if (parent_of(to).starts_with(parts + "/")) make_directories(parent_of(to), parts);
         if (sync && !one_part) sync_directory(from);
         // What stands there was never committed: a run was killed before its journal line.
         if (!one_part) remove_tree(to);

@@ -32,12 +32,15 @@ public:
         uint64_t digest = 0;  // the sum of its seals' checksums
     };
 
-    // What it writes goes through the queue.
-    Group(const Communicator& ranks, const StreamConfig& config, WriteQueue& queue, Place place, bool with_static);
+    // What it writes goes through the queue. `part_ranks`: those of this rank's part; null where it has only this one.
+    Group(const Communicator& ranks, const Communicator* part_ranks, const StreamConfig& config, WriteQueue& queue, Place place,
+          bool with_static);
 
-    // Local. Makes the directories that this rank makes, or the one file; another rank may use them after the next agreement.
+    // Local. Makes the directories that this rank makes, and the file where it has several writers; another rank may use them
+    // after the next agreement.
     void prepare() const;
-    // Collective only where one part grows (the address of the next steps is told to all its writers). Errors are kept in `error`.
+    // Collective over the part's ranks, and only where a part of several writers grows: the first tells where the next steps are.
+    // Errors are kept in `error`.
     void make_room(const PartContent& content, ImageCache& cache, std::optional<Error>& error);
     // Local. Goes on with the steps that an earlier run wrote into the part that is the dataset.
     // `last_time` is its last step's, needed on the first writer.
@@ -80,11 +83,13 @@ public:
     bool is_first_writer() const { return first_writer_; }
     PartGrowth growth(const PartContent& content) const;
     std::string part_path() const;       // after it was published
+    std::string present_path() const;    // before, too
     bool grew() const { return grew_; }  // since the last step was committed
 
 private:
     Durability durability() const { return config_.layout.storage.durability; }
     bool sync_steps() const { return durability() == Durability::step; }
+    bool several_writers() const { return part_ranks_ != nullptr && writers_ > 1; }
     bool several_steps() const { return config_.layout.steps != 1; }
     uint64_t capacity() const { return config_.layout.steps == Layout::kAllSteps ? UINT64_MAX : config_.layout.steps; }
     uint64_t laid_out() const;
@@ -101,11 +106,12 @@ private:
     void write_seals(const PartContent& content, const std::shared_ptr<Written>& written);
 
     const Communicator& ranks_;
+    const Communicator* part_ranks_;
     const StreamConfig& config_;
     WriteQueue& queue_;
     Place place_;
     bool with_static_;
-    uint64_t part_ = 0, writer_ = 0;
+    uint64_t part_ = 0, writer_ = 0, writers_ = 1;
     bool is_writer_ = false, first_writer_ = false, reopened_ = false, grew_ = false, image_is_made_ = false,
          image_written_ = false, published_ = false;
     std::optional<std::pair<uint64_t, double>> untimed_;  // address and time of a committed step whose time is still to be written

@@ -53,7 +53,7 @@ void History::apply(const Json& line) {
             fail(Status::UNSUPPORTED, "the stream was written in format ", line.at("format").get<int>(),
                  "; this version reads up to ", kFormat);
         runs.push_back({config_of(line.at("layout")), line.at("requested"), Definitions::from_json(line.at("definitions")),
-                        line.at("ranks"), line.at("nodes")});
+                        line.at("ranks"), line.at("nodes"), line.value("storage", Json::object())});
     } else if (kind == "plan") {
         plans[line.at("plan")] = boxes_of(line);
     } else if (kind == "coordinate") {
@@ -76,7 +76,8 @@ void History::apply(const Json& line) {
         ++groups.back().steps;
         groups.back().files_bytes = line.at("bytes");
         groups.back().digest = line.at("digest");
-        steps.push_back({number, line.at("time"), groups.size() - 1, line.at("files"), line.at("bytes")});
+        steps.push_back({number, line.at("time"), groups.size() - 1, line.at("files"), line.at("bytes"),
+                         line.value("ragged", std::vector<uint64_t>{})});
     } else if (kind == "drop") {
         drop(line.at("first"), line.at("last"), line.at("why").get<std::string>() != kDropOld);
     }
@@ -134,6 +135,7 @@ Json run_line(const RunEntry& run) {
             {"nodes", run.nodes},
             {"layout", effective_json(run.config)},
             {"requested", run.requested},
+            {"storage", run.storage},
             {"definitions", run.definitions.to_json()}};
 }
 
@@ -161,9 +163,11 @@ Json blocks_line(const PartGrowth& growth) {
 }
 
 Json step_line(const StepEntry& step, const GroupEntry& group) {
-    return {{"kind", "step"},       {"step", step.step},   {"time", step.time},
-            {"group", group.start}, {"plan", group.plan},  {"static", group.has_static},
-            {"files", step.files},  {"bytes", step.bytes}, {"digest", group.digest}};
+    Json line = {{"kind", "step"},       {"step", step.step},   {"time", step.time},
+                 {"group", group.start}, {"plan", group.plan},  {"static", group.has_static},
+                 {"files", step.files},  {"bytes", step.bytes}, {"digest", group.digest}};
+    if (!step.ragged.empty()) line["ragged"] = step.ragged;
+    return line;
 }
 
 Json drop_line(uint64_t first, uint64_t last, const std::string& why) {

@@ -1,10 +1,11 @@
 // What is committed of a stream, as its journal tells: runs, plans, groups of steps and steps. The kinds of lines:
 //
-//   run         once a run, at its first step: format, layout, requested, ranks, nodes, definitions
+//   run         once a run, at its first step: format, layout, requested, storage, ranks, nodes, definitions
 //   plan        several parts: where the blocks are: plan, boxes = [[variable, part, block, offset..., count...], ...]
 //   coordinate  several parts: the whole of a coordinate, of which the parts hold slices: variable, hex
 //   blocks      one growing part: where its steps are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]
-//   step        a step is there when this is: step, time, group (its first step), plan, static, files, bytes, digest
+//   step        a step is there when this is: step, time, group (its first step), plan, static, files, bytes, digest;
+//               where there are ragged dimensions, ragged: their lengths
 //   drop        steps that are no longer there: first, last, why ("keep": older than the stream keeps; else what was wrong)
 #pragma once
 
@@ -40,6 +41,7 @@ struct StepEntry {
     double time = 0;
     uint64_t group = 0;  // index in groups
     uint64_t files = 0, bytes = 0;
+    std::vector<uint64_t> ragged;  // the lengths of the ragged dimensions
 };
 
 struct RunEntry {
@@ -47,6 +49,7 @@ struct RunEntry {
     Json requested;
     Definitions definitions;
     uint64_t ranks = 1, nodes = 1;
+    Json storage = Json::object();  // what the file system made of the storage keys: StorageChoice::told
 };
 
 // Where the steps of a growing part are.

@@ -13,6 +13,15 @@
 namespace tailrace {
 namespace {
 
+constexpr const char* kUnfinished = ".new";
+
+// HDF5 takes the names of a virtual dataset's sources for patterns, in which a percent sign is written twice.
+std::string as_pattern(const std::string& name) {
+    std::string pattern;
+    for (const char c : name) pattern.append(c == '%' ? 2 : 1, c);
+    return pattern;
+}
+
 // Steps that follow each other in a group, and in an index.
 struct Stretch {
     const GroupEntry* group;
@@ -46,8 +55,13 @@ Box with_time(const Box& box, uint64_t first, uint64_t steps) {
 class IndexBuilder {
 public:
     IndexBuilder(const History& history, const std::string& stream, const IndexFile& file)
-        : history_(history), stream_(stream), definitions_(history.runs.back().definitions),
-          last_group_(history.steps[file.to - 1].group), stretches_(stretches_of(history, file)) {}
+        : history_(history), stream_(stream), file_(file), definitions_(history.runs.back().definitions),
+          last_group_(history.steps[file.to - 1].group), stretches_(stretches_of(history, file)) {
+        std::vector<uint64_t> lengths(definitions_.ragged().size(), 0);
+        for (size_t i = file.from; i < file.to; ++i)
+            for (size_t k = 0; k < lengths.size(); ++k) lengths[k] += history.steps[i].ragged.at(k);
+        definitions_.set_ragged_lengths(lengths);
+    }
 
     Description describe() const {
         Description description;
@@ -59,9 +73,21 @@ public:
                                                  "/; keep both together; 'tailrace verify' tells whether all parts are there"));
         for (size_t v = 0; v < definitions_.variables().size(); ++v) {
             const Variable& variable = definitions_.variables()[v];
-            Array array{variable.name, variable.type, variable.dims, !variable.is_static, variable.attributes, variable.fill, {}};
+            const bool varies = !variable.is_static && !definitions_.is_ragged(variable);
+            Array array{variable.name, variable.type, variable.dims, varies, variable.attributes, variable.fill, {}};
             if (!history_.coordinates.contains(v)) array.sources = sources_of(v);
             description.arrays.push_back(std::move(array));
+        }
+        for (const int d : definitions_.ragged()) {
+            const Dimension& dimension = definitions_.dimension(d);
+            description.arrays.push_back({row_size_name(dimension),
+                                          Type::I64,
+                                          {},
+                                          true,
+                                          {text_attribute("long_name", "number of " + dimension.name + " elements of each step"),
+                                           text_attribute("sample_dimension", dimension.name)},
+                                          {},
+                                          {}});
         }
         description.arrays.push_back({definitions_.time_name(), Type::F64, {}, true, definitions_.time_attributes(), {}, {}});
         return description;
@@ -71,6 +97,7 @@ private:
     std::vector<Source> sources_of(size_t v) const {
         const Variable& variable = definitions_.variables()[v];
         std::vector<Source> sources;
+        if (definitions_.is_ragged(variable)) return ragged_sources(v);
         if (variable.is_static) {
             // Replicated ones are in every group.
             const GroupEntry* group = variable.replicated ? &history_.groups[last_group_] : history_.static_group(last_group_);
@@ -85,21 +112,54 @@ private:
         const Variable& variable = definitions_.variables()[v];
         const Box whole{Extents(variable.shape.size(), 0), variable.shape};
         const auto add = [&](uint64_t part, const std::string& dataset, const Box& from, const Box& to) {
-            sources.push_back({part_path(group.layout, stream_, group.start, part), dataset,
+            sources.push_back({as_pattern(part_path(group.layout, stream_, group.start, part)), as_pattern(dataset),
                                stretch ? with_time(from, stretch->from, stretch->steps) : from,
                                stretch ? with_time(to, stretch->to, stretch->steps) : to});
         };
-        if (has_one_part(group.layout) || variable.replicated) return add(0, variable.name, whole, whole);
+        if (variable.replicated) return add(0, variable.name, whole, whole);
+        for (const PartBox& box : boxes_of(group, v, whole))
+            add(box.part, block_name(variable.name, box.block), {Extents(box.box.count.size(), 0), box.box.count}, box.box);
+    }
+
+    // The steps one behind the other along the first dimension, which is no step's alone.
+    std::vector<Source> ragged_sources(size_t v) const {
+        const Variable& variable = definitions_.variables()[v];
+        const auto& ragged = definitions_.ragged();
+        const auto k = static_cast<size_t>(std::find(ragged.begin(), ragged.end(), variable.dims[0]) - ragged.begin());
+        std::vector<Source> sources;
+        uint64_t before = 0;
+        for (size_t i = file_.from; i < file_.to; ++i) {
+            const StepEntry& step = history_.steps[i];
+            const GroupEntry& group = history_.groups[step.group];
+            Box whole{Extents(variable.shape.size(), 0), variable.shape};
+            whole.count[0] = step.ragged[k];
+            for (const PartBox& box : boxes_of(group, v, whole)) {
+                Box to = box.box;
+                to.offset[0] += before;
+                sources.push_back({part_path(group.layout, stream_, group.start, box.part), block_name(variable.name, box.block),
+                                   with_time({Extents(to.count.size(), 0), to.count}, step.step - group.start, 1), to});
+            }
+            before += step.ragged[k];
+        }
+        return sources;
+    }
+
+    // Where the blocks of a distributed variable are; `whole` is where there is one part.
+    std::vector<PartBox> boxes_of(const GroupEntry& group, size_t v, const Box& whole) const {
+        std::vector<PartBox> boxes;
         const auto plan = history_.plans.find(group.plan);
-        if (plan == history_.plans.end() || v >= plan->second.size()) return;
-        for (const PartBox& box : plan->second[v])
-            if (box.box.elements() > 0)
-                add(box.part, block_name(variable.name, box.block), {Extents(box.box.count.size(), 0), box.box.count}, box.box);
+        if (has_one_part(group.layout))
+            boxes = {{0, 0, whole}};
+        else if (plan != history_.plans.end() && v < plan->second.size())
+            boxes = plan->second[v];
+        std::erase_if(boxes, [](const PartBox& box) { return box.box.elements() == 0; });
+        return boxes;
     }
 
     const History& history_;
     const std::string& stream_;
-    const Definitions& definitions_;
+    const IndexFile& file_;
+    Definitions definitions_;
     const uint64_t last_group_;
     const std::vector<Stretch> stretches_;
 };
@@ -113,12 +173,12 @@ void write_fill(File& out, uint64_t address, uint64_t bytes, const std::vector<s
         out.write_at(address + done, piece.data(), std::min<uint64_t>(piece.size(), bytes - done));
 }
 
-// What the index holds itself, besides the times: the arrays that the journal has; and of which no rank has put anything, fill
-// values.
+// What the index holds itself, besides the times and the lengths of ragged dimensions: the arrays that the journal has; and of
+// which no rank has put anything, fill values.
 void write_own_arrays(File& out, const Description& description, const Placement& placement, const std::vector<StepBlock>& blocks,
                       const History& history) {
     size_t static_slot = 0, step_slot = 0;
-    for (size_t v = 0; v + 1 < description.arrays.size(); ++v) {  // the last are the times
+    for (size_t v = 0; v < history.runs.back().definitions.variables().size(); ++v) {
         const Array& array = description.arrays[v];
         if (array.is_virtual()) continue;
         const uint64_t bytes = bytes_of(description, array);
@@ -141,17 +201,38 @@ void write_file(const std::string& path, const Description& description, const H
     const Placement placement(part_bytes(description, 0), {});
     const std::vector<StepBlock> blocks = {{0, file.steps(), placement.static_end()}};
     const Image image = make_image(description, placement, blocks, file.steps(), block_end(placement, blocks.front()));
-    const std::string temporary = path + ".new";
+    const std::string temporary = path + kUnfinished;
     File out = File::create(temporary);
     write_own_arrays(out, description, placement, blocks, history);
-    for (uint64_t k = 0; k < file.steps(); ++k)
-        out.write_at(step_address(placement, blocks, k) + placement.step_offsets().back(), &history.steps[file.from + k].time, 8);
+    for (uint64_t k = 0; k < file.steps(); ++k) {
+        const StepEntry& step = history.steps[file.from + k];
+        const uint64_t address = step_address(placement, blocks, k);
+        const auto offsets = placement.step_offsets().end() - static_cast<long>(step.ragged.size()) - 1;
+        for (size_t r = 0; r < step.ragged.size(); ++r) out.write_at(address + offsets[static_cast<long>(r)], &step.ragged[r], 8);
+        out.write_at(address + placement.step_offsets().back(), &step.time, 8);
+    }
     out.write_at(image.metadata_address, image.metadata.data(), image.metadata.size());
     out.write_at(0, image.superblock.data(), image.superblock.size());
     out.set_size(image.file_bytes);
     if (sync) out.sync();
     out.close();
     rename_path(temporary, path);
+}
+
+// The files NAME.nc and NAME.SSSSSS.nc with an ending behind.
+std::vector<std::string> index_paths_ending(const std::string& directory, const std::string& stream, const std::string& ending) {
+    std::vector<std::string> paths;
+    const auto is_number = [](const std::string& text) {
+        return text.size() >= 6 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
+    };
+    for (const std::string& entry : list_directory(directory)) {
+        if (!entry.ends_with(ending)) continue;
+        const std::string name = entry.substr(0, entry.size() - ending.size());
+        const bool numbered = name.size() > stream.size() + 4 && name.starts_with(stream + ".") && name.ends_with(".nc") &&
+                              is_number(name.substr(stream.size() + 1, name.size() - stream.size() - 4));
+        if (name == dataset_path(stream) || numbered) paths.push_back(directory + "/" + entry);
+    }
+    return paths;
 }
 
 }  // namespace
@@ -180,16 +261,11 @@ std::vector<IndexFile> index_files(const History& history, const std::string& st
 }
 
 std::vector<std::string> index_paths(const std::string& directory, const std::string& stream) {
-    std::vector<std::string> paths;
-    const auto is_number = [](const std::string& text) {
-        return text.size() >= 6 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
-    };
-    for (const std::string& name : list_directory(directory)) {
-        const bool numbered = name.size() > stream.size() + 4 && name.starts_with(stream + ".") && name.ends_with(".nc") &&
-                              is_number(name.substr(stream.size() + 1, name.size() - stream.size() - 4));
-        if (name == dataset_path(stream) || numbered) paths.push_back(directory + "/" + name);
-    }
-    return paths;
+    return index_paths_ending(directory, stream, "");
+}
+
+std::vector<std::string> unfinished_index_paths(const std::string& directory, const std::string& stream) {
+    return index_paths_ending(directory, stream, kUnfinished);
 }
 
 void write_index(const std::string& directory, const std::string& stream, const History& history, size_t unchanged, bool sync) {

@@ -22,7 +22,8 @@ struct IndexFile {
 };
 std::vector<IndexFile> index_files(const History& history, const std::string& stream);
 
-// The index files that are there.
+// The index files that are there; those that a run which was killed did not finish.
 std::vector<std::string> index_paths(const std::string& directory, const std::string& stream);
+std::vector<std::string> unfinished_index_paths(const std::string& directory, const std::string& stream);
 
 }  // namespace tailrace

@@ -87,6 +87,9 @@ public:
     }
 
     PartContent finish(const StreamConfig& config, const StepPlan& plan, uint64_t writers) {
+        content_.array_of_slab.resize(plan.slabs().size());
+        for (size_t a = 0; a < content_.arrays.size(); ++a)
+            if (content_.arrays[a].from == PartArray::From::slab) content_.array_of_slab[content_.arrays[a].slab] = a;
         uint64_t statics = 0, varying = 0;
         for (const Array& array : content_.description.arrays) content_.slot.push_back(array.varies ? varying++ : statics++);
         content_.seal_writers = writers;

@@ -22,8 +22,9 @@ struct PartArray {
 
 struct PartContent {
     Description description;
-    std::vector<PartArray> arrays;  // as in the description
-    std::vector<uint64_t> slot;     // of each array: its number among the static arrays, or among those of a step
+    std::vector<PartArray> arrays;      // as in the description
+    std::vector<size_t> array_of_slab;  // by the place in StepPlan::slabs(): its array's place; static ones that are not stored: 0
+    std::vector<uint64_t> slot;         // of each array: its number among the static arrays, or among those of a step
     Placement placement;
     uint64_t seal_slot_bytes = 0;  // of one writer; 0: no checksums are kept
     uint64_t seal_writers = 0;

@@ -93,6 +93,7 @@ void Reader::tell_stream(std::vector<uint64_t>& told) const {
     }
     put_list(told, steps);
     put_list(told, times);
+    for (const StepEntry& step : history_->steps) put_list(told, step.ragged);
 }
 
 void Reader::learn_stream(const std::vector<uint64_t>& told, size_t& at) {
@@ -102,6 +103,7 @@ void Reader::learn_stream(const std::vector<uint64_t>& told, size_t& at) {
     coordinates_ = std::move(copy.coordinates);
     steps_ = take_list(told, at);
     for (const uint64_t time : take_list(told, at)) times_.push_back(std::bit_cast<double>(time));
+    for (size_t i = 0; i < steps_.size(); ++i) ragged_.push_back(take_list(told, at));
 }
 
 void Reader::select(int64_t step) {
@@ -149,6 +151,7 @@ void Reader::tell_place(const GroupEntry* group, uint64_t in_group, std::vector<
 // Collective. From what rank 0 has told.
 void Reader::learn_places(size_t which, const std::vector<uint64_t>& told, size_t& at) {
     open_.clear();
+    definitions_.set_ragged_lengths(ragged_[which]);
     place_ = learn_place(told, at);
     static_place_ = learn_place(told, at);
     selected_ = steps_[which];
@@ -233,10 +236,16 @@ uint64_t Reader::read_box(size_t variable, const Place& place, const PartBox& st
     const Box common = intersection(stored.box, box);
     if (common.elements() == 0) return 0;
     const Variable& of = definitions_.variables()[variable];
-    const PartReader& reader = part(place, stored.part);
-    const std::string name = has_one_part(place.layout) ? of.name : block_name(of.name, stored.block);
-    const uint64_t address = reader.address_of({name, of.type, stored.box.count, !of.is_static}, place.in_group);
-    reader.read(address, stored.box.count, inside(common, stored.box), memory.part(inside(common, box)));
+    try {
+        const PartReader& reader = part(place, stored.part);
+        const std::string name = has_one_part(place.layout) ? of.name : block_name(of.name, stored.block);
+        const uint64_t address = reader.address_of({name, of.type, stored.box.count, !of.is_static}, place.in_group);
+        reader.read(address, stored.box.count, inside(common, stored.box), memory.part(inside(common, box)));
+    } catch (const Error&) {
+        // HDF5 remembers what it could not read as absent: the next call opens the part anew.
+        open_.erase(path_of(part_path(place.layout, name_, place.start, stored.part)));
+        throw;
+    }
     return common.elements();
 }
 
@@ -276,7 +285,8 @@ void Reader::close() { agree(ranks_, {.call = Call::close_read}, std::nullopt); 
 std::string Reader::describe() const {
     Json json = {{"stream", name_},       {"directory", directory_},     {"steps", steps_},           {"times", times_},
                  {"selected", selected_}, {"dimensions", Json::array()}, {"variables", Json::array()}};
-    for (const Dimension& d : definitions_.dimensions()) json["dimensions"].push_back({{"name", d.name}, {"length", d.length}});
+    for (const Dimension& d : definitions_.dimensions())
+        json["dimensions"].push_back({{"name", d.name}, {"length", d.length}, {"ragged", d.ragged}});
     for (const Variable& v : definitions_.variables()) {
         Json dims = Json::array();
         for (const int d : v.dims) dims.push_back(definitions_.dimensions()[static_cast<size_t>(d)].name);

@@ -65,6 +65,7 @@ private:
     Definitions definitions_;
     std::vector<uint64_t> steps_;
     std::vector<double> times_;
+    std::vector<std::vector<uint64_t>> ragged_;               // of each step: the lengths of the ragged dimensions
     std::map<uint64_t, std::vector<std::byte>> coordinates_;  // whole; by variable
     uint64_t selected_ = 0;
     Place place_, static_place_;

@@ -24,6 +24,8 @@ public:
         history_ = read_history(journal_);
         remove_pending();
         for (const size_t g : history_.needed_groups()) mend_group(g);
+        for (const size_t g : history_.needed_groups())
+            for (uint64_t part = 0; part < history_.groups[g].parts; ++part) try_write_times(g, part);
         remove_uncommitted();
         const bool is_dataset = !history_.groups.empty() && history_.groups.back().layout.part_is_dataset();
         if (!is_dataset) write_index(directory_, stream_, history_, 0, true);
@@ -56,6 +58,10 @@ private:
             const std::string path = path_of(parts_directory(stream_)) + "/" + entry;
             remove_tree(path);
             tell("removed", path, Json::array(), "a step that was never committed");
+        }
+        for (const std::string& path : unfinished_index_paths(directory_, stream_)) {
+            remove_file(path);
+            tell("removed", path, Json::array(), "an index that was not finished");
         }
     }
 
@@ -104,6 +110,39 @@ private:
             file.write_at(reader.address_of({time, Type::F64, {}, true}, step - group.start), &no_time, sizeof no_time);
         file.sync();
         file.close();
+    }
+
+    // A part of several steps has the time of a step once that is committed: a run that was killed may have left the last one
+    // without.
+    void try_write_times(size_t g, uint64_t part) {
+        const GroupEntry& group = history_.groups[g];
+        const std::string path = path_of(part_path(group.layout, stream_, group.start, part));
+        if (group.layout.steps == 1 || !path_exists(path)) return;
+        try {
+            write_times(g, group, path);
+        } catch (const Error& error) {
+            problems_.push_back({{"path", path}, {"step", group.start}, {"problem", error.what()}});
+        }
+    }
+
+    void write_times(size_t g, const GroupEntry& group, const std::string& path) {
+        const std::string& time = history_.runs[group.run].definitions.time_name();
+        const PartReader reader(path);
+        const File read = File::open_read(path);
+        Json written = Json::array();
+        for (const StepEntry& step : history_.steps) {
+            if (step.group != g) continue;
+            const uint64_t address = reader.address_of({time, Type::F64, {}, true}, step.step - group.start);
+            double found;
+            read.read_at(address, &found, sizeof found);
+            if (found == step.time) continue;
+            File file = File::open_write(path);
+            file.write_at(address, &step.time, sizeof step.time);
+            file.sync();
+            file.close();
+            written.push_back(step.step);
+        }
+        if (!written.empty()) tell("wrote the time", path, written, "a run was killed before");
     }
 
     void set_aside(const GroupEntry& group) {

@@ -9,7 +9,6 @@
 #include "gather/words.hpp"
 #include "layout/join.hpp"
 #include "layout/placement.hpp"
-#include "layout/plan.hpp"
 
 namespace tailrace {
 namespace {
@@ -18,14 +17,9 @@ Box whole(const Variable& variable) { return {Extents(variable.shape.size(), 0),
 
 }  // namespace
 
-Box Slab::within(const Box& block) const {
-    Box result = block;
-    for (size_t d = 0; d < block.offset.size(); ++d) result.offset[d] -= box.offset[d];
-    return result;
-}
-
-StepPlan::StepPlan(const Communicator& ranks, const StreamConfig& config)
-    : ranks_(ranks), config_(config), map_(config.layout, {ranks.size(), ranks.nodes()}), part_(map_.part_of(ranks.rank())) {
+StepPlan::StepPlan(const Communicator& ranks, const StreamConfig& config, uint64_t seal_records)
+    : ranks_(ranks), config_(config), map_(config.layout, {ranks.size(), ranks.nodes()}), part_(map_.part_of(ranks.rank())),
+      seal_records_(seal_records) {
     if (has_one_part(config.layout) || config.layout.files.kind == Files::Kind::per_rank) return;
     members_ = std::make_unique<Communicator>(ranks, part_);
     members_->arrange(config.ranks_per_node);
@@ -116,46 +110,48 @@ void StepPlan::lay_slabs_of_members() {
     }
 }
 
-// A slab goes directly to the file if all ranks of the part write and every stretch of it is long; else through the writers, which
-// also fill its gaps.
-void StepPlan::choose_ways(const Definitions& definitions) {
-    if (has_one_part(config_.layout)) {
-        std::vector<uint64_t> shortest;
-        for (const Slab& slab : slabs_) {
-            uint64_t bytes = UINT64_MAX;
-            const uint64_t element_bytes = type_bytes(definitions.variables()[slab.variable].type);
-            for (const size_t b : slab.mine)
-                bytes = std::min(bytes, Runs(slab.box.count, variables_[slab.variable].boxes[b]).length() * element_bytes);
-            shortest.push_back(bytes);
+// Collective over the ranks of the part where all of them may write: otherwise the runs make no difference.
+std::vector<SlabRuns> StepPlan::runs_in_slabs(const Definitions& definitions) const {
+    std::vector<SlabRuns> runs(slabs_.size());
+    for (size_t i = 0; i < slabs_.size(); ++i) {
+        const Slab& slab = slabs_[i];
+        const uint64_t element_bytes = type_bytes(definitions.variables()[slab.variable].type);
+        for (const size_t b : slab.mine) {
+            const Runs of_block(slab.box.count, within(slab.box, variables_[slab.variable].boxes[b]));
+            runs[i].shortest_bytes = std::min(runs[i].shortest_bytes, of_block.length() * element_bytes);
+            runs[i].most += of_block.count();
         }
-        std::vector<uint64_t> all(shortest.size());
-        check_mpi(MPI_Allreduce(shortest.data(), all.data(), static_cast<int>(all.size()), MPI_UINT64_T, MPI_MIN, ranks_.all()),
-                  "MPI_Allreduce");
-        const bool all_write = config_.layout.writers.kind == Writers::Kind::all;
-        for (size_t i = 0; i < slabs_.size(); ++i)
-            slabs_[i].exchanged = slabs_[i].has_gaps || (ranks_.size() > 1 && (!all_write || all[i] < kDirectRunBytes));
-    } else if (members_) {
-        for (Slab& slab : slabs_) slab.exchanged = true;
     }
-    const uint64_t records = largest(ranks_, count_records(definitions));
+    const Communicator* ranks = part_ranks();
+    if (ranks == nullptr || config_.layout.writers.kind != Writers::Kind::all) return runs;
+    // The largest of one is the smallest of its complement: one reduction does for both.
+    std::vector<uint64_t> mine, all(2 * runs.size());
+    for (const SlabRuns& of_slab : runs) mine.insert(mine.end(), {of_slab.shortest_bytes, ~of_slab.most});
+    check_mpi(MPI_Allreduce(mine.data(), all.data(), static_cast<int>(all.size()), MPI_UINT64_T, MPI_MIN, ranks->all()),
+              "MPI_Allreduce");
+    for (size_t i = 0; i < runs.size(); ++i) runs[i] = {all[2 * i], ~all[2 * i + 1]};
+    return runs;
+}
+
+// A slab is written by its owners or goes through the writers, which also fill its gaps.
+void StepPlan::choose_ways(const Definitions& definitions) {
+    const std::vector<SlabRuns> runs = runs_in_slabs(definitions);
+    const uint64_t members = part_ranks() == nullptr ? 1 : part_ranks()->size();
+    uint64_t direct_runs = 0;
+    for (size_t i = 0; i < slabs_.size(); ++i) {
+        slabs_[i].exchanged = slabs_[i].has_gaps || !is_written_by_owners(config_.layout, members, runs[i]);
+        if (!slabs_[i].exchanged) direct_runs += runs[i].most;
+    }
+    // The same whether static variables are written or stored already.
+    const uint64_t records = seal_records_of_writer(definitions.variables().size(), slabs_.size(), direct_runs);
     // One part goes on with other blocks, but the room for its checksums stays: what is exchanged needs one record a slab.
-    if (has_one_part(config_.layout) && version_ > 0) {
+    if (has_one_part(config_.layout) && seal_records_ > 0) {
         if (records > seal_records_)
             for (Slab& slab : slabs_) slab.exchanged = true;
     } else {
         seal_records_ = records;
     }
     prepare_exchange(definitions);
-}
-
-// The same whether static variables are written or stored already.
-uint64_t StepPlan::count_records(const Definitions& definitions) const {
-    uint64_t records = kSpareSealRecords + definitions.variables().size() + slabs_.size();
-    for (const Slab& slab : slabs_)
-        if (!slab.exchanged)
-            for (const size_t b : slab.mine)
-                records += Runs(slab.box.count, slab.within(variables_[slab.variable].boxes[b])).count();
-    return records;
 }
 
 void StepPlan::prepare_exchange(const Definitions& definitions) {
@@ -176,14 +172,11 @@ void StepPlan::make_exchange(const Definitions& definitions) {
         const Slab& slab = slabs_[i];
         const Variable& variable = definitions.variables()[slab.variable];
         std::vector<Box> mine;
-        for (const size_t b : slab.mine) mine.push_back(slab.within(variables_[slab.variable].boxes[b]));
+        for (const size_t b : slab.mine) mine.push_back(within(slab.box, variables_[slab.variable].boxes[b]));
         arrays.push_back({slab.box.count, type_bytes(variable.type), std::move(mine), slab.has_gaps, variable.fill});
     }
-    std::vector<uint64_t> writers;
-    for (uint64_t k = 0; k < map_.writers(part_); ++k)
-        writers.push_back(map_.writer(part_, k) - (members_ ? map_.first_rank(part_) : 0));
-    exchange_ =
-        std::make_unique<Exchange>(members_ ? *members_ : ranks_, std::move(arrays), std::move(writers), config_.exchange_bytes);
+    const PartWriters writers{map_, part_, members_ ? map_.first_rank(part_) : 0};
+    exchange_ = std::make_unique<Exchange>(members_ ? *members_ : ranks_, std::move(arrays), writers, config_.exchange_bytes);
 }
 
 void StepPlan::collect_part_boxes() {

@@ -5,10 +5,12 @@
 #include <memory>
 #include <vector>
 
+#include "gather/agree.hpp"
 #include "gather/communicator.hpp"
 #include "gather/exchange.hpp"
 #include "layout/keys.hpp"
 #include "layout/parts.hpp"
+#include "layout/slabs.hpp"
 #include "stream/definitions.hpp"
 #include "stream/step_data.hpp"
 
@@ -31,9 +33,6 @@ struct Slab {
     bool written = true;       // false: a static variable that is stored already
     bool exchanged = false;    // goes through the exchange; otherwise its owners write it where it lies
     bool has_gaps = false;     // of one part: the writer fills them
-
-    // A block of the variable as a box of the slab.
-    Box within(const Box& block) const;
 };
 
 // The slabs of all parts, on rank 0, for the index: only where there are several parts, and few enough for an index.
@@ -44,12 +43,16 @@ struct PartBox {
 
 class StepPlan {
 public:
-    // Collective.
-    StepPlan(const Communicator& ranks, const StreamConfig& config);
+    // Collective. `seal_records`: for which a part that goes on has room; 0: no part does.
+    StepPlan(const Communicator& ranks, const StreamConfig& config, uint64_t seal_records);
 
     // What of this rank's blocks is not as planned. `with_static`: static distributed variables are written too.
     enum class Change : uint64_t { none, statics_are_stored, blocks };
     Change change(const Definitions& definitions, const StepData& data, bool with_static) const;
+    // Collective. The same, of all ranks.
+    Change agreed_change(const Definitions& definitions, const StepData& data, bool with_static) const {
+        return static_cast<Change>(largest(ranks_, static_cast<uint64_t>(change(definitions, data, with_static))));
+    }
     // Collective. Checks that the blocks of all ranks make up every variable, and plans. Throws the same on all ranks.
     void make(const Definitions& definitions, const StepData& data, bool with_static);
 
@@ -58,11 +61,13 @@ public:
     // Which of them are exchanged, in order; and the exchange (none when nothing is exchanged).
     const std::vector<size_t>& exchanged() const { return exchanged_; }
     Exchange* exchange() const { return exchange_.get(); }
-    // Whether this rank has at most one block of each variable.
+    // Whether this rank has at most one block in each slab, so that what it writes by itself ascends in the part.
     bool single_blocks() const {
-        return std::all_of(variables_.begin(), variables_.end(), [](const VariablePlan& plan) { return plan.boxes.size() <= 1; });
+        return std::all_of(slabs_.begin(), slabs_.end(), [](const Slab& slab) { return slab.mine.size() <= 1; });
     }
-    // An upper bound of the checksum records of any writer in a step.
+    // The ranks of this rank's part; null where it has only this one.
+    const Communicator* part_ranks() const { return has_one_part(config_.layout) ? &ranks_ : members_.get(); }
+    // An upper bound of the checksum records of any writer of this rank's part in a step.
     uint64_t seal_records() const { return seal_records_; }
     uint64_t version() const { return version_; }                                        // counts the times that it was made
     const std::vector<std::vector<PartBox>>& part_boxes() const { return part_boxes_; }  // [variable], on rank 0
@@ -73,7 +78,7 @@ private:
     void lay_slabs_of_members();
     void choose_ways(const Definitions& definitions);
     void prepare_exchange(const Definitions& definitions);
-    uint64_t count_records(const Definitions& definitions) const;
+    std::vector<SlabRuns> runs_in_slabs(const Definitions& definitions) const;
     void make_exchange(const Definitions& definitions);
     void collect_part_boxes();
 
@@ -87,7 +92,7 @@ private:
     std::vector<size_t> exchanged_;
     std::unique_ptr<Exchange> exchange_;
     std::vector<std::vector<PartBox>> part_boxes_;
-    uint64_t seal_records_ = 0, version_ = 0;
+    uint64_t seal_records_, version_ = 0;
 };
 
 constexpr uint64_t kMaxIndexParts =

@@ -28,9 +28,9 @@ Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& n
     configure(options);
     ranks_->arrange(config_.ranks_per_node);
     definitions_ = Definitions(config_.time_name);
-    plan_ = std::make_unique<StepPlan>(*ranks_, config_);
     start_queue();
     look_back();
+    plan_ = std::make_unique<StepPlan>(*ranks_, config_, goes_on() ? seal_records_in(earlier_.slot_bytes) : 0);
 }
 
 // Rank 0 reads the settings for all.
@@ -59,8 +59,11 @@ void Stream::look_back() {
         if (config_.mode == "replace") return;
         history_ = read_history(path(journal_path(name_)));
         remove_pending();
+        for (const std::string& entry : unfinished_index_paths(directory_, name_)) remove_file(entry);
     });
     agree(*ranks_, {.call = Call::open}, error);
+    storage_ = choose_storage(*ranks_, directory_, config_, requested_, history_);
+    config_.layout.storage = storage_.storage;
     index_due_ = !history_.empty();  // a run that was killed may have left an older one
     accepted_ = ranks_->broadcast(history_.next_step(), 0);
     plan_number_ = history_.plans.size();
@@ -72,6 +75,7 @@ void Stream::look_back() {
     History told;
     told.apply(line);
     earlier_ = told.growth;
+    if (goes_on()) config_.layout.writers.at_most = earlier_.writers;
 }
 
 Definitions& Stream::definitions() {
@@ -108,7 +112,7 @@ void Stream::put_block(const std::string& name, const Box& box, const void* data
     if (variable.replicated) fail(Status::BAD_ORDER, "variable '", name, "' is replicated: put it with tailrace_put_replicated");
     if (!in_step_) fail(Status::BAD_ORDER, "variable '", name, "': tailrace_put outside a step; call tailrace_begin_step first");
     if (variable.is_static && static_written_) return;  // it is stored already, and is the same in all steps
-    for (size_t d = 0; d < variable.shape.size(); ++d)
+    for (size_t d = definitions_.is_ragged(variable) ? 1 : 0; d < variable.shape.size(); ++d)
         if (box.offset[d] > variable.shape[d] || box.count[d] > variable.shape[d] - box.offset[d])
             fail(Status::BAD_SHAPE, "variable '", name, "': block ", tailrace::describe(box), " leaves the array in dimension ", d,
                  " ('", definitions_.dimensions()[static_cast<size_t>(variable.dims[d])].name, "', length ", variable.shape[d],
@@ -146,8 +150,8 @@ uint64_t Stream::fingerprint() {
 
 // What this rank can tell by itself before the ranks agree.
 void Stream::check_step() const {
-    if (!in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_end_step without tailrace_begin_step");
     if (refusal_) throw *refusal_;
+    if (!in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_end_step without tailrace_begin_step");
     for (size_t v = 0; v < definitions_.variables().size(); ++v) {
         const Variable& variable = definitions_.variables()[v];
         if (variable.replicated && data_.values[v].empty() && variable.bytes() > 0)
@@ -191,7 +195,8 @@ void Stream::end_step() {
             ++dropped_steps_;
             return leave_step();
         }
-        const auto change = static_cast<StepPlan::Change>(ballot.any);
+        auto change = static_cast<StepPlan::Change>(ballot.any);
+        if (!definitions_.ragged().empty()) change = settle_lengths();
         if (change != StepPlan::Change::none) plan_->make(definitions_, data_, with_static_next());
         if (!settled_) settle_first_step();
         // Parts of several hold blocks: other blocks need other parts.
@@ -209,8 +214,8 @@ void Stream::end_step() {
         const Ballot all =
             agree(*ranks_, {.call = Call::write, .bytes = size, .digest = queue_->is_later() ? 0 : written->digest}, failed);
         times_.write_s += watch.lap();
-        StepInFlight step{.step = accepted_, .time = time_, .began_s = began_s, .bytes = all.bytes, .group = group_,
-                          .content = content_, .number = group_->steps(), .written = std::move(written), .durable_s = {}};
+        StepInFlight step{accepted_, time_, began_s, all.bytes, definitions_.ragged_lengths(), group_, content_, group_->steps(),
+                          std::move(written)};
         if (queue_->is_later())
             accept(std::move(step));
         else
@@ -268,14 +273,16 @@ void Stream::check_history() const {
 void Stream::describe() {
     const PartMap map(config_.layout, {ranks_->size(), ranks_->nodes()});
     content_static_ = needs_group() ? with_static_next() : group_->with_static();
-    content_ = std::make_shared<PartContent>(describe_part(definitions_, config_, *plan_, goes_on() ? earlier_static_ : content_static_,
-                                                           map.writers(map.part_of(ranks_->rank()))));
+    content_ = std::make_shared<PartContent>(
+        describe_part(definitions_, config_, *plan_, goes_on() ? earlier_static_ : content_static_,
+                      goes_on() ? earlier_.writers : map.writers(map.part_of(ranks_->rank()))));
     content_plan_ = plan_->version();
     image_cache_.reset();
 }
 
 void Stream::make_group(uint64_t start) {
-    group_ = std::make_shared<Group>(*ranks_, config_, *queue_, Group::Place{directory_, name_, start}, with_static_next());
+    group_ = std::make_shared<Group>(*ranks_, plan_->part_ranks(), config_, *queue_, Group::Place{directory_, name_, start},
+                                     with_static_next());
 }
 
 // Describes the part anew and opens its group where there is none, or where the blocks no longer fit the one that is open.
@@ -286,11 +293,11 @@ void Stream::open_group(bool other_parts) {
         if (!needs_group()) return;
         make_group(goes_on() ? 0 : accepted_);
         if (!goes_on()) return group_->prepare();
-        if (earlier_.writers != content_->seal_writers || earlier_.slot_bytes != content_->seal_slot_bytes)
-            fail(Status::UNSUPPORTED, "stream '", name_, "': the dataset was written by ", earlier_.writers, " writers with ",
-                 earlier_.slot_bytes, " bytes of checksums each, this run has ", content_->seal_writers, " with ",
-                 content_->seal_slot_bytes,
-                 "; append with as many ranks, the same decomposition and checksum setting, or write a new stream");
+        if (earlier_.slot_bytes != content_->seal_slot_bytes) {
+            const bool has_checksums = earlier_.slot_bytes > 0;
+            fail(Status::UNSUPPORTED, "stream '", name_, "': the dataset was written with", has_checksums ? "" : "out",
+                 " checksums; append with checksum = ", has_checksums ? "on" : "off", ", or write a new stream");
+        }
         group_->reopen(*content_, earlier_, accepted_, history_.empty() ? 0 : history_.steps.back().time);
         static_written_ = true;
     });
@@ -306,27 +313,23 @@ std::shared_ptr<const Group::Written> Stream::write_step(std::optional<Error>& e
     Exchange* exchange = plan_->exchange();
     try_next([&] {
         // The only writer of a part bridges small gaps between arrays, unless blocks are written among one another.
-        group_->begin_write(*content_, content_->seal_writers == 1 && exchange == nullptr &&
-                                           (plan_->single_blocks() || !has_one_part(config_.layout)));
+        group_->begin_write(*content_, content_->seal_writers == 1 && exchange == nullptr && plan_->single_blocks());
         group_->write_direct(*content_, definitions_, *plan_, data_, time_);
     });
     if (exchange != nullptr) {
         // Every rank takes part to the end, whatever happened to it before: nobody waits for ever.
         std::vector<std::vector<BlockView>> memory;
-        std::vector<size_t> array_of;
         for (const size_t s : plan_->exchanged()) {
             const Slab& slab = plan_->slabs()[s];
             memory.emplace_back();
             for (const size_t b : slab.mine) memory.back().push_back(data_.memory[slab.variable][b]);
-            for (size_t a = 0; a < content_->arrays.size(); ++a)
-                if (content_->arrays[a].from == PartArray::From::slab && content_->arrays[a].slab == s) array_of.push_back(a);
         }
         const bool well = !error;
         auto failed = attempt([&] {
             exchange->run(
                 memory,
                 [&](const Stretch& stretch) {
-                    const size_t array = array_of[stretch.array];
+                    const size_t array = content_->array_of_slab[plan_->exchanged()[stretch.array]];
                     const uint64_t element_bytes = type_bytes(definitions_.variables()[content_->arrays[array].variable].type);
                     if (well) group_->take(*content_, array, stretch.element, element_bytes, stretch.data, stretch.bytes);
                 },
@@ -365,7 +368,9 @@ std::string Stream::report() const {
     json["stream"] = name_;
     json["directory"] = directory_;
     json["requested"] = requested_;
-    json["effective"] = effective_json(config_);
+    json["effective"] = effective_json(storage_.in(config_));
+    json["storage"] = storage_.told;
+    if (const uint64_t at_most = config_.layout.writers.at_most; at_most > 0) json["writers_at_most"] = at_most;
     json["ranks"] = ranks_->size();
     json["nodes"] = ranks_->nodes();
     json["steps"] = accepted_;

@@ -16,8 +16,10 @@
 #include "stream/group.hpp"
 #include "stream/history.hpp"
 #include "stream/index.hpp"
+#include "stream/ragged.hpp"
 #include "stream/step_data.hpp"
 #include "stream/step_plan.hpp"
+#include "stream/storage_choice.hpp"
 
 namespace tailrace {
 
@@ -25,14 +27,16 @@ namespace tailrace {
 struct StepInFlight {
     uint64_t step = 0;
     double time = 0, began_s = 0;
-    uint64_t bytes = 0, plan = 0;
+    uint64_t bytes = 0;
+    std::vector<uint64_t> ragged_lengths;
     std::shared_ptr<Group> group;
     std::shared_ptr<const PartContent> content;
     uint64_t number = 0;  // in its group
     std::shared_ptr<const Group::Written> written;
+    uint64_t plan = 0;                               // rank 0
     uint64_t when_written = 0;                       // work of the queue
     uint64_t when_committed = 0;                     // rank 0
-    std::shared_ptr<std::atomic<double>> durable_s;  // rank 0: when it was committed
+    std::shared_ptr<std::atomic<double>> durable_s = {};  // rank 0: when it was committed
 };
 
 // Seconds that this rank has spent in each stage.
@@ -49,6 +53,10 @@ public:
     Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options);
 
     Definitions& definitions();  // before the first step has ended
+    void define_dimension(const std::string& name, uint64_t length) {
+        check_length(config_.layout, name, length);
+        definitions().define_dimension(name, length);
+    }
     void put_attribute(const std::string& variable, Attribute attribute);
     const Extents& shape_of(const std::string& variable) const {
         return definitions_.variables()[definitions_.index_of(variable)].shape;
@@ -58,6 +66,8 @@ public:
     void put_replicated(const std::string& variable, const void* data);
     // Keeps an error of a put on this rank: end_step then fails on all.
     void refuse_step(const Error& error);
+    // Makes the next end_step fail on all ranks, also outside a step.
+    void refuse_next(const Error& error) { refusal_ = error; }
     void end_step();  // collective
     void flush();     // collective
     void close();     // collective
@@ -69,6 +79,12 @@ private:
     void configure(const std::string& options);  // collective
     void look_back();                            // collective: what earlier runs committed
     void check_step() const;
+    // Collective. The plan is that of the lengths that the ranks have put.
+    StepPlan::Change settle_lengths() {
+        if (!ragged_) ragged_ = std::make_unique<RaggedLengths>(*ranks_);
+        ragged_->settle(definitions_, data_);
+        return plan_->agreed_change(definitions_, data_, with_static_next());
+    }
     void settle_first_step();           // collective
     void check_history() const;         // rank 0
     void open_group(bool other_parts);  // collective
@@ -118,6 +134,7 @@ private:
     Definitions definitions_;
     StepData data_;
     std::unique_ptr<StepPlan> plan_;
+    std::unique_ptr<RaggedLengths> ragged_;
     std::unique_ptr<WriteQueue> queue_;
     std::shared_ptr<const PartContent> content_;
     uint64_t content_plan_ = 0;
@@ -132,7 +149,8 @@ private:
     History history_;                               // rank 0: of the stream; other ranks: empty
     uint64_t plan_number_ = 0, plan_recorded_ = 0;  // rank 0
     uint64_t accepted_ = 0;  // the number of the next step
-    PartGrowth earlier_;  // of the part that is the dataset, from earlier runs
+    StorageChoice storage_;  // in force; its striping as read back on rank 0
+    PartGrowth earlier_;     // of the part that is the dataset, from earlier runs
     bool earlier_static_ = false;
     size_t indexed_steps_ = 0;         // steps that the index shows as they are, as far as this run knows
     std::set<size_t> removed_groups_;  // numbers in history_

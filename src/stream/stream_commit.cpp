@@ -160,9 +160,18 @@ void Stream::append(const Json& line, bool sync) const {
 
 // What the journal must say before it says that the step is there.
 void Stream::record_run() {
+    if (!history_.runs.empty())
+        queue_->run([journal = path(journal_path(name_))] {
+            if (!path_exists(journal))
+                fail(Status::NOT_FOUND, journal,
+                     " has vanished, and with it what is committed; put it back, or begin anew in another directory");
+        });
     if (!started_) {
-        history_.runs.push_back({config_, requested_, definitions_, ranks_->size(), ranks_->nodes()});
-        append(run_line(history_.runs.back()), false);
+        if (storage_.told.at("striping_by") != "none") queue_->wait();  // the part is there then
+        read_back_striping(group_->present_path(), storage_);
+        const RunEntry run{storage_.in(config_), requested_, definitions_, ranks_->size(), ranks_->nodes(), storage_.told};
+        append(run_line(run), false);
+        history_.runs.push_back(run);
         record_coordinates();
     }
     if (!plan_->part_boxes().empty() && plan_recorded_ != plan_->version()) {
@@ -183,7 +192,7 @@ void Stream::record_step(const StepInFlight& step, uint64_t digest) {
                                    queue_->is_later() ? step.plan : plan_number_, step.group->with_static(), 0, step.bytes, "",
                                    false});
     GroupEntry& group = history_.groups.back();
-    const StepEntry entry{step.step, step.time, history_.groups.size() - 1, parts, step.bytes};
+    const StepEntry entry{step.step, step.time, history_.groups.size() - 1, parts, step.bytes, step.ragged_lengths};
     const std::string digest_before = std::exchange(group.digest, hex_digest(digest));
     try {
         append(step_line(entry, group), sync_step());

@@ -143,6 +143,17 @@ std::map<std::string, Case> step_cases() {
         must(put(r));
         must(put(r));
     });
+    cases["null-stream"] = [] {
+        tailrace_stream *const kept = stream;
+        if (last()) stream = nullptr;
+        tell("put", tailrace_begin_step(stream, 1));
+        Rows r = my_rows(1);
+        const double mass = 0.5;
+        if (!last()) must(tailrace_put_replicated(stream, "mass", &mass));
+        if (!last()) must(put(r));
+        tell("end_step 1", tailrace_end_step(stream));
+        stream = kept;
+    };
     cases["gap"] = of_last_rank([](Rows &r) {
         r.count[0] = kRows - 1;
         must(put(r));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ def command(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown tables, as in the documentation.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
-    """The configuration keys, their values, defaults and meaning; and the presets.
+    """The configuration keys, their values, defaults and meaning; the presets; and, as Markdown, which choices go together.
 
     Examples: [bold]tailrace keys[/] · [bold]tailrace keys --markdown > keys.md[/]
     """
@@ -59,4 +60,24 @@ def _markdown(answer: dict[str, Any]) -> str:
     lines += [row(f"`{key['name']}`", key["values"], f"`{key['default']}`", key["meaning"]) for key in answer["keys"]]
     lines += ["", "## Presets", "", "| preset | stands for | meaning | |", "|---|---|---|---|"]
     lines += [row(f"`{name}`", choices, meaning, note) for name, choices, meaning, note in _preset_rows(answer)]
+    lines += ["", "## Combinations", "", *_combination_lines(answer["combinations"], row)]
     return "\n".join(lines)
+
+
+def _combination_lines(combinations: list[dict[str, str]], row: Callable[..., str]) -> list[str]:
+    """A row for each pair of files and writers, a column for each pair of steps and tree; refusals are numbered below."""
+    columns = list(dict.fromkeys((one["steps"], one["tree"]) for one in combinations))
+    refusals = list(dict.fromkeys(one["refusal"] for one in combinations if one["refusal"]))
+    cells: dict[tuple[str, str], list[str]] = {}
+    for one in combinations:
+        cell = f"refused ({refusals.index(one['refusal']) + 1})" if one["refusal"] else "written"
+        cells.setdefault((one["files"], one["writers"]), []).append(cell)
+    lines = [
+        "Numbers stand for any number. A tree has no effect where one file has all steps.",
+        "",
+        row("files", "writers", *(f"steps = {steps}, tree = {tree}" for steps, tree in columns)),
+        "|---" * (2 + len(columns)) + "|",
+    ]
+    lines += [row(f"`{files}`", f"`{writers}`", *of_pair) for (files, writers), of_pair in cells.items()]
+    lines += ["", "Refused with:", ""]
+    return lines + [f"{number}. {refusal}" for number, refusal in enumerate(refusals, 1)]

@@ -41,7 +41,11 @@ def _print_stream(console: Any, stream: dict[str, Any], every_step: bool) -> Non
         f"written by {stream['ranks']} ranks; layout asked for: {requested}",
         markup=False,
     )
-    lengths = {dimension["name"]: dimension["length"] for dimension in stream["dimensions"]}
+    for note in stream["storage"].get("notes", []):
+        console.print(f"  {note}", markup=False)
+    lengths = {
+        entry["name"]: f"{entry['length']} (ragged)" if entry["ragged"] else entry["length"] for entry in stream["dimensions"]
+    }
     variables = output.table("  variable", "type", "dimensions", "")
     for variable in stream["variables"]:
         dims = ", ".join(f"{name}={lengths.get(name, '?')}" for name in variable["dimensions"])

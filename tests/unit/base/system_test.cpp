@@ -136,6 +136,16 @@ TEST_F(SystemTest, TooManyOpenFilesNamesTheLimit) {
     EXPECT_TRUE(message_of(error).ends_with("Too many open files; raise the limit of open files (ulimit -n)")) << error.what();
 }
 
+TEST_F(SystemTest, NothingIsMadeInThePlaceOfADirectoryThatVanished) {
+    const std::string gone = directory_ / "gone";
+    EXPECT_EQ(error_of([&] { make_directories(gone + "/a/b", gone); }).status(), Status::NOT_FOUND);
+    EXPECT_EQ(error_of([&] { make_directories(gone + "/a", gone); }).status(), Status::NOT_FOUND);
+    EXPECT_FALSE(path_exists(gone));
+    make_directories(gone);
+    make_directories(gone + "/a/b", gone);
+    EXPECT_TRUE(path_exists(gone + "/a/b"));
+}
+
 TEST_F(SystemTest, DirectoriesAreMadeListedAndRemoved) {
     make_directories(directory_ / "a/b/c");
     make_directories(directory_ / "a/b/c");

@@ -52,6 +52,22 @@ TEST(PartPath, IsAsInTheArchitecturePage) {
     EXPECT_EQ(part_path(layout_of("steps = 1"), "h", 1234567, 0), "h.parts/1234567.nc");
 }
 
+TEST(PartMap, NumbersTheWritersOfAPart) {
+    for (const char* files : {"'one'", "3", "'per-node'", "'per-rank'"})
+        for (const char* writers : {"'one'", "'all'", "'per-node'", "'dedicated:2'"})
+            for (const Topology topology : {Topology{7, 1}, Topology{7, 3}, Topology{8, 4}, Topology{5, 5}}) {
+                const Layout layout = layout_of("files = " + std::string(files) + "\nwriters = " + writers);
+                const PartMap map(layout, topology);
+                for (uint64_t rank = 0; rank < topology.ranks; ++rank) {
+                    const uint64_t part = map.part_of(rank), count = map.writers(part);
+                    uint64_t expected = count;
+                    for (uint64_t k = 0; k < count; ++k)
+                        if (map.writer(part, k) == rank) expected = k;
+                    ASSERT_EQ(map.writer_number(part, rank), expected) << files << " " << writers << " rank " << rank;
+                }
+            }
+}
+
 TEST(PartPath, NoDirectoryHasMoreEntriesThanTheTreeAllows) {
     for (const uint64_t bound : {8, 9, 20, 100, 1000})
         for (const char* files : {"'one'", "'per-rank'"}) {

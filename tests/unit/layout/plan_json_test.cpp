@@ -31,8 +31,7 @@ TEST(PlanJson, AnswersWithCountsPartsAndMessages) {
         "sends": [{"from": 1, "to": 0, "bytes": 24}, {"from": 3, "to": 2, "bytes": 24}],
         "rank_plan": {"rank": 2, "part": 1, "path": "plot.parts/000000/plot.000000.000001.nc", "sends": [],
             "receives": [{"from": 3, "to": 2, "bytes": 24}],
-            "writes": [{"path": "plot.parts/000000/plot.000000.000001.nc", "address": 4096, "bytes": 24, "variable": "T"},
-                       {"path": "plot.parts/000000/plot.000000.000001.nc", "address": 4120, "bytes": 24, "variable": "T"},
+            "writes": [{"path": "plot.parts/000000/plot.000000.000001.nc", "address": 4096, "bytes": 48, "variable": "T"},
                        {"path": "plot.parts/000000/plot.000000.000001.nc", "address": 4144, "bytes": 8, "variable": "time"}]}})"))
         << answer.dump(2);
 }
@@ -68,7 +67,7 @@ TEST(PlanJson, RefusesWhatCannotBePlanned) {
         {Status::BAD_ARGUMENT, R"({"variables": [{"name": "T", "shape": [2], "grid": [1, 1]}]})",
          "variable 'T': the grid has 2 dimensions and the shape 1; give both as many"},
         {Status::BAD_ARGUMENT, R"({"variables": [{"name": "T", "shape": [2], "type": "f2"}]})",
-         "plan request: type 'f2' is none; the types are i1, i2, i4, i8, u1, u2, u4, u8, f4, f8"},
+         "plan request: type 'f2' is none; the types are i1, i2, i4, i8, u1, u2, u4, u8, f4, f8, S1"},
         {Status::BAD_ARGUMENT, R"({"variables": [{"name": "T", "shape": [1,1,1,1,1,1,1,1,1]}]})",
          "variable 'T': 9 dimensions; at most 8 are possible"},
         {Status::BAD_ARGUMENT, R"({"variables": [{"name": "T", "shape": [4294967296, 4294967296, 4294967296]}]})",

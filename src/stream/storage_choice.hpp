@@ -1,0 +1,44 @@
+// What the storage keys become on the file system of a directory: asked for, in force, and why they differ.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/journal.hpp"
+#include "base/striping.hpp"
+#include "base/system.hpp"
+#include "gather/communicator.hpp"
+#include "layout/keys.hpp"
+#include "stream/history.hpp"
+
+namespace tailrace {
+
+// As far as rank 0 knows: {"file_system", "block_bytes", "striping_by", "notes": [...]}, and once a part was created there also
+// {"stripe_count", "stripe_bytes"} as the file system tells them.
+struct StorageChoice {
+    Storage storage;
+    Json told;
+
+    StreamConfig in(StreamConfig config) const {
+        config.layout.storage = storage;
+        return config;
+    }
+};
+
+// Local, reads the file system. `asked`: the keys that someone set. `before`: of the part that is gone on with, whose arrays stay
+// where they are; none otherwise.
+StorageChoice choose_storage(const std::string& directory, const Storage& wanted, const Json& asked, const Storage* before);
+// Collective. Rank 0, which has the history, chooses for all.
+StorageChoice choose_storage(const Communicator& ranks, const std::string& directory, const StreamConfig& config, const Json& asked,
+                             const History& history);
+
+// Local. A part is created as `storage` says, in a directory that is there; the directory's own striping without stripe keys.
+File create_part(const std::string& path, const Storage& storage);
+
+// Local. After the first part was created: reads back what came of it, into both.
+void read_back_striping(const std::string& part, StorageChoice& choice);
+
+// Lowers a count to one that writers can divide: a prime above 2 leaves 1 writer or all.
+uint64_t composite_stripe_count(uint64_t count);
+
+}  // namespace tailrace

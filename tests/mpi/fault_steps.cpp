@@ -1,0 +1,132 @@
+// Steps during which calls fail, as kill_steps.hpp writes them. For N = 1, 2, ... in DIRECTORY/N the Nth call of RANK on a file
+// fails, until none fails; the error is the Nth of CODES (numbers with commas between them), round and round.
+//
+//   fault_steps once DIRECTORY OPTIONS RANK CODES   what failed is done again; then a run without faults appends a step
+//   fault_steps on DIRECTORY OPTIONS RANK CODES     all later calls fail, too; then a run without faults appends a step
+//   fault_steps read DIRECTORY OPTIONS RANK CODES   every value of a stream that is written before; what failed is read again
+#include "kill_steps.hpp"
+
+#include <cstdlib>
+#include <sstream>
+
+namespace {
+
+constexpr int kSteps = 3;
+constexpr int kMostFaults = 2000;
+
+struct Fault {
+    int at_rank;
+    std::vector<int> codes;
+    bool once;
+    std::string fired;  // on that rank
+
+    int code() const { return codes[static_cast<size_t>(number - 1) % codes.size()]; }
+    void arm(const std::string &below) {
+        if (rank == at_rank) injector<void(const char *, int, int, int)>("fault_arm")(below.c_str(), number, once ? 1 : 0, code());
+    }
+    // Whether there was such a call.
+    bool disarm() {
+        fired = rank == at_rank ? injector<const char *()>("fault_disarm")() : "";
+        if (!fired.empty())
+            print("{\"n\": " + std::to_string(number) + ", \"rank\": " + std::to_string(rank) +
+                  ", \"call\": \"fault\", \"status\": \"" + fired + "\", \"code\": " + std::to_string(code()) + "}\n");
+        int any = !fired.empty();
+        MPI_Bcast(&any, 1, MPI_INT, at_rank, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+        return any != 0;
+    }
+};
+
+// A step that failed is written again.
+void run_with_faults(const std::string &directory, const std::string &options, bool once) {
+    if (!open_stream(directory, options) && !(once && open_stream(directory, options))) return;
+    for (int k = 0; k < kSteps; ++k)
+        if (step() != TAILRACE_OK && once) step();
+    close_stream();
+}
+
+void write_with_faults(const std::string &directory, const std::string &options, Fault &fault) {
+    for (number = 1; number <= kMostFaults; ++number) {
+        const std::string here = directory + "/" + std::to_string(number);
+        fault.arm(here);
+        run_with_faults(here, options, fault.once);
+        const bool go_on = fault.disarm();
+        print("{\"n\": " + std::to_string(number) + ", \"rank\": " + std::to_string(rank) +
+              ", \"call\": \"append\", \"status\": \"OK\"}\n");
+        if (!open_stream(here, options)) MPI_Abort(MPI_COMM_WORLD, 8);
+        step();
+        close_stream();
+        if (!go_on) return;
+    }
+    MPI_Abort(MPI_COMM_WORLD, 9);  // faults without end: the limit is too small or a call is made again for ever
+}
+
+void compare(const char *variable, int number_of, uint64_t step_read, const std::vector<double> &found) {
+    for (uint64_t i = 0; i < found.size(); ++i) {
+        if (found[i] == value(number_of, step_read, i)) continue;
+        print("{\"n\": " + std::to_string(number) + ", \"rank\": " + std::to_string(rank) +
+              ", \"call\": \"unexpected\", \"status\": \"" + variable + " of step " + std::to_string(step_read) + " is wrong at " +
+              std::to_string(i) + "\"}\n");
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    }
+}
+
+// A call that failed once is made again; the second time it must go well.
+template <class Call>
+void once_more(const char *name, Call &&call) {
+    if (tell(name, call()) != TAILRACE_OK) must(tell(name, call()));
+}
+
+void read_step(tailrace_reader *reader, uint64_t k) {
+    once_more("select_step", [&] { return tailrace_select_step(reader, static_cast<int64_t>(k)); });
+    std::vector<float> T(kLevels * kRows * kColumns);
+    std::vector<double> rain(kRows * kColumns), lat(kRows), mass(1);
+    const uint64_t offset[] = {0, 0, 0}, count[] = {kLevels, kRows, kColumns};
+    const tailrace_target of_T{T.data(), offset, count, nullptr}, of_rain{rain.data(), offset + 1, count + 1, nullptr},
+        of_mass{mass.data(), offset, count, nullptr};
+    once_more("get", [&] { return tailrace_get(reader, "T", 1, &of_T); });
+    once_more("get", [&] { return tailrace_get(reader, "rain", 1, &of_rain); });
+    once_more("get", [&] { return tailrace_get(reader, "mass", 1, &of_mass); });
+    once_more("get_shared", [&] { return tailrace_get_shared(reader, "lat", lat.data()); });
+    compare("T", 2, k, {T.begin(), T.end()});
+    compare("rain", 3, k, rain);
+    compare("mass", 4, k, mass);
+    compare("lat", 0, 0, lat);
+}
+
+void read_with_faults(const std::string &directory, const std::string &options, Fault &fault) {
+    if (!open_stream(directory, options)) MPI_Abort(MPI_COMM_WORLD, 8);
+    for (int k = 0; k < kSteps; ++k) step();
+    close_stream();
+    for (number = 1; number <= kMostFaults; ++number) {
+        tailrace_reader *reader = nullptr;
+        fault.arm(directory);
+        once_more("open_read", [&] { return tailrace_open_read(MPI_COMM_WORLD, directory.c_str(), "history", &reader); });
+        for (int k = kSteps; k-- > 0;) read_step(reader, static_cast<uint64_t>(k));
+        must(tell("close_read", tailrace_close_read(&reader)));
+        if (!fault.disarm()) return;
+    }
+    MPI_Abort(MPI_COMM_WORLD, 9);
+}
+
+std::vector<int> numbers(const std::string &text) {
+    std::vector<int> list;
+    std::istringstream stream_of(text);
+    for (std::string word; std::getline(stream_of, word, ',');) list.push_back(std::atoi(word.c_str()));
+    return list;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    const std::string what = argc == 6 ? argv[1] : "";
+    if (what != "once" && what != "on" && what != "read") MPI_Abort(MPI_COMM_WORLD, 2);
+    Fault fault{std::atoi(argv[4]), numbers(argv[5]), what != "on", ""};
+    if (what == "read")
+        read_with_faults(argv[2], argv[3], fault);
+    else
+        write_with_faults(argv[2], argv[3], fault);
+    MPI_Finalize();
+    return 0;
+}
