@@ -80,7 +80,8 @@ def measured(rows: Sequence[Row], cell: Cell, preset: str, how: str) -> dict[int
     return {
         row["repetition"]: row
         for row in rows
-        if (row["target"], row["mode"], row["preset"], row["how"]) == (cell.target, cell.mode, preset, how) and row["repetition"] > 0
+        if (row["target"], row["mode"], row["preset"], row["how"]) == (cell.target, cell.mode, preset, how)
+        and row["repetition"] > 0
     }
 
 

@@ -14,8 +14,9 @@ import tailrace
 from tests import formula
 from tests.environment import ROOT
 from tests.error_run import run_triples
+from tests.matrix import DECOMPOSITIONS
 from tests.mpirun import Mpirun
-from tests.test_decompositions import DECOMPOSITIONS, check_values
+from tests.written import check_values
 
 FILES, WRITERS = ("one", "2", "per-node", "per-rank"), ("one", "per-node", "all", "dedicated:2")
 STEPS, TREES = ("1", "2", "all"), ("flat", "8")

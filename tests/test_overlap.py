@@ -9,21 +9,22 @@ from pathlib import Path
 import pytest
 
 from tests import formula
+from tests.matrix import DECOMPOSITIONS, SMALL, STEPS_PER_FILE, Case
 from tests.mpirun import Mpirun
 from tests.presets import PRESETS
-from tests.test_decompositions import DECOMPOSITIONS, SMALL, STEPS_PER_FILE, WRAPPING, check_values, verify
+from tests.test_decompositions import WRAPPING
+from tests.written import check_values, verify, write
 
-pytestmark = pytest.mark.both_mpis(3)
+pytestmark = pytest.mark.both_mpis(3, 20)
 
 STEPS = 7
 
 
-def options(preset: str, steps_per_file: str, *more: str, in_flight: int = 2) -> str:
-    return "\n".join([f"layout = '{preset}'", f"steps = {steps_per_file}", f"overlap = {in_flight}", *more])
-
-
-def write(mpirun: Mpirun, folder: Path, ranks: int, settings: str, *choices: str, steps: int = STEPS, sizes: formula.Sizes = SMALL) -> None:
-    mpirun("write_case", ranks, [folder, "history", settings, f"steps={steps}", sizes.argument, *choices])
+def case_of(
+    preset: str, steps_per_file: str, *more: str, ranks: int = 2, nodes: int = 0, decomposition: str = "rows", in_flight: int = 2
+) -> Case:
+    settings = "\n".join([f"overlap = {in_flight}", *more])
+    return Case(preset, steps_per_file, nodes, ranks, decomposition, "dense", "climate", settings)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -34,23 +35,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     params = []
     for preset, steps_per_file in itertools.product(PRESETS, STEPS_PER_FILE):
         for sample, decomposition in enumerate(rng.sample(DECOMPOSITIONS, len(DECOMPOSITIONS))):
-            case = (preset, steps_per_file, decomposition, rng.choice((1, 2, 3, 4)), rng.choice((0, 1, 2)), rng.choice((1, 2, 5)))
-            marks = () if sample == 0 else (pytest.mark.full,)
-            params.append(pytest.param(case, id="-".join(str(part).strip("'") for part in case), marks=marks))
+            ranks, in_flight = rng.choice((1, 2, 3, 4)), rng.choice((1, 2, 5))
+            nodes = rng.choice([n for n in (0, 1, 2) if n < ranks])
+            case = case_of(preset, steps_per_file, ranks=ranks, nodes=nodes, decomposition=decomposition, in_flight=in_flight)
+            label = f"{preset}-{steps_per_file}-{decomposition}-{ranks}x{nodes}-{in_flight}".replace("'", "")
+            params.append(pytest.param(case, id=label, marks=() if sample == 0 else (pytest.mark.full,)))
     metafunc.parametrize("case", params)
 
 
-def test_same_values_as_without(
-    mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path, case: tuple[str, str, str, int, int, int]
-) -> None:
-    preset, steps_per_file, decomposition, ranks, ranks_per_node, in_flight = case
-    settings = options(preset, steps_per_file, f"ranks_per_node = {ranks_per_node}", in_flight=in_flight)
-    write(mpirun, tmp_path, ranks, settings, f"decomposition={decomposition}")
+def test_same_values_as_without(mpirun: Mpirun, tmp_path: Path, case: Case) -> None:
+    write(mpirun, tmp_path, case, SMALL, STEPS)
     check_values(tmp_path, "climate", SMALL, STEPS)
-    verify(tailrace_command, tmp_path)
-    write(mpirun, tmp_path, ranks, settings, f"decomposition={decomposition}", steps=2)
+    verify(tmp_path)
+    write(mpirun, tmp_path, case, SMALL, 2)
     check_values(tmp_path, "climate", SMALL, STEPS + 2)
-    verify(tailrace_command, tmp_path)
+    verify(tmp_path)
 
 
 @pytest.mark.parametrize("policy", ["block", "spill"])
@@ -58,26 +57,26 @@ def test_same_values_as_without(
 def test_steps_larger_than_the_window(mpirun: Mpirun, tmp_path: Path, preset: str, policy: str) -> None:
     sizes = formula.Sizes(lev=WRAPPING.lev * 8, lat=WRAPPING.lat, lon=WRAPPING.lon)
     memory = (f"overlap_policy = '{policy}'", "overlap_memory = '1 MiB'", f"spill_directory = '{tmp_path}'")
-    write(mpirun, tmp_path, 2, options(preset, "1", *memory), steps=4, sizes=sizes)
+    write(mpirun, tmp_path, case_of(preset, "1", *memory), sizes, 4)
     check_values(tmp_path, "climate", sizes, 4)
     assert not list(tmp_path.glob(".*")), "the file that took the data has no name"
 
 
 @pytest.mark.parametrize("durability", ["close", "step"])
 @pytest.mark.parametrize("preset", ["single", "hds"])
-def test_durable(mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path, preset: str, durability: str) -> None:
+def test_durable(mpirun: Mpirun, tmp_path: Path, preset: str, durability: str) -> None:
     for steps_per_file in STEPS_PER_FILE:
         folder = tmp_path / steps_per_file.strip("'")
-        write(mpirun, folder, 3, options(preset, steps_per_file, f"durability = '{durability}'"))
+        write(mpirun, folder, case_of(preset, steps_per_file, f"durability = '{durability}'", ranks=3), SMALL, STEPS)
         check_values(folder, "climate", SMALL, STEPS)
-        verify(tailrace_command, folder)
+        verify(folder)
 
 
-def test_old_steps_leave(mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path) -> None:
-    write(mpirun, tmp_path, 2, options("fpp", "1", "keep = 2"))
+def test_old_steps_leave(mpirun: Mpirun, tmp_path: Path) -> None:
+    write(mpirun, tmp_path, case_of("fpp", "1", "keep = 2"), SMALL, STEPS)
     parts = sorted(entry.name for entry in (tmp_path / "history.parts").iterdir() if entry.is_dir())
     assert parts == ["000000", "000005", "000006"], "the first has the static variables"
-    verify(tailrace_command, tmp_path)
+    verify(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +88,6 @@ def test_old_steps_leave(mpirun: Mpirun, tailrace_command: list[str], tmp_path: 
     ],
 )
 def test_bad_choices(mpirun: Mpirun, tmp_path: Path, choice: str, message: str) -> None:
-    finished = mpirun("write_case", 2, [tmp_path, "history", options("fpp", "1", choice)], check=False)
+    finished = mpirun("write_case", 2, [tmp_path, "history", case_of("fpp", "1", choice).options], check=False)
     assert finished.returncode != 0
     assert message in finished.output

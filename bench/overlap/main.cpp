@@ -1,5 +1,5 @@
-// A run that computes and writes in turns: synchronous, with steps in flight, and beside them a memcpy of the same bytes; JSON lines
-// on standard output, one for each run.
+// A run that computes and writes in turns: synchronous, with steps in flight, and beside them a memcpy of the same bytes; JSON
+// lines on standard output, one for each run.
 //
 //   mpirun -n 1 bench_overlap --directory D --mode cache|fsync --presets fpp,single --steps 6 --in-flight 2
 //                             --seconds 60 --least 3 --most 20
@@ -26,7 +26,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 void check(int status, const char *call) {
-    if (status != TAILRACE_OK) fail(std::string(call) + " failed (" + tailrace_status_name(status) + "): " + tailrace_error_message());
+    if (status != TAILRACE_OK)
+        fail(std::string(call) + " failed (" + tailrace_status_name(status) + "): " + tailrace_error_message());
 }
 
 // Arithmetic in registers: it takes no memory bandwidth from those who write, and cannot be left out.
@@ -80,10 +81,14 @@ public:
             compute_s_[preset] = seconds / static_cast<double>(run.returns_s.size());
         }
         if (rank_ != 0) return;
-        std::cout << Json{{"preset", preset},           {"how", how},
-                          {"repetition", repetition},   {"returns_s", run.returns_s},
-                          {"total_s", run.total_s},     {"compute_s", run.compute_s},
-                          {"bytes", shape_.rank_bytes() * static_cast<uint64_t>(ranks_)}, {"report", run.report}}
+        std::cout << Json{{"preset", preset},
+                          {"how", how},
+                          {"repetition", repetition},
+                          {"returns_s", run.returns_s},
+                          {"total_s", run.total_s},
+                          {"compute_s", run.compute_s},
+                          {"bytes", shape_.rank_bytes() * static_cast<uint64_t>(ranks_)},
+                          {"report", run.report}}
                   << std::endl;
     }
 
@@ -93,7 +98,8 @@ private:
     };
 
     std::byte *block(int step, int variable) const {
-        return steps_.data() + shape_.rank_bytes() * static_cast<uint64_t>(step) + shape_.block_bytes() * static_cast<uint64_t>(variable);
+        return steps_.data() + shape_.rank_bytes() * static_cast<uint64_t>(step) +
+               shape_.block_bytes() * static_cast<uint64_t>(variable);
     }
 
     static double speed_of_compute() {
@@ -127,8 +133,9 @@ private:
     Run write_all(const std::string &preset, bool overlap) {
         if (rank_ == 0) std::filesystem::remove_all(directory_);
         MPI_Barrier(MPI_COMM_WORLD);
-        const std::string options = "layout = '" + preset + "'\nsteps = 1\nchecksum = 'on'\ndurability = '" + (durable_ ? "step" : "none") +
-                                    "'\noverlap = " + std::to_string(overlap ? in_flight_ : 0) + "\noverlap_memory = '1 GiB'";
+        const std::string options = "layout = '" + preset + "'\nsteps = 1\nchecksum = 'on'\ndurability = '" +
+                                    (durable_ ? "step" : "none") + "'\noverlap = " + std::to_string(overlap ? in_flight_ : 0) +
+                                    "\noverlap_memory = '1 GiB'";
         tailrace_stream *stream = nullptr;
         Run run;
         const double compute_s = compute_s_[preset];

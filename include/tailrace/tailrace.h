@@ -112,10 +112,10 @@ int tailrace_put(tailrace_stream *stream, const char *var, int nblocks, const ta
 int tailrace_put_replicated(tailrace_stream *stream, const char *var, const void *data);
 /* Collective. Writes and commits the step: afterwards it is there whole, or the same error is returned on all ranks and the
  * step is not there at all; earlier steps stay as they were.
- * With `overlap` > 0 it returns when the data is copied, and a thread of each writing rank writes while the simulation computes; the
- * step is committed in a later tailrace_end_step, tailrace_flush or tailrace_close, once all ranks have written it. An error of the
- * thread is returned by the next of these calls, on all ranks and until the stream is closed: that step and those after it are not
- * there. */
+ * With `overlap` > 0 it returns when the data is copied, and a thread of each writing rank writes while the simulation computes;
+ * the step is committed in a later tailrace_end_step, tailrace_flush or tailrace_close, once all ranks have written it. An error of
+ * the thread is returned by the next of these calls, on all ranks and until the stream is closed: that step and those after it are
+ * not there. */
 int tailrace_end_step(tailrace_stream *stream);
 /* Collective, between steps. Waits until every step that tailrace_end_step has taken is committed. */
 int tailrace_flush(tailrace_stream *stream);
@@ -123,8 +123,8 @@ int tailrace_flush(tailrace_stream *stream);
  * it fails. A step that was begun and not ended is dropped. */
 int tailrace_close(tailrace_stream **stream);
 
-/* Steps that have been committed or are in flight so far, those of earlier runs and those that are no longer kept included: the number that the
- * next step gets. */
+/* Steps that have been committed or are in flight so far, those of earlier runs and those that are no longer kept included: the
+ * number that the next step gets. */
 int tailrace_step_count(const tailrace_stream *stream, uint64_t *steps);
 /* What was asked for and what is in force, where the files are, and the seconds spent in each stage on this rank, as JSON.
  * The text belongs to the stream and is valid until its next call. */

@@ -26,7 +26,7 @@ public:
     static File create(const std::string& path);      // new or emptied, read and write
     static File open_write(const std::string& path);  // existing, read and write
     static File open_read(const std::string& path);
-    static File open_append(const std::string& path);  // made if absent
+    static File open_append(const std::string& path);          // made if absent
     static File create_unnamed(const std::string& directory);  // in no directory: gone when it is closed
 
     bool is_open() const { return descriptor_ >= 0; }

@@ -11,7 +11,19 @@
 
 namespace tailrace {
 
-enum class Call : uint64_t { open = 1, end_step, close, plan, write, commit, open_read, select_step, get_shared, close_read, flush };
+enum class Call : uint64_t {
+    open = 1,
+    end_step,
+    close,
+    plan,
+    write,
+    commit,
+    open_read,
+    select_step,
+    get_shared,
+    close_read,
+    flush
+};
 
 // What a rank says, and what is known of all ranks afterwards.
 struct Ballot {

@@ -67,8 +67,7 @@ void check_available(const Layout& layout) {
     const std::string missing = missing_feature(layout);
     if (!missing.empty())
         fail(Status::UNSUPPORTED, missing, " can be planned, but this version cannot write it yet; it writes the layouts ",
-             available_presets(),
-             " (any files, any writers but dedicated:N, stage = none, compression = none, chunk = 0)");
+             available_presets(), " (any files, any writers but dedicated:N, stage = none, compression = none, chunk = 0)");
 }
 
 void check_config(const StreamConfig& config) {

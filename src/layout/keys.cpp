@@ -238,7 +238,8 @@ std::vector<Key> stream_keys() {
     keys.push_back(size_key("overlap_memory", "a size of at least 1 MiB, such as 1 GiB",
                             "memory of each writing rank for data of steps in flight", 1u << 20, 1, FIELD(overlap_bytes)));
     keys.push_back(word_key<OverlapPolicy>(
-        "overlap_policy", "what happens to a step without room in it: end_step waits, the step is left out, or a file takes the data",
+        "overlap_policy",
+        "what happens to a step without room in it: end_step waits, the step is left out, or a file takes the data",
         {{"block", OverlapPolicy::block}, {"drop", OverlapPolicy::drop}, {"spill", OverlapPolicy::spill}}, FIELD(overlap_policy)));
     keys.push_back(path_key("spill_directory", "a directory of a fast local disk", "where overlap_policy = spill has its file",
                             FIELD(spill_directory)));

@@ -26,8 +26,8 @@ struct StreamConfig {
     uint64_t overlap_bytes = 1u << 30;   // of a rank's data that waits to be written
     OverlapPolicy overlap_policy = OverlapPolicy::block;
     std::string spill_directory = "/tmp";
-    uint64_t keep_steps = 0;             // committed steps that stay; 0: all
-    uint64_t ranks_per_node = 0;         // 0: as MPI says; otherwise ranks are grouped by this many (for tests and dry runs)
+    uint64_t keep_steps = 0;      // committed steps that stay; 0: all
+    uint64_t ranks_per_node = 0;  // 0: as MPI says; otherwise ranks are grouped by this many (for tests and dry runs)
 };
 
 struct Key {

@@ -1,5 +1,5 @@
-// When what goes to storage is done: at once, or later by a thread, in the order in which it was asked for. The thread calls neither
-// MPI nor HDF5; what it is to write is copied into a window of memory first, so that the caller's memory is free.
+// When what goes to storage is done: at once, or later by a thread, in the order in which it was asked for. The thread calls
+// neither MPI nor HDF5; what it is to write is copied into a window of memory first, so that the caller's memory is free.
 #pragma once
 
 #include <condition_variable>
@@ -32,7 +32,7 @@ public:
     // Pieces that begin `offset` bytes behind the first: many bytes come in several calls.
     using Bytes = std::function<void(uint64_t offset, std::span<iovec> pieces)>;
 
-    WriteQueue() = default;                    // at once
+    WriteQueue() = default;                     // at once
     explicit WriteQueue(const Window& window);  // by a thread
     WriteQueue(const WriteQueue&) = delete;
     ~WriteQueue();  // when all is done

@@ -308,9 +308,7 @@ void Group::step_committed(const PartContent& content, uint64_t number, double t
 
 void Group::write_time() {
     if (!untimed_) return;
-    queue_.run([file = file_, address = untimed_->first, time = untimed_->second] {
-        file->write_at(address, &time, sizeof time);
-    });
+    queue_.run([file = file_, address = untimed_->first, time = untimed_->second] { file->write_at(address, &time, sizeof time); });
     untimed_.reset();
 }
 

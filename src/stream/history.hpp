@@ -41,7 +41,7 @@ struct StepEntry {
     double time = 0;
     uint64_t group = 0;  // index in groups
     uint64_t files = 0, bytes = 0;
-    std::vector<uint64_t> ragged;  // the lengths of the ragged dimensions
+    std::vector<uint64_t> ragged = {};  // the lengths of the ragged dimensions
 };
 
 struct RunEntry {

@@ -214,8 +214,8 @@ void Stream::end_step() {
         const Ballot all =
             agree(*ranks_, {.call = Call::write, .bytes = size, .digest = queue_->is_later() ? 0 : written->digest}, failed);
         times_.write_s += watch.lap();
-        StepInFlight step{accepted_, time_, began_s, all.bytes, definitions_.ragged_lengths(), group_, content_, group_->steps(),
-                          std::move(written)};
+        StepInFlight step{accepted_, time_,    began_s,         all.bytes,         definitions_.ragged_lengths(),
+                          group_,    content_, group_->steps(), std::move(written)};
         if (queue_->is_later())
             accept(std::move(step));
         else
@@ -273,9 +273,9 @@ void Stream::check_history() const {
 void Stream::describe() {
     const PartMap map(config_.layout, {ranks_->size(), ranks_->nodes()});
     content_static_ = needs_group() ? with_static_next() : group_->with_static();
-    content_ = std::make_shared<PartContent>(
-        describe_part(definitions_, config_, *plan_, goes_on() ? earlier_static_ : content_static_,
-                      goes_on() ? earlier_.writers : map.writers(map.part_of(ranks_->rank()))));
+    content_ =
+        std::make_shared<PartContent>(describe_part(definitions_, config_, *plan_, goes_on() ? earlier_static_ : content_static_,
+                                                    goes_on() ? earlier_.writers : map.writers(map.part_of(ranks_->rank()))));
     content_plan_ = plan_->version();
     image_cache_.reset();
 }
@@ -383,8 +383,9 @@ std::string Stream::report() const {
                            {"spilled_bytes", usage.spilled_bytes},
                            {"waited_s", usage.waited_s + times_.turn_s},
                            {"dropped_steps", dropped_steps_},
-                           {"to_durable_s", {{"mean", times_.steps > 0 ? times_.durable_s / static_cast<double>(times_.steps) : 0},
-                                             {"longest", times_.longest_durable_s}}}};
+                           {"to_durable_s",
+                            {{"mean", times_.steps > 0 ? times_.durable_s / static_cast<double>(times_.steps) : 0},
+                             {"longest", times_.longest_durable_s}}}};
     }
     return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "part/write_queue.hpp"
 #include "gather/agree.hpp"
 #include "gather/communicator.hpp"
+#include "part/write_queue.hpp"
 #include "stream/definitions.hpp"
 #include "stream/group.hpp"
 #include "stream/history.hpp"
@@ -33,9 +33,9 @@ struct StepInFlight {
     std::shared_ptr<const PartContent> content;
     uint64_t number = 0;  // in its group
     std::shared_ptr<const Group::Written> written;
-    uint64_t plan = 0;                               // rank 0
-    uint64_t when_written = 0;                       // work of the queue
-    uint64_t when_committed = 0;                     // rank 0
+    uint64_t plan = 0;                                    // rank 0
+    uint64_t when_written = 0;                            // work of the queue
+    uint64_t when_committed = 0;                          // rank 0
     std::shared_ptr<std::atomic<double>> durable_s = {};  // rank 0: when it was committed
 };
 
@@ -44,7 +44,8 @@ struct StageTimes {
     double agree_s = 0, plan_s = 0, write_s = 0, commit_s = 0, index_s = 0;
     uint64_t steps = 0;
     double turn_s = 0;  // waited until fewer steps were in flight
-    double durable_s = 0, longest_durable_s = 0;  // rank 0: from the call of end_step until a step was committed, summed; the longest
+    double durable_s = 0,
+           longest_durable_s = 0;  // rank 0: from the call of end_step until a step was committed, summed; the longest
 };
 
 class Stream {
@@ -101,8 +102,8 @@ private:
     void accept(StepInFlight step);
     void count_step();
     uint64_t steps_behind() const;
-    uint64_t steps_committed() const;                  // rank 0
-    void commit_written(const Ballot& ballot);         // collective
+    uint64_t steps_committed() const;           // rank 0
+    void commit_written(const Ballot& ballot);  // collective
     void step_is_committed(const StepInFlight& step);
     std::optional<Error> settle_in_flight(Call call);  // collective
     std::optional<Error> error_of_queue();
@@ -111,9 +112,9 @@ private:
     void append(const Json& line, bool sync) const;
     void record_run();
     void record_step(const StepInFlight& step, uint64_t digest);
-    void record_coordinates();                                                         // rank 0
-    void remove_pending() const;                                                       // rank 0
-    void finish_group();                                                               // local
+    void record_coordinates();    // rank 0
+    void remove_pending() const;  // rank 0
+    void finish_group();          // local
     void drop_step() noexcept;
     bool needs_group() const { return !group_ || group_->full(); }
     // Whether the next group holds static distributed variables: the first one of a run does, if there are any.
@@ -124,7 +125,7 @@ private:
     void drop_old_steps();
     void refresh_index(bool closing);
     void tidy(bool closing);  // rank 0: retention and index
-    void sync_written();  // local
+    void sync_written();      // local
     uint64_t fingerprint();
 
     std::string directory_, name_;
@@ -148,9 +149,9 @@ private:
     std::optional<Error> late_;
     History history_;                               // rank 0: of the stream; other ranks: empty
     uint64_t plan_number_ = 0, plan_recorded_ = 0;  // rank 0
-    uint64_t accepted_ = 0;  // the number of the next step
-    StorageChoice storage_;  // in force; its striping as read back on rank 0
-    PartGrowth earlier_;     // of the part that is the dataset, from earlier runs
+    uint64_t accepted_ = 0;                         // the number of the next step
+    StorageChoice storage_;                         // in force; its striping as read back on rank 0
+    PartGrowth earlier_;                            // of the part that is the dataset, from earlier runs
     bool earlier_static_ = false;
     size_t indexed_steps_ = 0;         // steps that the index shows as they are, as far as this run knows
     std::set<size_t> removed_groups_;  // numbers in history_

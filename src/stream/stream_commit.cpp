@@ -92,8 +92,8 @@ uint64_t Stream::steps_committed() const {
     return committed;
 }
 
-// Collective. What the ranks have told is followed: steps that rank 0 has committed are no longer in flight, and those that all have
-// written are committed.
+// Collective. What the ranks have told is followed: steps that rank 0 has committed are no longer in flight, and those that all
+// have written are committed.
 void Stream::commit_written(const Ballot& ballot) {
     const uint64_t written = in_flight_.size() - ballot.behind;
     for (uint64_t k = 0; k < ballot.told; ++k, --asked_) {
@@ -149,9 +149,9 @@ std::optional<Error> Stream::error_of_queue() {
     uint64_t first = in_flight_.back().step;
     for (auto step = in_flight_.rbegin(); step != in_flight_.rend(); ++step)
         if (std::max(step->when_written, step->when_committed) > queue_->done_well()) first = step->step;
-    return Error(error->status(), text("stream '", name_, "': while the run went on, step ", first, " could not be written: ",
-                                       error->what(), "; this step and those after it are not there: close the stream, and open it ",
-                                       "anew to go on"));
+    return Error(error->status(),
+                 text("stream '", name_, "': while the run went on, step ", first, " could not be written: ", error->what(),
+                      "; this step and those after it are not there: close the stream, and open it ", "anew to go on"));
 }
 
 void Stream::append(const Json& line, bool sync) const {
