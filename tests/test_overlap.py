@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
+import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from tests import formula
+from tests.error_run import YIELD, committed_steps
+from tests.kill_values import LAYOUTS, TIMEOUT_S, check_shown, check_whole, intact_lines, problems
 from tests.matrix import DECOMPOSITIONS, SMALL, STEPS_PER_FILE, Case
 from tests.mpirun import Mpirun
 from tests.presets import PRESETS
 from tests.test_decompositions import WRAPPING
+from tests.test_faults import STATUS_OF, check_fault, in_turn, run_faults, told_alike
+from tests.test_kill import Writer
 from tests.written import check_values, verify, write
 
 pytestmark = pytest.mark.both_mpis(3, 20)
@@ -91,3 +98,61 @@ def test_bad_choices(mpirun: Mpirun, tmp_path: Path, choice: str, message: str) 
     finished = mpirun("write_case", 2, [tmp_path, "history", case_of("fpp", "1", choice).options], check=False)
     assert finished.returncode != 0
     assert message in finished.output
+
+
+# ---- faults and kills while steps are in flight -----------------------------------------------------------------------------------
+
+SAMPLED = ("single-all", "fpp-1", "shared-2", "node-1")
+IN_FLIGHT = "\noverlap = 2\noverlap_memory = '1 MiB'"
+LAYOUTS_IN_TURN = [layout if layout in SAMPLED else pytest.param(layout, marks=pytest.mark.full) for layout in LAYOUTS]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("layout", LAYOUTS_IN_TURN)
+def test_call_fails_while_the_run_goes_on(
+    mpirun: Mpirun, injector: Path, tmp_path: Path, layout: str, rank: int, rng: random.Random
+) -> None:
+    """The Nth call on a file fails, for every N: a later call tells all ranks, and what was committed before is whole."""
+    codes = in_turn(rng.randrange(len(STATUS_OF)))
+    results = run_faults(mpirun, injector, tmp_path, LAYOUTS[layout] + IN_FLIGHT, rank, "later", codes)
+    failures, fault = 0, ""
+    for number, answers in results.items():
+        fault, noticed = check_fault(answers)
+        failures += noticed
+        told = told_alike(answers)
+        cut = [answer["call"] for answer in told].index("append")
+        assert {answer["status"] for answer in told[cut:]} == {"OK"}, f"the run without faults: {told[cut:]}"
+        well = [answer["call"] for answer in told[:cut] if answer["status"] == "OK"]
+        committed = len(committed_steps(tmp_path / str(number))) - 1
+        assert committed <= well.count("end_step"), (fault, answers)
+        if "flush" in well:
+            assert committed == well.count("end_step"), "flush returns when all steps are committed"
+        check_whole(tmp_path / str(number), committed + 1, f"fault {number}: {fault}: {answers}")
+    assert fault == "none", "the last run of the loop had a fault left"
+    writes = rank == 0 or not layout.startswith("single")
+    assert failures >= (3 if writes else 0), "hardly any of the faults was noticed"
+
+
+@pytest.mark.parametrize("kill", [*range(4), *(pytest.param(kill, marks=pytest.mark.full) for kill in range(4, 40))])
+def test_killed_while_steps_are_in_flight(mpirun: Mpirun, tmp_path: Path, kill: int, rng: random.Random) -> None:
+    layout = rng.choice(list(LAYOUTS))
+    settings = LAYOUTS[layout] + IN_FLIGHT
+    before = 0
+    for round_ in range(2):
+        writer = Writer.start(mpirun, tmp_path, settings, 2000)
+        pids = writer.pids()
+        time.sleep(rng.uniform(0, 0.1))  # the moment is the random case here
+        os.kill(rng.choice(pids), signal.SIGKILL)
+        writer.end()
+        journal = tmp_path / "history.parts" / "journal.jsonl"
+        times = [line["time"] for line in intact_lines(journal) if line["kind"] == "step"] if journal.exists() else []
+        print(f"{layout}, round {round_}: {len(times)} steps are committed")
+        assert times == list(range(len(times)))
+        assert len(times) >= before, "a step that was committed is gone"
+        before = len(times)
+        if journal.exists():
+            assert problems(tmp_path) == []
+        if (tmp_path / "history.nc").exists():
+            check_shown(tmp_path / "history.nc", len(times), from_step=max(len(times) - 5, 0))
+    mpirun("kill_steps", 2, ["run", tmp_path, settings, 2], env=YIELD, timeout_s=TIMEOUT_S)
+    check_whole(tmp_path, before + 2, layout)

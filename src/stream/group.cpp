@@ -109,7 +109,7 @@ void Group::lay_out_more(const PartContent& content) {
     image_is_made_ = image_written_ = false;
 }
 
-void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, double last_time) {
+void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, const std::vector<double>& times) {
     reopened_ = published_ = true;
     steps_ = committed_ = steps;
     for (StepBlock block : growth.blocks) {
@@ -118,9 +118,12 @@ void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_
         blocks_.push_back(block);
     }
     if (is_writer_) file_ = std::make_shared<File>(File::open_write(part_path()));
-    // A run that was killed may have left the last step without its time.
-    if (first_writer_ && steps > 0)
-        untimed_ = {{step_address(content.placement, blocks_, steps - 1) + content.placement.step_offsets().back(), last_time}};
+    // A run that was killed may have left the last steps without their times.
+    double stored = std::numeric_limits<double>::quiet_NaN();
+    for (uint64_t step = std::min<uint64_t>(steps, times.size()); first_writer_ && step-- > 0 && std::isnan(stored);) {
+        untimed_.insert(untimed_.begin(), {time_address(content, step), times[step]});
+        file_->read_at(untimed_.front().first, &stored, sizeof stored);
+    }
 }
 
 void Group::begin_write(const PartContent& content, bool alone) {
@@ -140,7 +143,7 @@ void Group::begin_write(const PartContent& content, bool alone) {
         const uint64_t begin = steps_ > 0 ? step_address_now(content) : 0;
         queue_.run([=, file = file_] { file->reserve(begin, end - begin); });
     }
-    write_time();
+    write_times();
     const bool checksum = config_.layout.storage.checksum;
     const auto gaps = alone ? PartWriter::Gaps::mine : PartWriter::Gaps::not_mine;
     static_out_.emplace(queue_, file_, checksum, gaps);
@@ -301,20 +304,23 @@ void Group::publish() {
 void Group::step_committed(const PartContent& content, uint64_t number, double time) {
     committed_ = number + 1;
     if (!several_steps() || !first_writer_) return;
-    untimed_ = {{step_address(content.placement, blocks_, number) + content.placement.step_offsets().back(), time}};
+    untimed_.emplace_back(time_address(content, number), time);
     // The journal has the step, so it is there; a time that cannot be written now is written before the next step.
-    attempt([&] { write_time(); });
+    attempt([&] { write_times(); });
 }
 
-void Group::write_time() {
-    if (!untimed_) return;
-    queue_.run([file = file_, address = untimed_->first, time = untimed_->second] { file->write_at(address, &time, sizeof time); });
-    untimed_.reset();
+void Group::write_times() {
+    while (!untimed_.empty()) {
+        queue_.run([file = file_, address = untimed_.front().first, time = untimed_.front().second] {
+            file->write_at(address, &time, sizeof time);
+        });
+        untimed_.erase(untimed_.begin());
+    }
 }
 
 void Group::finish(const PartContent& content) {
     if (!several_steps() || !is_writer_ || !has_steps()) return;
-    write_time();
+    write_times();
     if (first_writer_ && steps_ < laid_out()) {
         queue_.wait();
         while (blocks_.back().first_step >= steps_) blocks_.pop_back();

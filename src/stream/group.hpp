@@ -43,8 +43,8 @@ public:
     // Errors are kept in `error`.
     void make_room(const PartContent& content, ImageCache& cache, std::optional<Error>& error);
     // Local. Goes on with the steps that an earlier run wrote into the part that is the dataset.
-    // `last_time` is its last step's, needed on the first writer.
-    void reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, double last_time);
+    // `times` are theirs, needed on the first writer.
+    void reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, const std::vector<double>& times);
 
     // Local. Writes what this rank has that needs no exchange; the step's arrays that do are added through `take`.
     void begin_write(const PartContent& content, bool alone);
@@ -97,7 +97,10 @@ private:
     uint64_t step_address_now(const PartContent& content) const { return step_address(content.placement, blocks_, steps_); }
     bool writes_static() const { return steps_ == 0 && !reopened_; }
     void lay_out_more(const PartContent& content);
-    void write_time();
+    void write_times();
+    uint64_t time_address(const PartContent& content, uint64_t step) const {
+        return step_address(content.placement, blocks_, step) + content.placement.step_offsets().back();
+    }
     std::string pending_part_path() const;
     std::string path_of(const std::string& relative) const { return place_.directory + "/" + relative; }
     uint64_t array_address(const PartContent& content, size_t array) const;
@@ -114,8 +117,8 @@ private:
     uint64_t part_ = 0, writer_ = 0, writers_ = 1;
     bool is_writer_ = false, first_writer_ = false, reopened_ = false, grew_ = false, image_is_made_ = false,
          image_written_ = false, published_ = false;
-    std::optional<std::pair<uint64_t, double>> untimed_;  // address and time of a committed step whose time is still to be written
-    uint64_t steps_ = 0;                                  // that were accepted
+    std::vector<std::pair<uint64_t, double>> untimed_;  // addresses and times of committed steps whose time is still to be written
+    uint64_t steps_ = 0;                                // that were accepted
     uint64_t committed_ = 0;
     std::vector<StepBlock> blocks_;
     std::shared_ptr<const Image> image_;

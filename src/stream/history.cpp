@@ -83,6 +83,12 @@ void History::apply(const Json& line) {
     }
 }
 
+std::vector<double> History::times() const {
+    std::vector<double> all;
+    for (const StepEntry& step : steps) all.push_back(step.time);
+    return all;
+}
+
 void History::drop(uint64_t first, uint64_t last, bool torn) {
     std::erase_if(steps, [&](const StepEntry& step) {
         if (step.step < first || step.step > last) return false;

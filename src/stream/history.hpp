@@ -70,6 +70,7 @@ struct History {
     uint64_t torn_bytes = 0;
 
     bool empty() const { return steps.empty(); }
+    std::vector<double> times() const;  // of its steps
     uint64_t next_step() const { return steps.empty() ? 0 : steps.back().step + 1; }
     // The group that has the static distributed variables which belong to the steps of `group`; none if nothing has them.
     const GroupEntry* static_group(uint64_t group) const;

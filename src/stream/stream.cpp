@@ -298,7 +298,7 @@ void Stream::open_group(bool other_parts) {
             fail(Status::UNSUPPORTED, "stream '", name_, "': the dataset was written with", has_checksums ? "" : "out",
                  " checksums; append with checksum = ", has_checksums ? "on" : "off", ", or write a new stream");
         }
-        group_->reopen(*content_, earlier_, accepted_, history_.empty() ? 0 : history_.steps.back().time);
+        group_->reopen(*content_, earlier_, accepted_, history_.times());
         static_written_ = true;
     });
     agree(*ranks_, {.call = Call::plan}, error);

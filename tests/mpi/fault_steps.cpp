@@ -3,6 +3,7 @@
 //
 //   fault_steps once DIRECTORY OPTIONS RANK CODES   what failed is done again; then a run without faults appends a step
 //   fault_steps on DIRECTORY OPTIONS RANK CODES     all later calls fail, too; then a run without faults appends a step
+//   fault_steps later DIRECTORY OPTIONS RANK CODES  steps are in flight: a step that failed is the last; then the same run
 //   fault_steps read DIRECTORY OPTIONS RANK CODES   every value of a stream that is written before; what failed is read again
 #include "kill_steps.hpp"
 
@@ -45,11 +46,23 @@ void run_with_faults(const std::string &directory, const std::string &options, b
     close_stream();
 }
 
-void write_with_faults(const std::string &directory, const std::string &options, Fault &fault) {
+// What fails while the run goes on is told by a later call; the steps after it are lost.
+void run_with_overlap(const std::string &directory, const std::string &options) {
+    if (!open_stream(directory, options)) return;
+    for (int k = 0; k < kSteps; ++k)
+        if (step() != TAILRACE_OK) break;
+    tell("flush", tailrace_flush(stream));
+    close_stream();
+}
+
+void write_with_faults(const std::string &directory, const std::string &options, Fault &fault, bool later) {
     for (number = 1; number <= kMostFaults; ++number) {
         const std::string here = directory + "/" + std::to_string(number);
         fault.arm(here);
-        run_with_faults(here, options, fault.once);
+        if (later)
+            run_with_overlap(here, options);
+        else
+            run_with_faults(here, options, fault.once);
         const bool go_on = fault.disarm();
         print("{\"n\": " + std::to_string(number) + ", \"rank\": " + std::to_string(rank) +
               ", \"call\": \"append\", \"status\": \"OK\"}\n");
@@ -121,12 +134,12 @@ std::vector<int> numbers(const std::string &text) {
 int main(int argc, char **argv) {
     start(&argc, &argv);
     const std::string what = argc == 6 ? argv[1] : "";
-    if (what != "once" && what != "on" && what != "read") MPI_Abort(MPI_COMM_WORLD, 2);
+    if (what != "once" && what != "on" && what != "later" && what != "read") MPI_Abort(MPI_COMM_WORLD, 2);
     Fault fault{std::atoi(argv[4]), numbers(argv[5]), what != "on", ""};
     if (what == "read")
         read_with_faults(argv[2], argv[3], fault);
     else
-        write_with_faults(argv[2], argv[3], fault);
+        write_with_faults(argv[2], argv[3], fault, what == "later");
     MPI_Finalize();
     return 0;
 }
