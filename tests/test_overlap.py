@@ -9,7 +9,10 @@ import signal
 import time
 from pathlib import Path
 
+import netCDF4
+import numpy as np
 import pytest
+import tailrace
 
 from tests import formula
 from tests.error_run import YIELD, committed_steps
@@ -156,3 +159,26 @@ def test_killed_while_steps_are_in_flight(mpirun: Mpirun, tmp_path: Path, kill: 
             check_shown(tmp_path / "history.nc", len(times), from_step=max(len(times) - 5, 0))
     mpirun("kill_steps", 2, ["run", tmp_path, settings, 2], env=YIELD, timeout_s=TIMEOUT_S)
     check_whole(tmp_path, before + 2, layout)
+
+
+def test_steps_without_room_are_left_out(tmp_path: Path) -> None:
+    """The steps that are there are whole, the report counts the others."""
+    steps, shape = 12, (64, 128, 128)
+    index = np.arange(np.prod(shape), dtype="f8").reshape(shape) % 1009
+    keys = {"overlap": 1, "overlap_policy": "drop", "overlap_memory": "1 MiB", "durability": "step"}
+    with tailrace.open(tmp_path, "history", layout="fpp", **keys) as stream:
+        for name, length in zip("zyx", shape, strict=True):
+            stream.dim(name, length)
+        stream.var("T", ("z", "y", "x"), "f8")
+        for k in range(steps):
+            with stream.step(time=float(k)) as step:
+                step.put("T", index + 10000 * k, offset=(0, 0, 0))
+        stream.flush()
+        dropped = stream.report()["overlap"]["dropped_steps"]
+    with netCDF4.Dataset(tmp_path / "history.nc") as file:
+        times = file["time"][:]
+        assert 0 < dropped == steps - len(times)
+        assert (np.diff(times) > 0).all()
+        for k, time_of in enumerate(times):
+            np.testing.assert_array_equal(file["T"][k], index + 10000 * time_of)
+    assert problems(tmp_path) == []
