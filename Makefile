@@ -10,6 +10,9 @@ VENV := .venv
 PY := $(VENV)/bin/python
 SIZE ?= quick
 ARGS ?=
+# Two tests at a time: most wait for processes to start and end. JOBS=0: one after the other, in this process.
+JOBS ?= 2
+PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
 
 export UV_PYTHON_DOWNLOADS := never
 export PYTHONPATH := $(ROOT)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
@@ -59,13 +62,13 @@ demo: build ## A study of the OLAM kernel, native against the presets (about two
 	@build/bin/tailrace demo $(ARGS)
 
 test-fast: build ## About a minute: tests marked `fast`
-	@$(PY) -m pytest -m "fast and not mpich" $(ARGS)
+	@$(PYTEST) -m "fast and not mpich" $(ARGS)
 
 test: build sanitized mpich lint ## What CI runs: lint, then every test not marked `full`
-	@$(PY) -m pytest -m "not full" $(ARGS)
+	@$(PYTEST) -m "not full" $(ARGS)
 
 test-full: build sanitized mpich lint ## Everything; skips what has passed at this commit (build/test-full.json)
-	@$(PY) -m pytest --resume=build/test-full.json $(ARGS)
+	@$(PYTEST) --resume=build/test-full.json $(ARGS)
 
 bench: build ## make bench NAME=write [SIZE=quick|full]; without NAME: the list
 ifeq ($(strip $(NAME)),)

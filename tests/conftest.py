@@ -32,7 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.seed = default_seed()
     config.pluginmanager.register(mpis, "tailrace-mpis")
     if config.option.resume:
-        config.pluginmanager.register(resume.Resume(Path(config.option.resume), ROOT), "tailrace-resume")
+        shares_out = not hasattr(config, "workerinput")
+        config.pluginmanager.register(resume.Resume(Path(config.option.resume), ROOT, shares_out), "tailrace-resume")
 
 
 def pytest_report_header(config: pytest.Config) -> str:

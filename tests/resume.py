@@ -26,10 +26,12 @@ def source_state(root: Path) -> str:
 
 
 class Resume:
-    """The record is one JSON object: {"commit": ..., "passed": [test ids]}; written after every test."""
+    """The record is one JSON object: {"commit": ..., "passed": [test ids]}; written after every test. Where several processes share
+    the tests out, one of them has the reports of all and writes."""
 
-    def __init__(self, path: Path, root: Path) -> None:
+    def __init__(self, path: Path, root: Path, writes: bool = True) -> None:
         self.path = path
+        self.writes = writes
         self.commit = os.environ.get("TAILRACE_RESUME_STATE") or source_state(root)  # set by the harness's own test
         self.passed: set[str] = set()
         self.not_passed: set[str] = set()
@@ -51,7 +53,7 @@ class Resume:
         if not report.passed:
             self.not_passed.add(report.nodeid)
         # Only after its teardown has a test passed; a skipped one has not.
-        if report.when == "teardown" and report.nodeid not in self.not_passed:
+        if self.writes and report.when == "teardown" and report.nodeid not in self.not_passed:
             self.write(report.nodeid)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:

@@ -221,7 +221,6 @@ OPTIONS = [
     ("writers = 'dedicated:1'", "UNSUPPORTED", r"writers = dedicated:1 can be planned, .* it writes the layouts single, fpp"),
     ("layout = 'scratch'", "UNSUPPORTED", r"stage = scratch can be planned"),
     ("compression = 'deflate:4'", "UNSUPPORTED", r"compression = deflate:4 can be planned"),
-    ("overlap = 1", "UNSUPPORTED", r"overlap = 1 can be planned"),
 ]
 
 

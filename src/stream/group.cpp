@@ -110,6 +110,8 @@ void Group::lay_out_more(const PartContent& content) {
 }
 
 void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, const std::vector<double>& times) {
+    // First: a part that cannot be opened leaves a group without steps.
+    if (is_writer_) file_ = std::make_shared<File>(File::open_write(part_path()));
     reopened_ = published_ = true;
     steps_ = committed_ = steps;
     for (StepBlock block : growth.blocks) {
@@ -117,7 +119,6 @@ void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_
         block.steps = std::min(block.steps, steps - block.first_step);
         blocks_.push_back(block);
     }
-    if (is_writer_) file_ = std::make_shared<File>(File::open_write(part_path()));
     // A run that was killed may have left the last steps without their times.
     double stored = std::numeric_limits<double>::quiet_NaN();
     for (uint64_t step = std::min<uint64_t>(steps, times.size()); first_writer_ && step-- > 0 && std::isnan(stored);) {

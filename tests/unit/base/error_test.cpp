@@ -37,7 +37,7 @@ TEST(Type, CodesEndInTheirBytes) {
         EXPECT_EQ(code.size(), 2u);
         EXPECT_EQ(code.substr(1), std::to_string(type_bytes(static_cast<Type>(number))));
     }
-    EXPECT_EQ(number, 10);
+    EXPECT_EQ(number, 11);
     EXPECT_FALSE(is_type(-1));
 }
 

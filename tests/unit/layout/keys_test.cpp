@@ -57,6 +57,9 @@ TEST(Keys, EachKeyReadsBackWhatItSays) {
         {"mode", {"append", "replace"}},
         {"time", {"time", "t_2"}},
         {"keep", {"all", "3"}},
+        {"overlap_memory", {"1 MiB", "2 GiB"}},
+        {"overlap_policy", {"block", "drop", "spill"}},
+        {"spill_directory", {"/tmp", "/local/scratch"}},
         {"exchange_bytes", {"64 KiB", "1 GiB"}},
         {"ranks_per_node", {"0", "2"}},
     };
@@ -109,6 +112,9 @@ TEST(Keys, RefusedValuesNameKeyValueAndWhatIsAllowed) {
         {"time", "2time", "a name of letters, digits and _ that begins with a letter"},
         {"time", "", "a name of letters, digits and _ that begins with a letter"},
         {"keep", "0", "all | N (N at least 1)"},
+        {"overlap_memory", "1 KiB", "a size of at least 1 MiB, such as 1 GiB"},
+        {"overlap_policy", "forget", "block | drop | spill"},
+        {"spill_directory", "", "a directory of a fast local disk"},
         {"exchange_bytes", "1 KiB", "a size of at least 64 KiB, such as 32 MiB"},
         {"ranks_per_node", "2.5", "N"},
     };

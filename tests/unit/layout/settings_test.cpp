@@ -11,7 +11,8 @@ using Environment = std::map<std::string, std::string>;
 const std::string kList =
     "The keys are: layout, files, writers, steps, tree, stage, overlap, stripe_count, stripe_size, alignment, align_threshold, "
     "chunk, "
-    "compression, durability, checksum, mode, time, keep, exchange_bytes, ranks_per_node";
+    "compression, durability, checksum, mode, time, keep, overlap_memory, overlap_policy, spill_directory, exchange_bytes, "
+    "ranks_per_node";
 
 TEST(Settings, TomlTakesStringsNumbersAndBooleans) {
     const StreamConfig config = resolve(
@@ -149,7 +150,6 @@ TEST(Check, WhatIsNotWrittenYetIsPlannedAndNamesWhatIs) {
         {"files = 8\nwriters = 'dedicated:2'", "writers = dedicated:2"},
         {"layout = 'scratch'", "stage = scratch"},
         {"writers = 'dedicated:2'", "writers = dedicated:2"},
-        {"overlap = 1", "overlap = 1"},
         {"compression = 'deflate:1'", "compression = deflate:1"},
         {"chunk = '1 MiB'", "chunk = 1 MiB"}};
     for (const auto& [toml, feature] : unavailable) {
@@ -160,7 +160,7 @@ TEST(Check, WhatIsNotWrittenYetIsPlannedAndNamesWhatIs) {
         EXPECT_EQ(error.what(),
                   feature +
                       " can be planned, but this version cannot write it yet; it writes the layouts single, fpp, hds, "
-                      "split, node, shared, collective (any files, any writers but dedicated:N, stage = none, overlap = 0, "
+                      "split, node, shared, collective (any files, any writers but dedicated:N, stage = none, "
                       "compression = none, chunk = 0)");
     }
     for (const char* preset : {"single", "fpp", "hds", "shared"})
