@@ -103,7 +103,7 @@ def test_bad_choices(mpirun: Mpirun, tmp_path: Path, choice: str, message: str) 
     assert message in finished.output
 
 
-# ---- faults and kills while steps are in flight -----------------------------------------------------------------------------------
+# ---- faults and kills while steps are in flight ----------------------------------------------------------------------------------
 
 SAMPLED = ("single-all", "fpp-1", "shared-2", "node-1")
 IN_FLIGHT = "\noverlap = 2\noverlap_memory = '1 MiB'"
