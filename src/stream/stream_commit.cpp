@@ -60,7 +60,8 @@ void Stream::commit(const StepInFlight& step, uint64_t digest) {
 
 // With overlap.
 void Stream::accept(StepInFlight step) {
-    if (ranks_->rank() == 0) record_run();
+    // The ranks have agreed that the step is taken: what fails now is told later, and then nothing more is committed.
+    if (ranks_->rank() == 0) keep_late(attempt([&] { record_run(); }));
     step.plan = plan_number_;
     step.when_written = queue_->asked();
     step_bytes_ = queue_->copied_bytes() - bytes_before_;
@@ -107,6 +108,7 @@ void Stream::commit_written(const Ballot& ballot) {
         const Ballot all = agree(*ranks_, {.call = Call::write, .digest = step.written->digest}, std::nullopt);
         if (ranks_->rank() != 0) continue;
         step.when_committed = UINT64_MAX;
+        if (late_) continue;
         keep_late(attempt([&] {
             record_step(step, all.digest);
             queue_->run([at = step.durable_s] { *at = seconds_now(); });
