@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -17,6 +19,7 @@ constexpr uint64_t kLargestBlock = 4u << 20;  // two huge pages
 constexpr uint64_t kSmallestBlock = 64u << 10;
 constexpr uint64_t kBlocks = 4;  // at least: some are filled while others are written
 constexpr uint64_t kHugePage = 2u << 20;
+constexpr int kNice = 10;
 
 uint64_t block_bytes_of(const WriteQueue::Window& window) {
     return std::clamp(window.bytes / kBlocks / 4096 * 4096, kSmallestBlock, kLargestBlock);
@@ -171,6 +174,8 @@ void WriteQueue::ask(Work work) {
 
 void WriteQueue::work_off() {
     pthread_setname_np(pthread_self(), "tailrace-write");
+    // Where every core computes, the simulation goes first; what waits for room in the window sleeps, and leaves its core to us.
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [&] { return ending_ || !waiting_.empty(); });
