@@ -155,7 +155,7 @@ def main() -> int:
     settings = {
         "ranks": f"{RANKS}, and its thread that writes",
         "arrays": f"8 of 16 MiB a rank, {STEPS} steps, a file each; checksums on",
-        "computing": "arithmetic in registers before each step, as long as a synchronous step took in a second run before the first repetition",
+        "computing": "arithmetic in registers before each step, as long as a synchronous step takes once memory is warm",
         "in flight": f"{IN_FLIGHT} steps; overlap_memory = 1 GiB",
         "the run": "from before opening to after closing: with what is still in flight at the end",
         **{f"target {cell.target}": harness.filesystem_of(directory_of(cell.target)) for cell in size.cells},
