@@ -13,6 +13,8 @@ std::string describe(const Box& box) {
     return out.str();
 }
 
+Box whole_box(const Extents& shape) { return {Extents(shape.size(), 0), shape}; }
+
 bool overlap(const Box& a, const Box& b) {
     for (size_t d = 0; d < a.count.size(); ++d)
         if (a.offset[d] + a.count[d] <= b.offset[d] || b.offset[d] + b.count[d] <= a.offset[d]) return false;

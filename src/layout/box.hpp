@@ -26,6 +26,7 @@ struct Box {
 };
 
 std::string describe(const Box& box);  // "[0:10, 5:20]"
+Box whole_box(const Extents& shape);
 bool overlap(const Box& a, const Box& b);
 Box within(const Box& outer, Box inner);  // the inner box with offsets from the outer one's first element
 

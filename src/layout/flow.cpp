@@ -52,7 +52,7 @@ bool Flow::may_have_messages() const {
     if (parts_.parts() == ranks_) return false;
     if (!has_one_part(layout_)) return !alike_.empty();
     return std::ranges::any_of(alike_, [&](const Alike& alike) {
-        const Box whole{Extents(alike.decomposition.shape().size(), 0), alike.decomposition.shape()};
+        const Box whole = whole_box(alike.decomposition.shape());
         return !is_written_by_owners(layout_, ranks_, runs_in_slab(alike.decomposition, whole, alike.element_bytes));
     });
 }

@@ -107,7 +107,7 @@ std::string group_path(const Layout& layout, const std::string& stream, uint64_t
 }
 
 std::string pending_path(const Layout& layout, const std::string& stream, uint64_t start) {
-    return parts_directory(stream) + "/.pending-" + digits(start) + (has_one_part(layout) ? ".nc" : "");
+    return parts_directory(stream) + "/" + kPendingPrefix + digits(start) + (has_one_part(layout) ? ".nc" : "");
 }
 
 std::string part_path_in_group(const Layout& layout, const std::string& stream, uint64_t start, uint64_t part) {

@@ -44,7 +44,8 @@ struct PartWriters {
 std::string dataset_path(const std::string& stream);     // NAME.nc: the index, or the part that is the dataset
 std::string parts_directory(const std::string& stream);  // NAME.parts
 std::string journal_path(const std::string& stream);
-std::string group_path(const Layout& layout, const std::string& stream, uint64_t start);    // directory, or file where files = one
+std::string group_path(const Layout& layout, const std::string& stream, uint64_t start);  // directory, or file where files = one
+constexpr const char* kPendingPrefix = ".pending-";  // of what is not committed, in the parts' directory
 std::string pending_path(const Layout& layout, const std::string& stream, uint64_t start);  // the same before it is committed
 // A part's path below its group's directory (several files): [PPP/]NAME.S.P.nc
 std::string part_path_in_group(const Layout& layout, const std::string& stream, uint64_t start, uint64_t part);

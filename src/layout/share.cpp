@@ -36,7 +36,7 @@ void cut(const Extents& shape, size_t d, Box prefix, uint64_t lo, uint64_t hi, s
 
 std::vector<Box> share_boxes(const Extents& shape, uint64_t lo, uint64_t hi) {
     std::vector<Box> boxes;
-    cut(shape, 0, Box{Extents(shape.size(), 0), shape}, lo, hi, boxes);
+    cut(shape, 0, whole_box(shape), lo, hi, boxes);
     return boxes;
 }
 

@@ -41,7 +41,7 @@ std::vector<Box> joined_blocks(const Decomposition& decomposition, uint64_t firs
 }
 
 std::vector<Box> slabs_of_part(const Layout& layout, const Decomposition& decomposition, uint64_t first, uint64_t last) {
-    if (has_one_part(layout)) return {{Extents(decomposition.shape().size(), 0), decomposition.shape()}};
+    if (has_one_part(layout)) return {whole_box(decomposition.shape())};
     return joined_blocks(decomposition, first, last);
 }
 

@@ -62,7 +62,7 @@ void WriteQueue::run(std::function<void()> work) {
         work();
         return;
     }
-    ask({std::move(work), {}, 0, {}, {}});
+    ask({[work = std::move(work)](uint64_t, std::span<iovec>) { work(); }, 0, {}, {}});
 }
 
 void WriteQueue::run(std::span<iovec> pieces, Bytes work) {
@@ -70,15 +70,13 @@ void WriteQueue::run(std::span<iovec> pieces, Bytes work) {
         work(0, pieces);
         return;
     }
-    Work kept{{}, work, 0, {}, {}};
+    Work kept{work, 0, {}, {}};
     uint64_t bytes = 0;
     for (const iovec& piece : pieces) {
         const auto* from = static_cast<const std::byte*>(piece.iov_base);
         for (uint64_t left = piece.iov_len; left > 0;) {
             // The memory is never all held by what is only being put together: it would be waited for in vain.
-            if (kept.blocks.size() >= kBlocks / 2 && filled_ == filling_->bytes) {
-                ask(std::exchange(kept, {{}, work, bytes, {}, {}}));
-            }
+            if (kept.blocks.size() >= kBlocks / 2 && filled_ == block_bytes_) ask(std::exchange(kept, {work, bytes, {}, {}}));
             uint64_t now = 0;
             std::byte* to = room(kept, left, now);
             std::memcpy(to, from, now);
@@ -97,13 +95,13 @@ void WriteQueue::run(std::span<iovec> pieces, Bytes work) {
 }
 
 std::byte* WriteQueue::room(Work& work, uint64_t wanted, uint64_t& given) {
-    if (!filling_ || filled_ == filling_->bytes) {
+    if (!filling_ || filled_ == block_bytes_) {
         filling_.reset();
         filling_ = take_block();
         filled_ = 0;
     }
     if (work.blocks.empty() || work.blocks.back() != filling_) work.blocks.push_back(filling_);
-    given = std::min(wanted, filling_->bytes - filled_);
+    given = std::min(wanted, block_bytes_ - filled_);
     std::byte* at = filling_->base + filled_;
     filled_ += given;
     return at;
@@ -111,7 +109,6 @@ std::byte* WriteQueue::room(Work& work, uint64_t wanted, uint64_t& given) {
 
 std::unique_ptr<WriteQueue::Block> WriteQueue::make_block(bool spilled) {
     auto block = std::make_unique<Block>();
-    block->bytes = block_bytes_;
     block->spilled = spilled;
     const bool huge = !spilled && block_bytes_ % kHugePage == 0;
     block->mapped_bytes = block_bytes_ + (huge ? kHugePage : 0);
@@ -186,7 +183,7 @@ void WriteQueue::work_off() {
         lock.unlock();
         std::optional<Error> error;
         if (!skipped) try {
-                do_next(work);
+                work.run(work.offset, work.pieces);
             } catch (const Error& failed) {
                 error = failed;
             } catch (const std::exception& failed) {
@@ -198,13 +195,6 @@ void WriteQueue::work_off() {
         ++done_;
         changed_.notify_all();
     }
-}
-
-void WriteQueue::do_next(Work& work) {
-    if (work.plain)
-        work.plain();
-    else
-        work.with_bytes(work.offset, work.pieces);
 }
 
 uint64_t WriteQueue::done_well() const {

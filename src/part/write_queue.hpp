@@ -62,20 +62,18 @@ private:
         Block(const Block&) = delete;
         ~Block();
         std::byte* base = nullptr;
-        uint64_t bytes = 0, mapped_bytes = 0;
         void* map = nullptr;
+        uint64_t mapped_bytes = 0;
         bool spilled = false;
     };
     struct Work {
-        std::function<void()> plain;
-        Bytes with_bytes;
+        Bytes run;
         uint64_t offset = 0;
         std::vector<iovec> pieces;
         std::vector<std::shared_ptr<Block>> blocks;
     };
     void ask(Work work);
     void work_off();
-    void do_next(Work& work);
     std::byte* room(Work& work, uint64_t wanted, uint64_t& given);
     std::shared_ptr<Block> take_block();
     void give_back(Block* block);

@@ -359,4 +359,12 @@ PartGrowth Group::growth(const PartContent& content) const {
     return {place_.start, content.seal_writers, content.seal_slot_bytes, blocks_};
 }
 
+std::vector<std::string> pending_paths(const std::string& directory, const std::string& stream) {
+    const std::string parts = directory + "/" + parts_directory(stream);
+    std::vector<std::string> paths;
+    for (const std::string& entry : list_directory(parts))
+        if (entry.starts_with(kPendingPrefix)) paths.push_back(parts + "/" + entry);
+    return paths;
+}
+
 }  // namespace tailrace

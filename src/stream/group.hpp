@@ -128,4 +128,7 @@ private:
     std::vector<std::vector<std::byte>> slices_;  // replicated values cut to this part, as the writers refer to them
 };
 
+// The groups that are there under their pending names: of steps that were never committed.
+std::vector<std::string> pending_paths(const std::string& directory, const std::string& stream);
+
 }  // namespace tailrace

@@ -110,7 +110,7 @@ private:
 
     void add_group(std::vector<Source>& sources, size_t v, const GroupEntry& group, const std::optional<Stretch>& stretch) const {
         const Variable& variable = definitions_.variables()[v];
-        const Box whole{Extents(variable.shape.size(), 0), variable.shape};
+        const Box whole = whole_box(variable.shape);
         const auto add = [&](uint64_t part, const std::string& dataset, const Box& from, const Box& to) {
             sources.push_back({as_pattern(part_path(group.layout, stream_, group.start, part)), as_pattern(dataset),
                                stretch ? with_time(from, stretch->from, stretch->steps) : from,
@@ -118,7 +118,7 @@ private:
         };
         if (variable.replicated) return add(0, variable.name, whole, whole);
         for (const PartBox& box : boxes_of(group, v, whole))
-            add(box.part, block_name(variable.name, box.block), {Extents(box.box.count.size(), 0), box.box.count}, box.box);
+            add(box.part, block_name(variable.name, box.block), whole_box(box.box.count), box.box);
     }
 
     // The steps one behind the other along the first dimension, which is no step's alone.
@@ -131,13 +131,13 @@ private:
         for (size_t i = file_.from; i < file_.to; ++i) {
             const StepEntry& step = history_.steps[i];
             const GroupEntry& group = history_.groups[step.group];
-            Box whole{Extents(variable.shape.size(), 0), variable.shape};
+            Box whole = whole_box(variable.shape);
             whole.count[0] = step.ragged[k];
             for (const PartBox& box : boxes_of(group, v, whole)) {
                 Box to = box.box;
                 to.offset[0] += before;
                 sources.push_back({part_path(group.layout, stream_, group.start, box.part), block_name(variable.name, box.block),
-                                   with_time({Extents(to.count.size(), 0), to.count}, step.step - group.start, 1), to});
+                                   with_time(whole_box(to.count), step.step - group.start, 1), to});
             }
             before += step.ragged[k];
         }

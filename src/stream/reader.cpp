@@ -17,15 +17,6 @@ namespace {
 constexpr size_t kMostOpenParts = 64;
 constexpr uint64_t kBroadcastBytes = 1u << 30;
 
-Box whole(const Variable& variable) { return {Extents(variable.shape.size(), 0), variable.shape}; }
-
-// `box` as a box of `within`, which holds it.
-Box inside(const Box& box, const Box& within) {
-    Box result = box;
-    for (size_t d = 0; d < box.offset.size(); ++d) result.offset[d] -= within.offset[d];
-    return result;
-}
-
 std::vector<uint64_t> words_of(const std::vector<std::vector<PartBox>>& boxes) {
     std::vector<uint64_t> words;
     for (uint64_t v = 0; v < boxes.size(); ++v)
@@ -131,11 +122,8 @@ void Reader::select(int64_t step) {
 void Reader::tell_places(size_t which, std::vector<uint64_t>& told) const {
     const StepEntry& entry = history_->steps[which];
     const GroupEntry& group = history_->groups[entry.group];
-    const GroupEntry* with_static = nullptr;
-    for (size_t g = entry.group + 1; g-- > 0 && with_static == nullptr;)
-        if (history_->groups[g].has_static) with_static = &history_->groups[g];
     tell_place(&group, entry.step - group.start, told);
-    tell_place(with_static, 0, told);
+    tell_place(history_->static_group(entry.group), 0, told);
 }
 
 void Reader::tell_place(const GroupEntry* group, uint64_t in_group, std::vector<uint64_t>& told) const {
@@ -171,7 +159,7 @@ Reader::Place Reader::learn_place(const std::vector<uint64_t>& told, size_t& at)
     place.boxes.resize(definitions_.variables().size());
     const std::vector<uint64_t> boxes = take_list(told, at);
     if (has_one_part(place.layout))
-        for (size_t v = 0; v < place.boxes.size(); ++v) place.boxes[v] = {{0, 0, whole(definitions_.variables()[v])}};
+        for (size_t v = 0; v < place.boxes.size(); ++v) place.boxes[v] = {{0, 0, whole_box(definitions_.variables()[v].shape)}};
     else if (planned)
         take_boxes(boxes, place.boxes);
     else
@@ -240,7 +228,7 @@ uint64_t Reader::read_box(size_t variable, const Place& place, const PartBox& st
         const PartReader& reader = part(place, stored.part);
         const std::string name = has_one_part(place.layout) ? of.name : block_name(of.name, stored.block);
         const uint64_t address = reader.address_of({name, of.type, stored.box.count, !of.is_static}, place.in_group);
-        reader.read(address, stored.box.count, inside(common, stored.box), memory.part(inside(common, box)));
+        reader.read(address, stored.box.count, within(stored.box, common), memory.part(within(box, common)));
     } catch (const Error&) {
         // HDF5 remembers what it could not read as absent: the next call opens the part anew.
         open_.erase(path_of(part_path(place.layout, name_, place.start, stored.part)));
@@ -254,7 +242,7 @@ void Reader::read_replicated(size_t variable, const Box& box, const BlockView& m
     const auto coordinate = coordinates_.find(variable);
     if (coordinate == coordinates_.end()) {
         // Every part has it: the ranks take theirs from different ones.
-        read_box(variable, place_, {ranks_.rank() % place_.parts, 0, whole(of)}, box, memory);
+        read_box(variable, place_, {ranks_.rank() % place_.parts, 0, whole_box(of.shape)}, box, memory);
         return;
     }
     const Runs runs(of.shape, box);
@@ -268,7 +256,7 @@ void Reader::get_shared(const std::string& variable, void* data) const {
         const Variable& of = definitions_.variables()[definitions_.index_of(variable)];
         if (data == nullptr && of.bytes() > 0)
             fail(Status::BAD_ARGUMENT, "variable '", variable, "': the memory to read into is NULL");
-        if (ranks_.node_rank() == 0) get(variable, whole(of), data, {});
+        if (ranks_.node_rank() == 0) get(variable, whole_box(of.shape), data, {});
         bytes = of.bytes();
     });
     agree(ranks_,

@@ -8,6 +8,7 @@
 #include "layout/parts.hpp"
 #include "part/part_reader.hpp"
 #include "stream/catalog.hpp"
+#include "stream/group.hpp"
 #include "stream/group_check.hpp"
 #include "stream/index.hpp"
 
@@ -53,9 +54,7 @@ private:
     }
 
     void remove_pending() {
-        for (const std::string& entry : list_directory(path_of(parts_directory(stream_)))) {
-            if (!entry.starts_with(".pending-")) continue;
-            const std::string path = path_of(parts_directory(stream_)) + "/" + entry;
+        for (const std::string& path : pending_paths(directory_, stream_)) {
             remove_tree(path);
             tell("removed", path, Json::array(), "a step that was never committed");
         }

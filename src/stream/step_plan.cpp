@@ -11,12 +11,6 @@
 #include "layout/placement.hpp"
 
 namespace tailrace {
-namespace {
-
-Box whole(const Variable& variable) { return {Extents(variable.shape.size(), 0), variable.shape}; }
-
-}  // namespace
-
 StepPlan::StepPlan(const Communicator& ranks, const StreamConfig& config, uint64_t seal_records)
     : ranks_(ranks), config_(config), map_(config.layout, {ranks.size(), ranks.nodes()}), part_(map_.part_of(ranks.rank())),
       seal_records_(seal_records) {
@@ -67,7 +61,7 @@ void StepPlan::lay_slabs(const Definitions& definitions, const std::vector<size_
     } else if (has_one_part(config_.layout)) {
         for (size_t v = 0; v < variables_.size(); ++v) {
             if (definitions.variables()[v].replicated) continue;
-            slabs_.push_back({v, 0, whole(definitions.variables()[v]), {}});
+            slabs_.push_back({v, 0, whole_box(definitions.variables()[v].shape), {}});
             for (size_t b = 0; b < variables_[v].boxes.size(); ++b)
                 if (variables_[v].boxes[b].elements() > 0) slabs_.back().mine.push_back(b);
         }

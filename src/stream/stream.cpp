@@ -58,7 +58,7 @@ void Stream::look_back() {
         make_directories(path(parts_directory(name_)));
         if (config_.mode == "replace") return;
         history_ = read_history(path(journal_path(name_)));
-        remove_pending();
+        for (const std::string& entry : pending_paths(directory_, name_)) remove_tree(entry);
         for (const std::string& entry : unfinished_index_paths(directory_, name_)) remove_file(entry);
     });
     agree(*ranks_, {.call = Call::open}, error);
@@ -219,7 +219,7 @@ void Stream::end_step() {
         if (queue_->is_later())
             accept(std::move(step));
         else
-            commit(step, all.digest);
+            commit(std::move(step), all.digest);
         times_.commit_s += watch.lap();
     } catch (const Error&) {
         drop_step();

@@ -98,7 +98,7 @@ private:
     void start_queue();  // collective
     bool drops_step() const;
     void wait_for_turn();
-    void commit(const StepInFlight& step, uint64_t digest);  // collective
+    void commit(StepInFlight step, uint64_t digest);  // collective
     void accept(StepInFlight step);
     void count_step();
     uint64_t steps_behind() const;
@@ -112,9 +112,8 @@ private:
     void append(const Json& line, bool sync) const;
     void record_run();
     void record_step(const StepInFlight& step, uint64_t digest);
-    void record_coordinates();    // rank 0
-    void remove_pending() const;  // rank 0
-    void finish_group();          // local
+    void record_coordinates();  // rank 0
+    void finish_group();        // local
     void drop_step() noexcept;
     bool needs_group() const { return !group_ || group_->full(); }
     // Whether the next group holds static distributed variables: the first one of a run does, if there are any.

@@ -36,20 +36,19 @@ bool Stream::drops_step() const {
 void Stream::wait_for_turn() {
     bytes_before_ = queue_->copied_bytes();
     if (!queue_->is_later()) return;
+    const uint64_t allowed = config_.layout.overlap_steps;
+    if (in_flight_.size() < allowed) return;
     Stopwatch watch;
-    const uint64_t behind = steps_behind();
-    if (behind >= config_.layout.overlap_steps) {
-        const size_t oldest = in_flight_.size() - behind;
-        queue_->wait(in_flight_[oldest + (behind - config_.layout.overlap_steps)].when_written);
-        times_.turn_s += watch.lap();
-    }
+    queue_->wait(in_flight_[in_flight_.size() - allowed].when_written);
+    times_.turn_s += watch.lap();
 }
 
 // Without overlap.
-void Stream::commit(const StepInFlight& step, uint64_t digest) {
+void Stream::commit(StepInFlight step, uint64_t digest) {
     const auto error = attempt([&] {
         if (ranks_->rank() != 0) return;
         record_run();
+        step.plan = plan_number_;
         record_step(step, digest);
     });
     agree(*ranks_, {.call = Call::commit}, error);
@@ -190,9 +189,8 @@ void Stream::record_step(const StepInFlight& step, uint64_t digest) {
     const bool new_group = history_.groups.empty() || history_.groups.back().start != step.group->start() || appears;
     const uint64_t parts = PartMap(config_.layout, {ranks_->size(), ranks_->nodes()}).parts();
     if (new_group)
-        history_.groups.push_back({step.group->start(), config_.layout, parts, ranks_->size(), history_.runs.size() - 1,
-                                   queue_->is_later() ? step.plan : plan_number_, step.group->with_static(), 0, step.bytes, "",
-                                   false});
+        history_.groups.push_back({step.group->start(), config_.layout, parts, ranks_->size(), history_.runs.size() - 1, step.plan,
+                                   step.group->with_static(), 0, step.bytes, "", false});
     GroupEntry& group = history_.groups.back();
     const StepEntry entry{step.step, step.time, history_.groups.size() - 1, parts, step.bytes, step.ragged_lengths};
     const std::string digest_before = std::exchange(group.digest, hex_digest(digest));
@@ -221,12 +219,6 @@ void Stream::record_coordinates() {
         append(coordinate_line(v, values), false);
         history_.coordinates[v] = values;
     }
-}
-
-// Files of steps that were never committed.
-void Stream::remove_pending() const {
-    for (const std::string& entry : list_directory(path(parts_directory(name_))))
-        if (entry.starts_with(".pending-")) remove_tree(path(parts_directory(name_)) + "/" + entry);
 }
 
 void Stream::tidy(bool closing) {
@@ -321,7 +313,7 @@ void Stream::close() {
             history_ = read_history(path(journal_path(name_)));
             indexed_steps_ = 0;
             index_due_ = true;
-            remove_pending();
+            for (const std::string& entry : pending_paths(directory_, name_)) remove_tree(entry);
         }
         refresh_index(true);
     };

@@ -5,15 +5,12 @@
 
 #include "../error_of.hpp"
 #include "part/seal.hpp"
+#include "part_files.hpp"
 
 namespace tailrace {
 namespace {
 
-std::vector<std::byte> pattern(size_t bytes, size_t seed) {
-    std::vector<std::byte> data(bytes);
-    for (size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>((i * 31 + seed * 97 + (i >> 8)) % 251);
-    return data;
-}
+using test::pattern;
 
 std::string bytes_at(const File& file, uint64_t address, uint64_t bytes) {
     std::string found(bytes, '\0');

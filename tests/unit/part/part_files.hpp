@@ -13,6 +13,13 @@
 
 namespace tailrace::test {
 
+// Bytes that tell their place and whose they are.
+inline std::vector<std::byte> pattern(size_t bytes, size_t seed) {
+    std::vector<std::byte> data(bytes);
+    for (size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>((i * 31 + seed * 97 + (i >> 8)) % 251);
+    return data;
+}
+
 // Small enough for every type, different for each array and step.
 inline int value_at(uint64_t number, uint64_t step, uint64_t index) {
     return static_cast<int>((number * 7 + step * 13 + index * 3) % 101);

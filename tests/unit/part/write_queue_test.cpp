@@ -9,14 +9,29 @@
 
 #include "../error_of.hpp"
 #include "part/part_file.hpp"
+#include "part_files.hpp"
 
 namespace tailrace {
 namespace {
 
-std::vector<std::byte> pattern(size_t bytes, size_t seed) {
-    std::vector<std::byte> data(bytes);
-    for (size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>((i * 31 + seed * 97 + (i >> 8)) % 251);
-    return data;
+using test::pattern;
+
+constexpr size_t kPiece = 1'000'000;
+
+void write_pieces(PartWriter& writer, size_t count) {
+    for (size_t k = 0; k < count; ++k) {
+        const auto bytes = pattern(kPiece, k);
+        writer.add(k * kPiece, bytes.data(), kPiece);
+        writer.flush();
+    }
+}
+
+void expect_pieces(const File& file, size_t count) {
+    for (size_t k = 0; k < count; ++k) {
+        std::vector<std::byte> found(kPiece);
+        file.read_at(k * kPiece, found.data(), kPiece);
+        ASSERT_EQ(found, pattern(kPiece, k)) << k;
+    }
 }
 
 TEST(WriteQueue, at_once_is_at_once) {
@@ -41,8 +56,8 @@ TEST(WriteQueue, keeps_the_order) {
 
 TEST(WriteQueue, the_caller_may_change_its_bytes) {
     const auto file = std::make_shared<File>(File::create("copied"));
+    std::promise<void> go;  // outlives the thread that waits for it
     WriteQueue queue({1u << 20, ""});
-    std::promise<void> go;
     queue.run([&] { go.get_future().wait(); });
     std::vector<std::byte> bytes = pattern(300'000, 1);
     const std::vector<std::byte> as_put = bytes;
@@ -64,47 +79,31 @@ TEST(WriteQueue, memory_has_a_bound) {
     const auto file = std::make_shared<File>(File::create("bound"));
     WriteQueue queue({1u << 20, ""});
     PartWriter writer(queue, file, false);
-    for (size_t k = 0; k < 40; ++k) {
-        const auto bytes = pattern(1'000'000, k);
-        writer.add(k * bytes.size(), bytes.data(), bytes.size());
-        writer.flush();
-    }
+    write_pieces(writer, 40);
     queue.wait();
     EXPECT_LE(queue.usage().window_bytes, 1u << 20);
-    for (size_t k = 0; k < 40; ++k) {
-        std::vector<std::byte> found(1'000'000);
-        file->read_at(k * found.size(), found.data(), found.size());
-        ASSERT_EQ(found, pattern(1'000'000, k)) << k;
-    }
+    expect_pieces(*file, 40);
 }
 
 TEST(WriteQueue, spills_what_has_no_room) {
     const auto file = std::make_shared<File>(File::create("spilled"));
+    std::promise<void> go;  // outlives the thread that waits for it
     WriteQueue queue({1u << 20, "."});
-    std::promise<void> go;
     queue.run([&] { go.get_future().wait(); });
     PartWriter writer(queue, file, true);
-    for (size_t k = 0; k < 8; ++k) {
-        const auto bytes = pattern(1'000'000, k);
-        writer.add(k * bytes.size(), bytes.data(), bytes.size());
-        writer.flush();
-    }
+    write_pieces(writer, 8);
     EXPECT_GE(queue.usage().spilled_bytes, 6'000'000u);
     EXPECT_EQ(queue.usage().waited_s, 0);
     go.set_value();
     queue.wait();
     EXPECT_LE(queue.usage().window_bytes, 1u << 20);
-    for (size_t k = 0; k < 8; ++k) {
-        std::vector<std::byte> found(1'000'000);
-        file->read_at(k * found.size(), found.data(), found.size());
-        ASSERT_EQ(found, pattern(1'000'000, k)) << k;
-    }
+    expect_pieces(*file, 8);
 }
 
 TEST(WriteQueue, tells_whether_there_is_room) {
+    std::promise<void> go;  // outlives the thread that waits for it
     WriteQueue queue({1u << 20, ""});
     EXPECT_TRUE(queue.has_room(100u << 20)) << "nothing waits: it goes through piece by piece";
-    std::promise<void> go;
     queue.run([&] { go.get_future().wait(); });
     std::vector<std::byte> bytes(500'000);
     iovec piece{bytes.data(), bytes.size()};
@@ -139,8 +138,8 @@ TEST(WriteQueue, ends_when_all_is_done) {
 }
 
 TEST(WriteQueue, a_spill_directory_that_is_none_is_an_error) {
+    std::promise<void> go;  // outlives the thread that waits for it
     WriteQueue queue({1u << 20, "no/such/directory"});
-    std::promise<void> go;
     queue.run([&] { go.get_future().wait(); });
     std::vector<std::byte> bytes(3u << 20);
     iovec piece{bytes.data(), bytes.size()};
