@@ -8,6 +8,7 @@ docs/benchmarks.md says what is measured and how to read it; bench/bounds.toml h
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import itertools
 import shutil
@@ -23,12 +24,18 @@ from rich.table import Table
 from bench import harness
 from bench.harness import Claim, Spread, console, methods
 from bench.harness.methods import Row
+from bench.harness.throttle import throttled, why_not
 
 RANKS = 1  # and a thread that writes: no more than cores
 STEPS, IN_FLIGHT = 6, 2
 LEAST, MOST = 3, 15
 STEP_BYTES = 8 * 16 << 20
-MODES = {"cache": "cache: to the page cache", "fsync": "fsync: durability = step"}
+SLOW_DEVICE = 300 << 20  # bytes a second
+MODES = {
+    "throttled": f"fsync to a device that takes {SLOW_DEVICE >> 20} MiB/s: durability = step",
+    "fsync": "fsync: durability = step",
+    "cache": "to the page cache",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,13 +56,21 @@ class Size:
 
 
 SIZES = {
-    "quick": Size(45, (Cell("disk", "fsync"),), ("fpp", "single")),
-    "full": Size(420, (Cell("disk", "fsync"), Cell("disk", "cache"), Cell("shm", "cache")), ("fpp", "single", "shared", "node")),
+    "quick": Size(90, (Cell("disk", "throttled"),), ("fpp", "single")),
+    "full": Size(
+        480,
+        (Cell("disk", "throttled"), Cell("disk", "fsync"), Cell("disk", "cache"), Cell("shm", "cache")),
+        ("fpp", "single", "shared", "node"),
+    ),
 }
 
 
 def directory_of(target: str) -> Path:
     return harness.BUILD / "bench-scratch" / "overlap" if target == "disk" else Path("/dev/shm/tailrace-bench-overlap")
+
+
+def control_group(cell: Cell) -> contextlib.AbstractContextManager[Path | None]:
+    return throttled(directory_of(cell.target), SLOW_DEVICE) if cell.mode == "throttled" else contextlib.nullcontext()
 
 
 def measure(size: Size) -> list[Row]:
@@ -65,13 +80,15 @@ def measure(size: Size) -> list[Row]:
         bar = progress.add_task("", total=size.seconds)
         started = time.monotonic()
         for cell in size.cells:
-            arguments = {"directory": directory_of(cell.target) / "run", "mode": cell.mode, "presets": ",".join(size.presets)}
+            mode = "cache" if cell.mode == "cache" else "fsync"
+            arguments = {"directory": directory_of(cell.target) / "run", "mode": mode, "presets": ",".join(size.presets)}
             arguments |= {"steps": STEPS, "in-flight": IN_FLIGHT, "seconds": f"{seconds:.0f}", "least": LEAST, "most": MOST}
             words = [str(word) for key, value in arguments.items() for word in (f"--{key}", value)]
-            for row in harness.run_mpi(harness.program("bench_overlap"), RANKS, words, limit_s=600):
-                rows.append({**dataclasses.asdict(cell), **row})
-                text = f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['preset']} {row['how']}"
-                progress.update(bar, completed=time.monotonic() - started, description=text)
+            with control_group(cell) as group:
+                for row in harness.run_mpi(harness.program("bench_overlap"), RANKS, words, limit_s=600, control_group=group):
+                    rows.append({**dataclasses.asdict(cell), **row})
+                    text = f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['preset']} {row['how']}"
+                    progress.update(bar, completed=time.monotonic() - started, description=text)
             shutil.rmtree(directory_of(cell.target), ignore_errors=True)
     return rows
 
@@ -99,12 +116,11 @@ def ratio(texts: Mapping[str, Any], cell: Cell, preset: str, above: Mapping[int,
 
 
 def claims_of(rows: Sequence[Row], size: Size) -> list[Claim]:
-    """The unthrottled page cache is for information: it has no bound."""
+    """Of the slow device, or where there can be none, of the fast one; the other cells are for information."""
     wanted = {claim["id"]: claim for claim in harness.bounds("overlap")["claims"]}
     claims = []
-    for cell, preset in itertools.product(size.cells, size.presets):
-        if cell.mode != "fsync":
-            continue
+    claimed = [cell for cell in size.cells if cell.mode == next(mode for mode in MODES if mode in {c.mode for c in size.cells})]
+    for cell, preset in itertools.product(claimed, size.presets):
         sync, overlap = (measured(rows, cell, preset, how) for how in ("sync", "overlap"))
         copies = measured(rows, cell, "memcpy", "memcpy")
         times = {r: return_s(row) for r, row in overlap.items()}
@@ -152,11 +168,16 @@ def main() -> int:
     harness.need_memory(needed)
     for cell in size.cells:
         harness.need_space(directory_of(cell.target), needed)
+    reason = why_not(directory_of("disk"))
+    if reason:
+        cells = [dataclasses.replace(cell, mode="fsync") if cell.mode == "throttled" else cell for cell in size.cells]
+        size = dataclasses.replace(size, cells=tuple(dict.fromkeys(cells)))
     settings = {
         "ranks": f"{RANKS}, and its thread that writes",
         "arrays": f"8 of 16 MiB a rank, {STEPS} steps, a file each; checksums on",
         "computing": "arithmetic in registers before each step, as long as a synchronous step takes once memory is warm",
         "in flight": f"{IN_FLIGHT} steps; overlap_memory = 1 GiB",
+        "slow device": f"none: {reason}" if reason else f"the disk, held to {SLOW_DEVICE >> 20} MiB/s by a control group",
         "the run": "from before opening to after closing: with what is still in flight at the end",
         **{f"target {cell.target}": harness.filesystem_of(directory_of(cell.target)) for cell in size.cells},
     }

@@ -88,12 +88,16 @@ def test_percent_signs_in_names(tmp_path: Path) -> None:
     for name in names:
         with tailrace.open(tmp_path, f"stream {name}", layout="hds") as stream:
             stream.dim("x", 4)
+            stream.dim("particle", tailrace.RAGGED)
             stream.var(name, ("x",), "f8")
+            stream.var(f"p%{name}", ("particle",), "f8")
             for k in range(3):
                 with stream.step(time=float(k)) as step:
                     step.put(name, np.arange(4.0) + 10 * k, offset=(0,))
+                    step.put(f"p%{name}", np.arange(k + 1.0))
     for name in names:
         with h5py.File(tmp_path / f"stream {name}.nc") as file:
             np.testing.assert_array_equal(file[name][...], np.arange(4.0) + 10 * np.arange(3)[:, None])
         with netCDF4.Dataset(tmp_path / f"stream {name}.nc") as dataset:
             np.testing.assert_array_equal(dataset[name][...], np.arange(4.0) + 10 * np.arange(3)[:, None])
+            assert dataset[f"p%{name}"][...].tolist() == [0, 0, 1, 0, 1, 2]

@@ -91,10 +91,18 @@ def mpi_environment(extra: Mapping[str, str]) -> dict[str, str]:
 
 
 def run_mpi(
-    path: Path, ranks: int, arguments: Sequence[str], *, limit_s: float, extra: Mapping[str, str] | None = None
+    path: Path,
+    ranks: int,
+    arguments: Sequence[str],
+    *,
+    limit_s: float,
+    extra: Mapping[str, str] | None = None,
+    control_group: Path | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Runs an MPI program and yields the JSON lines that it prints, as they come. BenchError when it fails or takes too long."""
     command = ["mpirun", "-n", str(ranks), str(path), *arguments]
+    if control_group is not None:
+        command = ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(control_group / "cgroup.procs"), *command]
     late = threading.Event()
     with (
         tempfile.TemporaryFile("w+") as errors,

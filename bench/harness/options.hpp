@@ -27,4 +27,18 @@ struct Options {
     int number(const std::string &key) const { return std::stoi(text(key)); }
 };
 
+// The main function of a bench's program: MPI around it, its arguments, and an end on all ranks when one fails.
+template <typename Run>
+int run_program(int argc, char **argv, Run &&run) {
+    int provided = 0;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+    try {
+        run(Options(argc, argv));
+    } catch (const std::exception &error) {
+        fail(error.what());
+    }
+    MPI_Finalize();
+    return 0;
+}
+
 }  // namespace bench

@@ -215,19 +215,13 @@ private:
     double rounds_per_s_ = 0;
 };
 
+void run(const Options &options) {
+    const double started = MPI_Wtime();
+    Bench bench(options);
+    repeat(options, started, bench.entries(), [&](size_t which, int repetition) { bench.measure(which, repetition); });
+}
+
 }  // namespace
 }  // namespace bench
 
-int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
-    try {
-        const bench::Options options(argc, argv);
-        const double started = MPI_Wtime();
-        bench::Bench bench(options);
-        bench::repeat(options, started, bench.entries(), [&](size_t which, int repetition) { bench.measure(which, repetition); });
-    } catch (const std::exception &error) {
-        bench::fail(error.what());
-    }
-    MPI_Finalize();
-    return 0;
-}
+int main(int argc, char **argv) { return bench::run_program(argc, argv, bench::run); }

@@ -85,6 +85,7 @@ struct Bench {
 };
 
 void run(const Options &options) {
+    if (options.values.contains("list")) return list_entries(all_entries());
     const double started = MPI_Wtime();
     Bench bench(options);
     repeat(options, started, bench.entries.size(), [&](size_t which, int repetition) { bench.measure(which, repetition); });
@@ -93,18 +94,4 @@ void run(const Options &options) {
 }  // namespace
 }  // namespace bench
 
-int main(int argc, char **argv) {
-    int provided = 0;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
-    try {
-        const bench::Options options(argc, argv);
-        if (options.values.contains("list"))
-            bench::list_entries(bench::all_entries());
-        else
-            bench::run(options);
-    } catch (const std::exception &error) {
-        bench::fail(error.what());
-    }
-    MPI_Finalize();
-    return 0;
-}
+int main(int argc, char **argv) { return bench::run_program(argc, argv, bench::run); }

@@ -119,6 +119,7 @@ struct Bench {
 };
 
 void run(const Options &options) {
+    if (options.values.contains("list")) return list_entries(all_entries());
     const double started = MPI_Wtime();
     Entries entries = select(all_entries(), options.text("entries"));
     const bool lone = std::any_of(entries.begin(), entries.end(), [](const Entry &e) { return e.method == "raw_single"; });
@@ -132,18 +133,4 @@ void run(const Options &options) {
 }  // namespace
 }  // namespace bench
 
-int main(int argc, char **argv) {
-    int provided = 0;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
-    try {
-        const bench::Options options(argc, argv);
-        if (options.values.contains("list"))
-            bench::list_entries(bench::all_entries());
-        else
-            bench::run(options);
-    } catch (const std::exception &error) {
-        bench::fail(error.what());
-    }
-    MPI_Finalize();
-    return 0;
-}
+int main(int argc, char **argv) { return bench::run_program(argc, argv, bench::run); }

@@ -112,13 +112,16 @@ private:
         const Variable& variable = definitions_.variables()[v];
         const Box whole = whole_box(variable.shape);
         const auto add = [&](uint64_t part, const std::string& dataset, const Box& from, const Box& to) {
-            sources.push_back({as_pattern(part_path(group.layout, stream_, group.start, part)), as_pattern(dataset),
-                               stretch ? with_time(from, stretch->from, stretch->steps) : from,
-                               stretch ? with_time(to, stretch->to, stretch->steps) : to});
+            sources.push_back(source_in(group, part, dataset, stretch ? with_time(from, stretch->from, stretch->steps) : from,
+                                        stretch ? with_time(to, stretch->to, stretch->steps) : to));
         };
         if (variable.replicated) return add(0, variable.name, whole, whole);
         for (const PartBox& box : boxes_of(group, v, whole))
             add(box.part, block_name(variable.name, box.block), whole_box(box.box.count), box.box);
+    }
+
+    Source source_in(const GroupEntry& group, uint64_t part, const std::string& dataset, const Box& from, const Box& to) const {
+        return {as_pattern(part_path(group.layout, stream_, group.start, part)), as_pattern(dataset), from, to};
     }
 
     // The steps one behind the other along the first dimension, which is no step's alone.
@@ -136,8 +139,8 @@ private:
             for (const PartBox& box : boxes_of(group, v, whole)) {
                 Box to = box.box;
                 to.offset[0] += before;
-                sources.push_back({part_path(group.layout, stream_, group.start, box.part), block_name(variable.name, box.block),
-                                   with_time(whole_box(to.count), step.step - group.start, 1), to});
+                sources.push_back(source_in(group, box.part, block_name(variable.name, box.block),
+                                            with_time(whole_box(to.count), step.step - group.start, 1), to));
             }
             before += step.ragged[k];
         }
