@@ -10,12 +10,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import itertools
 import shutil
 import statistics
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +23,15 @@ from rich.table import Table
 from bench import harness
 from bench.harness import Claim, Spread, console, methods
 from bench.harness.methods import Row
-from bench.harness.throttle import throttled, why_not
+from bench.harness.slow_disk import slow_disk, why_not
 
 RANKS = 1  # and a thread that writes: no more than cores
-STEPS, IN_FLIGHT = 6, 2
+STEPS, IN_FLIGHT = 10, 2  # with n steps at most 2 n / (n + 1) times as fast: the first computes alone, or the last writes
 LEAST, MOST = 3, 15
-STEP_BYTES = 8 * 16 << 20
-SLOW_DEVICE = 300 << 20  # bytes a second
-MODES = {
-    "throttled": f"fsync to a device that takes {SLOW_DEVICE >> 20} MiB/s: durability = step",
-    "fsync": "fsync: durability = step",
-    "cache": "to the page cache",
-}
+ARRAYS = 2
+NEEDED = (ARRAYS * 16 << 20) * (STEPS + 4) + (1 << 30)
+SLOW = 128 << 20  # bytes a second
+MODES = {"fsync": "fsync: durability = step", "cache": "to the page cache"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,21 +52,28 @@ class Size:
 
 
 SIZES = {
-    "quick": Size(90, (Cell("disk", "throttled"),), ("fpp", "single")),
+    "quick": Size(60, (Cell("slow", "fsync"),), ("fpp", "single")),
     "full": Size(
-        480,
-        (Cell("disk", "throttled"), Cell("disk", "fsync"), Cell("disk", "cache"), Cell("shm", "cache")),
+        420,
+        (Cell("slow", "fsync"), Cell("disk", "fsync"), Cell("disk", "cache"), Cell("shm", "cache")),
         ("fpp", "single", "shared", "node"),
     ),
 }
+FOLDERS = {"disk": harness.BUILD / "bench-scratch" / "overlap", "shm": Path("/dev/shm/tailrace-bench-overlap")}
 
 
-def directory_of(target: str) -> Path:
-    return harness.BUILD / "bench-scratch" / "overlap" if target == "disk" else Path("/dev/shm/tailrace-bench-overlap")
-
-
-def control_group(cell: Cell) -> contextlib.AbstractContextManager[Path | None]:
-    return throttled(directory_of(cell.target), SLOW_DEVICE) if cell.mode == "throttled" else contextlib.nullcontext()
+@contextlib.contextmanager
+def place_of(target: str) -> Iterator[tuple[Path, Path | None]]:
+    """The folder to write to, and the control group of those who do."""
+    if target == "slow":
+        with slow_disk(SLOW, NEEDED) as disk:
+            yield disk.directory, disk.control_group
+        return
+    harness.need_space(FOLDERS[target], NEEDED)
+    try:
+        yield FOLDERS[target], None
+    finally:
+        shutil.rmtree(FOLDERS[target], ignore_errors=True)
 
 
 def measure(size: Size) -> list[Row]:
@@ -80,16 +83,15 @@ def measure(size: Size) -> list[Row]:
         bar = progress.add_task("", total=size.seconds)
         started = time.monotonic()
         for cell in size.cells:
-            mode = "cache" if cell.mode == "cache" else "fsync"
-            arguments = {"directory": directory_of(cell.target) / "run", "mode": mode, "presets": ",".join(size.presets)}
-            arguments |= {"steps": STEPS, "in-flight": IN_FLIGHT, "seconds": f"{seconds:.0f}", "least": LEAST, "most": MOST}
-            words = [str(word) for key, value in arguments.items() for word in (f"--{key}", value)]
-            with control_group(cell) as group:
+            arguments = {"mode": cell.mode, "presets": ",".join(size.presets), "arrays": ARRAYS, "steps": STEPS}
+            arguments |= {"in-flight": IN_FLIGHT, "seconds": f"{seconds:.0f}", "least": LEAST, "most": MOST}
+            with place_of(cell.target) as (directory, group):
+                arguments["directory"] = directory / "run"
+                words = [str(word) for key, value in arguments.items() for word in (f"--{key}", value)]
                 for row in harness.run_mpi(harness.program("bench_overlap"), RANKS, words, limit_s=600, control_group=group):
                     rows.append({**dataclasses.asdict(cell), **row})
                     text = f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['preset']} {row['how']}"
                     progress.update(bar, completed=time.monotonic() - started, description=text)
-            shutil.rmtree(directory_of(cell.target), ignore_errors=True)
     return rows
 
 
@@ -116,11 +118,11 @@ def ratio(texts: Mapping[str, Any], cell: Cell, preset: str, above: Mapping[int,
 
 
 def claims_of(rows: Sequence[Row], size: Size) -> list[Claim]:
-    """Of the slow device, or where there can be none, of the fast one; the other cells are for information."""
+    """Of the slow disk, or where there can be none, of the fast one; the other cells are for information."""
     wanted = {claim["id"]: claim for claim in harness.bounds("overlap")["claims"]}
     claims = []
-    claimed = [cell for cell in size.cells if cell.mode == next(mode for mode in MODES if mode in {c.mode for c in size.cells})]
-    for cell, preset in itertools.product(claimed, size.presets):
+    cell = size.cells[0]
+    for preset in size.presets:
         sync, overlap = (measured(rows, cell, preset, how) for how in ("sync", "overlap"))
         copies = measured(rows, cell, "memcpy", "memcpy")
         times = {r: return_s(row) for r, row in overlap.items()}
@@ -164,30 +166,22 @@ def main() -> int:
     parser.add_argument("--size", choices=SIZES, default="quick")
     name = parser.parse_args().size
     size = SIZES[name]
-    needed = STEP_BYTES * (STEPS + 2) + (3 << 30)
-    harness.need_memory(needed)
-    for cell in size.cells:
-        harness.need_space(directory_of(cell.target), needed)
-    reason = why_not(directory_of("disk"))
-    if reason:
-        cells = [dataclasses.replace(cell, mode="fsync") if cell.mode == "throttled" else cell for cell in size.cells]
+    harness.need_memory(2 * NEEDED)
+    if reason := why_not():
+        cells = [dataclasses.replace(cell, target="disk") if cell.target == "slow" else cell for cell in size.cells]
         size = dataclasses.replace(size, cells=tuple(dict.fromkeys(cells)))
     settings = {
         "ranks": f"{RANKS}, and its thread that writes",
-        "arrays": f"8 of 16 MiB a rank, {STEPS} steps, a file each; checksums on",
+        "arrays": f"{ARRAYS} of 16 MiB a rank, {STEPS} steps, a file each; checksums on",
         "computing": "arithmetic in registers before each step, as long as a synchronous step takes once memory is warm",
         "in flight": f"{IN_FLIGHT} steps; overlap_memory = 1 GiB",
-        "slow device": f"none: {reason}" if reason else f"the disk, held to {SLOW_DEVICE >> 20} MiB/s by a control group",
+        "target slow": f"none: {reason}" if reason else f"ext4 in memory, held to {SLOW >> 20} MiB/s by a control group",
         "the run": "from before opening to after closing: with what is still in flight at the end",
-        **{f"target {cell.target}": harness.filesystem_of(directory_of(cell.target)) for cell in size.cells},
+        **{f"target {target}": harness.filesystem_of(folder.parent) for target, folder in FOLDERS.items()},
     }
     harness.print_settings("Settings", settings)
     started = time.monotonic()
-    try:
-        rows = measure(size)
-    finally:
-        for cell in size.cells:
-            shutil.rmtree(directory_of(cell.target), ignore_errors=True)
+    rows = measure(size)
     print_times(rows, size)
     claims = claims_of(rows, size)
     harness.print_claims(claims, "Claims (time to return / memcpy, at most; synchronous run / overlapped run, at least)")

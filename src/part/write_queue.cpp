@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/copy.hpp"
 
 namespace tailrace {
 namespace {
@@ -79,7 +80,7 @@ void WriteQueue::run(std::span<iovec> pieces, Bytes work) {
             if (kept.blocks.size() >= kBlocks / 2 && filled_ == block_bytes_) ask(std::exchange(kept, {work, bytes, {}, {}}));
             uint64_t now = 0;
             std::byte* to = room(kept, left, now);
-            std::memcpy(to, from, now);
+            copy_past_caches(to, from, now);
             bytes += now;
             copied_bytes_ += now;
             std::vector<iovec>& copies = kept.pieces;

@@ -156,7 +156,7 @@ private:
     std::set<size_t> removed_groups_;  // numbers in history_
     bool started_ = false, settled_ = false, in_step_ = false, dropped_ = false, static_written_ = false, index_due_ = false;
     double time_ = 0;
-    double index_cost_s_ = 0.05, index_at_s_ = seconds_now();  // of the index written last; a guess before the first one
+    double index_cost_s_ = 0, index_at_s_ = seconds_now();  // of the index written last
     std::optional<Error> refusal_;
     std::optional<uint64_t> fingerprint_;
     std::vector<std::string> unsynced_;

@@ -1,4 +1,5 @@
 // The second half of a step: it is committed - at once, or with overlap once all ranks have written it -, and then shown.
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -9,8 +10,8 @@
 namespace tailrace {
 namespace {
 
-// The index is written anew at most so often that it takes a twentieth of the run.
-constexpr double kIndexShare = 20;
+// The index is written anew at most so often that it takes a twentieth of the run, and at most once a second.
+constexpr double kIndexShare = 20, kIndexIntervalS = 1;
 
 }  // namespace
 
@@ -255,7 +256,7 @@ void Stream::refresh_index(bool closing) {
     if (ranks_->rank() != 0 || !index_due_ || history_.empty()) return;
     // Where earlier steps are in a part that is the dataset, an index would take its name.
     if (config_.layout.part_is_dataset() || history_.groups.back().layout.part_is_dataset()) return;
-    if (!closing && seconds_now() - index_at_s_ < kIndexShare * index_cost_s_) return;
+    if (!closing && seconds_now() - index_at_s_ < std::max(kIndexShare * index_cost_s_, kIndexIntervalS)) return;
     Stopwatch watch;
     write_index(directory_, name_, history_, indexed_steps_, sync_step() || sync_close());
     index_due_ = false;
