@@ -23,6 +23,8 @@ void finish_mpi(Begin&& begin, const char* call) {
     check_mpi(wait_patiently(request), call);
 }
 
+class CommunicatorPool;
+
 class Communicator {
 public:
     // Collective. Until arrange() every rank counts as a node of its own.
@@ -55,6 +57,10 @@ public:
     void part() const { parted_ = true; }
     bool parted() const { return parted_; }
 
+    // Where it goes when it is given back; null: it is freed.
+    void set_home(const std::shared_ptr<CommunicatorPool>& pool) { home_ = pool; }
+    std::shared_ptr<CommunicatorPool> home() const { return home_.lock(); }
+
     // Counts the exchanges over this communicator, so that all its ranks give each the same number.
     uint64_t next_round() const { return rounds_++; }
 
@@ -67,6 +73,7 @@ private:
     void take(MPI_Comm all);  // as all_, each rank a node of its own
     MPI_Comm all_ = MPI_COMM_NULL, node_ = MPI_COMM_NULL, leaders_ = MPI_COMM_NULL;
     std::unique_ptr<NodeBoard> board_;
+    std::weak_ptr<CommunicatorPool> home_;
     uint64_t rank_ = 0, size_ = 1, user_rank_ = 0, nodes_ = 1, node_rank_ = 0, node_size_ = 1;
     mutable bool parted_ = false;
     mutable uint64_t rounds_ = 0;

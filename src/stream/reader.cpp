@@ -6,6 +6,7 @@
 #include "base/checksum.hpp"
 #include "gather/agree.hpp"
 #include "gather/box_words.hpp"
+#include "gather/communicator_pool.hpp"
 #include "gather/words.hpp"
 #include "layout/parts.hpp"
 #include "layout/share.hpp"
@@ -45,11 +46,10 @@ void fill(const BlockView& memory, uint64_t elements, const std::vector<std::byt
 }  // namespace
 
 Reader::Reader(MPI_Comm comm, const std::string& directory, const std::string& name)
-    : directory_(directory.empty() ? "." : directory), name_(name), ranks_(comm) {
-    ranks_.arrange(0);
+    : directory_(directory.empty() ? "." : directory), name_(name), ranks_(take_communicator(comm)) {
     std::vector<uint64_t> told;
     const auto error = attempt([&] {
-        if (ranks_.rank() != 0) return;
+        if (ranks_->rank() != 0) return;
         const std::string journal = path_of(journal_path(name_));
         if (!path_exists(journal))
             fail(Status::NOT_FOUND, "there is no stream '", name_, "' in ", directory_, ": ", journal_path(name_), " is missing");
@@ -59,13 +59,13 @@ Reader::Reader(MPI_Comm comm, const std::string& directory, const std::string& n
         tell_places(history_->steps.size() - 1, told);
     });
     const std::string place = directory_ + "/" + name_;
-    const Ballot all = agree(ranks_,
+    const Ballot all = agree(*ranks_,
                              {.call = Call::open_read,
                               .same = Checksum::of(place.data(), place.size()),
                               .any = told.size(),
                               .same_means = "the directory or the name of the stream"},
                              error);
-    told = broadcast_words(ranks_, std::move(told), all.any, 0);
+    told = broadcast_words(*ranks_, std::move(told), all.any, 0);
     size_t at = 0;
     learn_stream(told, at);
     learn_places(steps_.size() - 1, told, at);
@@ -90,6 +90,7 @@ void Reader::tell_stream(std::vector<uint64_t>& told) const {
 void Reader::learn_stream(const std::vector<uint64_t>& told, size_t& at) {
     History copy;
     for (const Json& line : Json::parse(take_text(told, at))) copy.apply(line);
+    layout_ = copy.runs.back().config.layout;
     definitions_ = std::move(copy.runs.back().definitions);
     coordinates_ = std::move(copy.coordinates);
     steps_ = take_list(told, at);
@@ -112,8 +113,8 @@ void Reader::select(int64_t step) {
         if (history_) tell_places(which, told);
     });
     const Ballot all =
-        agree(ranks_, {.call = Call::select_step, .same = which, .any = told.size(), .same_means = "the step to read"}, error);
-    told = broadcast_words(ranks_, std::move(told), all.any, 0);
+        agree(*ranks_, {.call = Call::select_step, .same = which, .any = told.size(), .same_means = "the step to read"}, error);
+    told = broadcast_words(*ranks_, std::move(told), all.any, 0);
     size_t at = 0;
     learn_places(which, told, at);
 }
@@ -132,7 +133,8 @@ void Reader::tell_place(const GroupEntry* group, uint64_t in_group, std::vector<
     const auto plan = history_->plans.find(group->plan);
     const bool planned = plan != history_->plans.end() && !has_one_part(group->layout);
     told.insert(told.end(), {group->start, in_group, group->parts, planned});
-    put_text(told, run_line(history_->runs[group->run]).dump());
+    const bool by_last_run = group->run + 1 == history_->runs.size();  // all know its layout already
+    put_text(told, by_last_run ? "" : run_line(history_->runs[group->run]).dump());
     put_list(told, planned ? words_of(plan->second) : std::vector<uint64_t>{});
 }
 
@@ -153,9 +155,12 @@ Reader::Place Reader::learn_place(const std::vector<uint64_t>& told, size_t& at)
     place.in_group = told[at++];
     place.parts = told[at++];
     const bool planned = told[at++] != 0;
-    History copy;
-    copy.apply(Json::parse(take_text(told, at)));
-    place.layout = copy.runs.back().config.layout;
+    place.layout = layout_;
+    if (const std::string run = take_text(told, at); !run.empty()) {
+        History copy;
+        copy.apply(Json::parse(run));
+        place.layout = copy.runs.back().config.layout;
+    }
     place.boxes.resize(definitions_.variables().size());
     const std::vector<uint64_t> boxes = take_list(told, at);
     if (has_one_part(place.layout))
@@ -171,7 +176,7 @@ Reader::Place Reader::learn_place(const std::vector<uint64_t>& told, size_t& at)
 void Reader::scan_parts(Place& place) const {
     std::vector<std::vector<PartBox>> mine(place.boxes.size());
     const auto error = attempt([&] {
-        for (uint64_t p = ranks_.rank(); p < place.parts; p += ranks_.size()) {
+        for (uint64_t p = ranks_->rank(); p < place.parts; p += ranks_->size()) {
             const PartReader reader(path_of(part_path(place.layout, name_, place.start, p)));
             for (PartReader::Block& block : reader.blocks()) {
                 const auto [variable, number] = variable_of_block(definitions_, block.array);
@@ -179,8 +184,8 @@ void Reader::scan_parts(Place& place) const {
             }
         }
     });
-    agree(ranks_, {.call = Call::select_step}, error);
-    take_boxes(all_words(ranks_.all(), words_of(mine), true), place.boxes);
+    agree(*ranks_, {.call = Call::select_step}, error);
+    take_boxes(all_words(ranks_->all(), words_of(mine), true), place.boxes);
 }
 
 PartReader& Reader::part(const Place& place, uint64_t number) const {
@@ -242,7 +247,7 @@ void Reader::read_replicated(size_t variable, const Box& box, const BlockView& m
     const auto coordinate = coordinates_.find(variable);
     if (coordinate == coordinates_.end()) {
         // Every part has it: the ranks take theirs from different ones.
-        read_box(variable, place_, {ranks_.rank() % place_.parts, 0, whole_box(of.shape)}, box, memory);
+        read_box(variable, place_, {ranks_->rank() % place_.parts, 0, whole_box(of.shape)}, box, memory);
         return;
     }
     const Runs runs(of.shape, box);
@@ -256,19 +261,22 @@ void Reader::get_shared(const std::string& variable, void* data) const {
         const Variable& of = definitions_.variables()[definitions_.index_of(variable)];
         if (data == nullptr && of.bytes() > 0)
             fail(Status::BAD_ARGUMENT, "variable '", variable, "': the memory to read into is NULL");
-        if (ranks_.node_rank() == 0) get(variable, whole_box(of.shape), data, {});
+        if (ranks_->node_rank() == 0) get(variable, whole_box(of.shape), data, {});
         bytes = of.bytes();
     });
-    agree(ranks_,
+    agree(*ranks_,
           {.call = Call::get_shared, .same = Checksum::of(variable.data(), variable.size()), .same_means = "the variable to read"},
           error);
     auto* at = static_cast<std::byte*>(data);
     for (uint64_t done = 0; done < bytes; done += kBroadcastBytes)
-        check_mpi(MPI_Bcast(at + done, static_cast<int>(std::min(kBroadcastBytes, bytes - done)), MPI_BYTE, 0, ranks_.node()),
+        check_mpi(MPI_Bcast(at + done, static_cast<int>(std::min(kBroadcastBytes, bytes - done)), MPI_BYTE, 0, ranks_->node()),
                   "MPI_Bcast");
 }
 
-void Reader::close() { agree(ranks_, {.call = Call::close_read}, std::nullopt); }
+void Reader::close() {
+    agree(*ranks_, {.call = Call::close_read}, std::nullopt);
+    give_back(ranks_);
+}
 
 std::string Reader::describe() const {
     Json json = {{"stream", name_},       {"directory", directory_},     {"steps", steps_},           {"times", times_},

@@ -60,8 +60,9 @@ private:
     std::string path_of(const std::string& relative) const { return directory_ + "/" + relative; }
 
     std::string directory_, name_;
-    Communicator ranks_;
+    std::shared_ptr<Communicator> ranks_;
     std::unique_ptr<History> history_;  // on rank 0
+    Layout layout_;                     // of the last run
     Definitions definitions_;
     std::vector<uint64_t> steps_;
     std::vector<double> times_;

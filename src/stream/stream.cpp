@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/checksum.hpp"
+#include "gather/communicator_pool.hpp"
 #include "layout/parts.hpp"
 #include "stream/environment.hpp"
 
@@ -24,9 +25,13 @@ void check_stream_name(const std::string& name) {
 
 Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options)
     : directory_(directory.empty() ? "." : directory), name_(name) {
-    ranks_ = std::make_unique<Communicator>(comm);
+    ranks_ = take_communicator(comm);
     configure(options);
-    ranks_->arrange(config_.ranks_per_node);
+    if (config_.ranks_per_node > 0) {
+        give_back(ranks_);
+        ranks_ = std::make_shared<Communicator>(comm);
+        ranks_->arrange(config_.ranks_per_node);
+    }
     definitions_ = Definitions(config_.time_name);
     start_queue();
     look_back();

@@ -130,7 +130,7 @@ private:
     std::string directory_, name_;
     StreamConfig config_;
     Json requested_;
-    std::unique_ptr<Communicator> ranks_;
+    std::shared_ptr<Communicator> ranks_;
     Definitions definitions_;
     StepData data_;
     std::unique_ptr<StepPlan> plan_;

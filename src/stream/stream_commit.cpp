@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "gather/communicator_pool.hpp"
 #include "layout/parts.hpp"
 #include "stream/index.hpp"
 #include "stream/stream.hpp"
@@ -326,6 +327,7 @@ void Stream::close() {
     }
     error = attempt(show);
     agree(*ranks_, {.call = Call::close}, error);
+    give_back(ranks_);
 }
 
 }  // namespace tailrace

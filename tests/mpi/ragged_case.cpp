@@ -17,12 +17,13 @@
 #include <string>
 #include <vector>
 
+#include "case_main.hpp"
+
 namespace {
 
 using Number = std::uint64_t;
 constexpr Number components = 3, letters = 4, latitudes = 5;
 constexpr double fill = -1;
-int rank, ranks;
 
 double value(Number variable, Number step, Number index) { return static_cast<double>(variable * 1000000 + step * 10000 + index); }
 char letter(Number step, Number index) { return static_cast<char>('a' + (step * 7 + index * 3) % 26); }
@@ -154,23 +155,14 @@ bool read(char** argv) {
     return well;
 }
 
+int run(int argc, char** argv) {
+    const std::string mode = argc > 4 ? argv[1] : "";
+    if (mode == "read") return read(argv) ? 0 : 1;
+    if (mode != "write" || argc < 6) return 2;
+    write(argv, argc > 6 ? std::strtol(argv[6], nullptr, 10) : 0);
+    return 0;
+}
+
 }  // namespace
 
-int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const std::string mode = argc > 4 ? argv[1] : "";
-    int status = 2;
-    try {
-        if (mode == "write" && argc > 5) write(argv, argc > 6 ? std::strtol(argv[6], nullptr, 10) : 0), status = 0;
-        if (mode == "read") status = read(argv) ? 0 : 1;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
-        status = 1;
-    }
-    if (status != 0) MPI_Abort(MPI_COMM_WORLD, status);
-    std::printf("passed\n");
-    MPI_Finalize();
-    return status;
-}
+int main(int argc, char** argv) { return case_main(argc, argv, run); }

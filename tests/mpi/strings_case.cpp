@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "case_main.hpp"
+
 namespace {
 
 constexpr std::uint64_t stations = 11, pairs = 2, length = 6, steps = 2;
-int rank, ranks;
 
 char value(std::uint64_t variable, std::uint64_t step, std::uint64_t index) {
     const std::uint64_t item = index / length, place = index % length;
@@ -89,23 +90,14 @@ bool read(const std::string& directory, const std::string& name) {
     return well;
 }
 
+int run(int argc, char** argv) {
+    const std::string mode = argc > 3 ? argv[1] : "";
+    if (mode == "read") return read(argv[2], argv[3]) ? 0 : 1;
+    if (mode != "write") return 2;
+    write(argv[2], argv[3], argc > 4 ? argv[4] : "");
+    return 0;
+}
+
 }  // namespace
 
-int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    int status = 2;
-    try {
-        const std::string mode = argc > 3 ? argv[1] : "";
-        if (mode == "write") write(argv[2], argv[3], argc > 4 ? argv[4] : ""), status = 0;
-        if (mode == "read") status = read(argv[2], argv[3]) ? 0 : 1;
-    } catch (const tailrace::Error& error) {
-        std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
-        status = 1;
-    }
-    if (status != 0) MPI_Abort(MPI_COMM_WORLD, status);
-    std::printf("passed\n");
-    MPI_Finalize();
-    return status;
-}
+int main(int argc, char** argv) { return case_main(argc, argv, run); }
