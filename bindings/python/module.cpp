@@ -22,6 +22,18 @@ using namespace nb::literals;
 namespace tailrace::python {
 namespace {
 
+// The text is copied and freed; raises what the status or Python says.
+std::string text_of(int status, char *text) {
+    if (PyErr_Occurred()) {
+        tailrace_free(text);
+        nb::raise_python_error();
+    }
+    check(status);
+    std::string copy = text ? text : "";
+    tailrace_free(text);
+    return copy;
+}
+
 // Runs a function of the contract that hands out text, without the GIL; the text is copied and freed.
 template <typename Call>
 std::string text_from(Call call) {
@@ -31,10 +43,7 @@ std::string text_from(Call call) {
         nb::gil_scoped_release released;
         status = call(&text);
     }
-    check(status);
-    std::string copy = text ? text : "";
-    tailrace_free(text);
-    return copy;
+    return text_of(status, text);
 }
 
 const char *or_null(const std::optional<std::string> &text) { return text ? text->c_str() : nullptr; }
@@ -96,6 +105,30 @@ void define_text_functions(nb::module_ &module) {
         "index",
         [](const std::string &directory, const std::string &name) { check(tailrace_index(directory.c_str(), name.c_str())); },
         "directory"_a, "name"_a);
+    module.def(
+        "combine",
+        [](const std::string &directory, const std::string &name, const std::string &output, const std::string &options,
+           nb::callable progress) {
+            const auto tell = [](uint64_t done, uint64_t all, void *callable) {
+                const nb::gil_scoped_acquire held;
+                // An exception, as that of Ctrl-C, stops it and is raised behind it.
+                if (PyErr_CheckSignals() != 0) return 1;
+                PyObject *answer =
+                    PyObject_CallFunction(static_cast<PyObject *>(callable), "KK", static_cast<unsigned long long>(done),
+                                          static_cast<unsigned long long>(all));
+                Py_XDECREF(answer);
+                return answer == nullptr ? 1 : 0;
+            };
+            char *text = nullptr;
+            int status;
+            {
+                nb::gil_scoped_release released;
+                status =
+                    tailrace_combine(directory.c_str(), name.c_str(), output.c_str(), options.c_str(), tell, progress.ptr(), &text);
+            }
+            return text_of(status, text);
+        },
+        "directory"_a, "name"_a, "output"_a, "options"_a, "progress"_a);
     module.def(
         "journal_append",
         [](const std::string &path, const std::string &json, bool sync) {

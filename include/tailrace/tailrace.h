@@ -199,6 +199,15 @@ int tailrace_repair(const char *directory, const char *name, char **json);
 /* Writes the index of a stream anew from what is committed, as after a run that was killed. NAME.nc of a stream whose one part is
  * the dataset is left as it is. */
 int tailrace_index(const char *directory, const char *name);
+/* Called while something long is under way; not 0: stop here. */
+typedef int (*tailrace_progress)(uint64_t done_bytes, uint64_t all_bytes, void *context);
+/* Writes all committed steps of a stream as one plain NetCDF-4 file, by several threads: no parts, no index, time unlimited. The
+ * output has its name when it is whole; until then it is OUTPUT.combining, and a call for the same steps goes on where one that was
+ * stopped or killed had ended. `options` is JSON or NULL: {"threads": n (default: cores, at most 8), "replace": bool, an output
+ * that is there, "sync": bool, on the device at the end}. `progress` may be NULL. TAILRACE_STOPPED when it said so. JSON:
+ *   {"stream", "output", "steps", "steps_before": done by an earlier call, "bytes" of the arrays, "file_bytes"}. */
+int tailrace_combine(const char *directory, const char *name, const char *output, const char *options, tailrace_progress progress,
+                     void *context, char **json);
 
 /* ---- the journal: checksummed JSON lines, appended whole or not at all ------------------------------------------------------- */
 /* Appends one JSON object as a line with its checksum; with `sync` != 0 it is on the device when the call returns. */

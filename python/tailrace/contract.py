@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import tomli_w
@@ -94,6 +94,26 @@ def repair(directory: str | os.PathLike[str], name: str) -> Json:
 def index(directory: str | os.PathLike[str], name: str) -> None:
     """Writes the index of a stream anew from what is committed, as after a run that was killed."""
     _core.index(os.fspath(directory), name)
+
+
+def combine(
+    directory: str | os.PathLike[str],
+    name: str,
+    output: str | os.PathLike[str],
+    *,
+    threads: int = 0,
+    replace: bool = False,
+    sync: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> Json:
+    """Writes all committed steps of a stream as one plain NetCDF-4 file, by several threads (0: as many as cores, at most 8).
+
+    The output has its name when it is whole. What was stopped or killed is gone on with by the next call for the same steps.
+    `progress` is called with the bytes done and all; an exception of it stops the work. `replace`: an output that is there;
+    `sync`: it is on the device at the end. {"stream", "output", "steps", "steps_before", "bytes", "file_bytes"}.
+    """
+    options = json.dumps({"threads": threads, "replace": replace, "sync": sync})
+    return json.loads(_core.combine(os.fspath(directory), name, os.fspath(output), options, progress or (lambda _done, _all: None)))
 
 
 def journal_append(path: str | os.PathLike[str], record: Mapping[str, Any], *, sync: bool = False) -> None:

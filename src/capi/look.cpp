@@ -6,6 +6,7 @@
 #include "layout/keys.hpp"
 #include "layout/plan.hpp"
 #include "stream/catalog.hpp"
+#include "stream/combine.hpp"
 #include "stream/repair.hpp"
 
 using tailrace::guard;
@@ -64,6 +65,19 @@ int tailrace_repair(const char* directory, const char* name, char** json) {
 
 int tailrace_index(const char* directory, const char* name) {
     return guard([&] { tailrace::index_stream(required(directory, "directory"), required(name, "name")); });
+}
+
+int tailrace_combine(const char* directory, const char* name, const char* output, const char* options, tailrace_progress progress,
+                     void* context, char** json) {
+    return give(json, [&] {
+        const Json chosen = options != nullptr ? parse(options, "options") : Json::object();
+        tailrace::CombineOptions how;
+        how.threads = chosen.value("threads", 0u);
+        how.replace = chosen.value("replace", false);
+        how.sync = chosen.value("sync", false);
+        if (progress != nullptr) how.progress = [=](uint64_t done, uint64_t all) { return progress(done, all, context) == 0; };
+        return tailrace::combine_stream(required(directory, "directory"), required(name, "name"), required(output, "output"), how);
+    });
 }
 
 int tailrace_journal_append(const char* path, const char* json, int sync) {

@@ -40,6 +40,13 @@ hdf5::Lengths chunk_of(const Array& array, const Extents& extents) {
     return chunk;
 }
 
+// HDF5 takes the names of a virtual dataset's sources for patterns, in which a percent sign is written twice.
+std::string as_pattern(const std::string& name) {
+    std::string pattern;
+    for (const char c : name) pattern.append(c == '%' ? 2 : 1, c);
+    return pattern;
+}
+
 // Makes the objects of one file through the placement driver.
 class ImageBuilder {
 public:
@@ -81,26 +88,15 @@ ImageBuilder::ImageBuilder(const Description& description, const Placement& plac
                            uint64_t steps, Capture& capture)
     : description_(description), placement_(placement), steps_(steps), capture_(capture),
       link_(hdf5::create_properties(H5P_LINK_CREATE)), access_(hdf5::create_properties(H5P_DATASET_ACCESS)),
-      scales_(attributes_, description.dimensions.size() + time_dimensions()), place_(description.arrays.size(), 0) {
+      scales_(attributes_, description.dimensions.size() + time_dimensions()), place_(places_of(description, placement)) {
     hdf5::set_utf8_names(link_);
     hdf5::set_chunk_cache(access_, 1, 0);  // no data passes through here
     for (const StepBlock& block : blocks)
         for (uint64_t s = 0; s < block.steps && step_addresses_.size() < steps; ++s)
             step_addresses_.push_back(block.address + s * placement.step_pitch());
-    size_t fixed = 0, varying = 0;
-    for (size_t i = 0; i < place_.size(); ++i) {
-        const Array& array = description.arrays[i];
-        if (array.is_virtual()) continue;
-        const auto& places = array.varies ? placement.step_offsets() : placement.static_addresses();
-        const auto& sizes = array.varies ? placement.bytes().step_bytes : placement.bytes().static_bytes;
-        size_t& next = array.varies ? varying : fixed;
-        if (next == places.size() || sizes[next] != bytes_of(description, array))
-            fail(Status::INTERNAL, "the placement is of other arrays: '", array.name, "' has ", bytes_of(description, array),
-                 " bytes");
-        place_[i] = places[next++];
-        if (array.varies && step_addresses_.size() < steps)
+    for (const Array& array : description.arrays)
+        if (!array.is_virtual() && array.varies && step_addresses_.size() < steps)
             fail(Status::INTERNAL, "only ", step_addresses_.size(), " of ", steps, " steps are laid out");
-    }
 }
 
 void ImageBuilder::build() {
@@ -197,7 +193,7 @@ hdf5::Dataset ImageBuilder::create_virtual(const Array& array, hdf5::DatasetProp
         source_lists_.emplace_back(std::move(sources), source_lists_.size());
         add_source(properties, array, source_lists_.back().first(), source_lists_.back().placeholder());
     } else {
-        for (const Source& source : sources) add_source(properties, array, source, source.file);
+        for (const Source& source : sources) add_source(properties, array, source, as_pattern(source.file));
     }
     const Extents extents = extents_of(description_, array, steps_);
     return hdf5::create_dataset(file_, array.name, stored_type(array.type), hdf5::create_space({extents.begin(), extents.end()}),
@@ -212,7 +208,7 @@ void ImageBuilder::add_source(hdf5::DatasetProperties properties, const Array& a
     const hdf5::Space from = hdf5::create_space(ends), to = hdf5::create_space(lengths(extents_of(description_, array, steps_)));
     hdf5::select(from, lengths(source.from.offset), lengths(source.from.count));
     hdf5::select(to, lengths(source.to.offset), lengths(source.to.count));
-    hdf5::set_virtual(properties.creation, to, file, source.dataset, from);
+    hdf5::set_virtual(properties.creation, to, file, as_pattern(source.dataset), from);
 }
 
 hdf5::Dataset ImageBuilder::create_contiguous(size_t index, hdf5::DatasetProperties properties) {
@@ -293,6 +289,23 @@ PartBytes part_bytes(const Description& description, uint64_t seal_bytes) {
     return bytes;
 }
 
+std::vector<uint64_t> places_of(const Description& description, const Placement& placement) {
+    std::vector<uint64_t> result(description.arrays.size(), 0);
+    size_t fixed = 0, varying = 0;
+    for (size_t i = 0; i < result.size(); ++i) {
+        const Array& array = description.arrays[i];
+        if (array.is_virtual()) continue;
+        const auto& places = array.varies ? placement.step_offsets() : placement.static_addresses();
+        const auto& sizes = array.varies ? placement.bytes().step_bytes : placement.bytes().static_bytes;
+        size_t& next = array.varies ? varying : fixed;
+        if (next == places.size() || sizes[next] != bytes_of(description, array))
+            fail(Status::INTERNAL, "the placement is of other arrays: '", array.name, "' has ", bytes_of(description, array),
+                 " bytes");
+        result[i] = places[next++];
+    }
+    return result;
+}
+
 Image make_image(const Description& description, const Placement& placement, const std::vector<StepBlock>& blocks, uint64_t steps,
                  uint64_t metadata_address) {
     check(description);
@@ -306,6 +319,12 @@ Image make_image(const Description& description, const Placement& placement, con
     image.file_bytes = capture.file_bytes();
     check_free(image, placement, blocks);
     return image;
+}
+
+void put_in_force(File& out, const Image& image) {
+    out.write_at(image.metadata_address, image.metadata.data(), image.metadata.size());
+    if (out.size_bytes() != image.file_bytes) out.set_size(image.file_bytes);
+    out.write_at(0, image.superblock.data(), image.superblock.size());
 }
 
 }  // namespace tailrace

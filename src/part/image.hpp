@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/system.hpp"
 #include "layout/placement.hpp"
 #include "part/description.hpp"
 
@@ -22,11 +23,18 @@ struct Image {
 // static_bytes: those that do not vary; step_bytes: one step of those that do. Virtual arrays are left out of both.
 PartBytes part_bytes(const Description& description, uint64_t seal_bytes);
 
+// Of each array that is stored in the file, in the order of Description::arrays: its address if it does not vary, else its offset
+// within a step. 0 for virtual ones. Throws INTERNAL when the placement is of other arrays.
+std::vector<uint64_t> places_of(const Description& description, const Placement& placement);
+
 // `steps`: the length of the time dimension that readers see; all of these steps are laid out in `blocks`.
 // Storage: contiguous where there is one step and time is not unlimited, otherwise one chunk a step (several where a step has 4
 // GiB). `metadata_address` is behind all that it must not overwrite: the metadata's size is known only afterwards.
 // Throws BAD_ARGUMENT and BAD_SHAPE for what NetCDF-4 cannot express, with the remedy.
 Image make_image(const Description& description, const Placement& placement, const std::vector<StepBlock>& blocks, uint64_t steps,
                  uint64_t metadata_address);
+
+// Gives a new file whose arrays are written its metadata and its size; the superblock comes last.
+void put_in_force(File& out, const Image& image);
 
 }  // namespace tailrace

@@ -43,7 +43,8 @@ void read_run(const File& file, uint64_t address, const BlockView& memory, uint6
 
 }  // namespace
 
-PartReader::PartReader(const std::string& path) : file_(File::open_read(path)), bytes_(file_.size_bytes()) {
+PartReader::PartReader(const std::string& path)
+    : file_(std::make_shared<File>(File::open_read(path))), bytes_(file_->size_bytes()) {
     const hdf5::Quiet quiet;
     metadata_ = hdf5::open_file(path);
 }
@@ -78,7 +79,7 @@ uint64_t PartReader::address_of(const Wanted& array, uint64_t step) const {
     return address;
 }
 
-void PartReader::read(uint64_t address, const Extents& shape, const Box& box, const BlockView& memory) const {
+void read_box(const File& file, uint64_t address, const Extents& shape, const Box& box, const BlockView& memory) {
     const Runs runs(shape, box);
     const uint64_t element_bytes = memory.element_bytes(), run_bytes = runs.length() * element_bytes;
     const auto place = [&](uint64_t run) { return address + runs.begin(run) * element_bytes; };
@@ -94,18 +95,18 @@ void PartReader::read(uint64_t address, const Extents& shape, const Box& box, co
         }
         const bool pieces_are_small = memory.piece_bytes() < kSmallPieceBytes;
         if (last - run == 1 && !pieces_are_small) {
-            read_run(file_, place(run), memory, run * runs.length(), runs.length());
+            read_run(file, place(run), memory, run * runs.length(), runs.length());
         } else if (last - run == 1) {
             if (!window) window = std::make_unique_for_overwrite<std::byte[]>(kWindowBytes);
             const uint64_t at_once = kWindowBytes / element_bytes;
             for (uint64_t done = 0; done < runs.length(); done += at_once) {
                 const uint64_t now = std::min(at_once, runs.length() - done);
-                file_.read_at(place(run) + done * element_bytes, window.get(), now * element_bytes);
+                file.read_at(place(run) + done * element_bytes, window.get(), now * element_bytes);
                 memory.copy_in(run * runs.length() + done, now, window.get());
             }
         } else {
             if (!window) window = std::make_unique_for_overwrite<std::byte[]>(kWindowBytes);
-            file_.read_at(place(run), window.get(), place(last - 1) + run_bytes - place(run));
+            file.read_at(place(run), window.get(), place(last - 1) + run_bytes - place(run));
             for (uint64_t r = run; r < last; ++r)
                 memory.copy_in(r * runs.length(), runs.length(), window.get() + (place(r) - place(run)));
         }

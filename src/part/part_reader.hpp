@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,9 @@ public:
     // Throws NOT_FOUND or CORRUPT with the path.
     explicit PartReader(const std::string& path);
 
-    const std::string& path() const { return file_.path(); }
+    const std::string& path() const { return file_->path(); }
+    // For read_box(), also after the reader is gone.
+    const std::shared_ptr<const File>& file() const { return file_; }
 
     // Where the values of an array begin; those of `step` (of the part) if it varies. They are dense and in C order from there.
     // Throws CORRUPT with the path unless the array is there with this type and shape, within the file.
@@ -30,9 +33,6 @@ public:
     };
     uint64_t address_of(const Wanted& array, uint64_t step) const;
 
-    // Reads the elements of `box` of an array of `shape` at `address` to `memory`, a block of box.count.
-    void read(uint64_t address, const Extents& shape, const Box& box, const BlockView& memory) const;
-
     // The blocks that the part has: arrays with an offset within the global one.
     struct Block {
         std::string array;
@@ -41,9 +41,12 @@ public:
     std::vector<Block> blocks() const;
 
 private:
-    File file_;
+    std::shared_ptr<const File> file_;
     uint64_t bytes_ = 0;
     hdf5::FileId metadata_;
 };
+
+// Reads the elements of `box` of an array of `shape` at `address` to `memory`, a block of box.count. Without HDF5: any thread may.
+void read_box(const File& file, uint64_t address, const Extents& shape, const Box& box, const BlockView& memory);
 
 }  // namespace tailrace

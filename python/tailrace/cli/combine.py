@@ -1,0 +1,59 @@
+"""tailrace combine: all steps of a stream as one plain NetCDF-4 file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+from tailrace import contract, errors
+from tailrace.cli import output
+
+
+def command(
+    directory: Annotated[Path, typer.Argument(help="Directory with the stream.")],
+    to: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The file to write.")],
+    stream: Annotated[str | None, typer.Option("--stream", "-s", help="The stream; not needed where there is only one.")] = None,
+    threads: Annotated[int, typer.Option("--threads", "-j", min=0, help="Threads that copy; 0: as many as cores, at most 8.")] = 0,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace an output that is there.")] = False,
+    sync: Annotated[bool, typer.Option("--sync", help="Return when the output is on the device.")] = False,
+    as_json: output.AsJson = False,
+) -> None:
+    """Writes all committed steps as one plain NetCDF-4 file: no parts, no index, for archives and for tools that take one file.
+
+    Values are copied as they are. The output has its name when it is whole; what was stopped or killed is gone on with when the
+    same command is given again.
+
+    Examples: [bold]tailrace combine out history.nc[/] · [bold]tailrace combine out archive.nc -s restart -j 4 --sync[/]
+    """
+    name = stream or _only_stream(directory)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as progress:
+        task = progress.add_task(f"combine {name}")
+        answer = contract.combine(
+            directory,
+            name,
+            to,
+            threads=threads,
+            replace=replace,
+            sync=sync,
+            progress=lambda done, every: progress.update(task, completed=done, total=every),
+        )
+    if as_json:
+        output.print_json(answer)
+        return
+    before = f", {answer['steps_before']} of them done before" if answer["steps_before"] else ""
+    size = output.bytes_text(answer["file_bytes"])
+    output.console().print(f"{output.escape(str(to))}: {answer['steps']} steps{before}, {size}", soft_wrap=True)
+
+
+def _only_stream(directory: Path) -> str:
+    names = [str(described["name"]) for described in contract.list_streams(directory)]
+    if len(names) != 1:
+        raise errors.BadArgument(f"{directory} has the streams {', '.join(names)}: choose one with --stream")
+    return names[0]

@@ -1,0 +1,278 @@
+#include "stream/combine.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "base/checksum.hpp"
+#include "base/clock.hpp"
+#include "base/workers.hpp"
+#include "layout/parts.hpp"
+#include "layout/share.hpp"
+#include "part/image.hpp"
+#include "part/part_reader.hpp"
+#include "stream/catalog.hpp"
+#include "stream/dataset.hpp"
+#include "stream/index.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr uint64_t kPieceBytes = 8u << 20;
+constexpr unsigned kMostThreads = 8;
+constexpr size_t kMostOpenParts = 64;
+constexpr double kRecordS = 5;  // from one note of what is done to the next: what a crash of the machine may cost
+
+// Of one array at one step: a dense box of it in a file.
+struct Stored {
+    std::shared_ptr<const File> file;
+    uint64_t address = 0;
+    Box to;
+};
+
+Extents without_first(const Extents& extents) { return {extents.begin() + 1, extents.end()}; }
+Box without_time(const Box& box) { return {without_first(box.offset), without_first(box.count)}; }
+
+// The array as boxes of at most so many bytes, each of which is one run of bytes of it.
+std::vector<Box> slabs_of(const Extents& shape, uint64_t element_bytes, uint64_t most_bytes) {
+    if (shape.empty()) return {Box{}};
+    if (volume(shape) == 0) return {};
+    size_t cut = 0;  // the dimension that is cut; those before it are gone through one by one
+    uint64_t row_bytes = volume(shape) / shape[0] * element_bytes;
+    while (row_bytes > most_bytes && cut + 1 < shape.size()) row_bytes /= shape[++cut];
+    const uint64_t rows = std::max<uint64_t>(most_bytes / row_bytes, 1);
+    Box slab = whole_box(shape);
+    for (size_t d = 0; d < cut; ++d) slab.count[d] = 1;
+    std::vector<Box> slabs;
+    for (;;) {
+        for (uint64_t row = 0; row < shape[cut]; row += rows) {
+            slab.offset[cut] = row;
+            slab.count[cut] = std::min(rows, shape[cut] - row);
+            slabs.push_back(slab);
+        }
+        size_t d = cut;
+        while (d > 0 && ++slab.offset[d - 1] == shape[d - 1]) slab.offset[--d] = 0;
+        if (d == 0) return slabs;
+    }
+}
+
+uint64_t position_of(const Extents& shape, const Extents& offset) {
+    uint64_t position = 0;
+    for (size_t d = 0; d < shape.size(); ++d) position = position * shape[d] + offset[d];
+    return position;
+}
+
+class Combiner {
+public:
+    Combiner(const std::string& directory, const std::string& stream, const std::string& output, const CombineOptions& options)
+        : directory_(directory), stream_(stream), output_(output), options_(options),
+          history_(read_history(directory + "/" + journal_path(stream))) {
+        if (history_.empty()) fail(Status::NOT_FOUND, "stream '", stream, "' in ", directory, " has no committed step");
+        check_output();
+        described_ = describe_steps(history_, stream_, 0, history_.steps.size());
+        plain_ = described_;
+        plain_.time_unlimited = true;
+        for (Array& array : plain_.arrays) array.sources.clear();
+        placement_ = Placement(part_bytes(plain_, 0), {});
+        block_ = {0, history_.steps.size(), placement_.static_end()};
+        places_ = places_of(plain_, placement_);
+        image_ = make_image(plain_, placement_, {block_}, block_.steps, block_end(placement_, block_));
+        for (size_t a = 0; a < plain_.arrays.size(); ++a)
+            if (described_.arrays[a].is_virtual())
+                all_bytes_ += bytes_of(plain_, plain_.arrays[a]) * (plain_.arrays[a].varies ? block_.steps : 1);
+    }
+
+    Json run() {
+        const uint64_t resumed = begin();
+        {
+            const size_t threads =
+                options_.threads > 0 ? options_.threads : std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads);
+            buffers_.resize(threads);
+            Workers workers(threads, 2 * threads);
+            try {
+                copy_all(workers);
+            } catch (const Error& error) {
+                if (error.status() == Status::STOPPED && done_ > 0) {
+                    workers.wait();
+                    record(done_);
+                }
+                throw;
+            }
+        }
+        finish();
+        return {{"stream", stream_},       {"output", output_},   {"steps", block_.steps},
+                {"steps_before", resumed}, {"bytes", all_bytes_}, {"file_bytes", image_.file_bytes}};
+    }
+
+private:
+    void check_output() const {
+        namespace fs = std::filesystem;
+        const fs::path wanted = fs::weakly_canonical(output_);
+        const fs::path parts = fs::weakly_canonical(directory_ + "/" + parts_directory(stream_));
+        bool own = wanted == fs::weakly_canonical(directory_ + "/" + dataset_path(stream_)) ||
+                   std::mismatch(parts.begin(), parts.end(), wanted.begin(), wanted.end()).first == parts.end();
+        for (const std::string& index : index_paths(directory_, stream_)) own = own || wanted == fs::weakly_canonical(index);
+        if (own) fail(Status::BAD_ARGUMENT, output_, " belongs to the stream itself; choose another output");
+        if (!options_.replace && path_exists(output_))
+            fail(Status::BAD_ARGUMENT, output_, " is there already; choose another output, or let it be replaced");
+    }
+
+    // What the output is made of, in a number: another dataset has another.
+    std::string identity() const {
+        Checksum sum;
+        sum.add(image_.metadata.data(), image_.metadata.size());
+        for (const GroupEntry& group : history_.groups) sum.add(group.digest.data(), group.digest.size());
+        for (const StepEntry& step : history_.steps) sum.add(&step.step, sizeof step.step);
+        return hex_digest(sum.value());
+    }
+
+    // The number of steps that an earlier call has done.
+    uint64_t begin() {
+        if (path_exists(temporary()) && path_exists(record_path())) {
+            const std::vector<Json> lines = read_journal(record_path()).lines;
+            if (!lines.empty() && lines.front().value("combining", "") == identity()) {
+                out_ = File::open_write(temporary());
+                done_ = lines.back().value("steps_done", uint64_t{0});
+                count_done();
+                return done_;
+            }
+        }
+        remove_file(record_path());
+        out_ = File::create(temporary());
+        append_journal(record_path(), {{"combining", identity()}, {"stream", stream_}, {"steps", block_.steps}}, false);
+        out_.reserve(0, block_end(placement_, block_));
+        return 0;
+    }
+
+    void count_done() {
+        for (size_t a = 0; a < plain_.arrays.size(); ++a)
+            if (described_.arrays[a].is_virtual() && done_ > 0)
+                done_bytes_ += bytes_of(plain_, plain_.arrays[a]) * (plain_.arrays[a].varies ? done_ : 1);
+    }
+
+    void record(uint64_t steps) {
+        out_.sync();
+        append_journal(record_path(), {{"steps_done", steps}}, true);
+    }
+
+    void copy_all(Workers& workers) {
+        if (done_ == 0) copy_step(workers, std::nullopt);
+        Stopwatch watch;
+        for (double since = 0; done_ < block_.steps; ++done_) {
+            copy_step(workers, done_);
+            since += watch.lap();
+            if (since < kRecordS) continue;
+            workers.wait();
+            record(done_ + 1);
+            since = 0;
+        }
+        workers.wait();
+    }
+
+    void finish() {
+        write_known(out_, described_, places_, placement_, block_, history_, 0);
+        put_in_force(out_, image_);
+        if (options_.sync) out_.sync();
+        out_.close();
+        rename_path(temporary(), output_);
+        remove_file(record_path());
+        if (options_.sync) sync_directory(std::filesystem::absolute(output_).parent_path());
+    }
+
+    // The arrays of a step, or those that do not vary.
+    void copy_step(Workers& workers, std::optional<uint64_t> step) {
+        for (size_t a = 0; a < plain_.arrays.size(); ++a) {
+            const Array& array = plain_.arrays[a];
+            if (!described_.arrays[a].is_virtual() || array.varies != step.has_value()) continue;
+            const auto stored = std::make_shared<const std::vector<Stored>>(find_stored(a, step));
+            const Extents shape = step ? without_first(extents_of(plain_, array, 1)) : extents_of(plain_, array, 1);
+            const uint64_t element_bytes = type_bytes(array.type);
+            const uint64_t address = places_[a] + (step ? block_.address + *step * placement_.step_pitch() : 0);
+            for (Box& slab : slabs_of(shape, element_bytes, kPieceBytes)) {
+                const uint64_t to = address + position_of(shape, slab.offset) * element_bytes;
+                workers.ask([this, &array, stored, to, slab = std::move(slab)](size_t thread) {
+                    copy_slab(array, *stored, slab, to, buffers_[thread]);
+                });
+                tell();
+            }
+        }
+    }
+
+    void tell() {
+        if (options_.progress && !options_.progress(done_bytes_, all_bytes_))
+            fail(Status::STOPPED, "stopped after ", done_, " of ", block_.steps, " steps; what is done is kept in ", temporary(),
+                 " for the next time");
+    }
+
+    std::vector<Stored> find_stored(size_t a, std::optional<uint64_t> step) {
+        std::vector<Stored> found;
+        const Array& array = described_.arrays[a];
+        for (const Source& source : array.sources) {
+            if (step && (*step < source.to.offset[0] || *step - source.to.offset[0] >= source.to.count[0])) continue;
+            const bool in_steps = source.from.count.size() > array.dims.size();
+            const uint64_t in_part = in_steps ? source.from.offset[0] + (step ? *step - source.to.offset[0] : 0) : 0;
+            PartReader& reader = part(source.file);
+            const Extents shape = in_steps ? without_first(source.from.count) : source.from.count;
+            const uint64_t address = reader.address_of({source.dataset, array.type, shape, in_steps}, in_part);
+            found.push_back({reader.file(), address, step ? without_time(source.to) : source.to});
+        }
+        return found;
+    }
+
+    PartReader& part(const std::string& file) {
+        if (const auto found = parts_.find(file); found != parts_.end()) return *found->second;
+        if (parts_.size() >= kMostOpenParts) parts_.clear();  // their files stay open while pieces need them
+        return *(parts_[file] = std::make_unique<PartReader>(directory_ + "/" + file));
+    }
+
+    void copy_slab(const Array& array, const std::vector<Stored>& stored, const Box& slab, uint64_t to,
+                   std::vector<std::byte>& buffer) {
+        const uint64_t element_bytes = type_bytes(array.type), bytes = slab.elements() * element_bytes;
+        if (buffer.size() < bytes) buffer.resize(bytes);
+        uint64_t found = 0;
+        for (const Stored& box : stored) found += intersection(box.to, slab).elements();
+        if (found < slab.elements()) {
+            if (array.fill.empty())
+                fail(Status::CORRUPT, "variable '", array.name, "' of stream '", stream_, "' in ", directory_, ": ",
+                     slab.elements() - found, " elements of ", tailrace::describe(slab), " are in no part");
+            for (uint64_t i = 0; i < bytes; ++i) buffer[i] = array.fill[i % array.fill.size()];
+        }
+        const BlockView memory(buffer.data(), element_bytes, slab.count, {});
+        for (const Stored& box : stored) {
+            const Box common = intersection(box.to, slab);
+            if (common.elements() == 0) continue;
+            read_box(*box.file, box.address, box.to.count, within(box.to, common), memory.part(within(slab, common)));
+        }
+        out_.write_at(to, buffer.data(), bytes);
+        done_bytes_ += bytes;
+    }
+
+    std::string temporary() const { return output_ + ".combining"; }
+    std::string record_path() const { return temporary() + ".jsonl"; }
+
+    const std::string directory_, stream_, output_;
+    const CombineOptions& options_;
+    const History history_;
+    Description described_, plain_;  // with the sources of the arrays, and as the output has them
+    Placement placement_;
+    StepBlock block_;
+    std::vector<uint64_t> places_;
+    Image image_;
+    File out_;
+    std::map<std::string, std::unique_ptr<PartReader>> parts_;  // by path
+    std::vector<std::vector<std::byte>> buffers_;               // of each thread
+    uint64_t all_bytes_ = 0, done_ = 0;                         // bytes; steps
+    std::atomic<uint64_t> done_bytes_ = 0;
+};
+
+}  // namespace
+
+Json combine_stream(const std::string& directory, const std::string& stream, const std::string& output,
+                    const CombineOptions& options) {
+    require_stream(directory, stream);
+    return Combiner(directory, stream, output, options).run();
+}
+
+}  // namespace tailrace

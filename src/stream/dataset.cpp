@@ -1,0 +1,191 @@
+#include "stream/dataset.hpp"
+
+#include <algorithm>
+
+#include "layout/parts.hpp"
+#include "stream/part_content.hpp"
+
+namespace tailrace {
+namespace {
+
+// Steps that follow each other in a group, and in the dataset.
+struct Stretch {
+    const GroupEntry* group;
+    uint64_t from;  // in the group
+    uint64_t to;    // in the dataset
+    uint64_t steps;
+};
+
+std::vector<Stretch> stretches_of(const History& history, size_t first, size_t last) {
+    std::vector<Stretch> stretches;
+    for (size_t i = first; i < last; ++i) {
+        const StepEntry& step = history.steps[i];
+        const GroupEntry& group = history.groups[step.group];
+        const uint64_t in_group = step.step - group.start;
+        if (!stretches.empty() && stretches.back().group == &group && stretches.back().from + stretches.back().steps == in_group)
+            ++stretches.back().steps;
+        else
+            stretches.push_back({&group, in_group, i - first, 1});
+    }
+    return stretches;
+}
+
+// Adds the leading time dimension.
+Box with_time(const Box& box, uint64_t first, uint64_t steps) {
+    Box result = box;
+    result.offset.insert(result.offset.begin(), first);
+    result.count.insert(result.count.begin(), steps);
+    return result;
+}
+
+class DatasetBuilder {
+public:
+    DatasetBuilder(const History& history, const std::string& stream, size_t first, size_t last)
+        : history_(history), stream_(stream), first_(first), last_(last), definitions_(history.runs.back().definitions),
+          last_group_(history.steps[last - 1].group), stretches_(stretches_of(history, first, last)) {
+        std::vector<uint64_t> lengths(definitions_.ragged().size(), 0);
+        for (size_t i = first; i < last; ++i)
+            for (size_t k = 0; k < lengths.size(); ++k) lengths[k] += history.steps[i].ragged.at(k);
+        definitions_.set_ragged_lengths(lengths);
+    }
+
+    Description describe() const {
+        Description description;
+        description.dimensions = definitions_.dimensions();
+        description.time_name = definitions_.time_name();
+        description.attributes = definitions_.attributes();
+        for (size_t v = 0; v < definitions_.variables().size(); ++v) {
+            const Variable& variable = definitions_.variables()[v];
+            const bool varies = !variable.is_static && !definitions_.is_ragged(variable);
+            Array array{variable.name, variable.type, variable.dims, varies, variable.attributes, variable.fill, {}};
+            if (!history_.coordinates.contains(v)) array.sources = sources_of(v);
+            description.arrays.push_back(std::move(array));
+        }
+        for (const int d : definitions_.ragged()) {
+            const Dimension& dimension = definitions_.dimension(d);
+            description.arrays.push_back({row_size_name(dimension),
+                                          Type::I64,
+                                          {},
+                                          true,
+                                          {text_attribute("long_name", "number of " + dimension.name + " elements of each step"),
+                                           text_attribute("sample_dimension", dimension.name)},
+                                          {},
+                                          {}});
+        }
+        description.arrays.push_back({definitions_.time_name(), Type::F64, {}, true, definitions_.time_attributes(), {}, {}});
+        return description;
+    }
+
+private:
+    std::vector<Source> sources_of(size_t v) const {
+        const Variable& variable = definitions_.variables()[v];
+        std::vector<Source> sources;
+        if (definitions_.is_ragged(variable)) return ragged_sources(v);
+        if (variable.is_static) {
+            // Replicated ones are in every group.
+            const GroupEntry* group = variable.replicated ? &history_.groups[last_group_] : history_.static_group(last_group_);
+            if (group != nullptr) add_group(sources, v, *group, std::nullopt);
+            return sources;
+        }
+        for (const Stretch& stretch : stretches_) add_group(sources, v, *stretch.group, stretch);
+        return sources;
+    }
+
+    void add_group(std::vector<Source>& sources, size_t v, const GroupEntry& group, const std::optional<Stretch>& stretch) const {
+        const Variable& variable = definitions_.variables()[v];
+        const Box whole = whole_box(variable.shape);
+        const auto add = [&](uint64_t part, const std::string& dataset, const Box& from, const Box& to) {
+            sources.push_back(source_in(group, part, dataset, stretch ? with_time(from, stretch->from, stretch->steps) : from,
+                                        stretch ? with_time(to, stretch->to, stretch->steps) : to));
+        };
+        if (variable.replicated) return add(0, variable.name, whole, whole);
+        for (const PartBox& box : boxes_of(group, v, whole))
+            add(box.part, block_name(variable.name, box.block), whole_box(box.box.count), box.box);
+    }
+
+    Source source_in(const GroupEntry& group, uint64_t part, const std::string& dataset, const Box& from, const Box& to) const {
+        return {part_path(group.layout, stream_, group.start, part), dataset, from, to};
+    }
+
+    // The steps one behind the other along the first dimension, which is no step's alone.
+    std::vector<Source> ragged_sources(size_t v) const {
+        const Variable& variable = definitions_.variables()[v];
+        const auto& ragged = definitions_.ragged();
+        const auto k = static_cast<size_t>(std::find(ragged.begin(), ragged.end(), variable.dims[0]) - ragged.begin());
+        std::vector<Source> sources;
+        uint64_t before = 0;
+        for (size_t i = first_; i < last_; ++i) {
+            const StepEntry& step = history_.steps[i];
+            const GroupEntry& group = history_.groups[step.group];
+            Box whole = whole_box(variable.shape);
+            whole.count[0] = step.ragged[k];
+            for (const PartBox& box : boxes_of(group, v, whole)) {
+                Box to = box.box;
+                to.offset[0] += before;
+                sources.push_back(source_in(group, box.part, block_name(variable.name, box.block),
+                                            with_time(whole_box(to.count), step.step - group.start, 1), to));
+            }
+            before += step.ragged[k];
+        }
+        return sources;
+    }
+
+    // Where the blocks of a distributed variable are; `whole` is where there is one part.
+    std::vector<PartBox> boxes_of(const GroupEntry& group, size_t v, const Box& whole) const {
+        std::vector<PartBox> boxes;
+        const auto plan = history_.plans.find(group.plan);
+        if (has_one_part(group.layout))
+            boxes = {{0, 0, whole}};
+        else if (plan != history_.plans.end() && v < plan->second.size())
+            boxes = plan->second[v];
+        std::erase_if(boxes, [](const PartBox& box) { return box.box.elements() == 0; });
+        return boxes;
+    }
+
+    const History& history_;
+    const std::string& stream_;
+    const size_t first_, last_;
+    Definitions definitions_;
+    const uint64_t last_group_;
+    const std::vector<Stretch> stretches_;
+};
+
+// One array's fill values, piece by piece.
+void write_fill(File& out, uint64_t address, uint64_t bytes, const std::vector<std::byte>& fill) {
+    constexpr uint64_t piece_bytes = 1u << 20;
+    std::vector<std::byte> piece(std::min(bytes, piece_bytes));
+    for (size_t i = 0; i < piece.size(); ++i) piece[i] = fill[i % fill.size()];
+    for (uint64_t done = 0; done < bytes; done += piece.size())
+        out.write_at(address + done, piece.data(), std::min<uint64_t>(piece.size(), bytes - done));
+}
+
+}  // namespace
+
+Description describe_steps(const History& history, const std::string& stream, size_t first, size_t last) {
+    return DatasetBuilder(history, stream, first, last).describe();
+}
+
+void write_known(File& out, const Description& description, const std::vector<uint64_t>& places, const Placement& placement,
+                 const StepBlock& block, const History& history, size_t first) {
+    const size_t variables = history.runs.back().definitions.variables().size();
+    const auto step_at = [&](uint64_t k) { return block.address + k * placement.step_pitch(); };
+    for (size_t i = 0; i < variables; ++i) {
+        const Array& array = description.arrays[i];
+        if (array.is_virtual()) continue;
+        const uint64_t bytes = bytes_of(description, array);
+        const auto values = history.coordinates.find(i);
+        if (values != history.coordinates.end())
+            out.write_at(places[i], values->second.data(), values->second.size());
+        else if (!array.fill.empty() && !array.varies)
+            write_fill(out, places[i], bytes, array.fill);
+        else if (!array.fill.empty())
+            for (uint64_t k = 0; k < block.steps; ++k) write_fill(out, step_at(k) + places[i], bytes, array.fill);
+    }
+    for (uint64_t k = 0; k < block.steps; ++k) {
+        const StepEntry& step = history.steps[first + k];
+        for (size_t r = 0; r < step.ragged.size(); ++r) out.write_at(step_at(k) + places[variables + r], &step.ragged[r], 8);
+        out.write_at(step_at(k) + places.back(), &step.time, 8);
+    }
+}
+
+}  // namespace tailrace

@@ -1,0 +1,209 @@
+"""tailrace combine: every layout's steps as one plain file; stopped, killed, full, refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import netCDF4
+import numpy as np
+import pytest
+import tailrace
+from tailrace import errors
+
+from tests import formula
+from tests.mpirun import Mpirun, run_within
+from tests.presets import PRESETS
+from tests.readers import all_readers
+from tests.seen_values import check
+from tests.test_ragged import STEPS as RAGGED_STEPS
+from tests.test_ragged import check_with_tools
+from tests.test_ragged import write as write_ragged
+
+STEPS = 5
+READERS = all_readers()
+SIZES = formula.Sizes()
+DECOMPOSITIONS = ("rows", "columns", "blocks2d", "irregular")
+
+
+def write(mpirun: Mpirun, folder: Path, preset: str, steps_per_file: str, decomposition: str, *more: str) -> None:
+    options = f"layout = '{preset}'\nsteps = {steps_per_file}\nranks_per_node = 2"
+    mpirun("write_case", 3, [folder, "history", options, f"decomposition={decomposition}", f"steps={STEPS}", SIZES.argument, *more])
+
+
+@pytest.mark.parametrize("steps_per_file", ["1", "3", "'all'"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_reader_sees_it(mpirun: Mpirun, tmp_path: Path, rng: random.Random, preset: str, steps_per_file: str) -> None:
+    write(mpirun, tmp_path / "run", preset, steps_per_file, rng.choice(DECOMPOSITIONS))
+    output = tmp_path / "one.nc"
+    calls: list[tuple[int, int]] = []
+    answer = tailrace.combine(tmp_path / "run", "history", output, progress=lambda *bytes_done: calls.append(bytes_done))
+    assert answer["steps"] == STEPS
+    assert answer["steps_before"] == 0
+    assert answer["file_bytes"] == output.stat().st_size
+    assert all(done <= every == answer["bytes"] for done, every in calls)
+    assert calls
+    for reader in rng.sample(sorted(READERS), 3):
+        check(READERS[reader].read(output, tmp_path), STEPS, SIZES)
+    with netCDF4.Dataset(output) as file:
+        assert file.dimensions["time"].isunlimited()
+        assert "tailrace_index" not in file.ncattrs()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("one")) == ["one.nc"]
+
+
+def test_ragged(mpirun: Mpirun, tmp_path: Path, rng: random.Random) -> None:
+    write_ragged(mpirun, tmp_path / "run", 3, rng.choice(PRESETS))
+    output = tmp_path / "one.nc"
+    tailrace.combine(tmp_path / "run", "floats", output)
+    check_with_tools(output, dict.fromkeys(range(RAGGED_STEPS), 3))
+
+
+def large(folder: Path, steps: int, rows: int = 600, layout: str = "fpp") -> None:
+    """Steps of several pieces: 2-D rows of 8,000 bytes."""
+    with tailrace.open(folder, "big", layout=layout, steps=1, mode="replace") as stream:
+        stream.dim("y", rows)
+        stream.dim("x", 1000)
+        for name in ("a", "b", "c"):
+            stream.var(name, ("y", "x"), "f8")
+        stream.var("still", ("y", "x"), "f8", static=True)
+        for k in range(steps):
+            with stream.step(float(k)) as step:
+                step.put("still", values(9, 0, rows), offset=(0, 0))
+                for v, name in enumerate(("a", "b", "c")):
+                    step.put(name, values(v, k, rows), offset=(0, 0))
+
+
+def values(variable: int, step: int, rows: int) -> np.ndarray:
+    return formula.formula(variable, step, (rows, 1000), "f8")
+
+
+def check_large(output: Path, steps: int, rows: int = 600) -> None:
+    with netCDF4.Dataset(output) as file:
+        np.testing.assert_array_equal(file["still"][...], values(9, 0, rows))
+        for v, name in enumerate(("a", "b", "c")):
+            assert file[name].shape == (steps, rows, 1000)
+            for k in range(steps):
+                np.testing.assert_array_equal(file[name][k], values(v, k, rows))
+
+
+class Stop(Exception):
+    pass
+
+
+def test_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+    large(tmp_path, 12)
+    output = tmp_path / "one.nc"
+
+    def stop(done: int, every: int) -> None:
+        if done > every / 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        tailrace.combine(tmp_path, "big", output, progress=stop, threads=2)
+    assert not output.exists()
+    first: list[int] = []
+    answer = tailrace.combine(tmp_path, "big", output, progress=lambda done, _all: first.append(done))
+    assert 0 < answer["steps_before"] < 12
+    assert first[0] >= answer["bytes"] * answer["steps_before"] / 13
+    check_large(output, 12)
+    assert not list(tmp_path.glob("one.nc.*"))
+
+
+def test_what_another_dataset_left_is_not_gone_on_with(tmp_path: Path) -> None:
+    large(tmp_path, 6)
+    output = tmp_path / "one.nc"
+
+    def stop(done: int, every: int) -> None:
+        if done > every / 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        tailrace.combine(tmp_path, "big", output, progress=stop)
+    large(tmp_path, 6, rows=500)
+    assert tailrace.combine(tmp_path, "big", output)["steps_before"] == 0
+    check_large(output, 6, rows=500)
+
+
+def test_killed_at_any_moment(tailrace_command: list[str], tmp_path: Path, rng: random.Random) -> None:
+    """The output is not there, or it is whole; the next call ends it."""
+    large(tmp_path, 20)
+    output = tmp_path / "one.nc"
+    command = [*tailrace_command, "combine", str(tmp_path), str(output), "--replace", "-j", "2"]
+    begun = tmp_path / "one.nc.combining"
+    hits = 0
+    for _ in range(6):
+        output.unlink(missing_ok=True)
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            while not begun.exists() and process.poll() is None:
+                time.sleep(0.001)
+            time.sleep(rng.uniform(0, 0.1))
+            process.send_signal(signal.SIGKILL)
+        hits += begun.exists()
+        if output.exists():
+            check_large(output, 20)
+    assert hits > 0
+    assert run_within(command, 60).returncode == 0
+    check_large(output, 20)
+    assert not list(tmp_path.glob("one.nc.*"))
+
+
+def test_command(tailrace_command: list[str], tmp_path: Path) -> None:
+    large(tmp_path, 2)
+    finished = run_within([*tailrace_command, "combine", str(tmp_path), str(tmp_path / "one.nc"), "--sync", "--json"], 60)
+    assert finished.returncode == 0, finished.output
+    assert json.loads(finished.stdout)["steps"] == 2
+    check_large(tmp_path / "one.nc", 2)
+    again = run_within([*tailrace_command, "combine", str(tmp_path), str(tmp_path / "one.nc")], 60)
+    assert again.returncode == 2
+    assert "one.nc is there already; choose another output, or let it be replaced" in " ".join(again.output.split())
+
+
+@pytest.mark.parametrize("inside", ["big.nc", "big.parts/000000/new.nc", "x/../big.nc"])
+def test_a_file_of_the_stream_is_no_output(tmp_path: Path, inside: str) -> None:
+    large(tmp_path, 1)
+    with pytest.raises(errors.BadArgument, match="belongs to the stream itself"):
+        tailrace.combine(tmp_path, "big", tmp_path / inside, replace=True)
+    check_large(tmp_path / "big.nc", 1)
+
+
+def test_no_stream_and_no_step(tmp_path: Path) -> None:
+    with pytest.raises(errors.NotFound, match="no stream 'big'"):
+        tailrace.combine(tmp_path, "big", tmp_path / "one.nc")
+    with tailrace.open(tmp_path, "big"):
+        pass
+    with pytest.raises(errors.NotFound):
+        tailrace.combine(tmp_path, "big", tmp_path / "one.nc")
+
+
+def test_a_part_that_is_missing_or_cut(tmp_path: Path) -> None:
+    large(tmp_path, 3)
+    part = next((tmp_path / "big.parts" / "000001").glob("*.nc"))
+    whole = part.read_bytes()
+    part.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(errors.Corrupt, match=part.name):
+        tailrace.combine(tmp_path, "big", tmp_path / "one.nc")
+    part.unlink()
+    with pytest.raises(errors.NotFound, match=part.name):
+        tailrace.combine(tmp_path, "big", tmp_path / "one.nc")
+    part.write_bytes(whole)
+    tailrace.combine(tmp_path, "big", tmp_path / "one.nc")
+    check_large(tmp_path / "one.nc", 3)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted by root")
+def test_a_full_device(tmp_path: Path) -> None:
+    large(tmp_path / "run", 4)
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", small], check=True)
+    try:
+        with pytest.raises(errors.NoSpace, match=r"one\.nc"):
+            tailrace.combine(tmp_path / "run", "big", small / "one.nc")
+        assert not (small / "one.nc").exists()
+    finally:
+        subprocess.run(["umount", small], check=True)
