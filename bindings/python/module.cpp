@@ -46,6 +46,16 @@ std::string text_from(Call call) {
     return text_of(status, text);
 }
 
+// A tailrace_progress that calls a Python function. An exception, as that of Ctrl-C, stops the work and is raised behind it.
+int tell(uint64_t done, uint64_t all, void *function) {
+    const nb::gil_scoped_acquire held;
+    if (PyErr_CheckSignals() != 0) return 1;
+    PyObject *answer = PyObject_CallFunction(static_cast<PyObject *>(function), "KK", static_cast<unsigned long long>(done),
+                                             static_cast<unsigned long long>(all));
+    Py_XDECREF(answer);
+    return answer == nullptr ? 1 : 0;
+}
+
 const char *or_null(const std::optional<std::string> &text) { return text ? text->c_str() : nullptr; }
 
 // Makes sure that MPI runs, for programs without mpi4py, and gives the Fortran handle of the world.
@@ -109,26 +119,30 @@ void define_text_functions(nb::module_ &module) {
         "combine",
         [](const std::string &directory, const std::string &name, const std::string &output, const std::string &options,
            nb::callable progress) {
-            const auto tell = [](uint64_t done, uint64_t all, void *callable) {
-                const nb::gil_scoped_acquire held;
-                // An exception, as that of Ctrl-C, stops it and is raised behind it.
-                if (PyErr_CheckSignals() != 0) return 1;
-                PyObject *answer =
-                    PyObject_CallFunction(static_cast<PyObject *>(callable), "KK", static_cast<unsigned long long>(done),
-                                          static_cast<unsigned long long>(all));
-                Py_XDECREF(answer);
-                return answer == nullptr ? 1 : 0;
-            };
             char *text = nullptr;
             int status;
             {
                 nb::gil_scoped_release released;
-                status =
-                    tailrace_combine(directory.c_str(), name.c_str(), output.c_str(), options.c_str(), tell, progress.ptr(), &text);
+                status = tailrace_combine(directory.c_str(), name.c_str(), output.c_str(), options.c_str(), &tell, progress.ptr(),
+                                          &text);
             }
             return text_of(status, text);
         },
         "directory"_a, "name"_a, "output"_a, "options"_a, "progress"_a);
+    module.def(
+        "convert",
+        [](int comm, const std::string &from, const std::string &name, const std::string &to, const std::string &options,
+           const nb::callable &progress) {
+            char *text = nullptr;
+            int status;
+            {
+                nb::gil_scoped_release released;
+                status = tailrace_convert_fortran(comm, from.c_str(), name.c_str(), to.c_str(), options.c_str(), &tell,
+                                                  progress.ptr(), &text);
+            }
+            return text_of(status, text);
+        },
+        "comm"_a, "source"_a, "name"_a, "target"_a, "options"_a, "progress"_a);
     module.def(
         "journal_append",
         [](const std::string &path, const std::string &json, bool sync) {

@@ -170,7 +170,7 @@ int tailrace_get_shared(tailrace_reader *reader, const char *var, void *data);
 /* Collective. Frees the reader and sets *reader to NULL, also when it fails. */
 int tailrace_close_read(tailrace_reader **reader);
 
-/* ---- planning and looking: no communicator, no stream ----------------------------------------------------------------------- */
+/* ---- planning, looking, combining, converting: without a stream ------------------------------------------------------------- */
 /* The functions below hand out text that the caller frees with tailrace_free. */
 void tailrace_free(char *text);
 
@@ -208,6 +208,14 @@ typedef int (*tailrace_progress)(uint64_t done_bytes, uint64_t all_bytes, void *
  *   {"stream", "output", "steps", "steps_before": done by an earlier call, "bytes" of the arrays, "file_bytes"}. */
 int tailrace_combine(const char *directory, const char *name, const char *output, const char *options, tailrace_progress progress,
                      void *context, char **json);
+/* Collective over `comm`. All committed steps of a stream once more, as the stream of the same name in directory `to`, under the
+ * layout of `options` (TOML) and the configuration; each rank holds its share of a step in memory. A call for steps that are there
+ * already goes on behind them. `progress` is called on rank 0, with steps in place of bytes. Errors and TAILRACE_STOPPED as above.
+ * JSON: {"stream", "steps", "steps_before": done by an earlier call, "rank": that of the caller}. */
+int tailrace_convert(MPI_Comm comm, const char *from, const char *name, const char *to, const char *options,
+                     tailrace_progress progress, void *context, char **json);
+int tailrace_convert_fortran(MPI_Fint comm, const char *from, const char *name, const char *to, const char *options,
+                             tailrace_progress progress, void *context, char **json);
 
 /* ---- the journal: checksummed JSON lines, appended whole or not at all ------------------------------------------------------- */
 /* Appends one JSON object as a line with its checksum; with `sync` != 0 it is on the device when the call returns. */

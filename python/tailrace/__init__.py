@@ -11,7 +11,19 @@ with tailrace.open("out", "history", layout="hds") as stream:
 from typing import TYPE_CHECKING
 
 from tailrace._core import TYPES, __version__
-from tailrace.contract import combine, index, journal_append, journal_read, keys, list_streams, plan, repair, resolve, verify
+from tailrace.contract import (
+    combine,
+    convert,
+    index,
+    journal_append,
+    journal_read,
+    keys,
+    list_streams,
+    plan,
+    repair,
+    resolve,
+    verify,
+)
 from tailrace.errors import *  # noqa: F403  one class for each line of status.def
 from tailrace.errors import __all__ as _error_names
 from tailrace.layout import Layout
@@ -27,6 +39,7 @@ __all__ = [
     "Stream",
     "__version__",
     "combine",
+    "convert",
     "journal_append",
     "journal_read",
     "keys",

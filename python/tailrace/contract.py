@@ -1,4 +1,4 @@
-"""The functions of the contract that need neither communicator nor stream: text in, values out."""
+"""The functions of the contract that need no open stream: text in, values out."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import tomli_w
 
 import tailrace._core as _core
+from tailrace.communicator import fortran_handle
 
 Json = dict[str, Any]
 
@@ -114,6 +115,27 @@ def combine(
     """
     options = json.dumps({"threads": threads, "replace": replace, "sync": sync})
     return json.loads(_core.combine(os.fspath(directory), name, os.fspath(output), options, progress or (lambda _done, _all: None)))
+
+
+def convert(
+    source: str | os.PathLike[str],
+    name: str,
+    target: str | os.PathLike[str],
+    *,
+    layout: Any = None,
+    comm: Any = None,
+    progress: Callable[[int, int], object] | None = None,
+    **choices: Any,
+) -> Json:
+    """All committed steps of a stream once more, in directory `target`, under another layout; collective over `comm`.
+
+    `layout` and `choices` are as in tailrace.open. Each rank holds its share of a step in memory. Steps that an earlier call has
+    put there stay, and the rest follow. `progress` is called on rank 0 with the steps done and all; an exception of it stops the
+    work on all ranks. {"stream", "steps", "steps_before", "rank"}.
+    """
+    options = options_toml(layout, **choices)
+    tell = progress or (lambda _done, _all: None)
+    return json.loads(_core.convert(fortran_handle(comm), os.fspath(source), name, os.fspath(target), options, tell))
 
 
 def journal_append(path: str | os.PathLike[str], record: Mapping[str, Any], *, sync: bool = False) -> None:

@@ -71,6 +71,7 @@ const char* call_name(uint64_t number) {
         case Call::select_step: return "tailrace_select_step";
         case Call::get_shared: return "tailrace_get_shared";
         case Call::close_read: return "tailrace_close_read";
+        case Call::convert: return "tailrace_convert";
         default: return "the middle of tailrace_end_step";
     }
 }

@@ -22,7 +22,8 @@ enum class Call : uint64_t {
     select_step,
     get_shared,
     close_read,
-    flush
+    flush,
+    convert,
 };
 
 // What a rank says, and what is known of all ranks afterwards.

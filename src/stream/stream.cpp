@@ -1,5 +1,7 @@
 #include "stream/stream.hpp"
 
+#include <tailrace/tailrace.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -88,6 +90,12 @@ Definitions& Stream::definitions() {
         fail(Status::BAD_ORDER, "stream '", name_, "': dimensions and variables are defined before the first step has ended");
     fingerprint_.reset();
     return definitions_;
+}
+
+void Stream::adopt(const Definitions& other) {
+    for (const Dimension& dimension : other.dimensions())
+        if (dimension.ragged) check_length(config_.layout, dimension.name, TAILRACE_RAGGED);
+    definitions() = other;
 }
 
 void Stream::put_attribute(const std::string& variable, Attribute attribute) {

@@ -58,6 +58,8 @@ public:
         check_length(config_.layout, name, length);
         definitions().define_dimension(name, length);
     }
+    // All definitions of another stream, in place of any before.
+    void adopt(const Definitions& other);
     void put_attribute(const std::string& variable, Attribute attribute);
     const Extents& shape_of(const std::string& variable) const {
         return definitions_.variables()[definitions_.index_of(variable)].shape;

@@ -13,7 +13,7 @@ import tailrace
 from tailrace.cli import output
 
 # To add a command NAME: write NAME.py with `def command(...)`, and add it here, in the order of --help.
-COMMANDS = ("demo", "study", "plan", "ls", "verify", "repair", "index", "combine", "keys", "resolve")
+COMMANDS = ("demo", "study", "plan", "ls", "verify", "repair", "index", "combine", "convert", "keys", "resolve")
 
 app = typer.Typer(
     name="tailrace",

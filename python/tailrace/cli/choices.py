@@ -10,6 +10,16 @@ from typing import Any
 
 import typer
 
+from tailrace import contract, errors
+
+
+def only_stream(directory: Path) -> str:
+    """The name of the one stream in a directory."""
+    names = [str(described["name"]) for described in contract.list_streams(directory)]
+    if len(names) != 1:
+        raise errors.BadArgument(f"{directory} has the streams {', '.join(names)}: choose one with --stream")
+    return names[0]
+
 
 def parse_choices(texts: Sequence[str]) -> dict[str, Any]:
     """KEY=VALUE...: a whole number, true, false, or text without quotes."""

@@ -10,8 +10,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from tailrace import contract, errors
+from tailrace import contract
 from tailrace.cli import output
+from tailrace.cli.choices import only_stream
 
 
 def command(
@@ -30,7 +31,7 @@ def command(
 
     Examples: [bold]tailrace combine out history.nc[/] · [bold]tailrace combine out archive.nc -s restart -j 4 --sync[/]
     """
-    name = stream or _only_stream(directory)
+    name = stream or only_stream(directory)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as progress:
@@ -50,10 +51,3 @@ def command(
     before = f", {answer['steps_before']} of them done before" if answer["steps_before"] else ""
     size = output.bytes_text(answer["file_bytes"])
     output.console().print(f"{output.escape(str(to))}: {answer['steps']} steps{before}, {size}", soft_wrap=True)
-
-
-def _only_stream(directory: Path) -> str:
-    names = [str(described["name"]) for described in contract.list_streams(directory)]
-    if len(names) != 1:
-        raise errors.BadArgument(f"{directory} has the streams {', '.join(names)}: choose one with --stream")
-    return names[0]

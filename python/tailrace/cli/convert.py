@@ -1,0 +1,72 @@
+"""tailrace convert: a stream once more, under another layout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from tailrace import contract, errors
+from tailrace.cli import output
+from tailrace.cli.choices import only_stream, parse_choices
+
+
+def command(
+    source: Annotated[Path, typer.Argument(help="Directory with the stream.")],
+    target: Annotated[Path, typer.Argument(help="Directory to write it to.")],
+    stream: Annotated[str | None, typer.Option("--stream", "-s", help="The stream; not needed where there is only one.")] = None,
+    layout: Annotated[str | None, typer.Option("--layout", "-l", help="Preset to write under.")] = None,
+    choice: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of the layout; repeatable.")] = None,
+    ranks: Annotated[int | None, typer.Option("--ranks", "-n", min=1, help="Ranks to start with mpirun.")] = None,
+    as_json: output.AsJson = False,
+) -> None:
+    """Writes all committed steps of a stream once more, in another directory and under another layout.
+
+    Under mpirun, or with -n, each rank moves its share of each step. What was stopped or killed is gone on with when the same
+    command is given again.
+
+    Examples: [bold]tailrace convert out joined --layout single --set steps=all[/] · [bold]tailrace convert out b -l hds -n 8[/]
+    """
+    if ranks is not None:
+        _start_ranks(ranks)
+    name = stream or only_stream(source)
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as progress:
+        task = progress.add_task(f"convert {name}")
+        answer = contract.convert(
+            source,
+            name,
+            target,
+            layout=layout,
+            progress=lambda done, every: progress.update(task, completed=done, total=every),
+            **parse_choices(choice or []),
+        )
+    if answer.pop("rank") != 0:
+        return
+    if as_json:
+        output.print_json(answer)
+        return
+    before = f", {answer['steps_before']} of them done before" if answer["steps_before"] else ""
+    output.console().print(f"{output.escape(str(target))}: {name}, {answer['steps']} steps{before}", soft_wrap=True)
+
+
+def _start_ranks(ranks: int) -> None:
+    """This command again on so many ranks, in place of this process."""
+    words = sys.argv[1:]
+    for at, word in enumerate(words):
+        if word in ("-n", "--ranks"):
+            del words[at : at + 2]
+            break
+        if word.startswith(("-n", "--ranks=")):
+            del words[at]
+            break
+    launcher = shutil.which("mpirun")
+    if launcher is None:
+        raise errors.NotFound("mpirun was not found; start the command with your own launcher, without -n")
+    sys.stdout.flush()
+    os.execv(launcher, [launcher, "-n", str(ranks), sys.executable, "-m", "tailrace", *words])

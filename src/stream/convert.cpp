@@ -1,0 +1,122 @@
+#include "stream/convert.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "gather/agree.hpp"
+#include "gather/communicator_pool.hpp"
+#include "layout/parts.hpp"
+#include "stream/ragged.hpp"
+#include "stream/reader.hpp"
+#include "stream/stream.hpp"
+
+namespace tailrace {
+namespace {
+
+// This rank's share of an array: rows of the first dimension that has one for each rank, else of the longest.
+Box share_of_array(const Extents& shape, uint64_t rank, uint64_t ranks) {
+    Box share = whole_box(shape);
+    if (shape.empty()) return share;
+    auto cut = std::find_if(shape.begin(), shape.end(), [&](uint64_t length) { return length >= ranks; });
+    if (cut == shape.end()) cut = std::max_element(shape.begin(), shape.end());
+    const size_t d = static_cast<size_t>(cut - shape.begin());
+    share.offset[d] = shape[d] * rank / ranks;
+    share.count[d] = shape[d] * (rank + 1) / ranks - share.offset[d];
+    return share;
+}
+
+class Converter {
+public:
+    Converter(MPI_Comm comm, const std::string& from, const std::string& name, const std::string& to, const std::string& options)
+        : ranks_(take_communicator(comm)), name_(name), to_(to), source_(different(comm, from), from, name),
+          target_(comm, to, name, options), all_(source_.steps().size()), before_(target_.step_count()) {
+        agree_on([&] { check_target(); });
+        target_.adopt(source_.definitions());
+    }
+
+    Json run(const StepProgress& progress) {
+        for (uint64_t k = before_; k < all_; ++k) {
+            copy_step(k, k == before_);
+            agree_on([&] {
+                if (ranks_->rank() == 0 && progress && !progress(k + 1, all_))
+                    fail(Status::STOPPED, "stopped after ", k + 1, " of ", all_, " steps, which stay in ", to_,
+                         " for the next time");
+            });
+        }
+        target_.close();
+        source_.close();
+        give_back(ranks_);
+        return {{"stream", name_}, {"steps", all_}, {"steps_before", before_}, {"rank", ranks_->user_rank()}};
+    }
+
+    // After an error that all ranks have seen: what is committed stays.
+    void leave() {
+        attempt([&] { target_.close(); });
+    }
+
+private:
+    template <class Work>
+    void agree_on(Work&& work) const {
+        const auto error = attempt(work);
+        agree(*ranks_, {.call = Call::convert}, error);
+    }
+
+    // The communicator, if the places are.
+    MPI_Comm different(MPI_Comm comm, const std::string& from) const {
+        agree_on([&] {
+            if (ranks_->rank() == 0 && std::filesystem::weakly_canonical(from) == std::filesystem::weakly_canonical(to_))
+                fail(Status::BAD_ARGUMENT, "stream '", name_, "' cannot be converted within ", to_, ": choose another directory");
+        });
+        return comm;
+    }
+
+    void check_target() const {
+        if (ranks_->rank() != 0 || before_ == 0) return;
+        const std::vector<double> times = read_history(to_ + "/" + journal_path(name_)).times();
+        if (times.size() > all_ || !std::equal(times.begin(), times.end(), source_.times().begin()))
+            fail(Status::BAD_ARGUMENT, to_, " holds other steps of a stream '", name_,
+                 "': choose another directory, or set mode = 'replace'");
+    }
+
+    void copy_step(uint64_t k, bool first) {
+        source_.select(static_cast<int64_t>(source_.steps()[k]));
+        target_.begin_step(source_.times()[k]);
+        std::vector<std::vector<std::byte>> values;  // until the step has ended
+        const auto error = attempt([&] {
+            for (const Variable& variable : source_.definitions().variables()) {
+                if (variable.is_static && !first) continue;
+                const Box share = variable.replicated ? whole_box(variable.shape)
+                                                      : share_of_array(variable.shape, ranks_->rank(), ranks_->size());
+                values.emplace_back(share.elements() * type_bytes(variable.type));
+                source_.get(variable.name, share, values.back().data(), {});
+                if (variable.replicated)
+                    target_.put_replicated(variable.name, values.back().data());
+                else
+                    target_.put_block(variable.name, share, values.back().data(), {});
+            }
+        });
+        if (error) target_.refuse_step(*error);
+        target_.end_step();
+    }
+
+    std::shared_ptr<Communicator> ranks_;
+    const std::string name_, to_;
+    Reader source_;
+    Stream target_;
+    const uint64_t all_, before_;
+};
+
+}  // namespace
+
+Json convert_stream(MPI_Comm comm, const std::string& from, const std::string& stream, const std::string& to,
+                    const std::string& options, const StepProgress& progress) {
+    Converter converter(comm, from, stream, to, options);
+    try {
+        return converter.run(progress);
+    } catch (const Error&) {
+        converter.leave();
+        throw;
+    }
+}
+
+}  // namespace tailrace

@@ -1,0 +1,22 @@
+// A stream once more, under another layout.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/journal.hpp"
+
+namespace tailrace {
+
+// Collective. All committed steps of a stream, in their order, as the stream of the same name in another directory, under the
+// layout that `options` and the configuration give. Each rank moves its share of each array, a step at a time. Steps that an
+// earlier call has committed there stay, and the rest follow. `progress` is called on rank 0 after each step; false: stop here.
+// JSON as documented at tailrace_convert. Throws BAD_ARGUMENT where `to` holds other steps, or is `from`; STOPPED.
+using StepProgress = std::function<bool(uint64_t done_steps, uint64_t all_steps)>;
+Json convert_stream(MPI_Comm comm, const std::string& from, const std::string& stream, const std::string& to,
+                    const std::string& options, const StepProgress& progress);
+
+}  // namespace tailrace
