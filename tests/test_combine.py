@@ -91,6 +91,20 @@ def check_large(output: Path, steps: int, rows: int = 600) -> None:
                 np.testing.assert_array_equal(file[name][k], values(v, k, rows))
 
 
+def test_steps_of_many_pieces(tmp_path: Path) -> None:
+    """Inner dimensions are cut where a row of outer ones is longer than a piece."""
+    shape = (2, 3, 1200, 1000)
+    with tailrace.open(tmp_path, "big", layout="single", steps=1) as stream:
+        for name, length in zip("tzyx", shape, strict=True):
+            stream.dim(f"d{name}", length)
+        stream.var("a", ("dt", "dz", "dy", "dx"), "f8")
+        with stream.step(0.0) as step:
+            step.put("a", formula.formula(1, 0, shape, "f8"), offset=(0, 0, 0, 0))
+    tailrace.combine(tmp_path, "big", tmp_path / "one.nc", threads=3)
+    with netCDF4.Dataset(tmp_path / "one.nc") as file:
+        np.testing.assert_array_equal(file["a"][0], formula.formula(1, 0, shape, "f8"))
+
+
 class Stop(Exception):
     pass
 
