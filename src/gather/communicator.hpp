@@ -57,9 +57,10 @@ public:
     void part() const { parted_ = true; }
     bool parted() const { return parted_; }
 
-    // Where it goes when it is given back; null: it is freed.
-    void set_home(const std::shared_ptr<CommunicatorPool>& pool) { home_ = pool; }
+    // Where it goes when it is given back, null: it is freed; and its number there, the same on all ranks.
+    void set_home(const std::shared_ptr<CommunicatorPool>& pool, uint64_t number) { home_ = pool, number_ = number; }
     std::shared_ptr<CommunicatorPool> home() const { return home_.lock(); }
+    uint64_t number() const { return number_; }
 
     // Counts the exchanges over this communicator, so that all its ranks give each the same number.
     uint64_t next_round() const { return rounds_++; }
@@ -74,6 +75,7 @@ private:
     MPI_Comm all_ = MPI_COMM_NULL, node_ = MPI_COMM_NULL, leaders_ = MPI_COMM_NULL;
     std::unique_ptr<NodeBoard> board_;
     std::weak_ptr<CommunicatorPool> home_;
+    uint64_t number_ = 0;
     uint64_t rank_ = 0, size_ = 1, user_rank_ = 0, nodes_ = 1, node_rank_ = 0, node_size_ = 1;
     mutable bool parted_ = false;
     mutable uint64_t rounds_ = 0;

@@ -1,8 +1,8 @@
 #include "gather/communicator_pool.hpp"
 
+#include <map>
 #include <mutex>
 #include <set>
-#include <vector>
 
 namespace tailrace {
 
@@ -11,7 +11,8 @@ class CommunicatorPool {
 public:
     static std::shared_ptr<CommunicatorPool> of(MPI_Comm user);
 
-    std::vector<std::shared_ptr<Communicator>> free;
+    std::map<uint64_t, std::shared_ptr<Communicator>> free;  // by number
+    uint64_t made = 0;
 
 private:
     struct Keys;
@@ -71,26 +72,42 @@ std::shared_ptr<CommunicatorPool> CommunicatorPool::of(MPI_Comm user) {
     return *made;
 }
 
+namespace {
+
+// Where several threads may be in MPI, one rank may have given back what another has not yet: they ask each other.
+bool all_have(MPI_Comm user, uint64_t number) {
+    int level = MPI_THREAD_SINGLE;
+    check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
+    if (level < MPI_THREAD_MULTIPLE) return number != 0;
+    const uint64_t mine[2] = {number, ~number};
+    uint64_t all[2] = {};
+    finish_mpi([&](MPI_Request* request) { return MPI_Iallreduce(mine, all, 2, MPI_UINT64_T, MPI_MAX, user, request); },
+               "MPI_Iallreduce");
+    return number != 0 && all[0] == ~all[1];
+}
+
+}  // namespace
+
 std::shared_ptr<Communicator> take_communicator(MPI_Comm user) {
     std::shared_ptr<CommunicatorPool> pool;
+    std::shared_ptr<Communicator> ranks;
     {
         const std::lock_guard lock(pools);
         pool = CommunicatorPool::of(user);
-        if (!pool->free.empty()) {
-            std::shared_ptr<Communicator> ranks = std::move(pool->free.back());
-            pool->free.pop_back();
-            return ranks;
-        }
+        if (!pool->free.empty()) ranks = std::move(pool->free.extract(pool->free.begin()).mapped());
     }
-    auto ranks = std::make_shared<Communicator>(user);
+    if (all_have(user, ranks ? ranks->number() : 0)) return ranks;
+    if (ranks) give_back(ranks);
+    ranks = std::make_shared<Communicator>(user);
     ranks->arrange(0);
-    ranks->set_home(pool);
+    const std::lock_guard lock(pools);
+    ranks->set_home(pool, ++pool->made);
     return ranks;
 }
 
 void give_back(const std::shared_ptr<Communicator>& ranks) {
     const std::lock_guard lock(pools);
-    if (const auto pool = ranks->home()) pool->free.push_back(ranks);
+    if (const auto pool = ranks->home()) pool->free[ranks->number()] = ranks;
 }
 
 }  // namespace tailrace

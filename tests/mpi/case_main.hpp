@@ -10,8 +10,8 @@ inline int rank, ranks;
 
 // `run` returns the status of the process; 2 where the arguments make no sense.
 template <class Run>
-int case_main(int argc, char** argv, Run&& run) {
-    MPI_Init(&argc, &argv);
+int case_main(int argc, char** argv, Run&& run, int threads = MPI_THREAD_SINGLE) {
+    MPI_Init_thread(&argc, &argv, threads, &threads);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     int status = 1;

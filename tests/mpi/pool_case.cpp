@@ -1,4 +1,5 @@
-// Streams over one communicator, one after the other and several at a time: pool_case DIRECTORY. Counts what is asked of MPI.
+// Streams over one communicator, one after the other and several at a time: pool_case DIRECTORY [threads]. Counts what is asked
+// of MPI.
 #include <tailrace/tailrace.hpp>
 
 #include <cstdint>
@@ -115,5 +116,6 @@ bool all(const std::string& directory) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return case_main(argc, argv, [](int words, char** word) { return words != 2 ? 2 : all(word[1]) ? 0 : 1; });
+    const auto run = [](int words, char** word) { return words < 2 ? 2 : all(word[1]) ? 0 : 1; };
+    return case_main(argc, argv, run, argc > 2 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
 }
