@@ -11,8 +11,8 @@ namespace tailrace {
 // Collective over `user`. One that is arranged by the nodes that MPI tells.
 std::shared_ptr<Communicator> take_communicator(MPI_Comm user);
 
-// On all ranks or on none, with no message under way: after an agreement that all ranks are done with it. The caller may keep it, and
-// no longer talks over it. What is never given back is freed with its last owner.
+// On all ranks or on none, with no message under way: after an agreement that all ranks are done with it. The caller may keep it,
+// and no longer talks over it. What is never given back is freed with its last owner.
 void give_back(const std::shared_ptr<Communicator>& ranks);
 
 }  // namespace tailrace
