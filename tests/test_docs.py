@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -55,3 +56,23 @@ def test_fault_is_found(repository: Path, page: str, text: str, said: str) -> No
     status, output = check(repository)
     assert status == 1
     assert said in output
+
+
+def test_the_guide_compiles(build_dir: Path, tmp_path: Path) -> None:
+    """docs/porting.md shows one program for two libraries: both are as their headers say, and the calls of the table are there."""
+    page = (ROOT / "docs" / "porting.md").read_text()
+    blocks = re.findall(r"```c\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 2
+    for block, header in zip(blocks, ("pnetcdf.h", "tailrace/tailrace.h"), strict=True):
+        source = tmp_path / "guide.c"
+        source.write_text(
+            f"#include <mpi.h>\n#include <stdint.h>\n#include <{header}>\n"
+            f"void guide(MPI_Comm comm, int steps, uint64_t first, uint64_t rows, float *rows_of_T) {{\n{block}}}\n"
+        )
+        command = ["mpicc", "-std=c99", "-Wall", "-Wno-narrowing", "-Werror", f"-I{ROOT / 'include'}", "-fsyntax-only", str(source)]
+        compiled = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert compiled.returncode == 0, compiled.stderr
+    contract = (ROOT / "include" / "tailrace" / "tailrace.h").read_text()
+    called = set(re.findall(r"`(tailrace_[a-z_]+)", page))
+    assert len(called) > 8
+    assert not {name for name in called if f"{name}(" not in contract}
