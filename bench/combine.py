@@ -54,7 +54,12 @@ TOOLS = (
         lambda i, o: ["ncks", "-O", "-h", "--no_tmp_fl", "--bfr=67108864", str(i), str(o)],
     ),
     Tool("nccopy", "nccopy -m 64M", lambda index, output: ["nccopy", "-m", "64M", str(index), str(output)]),
-    Tool("nccopy_cdf5", "nccopy -m 64M -k cdf5", lambda i, o: ["nccopy", "-m", "64M", "-k", "cdf5", str(i), str(o)]),
+    Tool(
+        "nccopy_cdf5",
+        "nccopy -m 64M -k cdf5: another format, for information",
+        lambda i, o: ["nccopy", "-m", "64M", "-k", "cdf5", str(i), str(o)],
+        claimed=False,
+    ),
     Tool(
         "cp",
         "cp of the parts: no joining, the raw limit of one core",

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -103,6 +104,16 @@ def test_steps_of_many_pieces(tmp_path: Path) -> None:
     tailrace.combine(tmp_path, "big", tmp_path / "one.nc", threads=3)
     with netCDF4.Dataset(tmp_path / "one.nc") as file:
         np.testing.assert_array_equal(file["a"][0], formula.formula(1, 0, shape, "f8"))
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no second file system")
+def test_to_another_file_system(tmp_path: Path) -> None:
+    """Where the system does not copy from file to file, the bytes pass through memory."""
+    large(tmp_path, 2)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as other:
+        assert os.stat(other).st_dev != os.stat(tmp_path).st_dev
+        tailrace.combine(tmp_path, "big", Path(other) / "one.nc")
+        check_large(Path(other) / "one.nc", 2)
 
 
 class Stop(Exception):

@@ -143,6 +143,20 @@ std::string File::read_all() const {
     return content;
 }
 
+bool File::copy_from(const File& from, uint64_t from_address, uint64_t address, uint64_t bytes) {
+    auto read = static_cast<off64_t>(from_address), written = static_cast<off64_t>(address);
+    for (bool begun = false; bytes > 0; begun = true) {
+        const ssize_t done = ::copy_file_range(from.descriptor_, &read, descriptor_, &written, bytes, 0);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0 && !begun && (errno == EXDEV || errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL || errno == EPERM))
+            return false;
+        if (done < 0) fail_system("copy into", path_, errno);
+        if (done == 0) fail(Status::CORRUPT, from.path_, " ends at byte ", read, ", ", bytes, " bytes too early: it was truncated");
+        bytes -= static_cast<uint64_t>(done);
+    }
+    return true;
+}
+
 void File::reserve(uint64_t address, uint64_t bytes) {
     // In memory nothing lies side by side: reserving would only touch every page once more (a sixth of the time to write it).
     struct statfs system;

@@ -39,6 +39,9 @@ public:
     void read_at(uint64_t address, void* data, uint64_t bytes) const;  // all of them, or CORRUPT
     void read_at(uint64_t address, std::span<iovec> pieces) const;     // uses up the pieces
     std::string read_all() const;
+    // Bytes of another file, which do not pass through this process. False where the file systems cannot do that: nothing is
+    // copied then.
+    bool copy_from(const File& from, uint64_t from_address, uint64_t address, uint64_t bytes);
     void reserve(uint64_t address, uint64_t bytes);  // room on the device where the file system can, else nothing
     // Those bytes as memory that is shared with the file, with room on the device; the caller unmaps it.
     void* map(uint64_t address, uint64_t bytes);

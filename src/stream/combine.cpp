@@ -230,9 +230,13 @@ private:
     void copy_slab(const Array& array, const std::vector<Stored>& stored, const Box& slab, uint64_t to,
                    std::vector<std::byte>& buffer) {
         const uint64_t element_bytes = type_bytes(array.type), bytes = slab.elements() * element_bytes;
-        if (buffer.size() < bytes) buffer.resize(bytes);
         uint64_t found = 0;
         for (const Stored& box : stored) found += intersection(box.to, slab).elements();
+        if (found == slab.elements() && copy_runs(stored, slab, to, element_bytes)) {
+            done_bytes_ += bytes;
+            return;
+        }
+        if (buffer.size() < bytes) buffer.resize(bytes);
         if (found < slab.elements()) {
             if (array.fill.empty())
                 fail(Status::CORRUPT, "variable '", array.name, "' of stream '", stream_, "' in ", directory_, ": ",
@@ -247,6 +251,23 @@ private:
         }
         out_.write_at(to, buffer.data(), bytes);
         done_bytes_ += bytes;
+    }
+
+    // From file to file, where what each part has of the slab is one run of bytes in both; and where the system can.
+    bool copy_runs(const std::vector<Stored>& stored, const Box& slab, uint64_t to, uint64_t element_bytes) {
+        if (!can_copy_) return false;
+        for (const bool really : {false, true})
+            for (const Stored& box : stored) {
+                const Box common = intersection(box.to, slab);
+                if (common.elements() == 0) continue;
+                const Runs from(box.to.count, within(box.to, common)), into(slab.count, within(slab, common));
+                if (from.count() > 1 || into.count() > 1) return false;
+                if (!really) continue;
+                can_copy_ = out_.copy_from(*box.file, box.address + from.begin(0) * element_bytes,
+                                           to + into.begin(0) * element_bytes, common.elements() * element_bytes);
+                if (!can_copy_) return false;
+            }
+        return true;
     }
 
     std::string temporary() const { return output_ + ".combining"; }
@@ -265,6 +286,7 @@ private:
     std::vector<std::vector<std::byte>> buffers_;               // of each thread
     uint64_t all_bytes_ = 0, done_ = 0;                         // bytes; steps
     std::atomic<uint64_t> done_bytes_ = 0;
+    std::atomic<bool> can_copy_ = true;
 };
 
 }  // namespace

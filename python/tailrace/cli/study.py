@@ -16,7 +16,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from tailrace.cli import output
 from tailrace.report import table, wording
-from tailrace.report.page import write_page
 from tailrace.study.command import run_command, shown_path
 from tailrace.study.conduct import Study, check_layouts, conduct, open_study, places_of
 from tailrace.study.plan import remaining_s
@@ -59,6 +58,8 @@ def run_study(file: Path, out: Path | None, as_json: bool = False, dry_run: bool
         output.fail(f"interrupted; the runs that are finished are kept. Go on with: {again}")
         return INTERRUPTED
     page = study.out / "report.html"
+    from tailrace.report.page import write_page  # its libraries take longer to import than most commands run
+
     write_page(study, page)
     _show_results(study, page, as_json)
     return 1 if any(not result.ok for result in study.results) else 0
