@@ -64,7 +64,7 @@ def read(directory: str, name: str, ranks_of_steps: str) -> None:
             np.testing.assert_array_equal(reader.get("T"), values(6, number, 0, LATITUDES, "f4"))
             assert reader.get("mass") == values(7, number, 0, 1)[0]
         if RANK == 0:
-            print(len(reader.steps), "steps")
+            print(f"{len(reader.steps)} steps", flush=True)
 
 
 if __name__ == "__main__":

@@ -139,6 +139,27 @@ def test_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("one.nc.*"))
 
 
+@pytest.mark.parametrize(("note", "before"), [({}, 0), ({"synced": True}, 4), ({"boot": None}, 4)])
+def test_what_a_crashed_machine_may_have_lost_is_copied_again(tmp_path: Path, note: dict[str, object], before: int) -> None:
+    """Notes of another boot count only where the data was on the device."""
+    large(tmp_path, 8)
+    output, notes = tmp_path / "one.nc", tmp_path / "one.nc.combining.jsonl"
+
+    def stop(done: int, every: int) -> None:
+        if done > every * 0.7:
+            raise Stop
+
+    with pytest.raises(Stop):
+        tailrace.combine(tmp_path, "big", output, progress=stop)
+    head, *_, last = tailrace.journal_read(notes)[0]
+    notes.unlink()
+    tailrace.journal_append(notes, {"combining": head["combining"]})
+    boot = {"boot": last["boot"]} if "boot" in note else {"boot": "another"}
+    tailrace.journal_append(notes, {"steps_done": 4, "synced": False, **note, **boot})
+    assert tailrace.combine(tmp_path, "big", output)["steps_before"] == before
+    check_large(output, 8)
+
+
 def test_what_another_dataset_left_is_not_gone_on_with(tmp_path: Path) -> None:
     large(tmp_path, 6)
     output = tmp_path / "one.nc"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 import subprocess
 from pathlib import Path
 
@@ -60,7 +61,9 @@ def read(mpirun: Mpirun, folder: Path, ranks: int, writers: list[int], language:
     """Each rank compares its slice of every step; how many steps there were."""
     finished = mpirun(PROGRAMS[language], ranks, ["read", folder, "floats", ",".join(map(str, writers))])
     assert finished.stdout.count("passed") == ranks
-    return int(finished.stdout.split(" steps")[0].split()[-1])
+    told = re.search(r"(\d+) steps", finished.stdout)
+    assert told, finished.stdout
+    return int(told[1])
 
 
 def expected(writers: dict[int, int]) -> dict[str, np.ndarray]:

@@ -23,7 +23,8 @@ namespace {
 constexpr uint64_t kPieceBytes = 8u << 20;
 constexpr unsigned kMostThreads = 8;
 constexpr size_t kMostOpenParts = 64;
-constexpr double kRecordS = 5;  // from one note of what is done to the next: what a crash of the machine may cost
+constexpr double kNoteS = 0.5;  // from one note of what is done to the next: what a kill may cost
+constexpr double kSyncS = 60;   // and with all data on the device: what a crash of the machine may cost
 
 // Of one array at one step: a dense box of it in a file.
 struct Stored {
@@ -96,7 +97,7 @@ public:
             } catch (const Error& error) {
                 if (error.status() == Status::STOPPED && done_ > 0) {
                     workers.wait();
-                    record(done_);
+                    note(done_, false);
                 }
                 throw;
             }
@@ -134,7 +135,9 @@ private:
             const std::vector<Json> lines = read_journal(record_path()).lines;
             if (!lines.empty() && lines.front().value("combining", "") == identity()) {
                 out_ = File::open_write(temporary());
-                done_ = lines.back().value("steps_done", uint64_t{0});
+                const std::string here = boot();
+                for (const Json& line : lines)
+                    if (line.value("synced", false) || line.value("boot", "") == here) done_ = line.value("steps_done", done_);
                 count_done();
                 return done_;
             }
@@ -152,21 +155,30 @@ private:
                 done_bytes_ += bytes_of(plain_, plain_.arrays[a]) * (plain_.arrays[a].varies ? done_ : 1);
     }
 
-    void record(uint64_t steps) {
-        out_.sync();
-        append_journal(record_path(), {{"steps_done", steps}}, true);
+    // Bytes that this system has written are there as long as it runs; after it has crashed, those that were synced.
+    static std::string boot() {
+        std::string id(36, '\0');
+        const auto error = attempt([&] { File::open_read("/proc/sys/kernel/random/boot_id").read_at(0, id.data(), id.size()); });
+        return error ? "unknown" : id;
+    }
+
+    void note(uint64_t steps, bool sync) {
+        if (sync) out_.sync();
+        append_journal(record_path(), {{"steps_done", steps}, {"synced", sync}, {"boot", boot()}}, sync);
     }
 
     void copy_all(Workers& workers) {
         if (done_ == 0) copy_step(workers, std::nullopt);
         Stopwatch watch;
-        for (double since = 0; done_ < block_.steps; ++done_) {
+        for (double since_note = 0, since_sync = 0; done_ < block_.steps; ++done_) {
             copy_step(workers, done_);
-            since += watch.lap();
-            if (since < kRecordS) continue;
+            const double took = watch.lap();
+            since_note += took, since_sync += took;
+            if (since_note < kNoteS) continue;
             workers.wait();
-            record(done_ + 1);
-            since = 0;
+            note(done_ + 1, since_sync >= kSyncS);
+            if (since_sync >= kSyncS) since_sync = 0;
+            since_note = 0;
         }
         workers.wait();
     }
