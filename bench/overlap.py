@@ -14,9 +14,8 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 
@@ -109,14 +108,6 @@ def return_s(row: Row) -> float:
     return statistics.median(row["returns_s"][1:])
 
 
-def ratio(texts: Mapping[str, Any], cell: Cell, preset: str, above: Mapping[int, float], below: Mapping[int, float]) -> Claim:
-    pairs = [above[r] / below[r] for r in sorted(above.keys() & below.keys())]
-    detail = {"least": min(pairs), "most": max(pairs), "median_of_pairs": statistics.median(pairs)}
-    value = statistics.median(above.values()) / statistics.median(below.values())
-    at_most = texts.get("at_most", False)
-    return Claim(f"{texts['id']}/{preset}/{cell.key}", texts["text"], value, texts["bound"], "ratio", detail, at_most=at_most)
-
-
 def claims_of(rows: Sequence[Row], size: Size) -> list[Claim]:
     """Of the slow disk, or where there can be none, of the fast one; the other cells are for information."""
     wanted = {claim["id"]: claim for claim in harness.bounds("overlap")["claims"]}
@@ -126,9 +117,10 @@ def claims_of(rows: Sequence[Row], size: Size) -> list[Claim]:
         sync, overlap = (measured(rows, cell, preset, how) for how in ("sync", "overlap"))
         copies = measured(rows, cell, "memcpy", "memcpy")
         times = {r: return_s(row) for r, row in overlap.items()}
-        claims.append(ratio(wanted["return-memcpy"], cell, preset, times, {r: return_s(row) for r, row in copies.items()}))
+        memcpy = {r: return_s(row) for r, row in copies.items()}
+        claims.append(harness.ratio_claim(wanted["return-memcpy"], f"{preset}/{cell.key}", times, memcpy))
         totals = [{r: row["total_s"] for r, row in of.items()} for of in (sync, overlap)]
-        claims.append(ratio(wanted["run-time"], cell, preset, *totals))
+        claims.append(harness.ratio_claim(wanted["run-time"], f"{preset}/{cell.key}", *totals))
     return claims
 
 

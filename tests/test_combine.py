@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import netCDF4
@@ -25,6 +26,7 @@ from tests.seen_values import check
 from tests.test_ragged import STEPS as RAGGED_STEPS
 from tests.test_ragged import check_with_tools
 from tests.test_ragged import write as write_ragged
+from tests.test_readers import STEPS_PER_FILE, options
 
 STEPS = 5
 READERS = all_readers()
@@ -32,15 +34,11 @@ SIZES = formula.Sizes()
 DECOMPOSITIONS = ("rows", "columns", "blocks2d", "irregular")
 
 
-def write(mpirun: Mpirun, folder: Path, preset: str, steps_per_file: str, decomposition: str, *more: str) -> None:
-    options = f"layout = '{preset}'\nsteps = {steps_per_file}\nranks_per_node = 2"
-    mpirun("write_case", 3, [folder, "history", options, f"decomposition={decomposition}", f"steps={STEPS}", SIZES.argument, *more])
-
-
-@pytest.mark.parametrize("steps_per_file", ["1", "3", "'all'"])
+@pytest.mark.parametrize("steps_per_file", STEPS_PER_FILE)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_reader_sees_it(mpirun: Mpirun, tmp_path: Path, rng: random.Random, preset: str, steps_per_file: str) -> None:
-    write(mpirun, tmp_path / "run", preset, steps_per_file, rng.choice(DECOMPOSITIONS))
+    choices = [f"decomposition={rng.choice(DECOMPOSITIONS)}", f"steps={STEPS}", SIZES.argument]
+    mpirun("write_case", 3, [tmp_path / "run", "history", options(preset, steps_per_file), *choices])
     output = tmp_path / "one.nc"
     calls: list[tuple[int, int]] = []
     answer = tailrace.combine(tmp_path / "run", "history", output, progress=lambda *bytes_done: calls.append(bytes_done))
@@ -120,16 +118,20 @@ class Stop(Exception):
     pass
 
 
+def stop_after(share: float) -> Callable[[int, int], None]:
+    def stop(done: int, every: int) -> None:
+        if done > every * share:
+            raise Stop
+
+    return stop
+
+
 def test_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     large(tmp_path, 12)
     output = tmp_path / "one.nc"
 
-    def stop(done: int, every: int) -> None:
-        if done > every / 2:
-            raise Stop
-
     with pytest.raises(Stop):
-        tailrace.combine(tmp_path, "big", output, progress=stop, threads=2)
+        tailrace.combine(tmp_path, "big", output, progress=stop_after(0.5), threads=2)
     assert not output.exists()
     first: list[int] = []
     answer = tailrace.combine(tmp_path, "big", output, progress=lambda done, _all: first.append(done))
@@ -145,12 +147,8 @@ def test_what_a_crashed_machine_may_have_lost_is_copied_again(tmp_path: Path, no
     large(tmp_path, 8)
     output, notes = tmp_path / "one.nc", tmp_path / "one.nc.combining.jsonl"
 
-    def stop(done: int, every: int) -> None:
-        if done > every * 0.7:
-            raise Stop
-
     with pytest.raises(Stop):
-        tailrace.combine(tmp_path, "big", output, progress=stop)
+        tailrace.combine(tmp_path, "big", output, progress=stop_after(0.7))
     head, *_, last = tailrace.journal_read(notes)[0]
     notes.unlink()
     tailrace.journal_append(notes, {"combining": head["combining"]})
@@ -164,12 +162,8 @@ def test_what_another_dataset_left_is_not_gone_on_with(tmp_path: Path) -> None:
     large(tmp_path, 6)
     output = tmp_path / "one.nc"
 
-    def stop(done: int, every: int) -> None:
-        if done > every / 2:
-            raise Stop
-
     with pytest.raises(Stop):
-        tailrace.combine(tmp_path, "big", output, progress=stop)
+        tailrace.combine(tmp_path, "big", output, progress=stop_after(0.5))
     large(tmp_path, 6, rows=500)
     assert tailrace.combine(tmp_path, "big", output)["steps_before"] == 0
     check_large(output, 6, rows=500)

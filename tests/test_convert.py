@@ -18,11 +18,11 @@ from tests.test_combine import Stop, check_large, large
 from tests.test_ragged import STEPS as RAGGED_STEPS
 from tests.test_ragged import check_with_tools, read
 from tests.test_ragged import write as write_ragged
+from tests.test_readers import STEPS_PER_FILE, options
 from tests.written import check_values, verify
 
 STEPS = 4
 SIZES = formula.Sizes()
-TOML = {"1": "steps = 1", "3": "steps = 3", "all": "steps = 'all'"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -44,10 +44,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_any_layout_to_any_other(
     mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path, rng: random.Random, pair: tuple[str, str]
 ) -> None:
-    before, after = rng.choice(list(TOML)), rng.choice(list(TOML))
-    options = f"layout = '{pair[0]}'\n{TOML[before]}\nranks_per_node = 2"
+    before, after = rng.choice(STEPS_PER_FILE), rng.choice(STEPS_PER_FILE).strip("'")
     choices = [f"decomposition={rng.choice(['rows', 'columns', 'irregular'])}", f"steps={STEPS}", SIZES.argument]
-    mpirun("write_case", 3, [tmp_path / "from", "history", options, *choices])
+    mpirun("write_case", 3, [tmp_path / "from", "history", options(pair[0], before), *choices])
     words = ["convert", tmp_path / "from", tmp_path / "to", "--layout", pair[1], "--set", f"steps={after}"]
     mpirun(tailrace_command[0], rng.choice([1, 2, 4]), words)
     check_values(tmp_path / "to", "climate", SIZES, STEPS)

@@ -22,18 +22,6 @@ using namespace nb::literals;
 namespace tailrace::python {
 namespace {
 
-// The text is copied and freed; raises what the status or Python says.
-std::string text_of(int status, char *text) {
-    if (PyErr_Occurred()) {
-        tailrace_free(text);
-        nb::raise_python_error();
-    }
-    check(status);
-    std::string copy = text ? text : "";
-    tailrace_free(text);
-    return copy;
-}
-
 // Runs a function of the contract that hands out text, without the GIL; the text is copied and freed.
 template <typename Call>
 std::string text_from(Call call) {
@@ -43,7 +31,14 @@ std::string text_from(Call call) {
         nb::gil_scoped_release released;
         status = call(&text);
     }
-    return text_of(status, text);
+    if (PyErr_Occurred()) {  // of a function of Python's that was called meanwhile
+        tailrace_free(text);
+        nb::raise_python_error();
+    }
+    check(status);
+    std::string copy = text ? text : "";
+    tailrace_free(text);
+    return copy;
 }
 
 // A tailrace_progress that calls a Python function. An exception, as that of Ctrl-C, stops the work and is raised behind it.
@@ -118,29 +113,21 @@ void define_text_functions(nb::module_ &module) {
     module.def(
         "combine",
         [](const std::string &directory, const std::string &name, const std::string &output, const std::string &options,
-           nb::callable progress) {
-            char *text = nullptr;
-            int status;
-            {
-                nb::gil_scoped_release released;
-                status = tailrace_combine(directory.c_str(), name.c_str(), output.c_str(), options.c_str(), &tell, progress.ptr(),
-                                          &text);
-            }
-            return text_of(status, text);
+           const nb::callable &progress) {
+            return text_from([&](char **json) {
+                return tailrace_combine(directory.c_str(), name.c_str(), output.c_str(), options.c_str(), &tell, progress.ptr(),
+                                        json);
+            });
         },
         "directory"_a, "name"_a, "output"_a, "options"_a, "progress"_a);
     module.def(
         "convert",
         [](int comm, const std::string &from, const std::string &name, const std::string &to, const std::string &options,
            const nb::callable &progress) {
-            char *text = nullptr;
-            int status;
-            {
-                nb::gil_scoped_release released;
-                status = tailrace_convert_fortran(comm, from.c_str(), name.c_str(), to.c_str(), options.c_str(), &tell,
-                                                  progress.ptr(), &text);
-            }
-            return text_of(status, text);
+            return text_from([&](char **json) {
+                return tailrace_convert_fortran(comm, from.c_str(), name.c_str(), to.c_str(), options.c_str(), &tell,
+                                                progress.ptr(), json);
+            });
         },
         "comm"_a, "source"_a, "name"_a, "target"_a, "options"_a, "progress"_a);
     module.def(

@@ -1,9 +1,10 @@
-// Copying memory that nobody looks at soon.
+// Filling memory: with what nobody looks at soon, or with one value over and over.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -39,6 +40,11 @@ inline void copy_past_caches(void* to, const void* from, size_t bytes) {
     }
 #endif
     std::memcpy(to, from, bytes);
+}
+
+// Bytes that are the value again and again.
+inline void repeat(std::span<const std::byte> value, std::span<std::byte> into) {
+    for (size_t i = 0; i < into.size(); ++i) into[i] = value[i % value.size()];
 }
 
 }  // namespace tailrace

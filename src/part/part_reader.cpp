@@ -9,6 +9,7 @@
 namespace tailrace {
 namespace {
 
+constexpr size_t kMostOpenParts = 64;
 constexpr uint64_t kWindowBytes = 4u << 20;    // read at once where runs are short
 constexpr uint64_t kShortGapBytes = 8192;      // read over: as cheap as a further call
 constexpr uint64_t kLongGapBytes = 64u << 10;  // at most so many, and four times the run
@@ -47,6 +48,12 @@ PartReader::PartReader(const std::string& path)
     : file_(std::make_shared<File>(File::open_read(path))), bytes_(file_->size_bytes()) {
     const hdf5::Quiet quiet;
     metadata_ = hdf5::open_file(path);
+}
+
+PartReader& OpenParts::open(const std::string& path) {
+    if (const auto found = parts_.find(path); found != parts_.end()) return *found->second;
+    if (parts_.size() >= kMostOpenParts) parts_.clear();
+    return *(parts_[path] = std::make_unique<PartReader>(path));
 }
 
 uint64_t PartReader::address_of(const Wanted& array, uint64_t step) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +45,17 @@ private:
     std::shared_ptr<const File> file_;
     uint64_t bytes_ = 0;
     hdf5::FileId metadata_;
+};
+
+// Parts that are open for reading, by path. Only some at a time: when there are many, all are closed before the next is opened.
+class OpenParts {
+public:
+    PartReader& open(const std::string& path);
+    void close(const std::string& path) { parts_.erase(path); }
+    void close_all() { parts_.clear(); }
+
+private:
+    std::map<std::string, std::unique_ptr<PartReader>> parts_;
 };
 
 // Reads the elements of `box` of an array of `shape` at `address` to `memory`, a block of box.count. Without HDF5: any thread may.

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <map>
 #include <memory>
 
 #include "base/checksum.hpp"
 #include "base/clock.hpp"
+#include "base/copy.hpp"
 #include "base/workers.hpp"
 #include "layout/parts.hpp"
 #include "layout/share.hpp"
@@ -22,7 +22,6 @@ namespace {
 
 constexpr uint64_t kPieceBytes = 8u << 20;
 constexpr unsigned kMostThreads = 8;
-constexpr size_t kMostOpenParts = 64;
 constexpr double kNoteS = 0.5;  // from one note of what is done to the next: what a kill may cost
 constexpr double kSyncS = 60;   // and with all data on the device: what a crash of the machine may cost
 
@@ -59,12 +58,6 @@ std::vector<Box> slabs_of(const Extents& shape, uint64_t element_bytes, uint64_t
     }
 }
 
-uint64_t position_of(const Extents& shape, const Extents& offset) {
-    uint64_t position = 0;
-    for (size_t d = 0; d < shape.size(); ++d) position = position * shape[d] + offset[d];
-    return position;
-}
-
 class Combiner {
 public:
     Combiner(const std::string& directory, const std::string& stream, const std::string& output, const CombineOptions& options)
@@ -80,9 +73,7 @@ public:
         block_ = {0, history_.steps.size(), placement_.static_end()};
         places_ = places_of(plain_, placement_);
         image_ = make_image(plain_, placement_, {block_}, block_.steps, block_end(placement_, block_));
-        for (size_t a = 0; a < plain_.arrays.size(); ++a)
-            if (described_.arrays[a].is_virtual())
-                all_bytes_ += bytes_of(plain_, plain_.arrays[a]) * (plain_.arrays[a].varies ? block_.steps : 1);
+        all_bytes_ = bytes_of_steps(block_.steps);
     }
 
     Json run() {
@@ -131,28 +122,32 @@ private:
 
     // The number of steps that an earlier call has done.
     uint64_t begin() {
+        const std::string mine = identity();
         if (path_exists(temporary()) && path_exists(record_path())) {
             const std::vector<Json> lines = read_journal(record_path()).lines;
-            if (!lines.empty() && lines.front().value("combining", "") == identity()) {
+            if (!lines.empty() && lines.front().value("combining", "") == mine) {
                 out_ = File::open_write(temporary());
                 const std::string here = boot();
                 for (const Json& line : lines)
                     if (line.value("synced", false) || line.value("boot", "") == here) done_ = line.value("steps_done", done_);
-                count_done();
+                if (done_ > 0) done_bytes_ = bytes_of_steps(done_);
                 return done_;
             }
         }
         remove_file(record_path());
         out_ = File::create(temporary());
-        append_journal(record_path(), {{"combining", identity()}, {"stream", stream_}, {"steps", block_.steps}}, false);
+        append_journal(record_path(), {{"combining", mine}, {"stream", stream_}, {"steps", block_.steps}}, false);
         out_.reserve(0, block_end(placement_, block_));
         return 0;
     }
 
-    void count_done() {
+    // What is copied of so many steps, with the arrays that do not vary.
+    uint64_t bytes_of_steps(uint64_t steps) const {
+        uint64_t bytes = 0;
         for (size_t a = 0; a < plain_.arrays.size(); ++a)
-            if (described_.arrays[a].is_virtual() && done_ > 0)
-                done_bytes_ += bytes_of(plain_, plain_.arrays[a]) * (plain_.arrays[a].varies ? done_ : 1);
+            if (described_.arrays[a].is_virtual())
+                bytes += bytes_of(plain_, plain_.arrays[a]) * (plain_.arrays[a].varies ? steps : 1);
+        return bytes;
     }
 
     // Bytes that this system has written are there as long as it runs; after it has crashed, those that were synced.
@@ -203,7 +198,7 @@ private:
             const uint64_t element_bytes = type_bytes(array.type);
             const uint64_t address = places_[a] + (step ? block_.address + *step * placement_.step_pitch() : 0);
             for (Box& slab : slabs_of(shape, element_bytes, kPieceBytes)) {
-                const uint64_t to = address + position_of(shape, slab.offset) * element_bytes;
+                const uint64_t to = address + Runs(shape, slab).begin(0) * element_bytes;
                 workers.ask([this, &array, stored, to, slab = std::move(slab)](size_t thread) {
                     copy_slab(array, *stored, slab, to, buffers_[thread]);
                 });
@@ -225,18 +220,12 @@ private:
             if (step && (*step < source.to.offset[0] || *step - source.to.offset[0] >= source.to.count[0])) continue;
             const bool in_steps = source.from.count.size() > array.dims.size();
             const uint64_t in_part = in_steps ? source.from.offset[0] + (step ? *step - source.to.offset[0] : 0) : 0;
-            PartReader& reader = part(source.file);
+            PartReader& reader = parts_.open(directory_ + "/" + source.file);
             const Extents shape = in_steps ? without_first(source.from.count) : source.from.count;
             const uint64_t address = reader.address_of({source.dataset, array.type, shape, in_steps}, in_part);
             found.push_back({reader.file(), address, step ? without_time(source.to) : source.to});
         }
         return found;
-    }
-
-    PartReader& part(const std::string& file) {
-        if (const auto found = parts_.find(file); found != parts_.end()) return *found->second;
-        if (parts_.size() >= kMostOpenParts) parts_.clear();  // their files stay open while pieces need them
-        return *(parts_[file] = std::make_unique<PartReader>(directory_ + "/" + file));
     }
 
     void copy_slab(const Array& array, const std::vector<Stored>& stored, const Box& slab, uint64_t to,
@@ -253,7 +242,7 @@ private:
             if (array.fill.empty())
                 fail(Status::CORRUPT, "variable '", array.name, "' of stream '", stream_, "' in ", directory_, ": ",
                      slab.elements() - found, " elements of ", tailrace::describe(slab), " are in no part");
-            for (uint64_t i = 0; i < bytes; ++i) buffer[i] = array.fill[i % array.fill.size()];
+            repeat(array.fill, {buffer.data(), bytes});
         }
         const BlockView memory(buffer.data(), element_bytes, slab.count, {});
         for (const Stored& box : stored) {
@@ -294,9 +283,9 @@ private:
     std::vector<uint64_t> places_;
     Image image_;
     File out_;
-    std::map<std::string, std::unique_ptr<PartReader>> parts_;  // by path
-    std::vector<std::vector<std::byte>> buffers_;               // of each thread
-    uint64_t all_bytes_ = 0, done_ = 0;                         // bytes; steps
+    OpenParts parts_;                              // their files stay open while pieces need them
+    std::vector<std::vector<std::byte>> buffers_;  // of each thread
+    uint64_t all_bytes_ = 0, done_ = 0;            // bytes; steps
     std::atomic<uint64_t> done_bytes_ = 0;
     std::atomic<bool> can_copy_ = true;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/copy.hpp"
 #include "layout/parts.hpp"
 #include "stream/part_content.hpp"
 
@@ -154,7 +155,7 @@ private:
 void write_fill(File& out, uint64_t address, uint64_t bytes, const std::vector<std::byte>& fill) {
     constexpr uint64_t piece_bytes = 1u << 20;
     std::vector<std::byte> piece(std::min(bytes, piece_bytes));
-    for (size_t i = 0; i < piece.size(); ++i) piece[i] = fill[i % fill.size()];
+    repeat(fill, piece);
     for (uint64_t done = 0; done < bytes; done += piece.size())
         out.write_at(address + done, piece.data(), std::min<uint64_t>(piece.size(), bytes - done));
 }

@@ -7,7 +7,6 @@
 #include "base/system.hpp"
 #include "layout/parts.hpp"
 #include "part/image.hpp"
-#include "part/part_file.hpp"
 #include "stream/dataset.hpp"
 
 namespace tailrace {

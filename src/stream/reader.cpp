@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/checksum.hpp"
+#include "base/copy.hpp"
 #include "gather/agree.hpp"
 #include "gather/box_words.hpp"
 #include "gather/communicator_pool.hpp"
@@ -15,7 +16,6 @@
 namespace tailrace {
 namespace {
 
-constexpr size_t kMostOpenParts = 64;
 constexpr uint64_t kBroadcastBytes = 1u << 30;
 
 std::vector<uint64_t> words_of(const std::vector<std::vector<PartBox>>& boxes) {
@@ -38,7 +38,7 @@ void take_boxes(const std::vector<uint64_t>& words, std::vector<std::vector<Part
 
 void fill(const BlockView& memory, uint64_t elements, const std::vector<std::byte>& value) {
     std::vector<std::byte> line(std::min<uint64_t>(elements, 4096) * value.size());
-    for (size_t i = 0; i < line.size(); ++i) line[i] = value[i % value.size()];
+    repeat(value, line);
     for (uint64_t done = 0; done < elements; done += 4096)
         memory.copy_in(done, std::min<uint64_t>(4096, elements - done), line.data());
 }
@@ -140,7 +140,7 @@ void Reader::tell_place(const GroupEntry* group, uint64_t in_group, std::vector<
 
 // Collective. From what rank 0 has told.
 void Reader::learn_places(size_t which, const std::vector<uint64_t>& told, size_t& at) {
-    open_.clear();
+    open_.close_all();
     definitions_.set_ragged_lengths(ragged_[which]);
     place_ = learn_place(told, at);
     static_place_ = learn_place(told, at);
@@ -189,10 +189,7 @@ void Reader::scan_parts(Place& place) const {
 }
 
 PartReader& Reader::part(const Place& place, uint64_t number) const {
-    const std::string path = path_of(part_path(place.layout, name_, place.start, number));
-    if (const auto found = open_.find(path); found != open_.end()) return *found->second;
-    if (open_.size() >= kMostOpenParts) open_.clear();
-    return *(open_[path] = std::make_unique<PartReader>(path));
+    return open_.open(path_of(part_path(place.layout, name_, place.start, number)));
 }
 
 void Reader::get(const std::string& variable, const Box& box, void* data, const std::vector<int64_t>& stride) const {
@@ -236,7 +233,7 @@ uint64_t Reader::read_box(size_t variable, const Place& place, const PartBox& st
         tailrace::read_box(*reader.file(), address, stored.box.count, within(stored.box, common), memory.part(within(box, common)));
     } catch (const Error&) {
         // HDF5 remembers what it could not read as absent: the next call opens the part anew.
-        open_.erase(path_of(part_path(place.layout, name_, place.start, stored.part)));
+        open_.close(path_of(part_path(place.layout, name_, place.start, stored.part)));
         throw;
     }
     return common.elements();

@@ -70,7 +70,7 @@ private:
     std::map<uint64_t, std::vector<std::byte>> coordinates_;  // whole; by variable
     uint64_t selected_ = 0;
     Place place_, static_place_;
-    mutable std::map<std::string, std::unique_ptr<PartReader>> open_;  // by path
+    mutable OpenParts open_;
 };
 
 }  // namespace tailrace

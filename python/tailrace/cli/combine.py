@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from tailrace import contract
 from tailrace.cli import output
@@ -33,21 +31,10 @@ def command(
     """
     name = stream or only_stream(directory)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as progress:
-        task = progress.add_task(f"combine {name}")
-        answer = contract.combine(
-            directory,
-            name,
-            to,
-            threads=threads,
-            replace=replace,
-            sync=sync,
-            progress=lambda done, every: progress.update(task, completed=done, total=every),
-        )
+    with output.progress_of(f"combine {name}", *columns) as tell:
+        answer = contract.combine(directory, name, to, threads=threads, replace=replace, sync=sync, progress=tell)
     if as_json:
         output.print_json(answer)
         return
-    before = f", {answer['steps_before']} of them done before" if answer["steps_before"] else ""
     size = output.bytes_text(answer["file_bytes"])
-    output.console().print(f"{output.escape(str(to))}: {answer['steps']} steps{before}, {size}", soft_wrap=True)
+    output.console().print(f"{output.escape(str(to))}: {output.steps_text(answer)}, {size}", soft_wrap=True)

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 from tailrace import contract, errors
 from tailrace.cli import output
@@ -36,23 +34,14 @@ def command(
     if ranks is not None:
         _start_ranks(ranks)
     name = stream or only_stream(source)
-    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as progress:
-        task = progress.add_task(f"convert {name}")
-        answer = contract.convert(
-            source,
-            name,
-            target,
-            layout=layout,
-            progress=lambda done, every: progress.update(task, completed=done, total=every),
-            **parse_choices(choice or []),
-        )
+    with output.progress_of(f"convert {name}") as tell:
+        answer = contract.convert(source, name, target, layout=layout, progress=tell, **parse_choices(choice or []))
     if answer.pop("rank") != 0:
         return
     if as_json:
         output.print_json(answer)
         return
-    before = f", {answer['steps_before']} of them done before" if answer["steps_before"] else ""
-    output.console().print(f"{output.escape(str(target))}: {name}, {answer['steps']} steps{before}", soft_wrap=True)
+    output.console().print(f"{output.escape(f'{target}: {name}')}, {output.steps_text(answer)}", soft_wrap=True)
 
 
 def _start_ranks(ranks: int) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape  # also for the commands
+from rich.progress import Progress, ProgressColumn
 from rich.table import Table
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
@@ -21,6 +24,21 @@ def console() -> Console:
 
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2))
+
+
+@contextlib.contextmanager
+def progress_of(text: str, *columns: ProgressColumn) -> Iterator[Callable[[int, int], None]]:
+    """A bar on the terminal while something long is under way: to be called with what is done, and all. None where none looks."""
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as progress:
+        task = progress.add_task(escape(text))
+        yield lambda done, every: progress.update(task, completed=done, total=every)
+
+
+def steps_text(answer: Mapping[str, Any]) -> str:
+    """Of what may have been begun by an earlier call."""
+    before = f", {answer['steps_before']} of them done before" if answer["steps_before"] else ""
+    return f"{answer['steps']} steps{before}"
 
 
 def fail(message: str) -> None:
