@@ -129,7 +129,8 @@ private:
                 out_ = File::open_write(temporary());
                 const std::string here = boot();
                 for (const Json& line : lines)
-                    if (line.value("synced", false) || line.value("boot", "") == here) done_ = line.value("steps_done", done_);
+                    if (line.value("synced", false) || (!here.empty() && line.value("boot", "") == here))
+                        done_ = line.value("steps_done", done_);
                 if (done_ > 0) done_bytes_ = bytes_of_steps(done_);
                 return done_;
             }
@@ -154,7 +155,7 @@ private:
     static std::string boot() {
         std::string id(36, '\0');
         const auto error = attempt([&] { File::open_read("/proc/sys/kernel/random/boot_id").read_at(0, id.data(), id.size()); });
-        return error ? "unknown" : id;
+        return error ? "" : id;  // nothing is known of this system: only what was synced counts
     }
 
     void note(uint64_t steps, bool sync) {
