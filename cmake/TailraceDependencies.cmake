@@ -5,6 +5,8 @@ include(TailraceMpi)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.10 REQUIRED)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(DEFLATE REQUIRED IMPORTED_TARGET libdeflate)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 
 # toml++ as headers only: Debian's pkg-config file would link the library.
 add_library(tailrace_toml INTERFACE)

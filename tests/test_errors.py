@@ -220,7 +220,8 @@ OPTIONS = [
     ("layout = 'hds'\ntree = 2", "BAD_CONFIG", r"tree.*2.*at least 8"),
     ("writers = 'dedicated:1'", "UNSUPPORTED", r"writers = dedicated:1 can be planned, .* it writes the layouts single, fpp"),
     ("layout = 'scratch'", "UNSUPPORTED", r"stage = scratch can be planned"),
-    ("compression = 'deflate:4'", "UNSUPPORTED", r"compression = deflate:4 can be planned"),
+    ("compression = 'gzip'", "BAD_CONFIG", r"compression.*'gzip'.*deflate\[:N\]"),
+    ("chunk = '1 MiB'", "BAD_LAYOUT", r"chunk = 1 MiB has no meaning without compression.*say compression = deflate"),
 ]
 
 

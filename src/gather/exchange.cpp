@@ -18,7 +18,8 @@ constexpr uint64_t kOwnPieceBytes = 4096;     // shorter stretches of the writer
 // The same on all ranks. No more memory than a writer's slabs fill.
 uint64_t piece_bytes_for(const std::vector<ExchangeArray>& arrays, uint64_t writers, uint64_t memory_bytes) {
     uint64_t slabs_bytes = 0;
-    for (const ExchangeArray& array : arrays) slabs_bytes += (volume(array.shape) / writers + 1) * array.element_bytes;
+    for (const ExchangeArray& array : arrays)
+        slabs_bytes += ((array.grid ? array.grid->whole() : 1) + volume(array.shape) / writers) * array.element_bytes;
     memory_bytes = std::min(memory_bytes, slabs_bytes);
     return std::clamp<uint64_t>(memory_bytes / kSlots / 4096 * 4096, kSmallestPiece, kLargestPiece);
 }
@@ -53,7 +54,8 @@ struct Exchange::Impl {
 
     Sequence sequence(uint64_t writers, uint64_t k) const {
         Sequence result;
-        for (const ExchangeArray& array : arrays) result.add(array.shape, array.element_bytes, writers, k);
+        for (const ExchangeArray& array : arrays)
+            result.add(array.shape, array.element_bytes, array.share_begin(writers, k), array.share_begin(writers, k + 1));
         return result;
     }
 
@@ -61,14 +63,14 @@ struct Exchange::Impl {
     std::map<uint64_t, std::vector<RankBlock>> blocks_by_writer(uint64_t writers) const {
         std::map<uint64_t, std::vector<RankBlock>> result;
         for (size_t a = 0; a < arrays.size(); ++a) {
-            const uint64_t elements = volume(arrays[a].shape);
-            for (size_t b = 0; b < arrays[a].mine.size(); ++b) {
-                const Runs runs(arrays[a].shape, arrays[a].mine[b]);
+            const ExchangeArray& array = arrays[a];
+            for (size_t b = 0; b < array.mine.size(); ++b) {
+                const Runs runs(array.shape, array.mine[b]);
                 if (runs.count() == 0) continue;
-                const uint64_t first = share_of(elements, writers, runs.begin(0));
-                const uint64_t last = share_of(elements, writers, runs.begin(runs.count() - 1) + runs.length() - 1);
+                const uint64_t first = array.share_of(writers, runs.begin(0));
+                const uint64_t last = array.share_of(writers, runs.begin(runs.count() - 1) + runs.length() - 1);
                 for (uint64_t k = first; k <= last; ++k)
-                    if (runs.elements_within(share_begin(elements, writers, k), share_begin(elements, writers, k + 1)) > 0)
+                    if (runs.elements_within(array.share_begin(writers, k), array.share_begin(writers, k + 1)) > 0)
                         result[k].push_back({a, b, runs});
             }
         }

@@ -4,12 +4,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gather/communicator.hpp"
 #include "gather/node_memory.hpp"
 #include "gather/sequence.hpp"
 #include "layout/block_view.hpp"
+#include "layout/chunks.hpp"
 #include "layout/parts.hpp"
 
 namespace tailrace {
@@ -19,8 +21,19 @@ struct ExchangeArray {
     Extents shape;
     uint64_t element_bytes = 1;
     std::vector<Box> mine;
-    bool has_gaps = false;        // some elements belong to no rank: the writer fills them
-    std::vector<std::byte> fill;  // one element
+    bool has_gaps = false;                         // some elements belong to no rank: the writer fills them
+    std::vector<std::byte> fill;                   // one element
+    std::optional<ChunkGrid> grid = std::nullopt;  // no chunk of it is shared out between writers
+
+    // The elements of the k-th of `writers` begin here; the writer of an element.
+    uint64_t share_begin(uint64_t writers, uint64_t k) const {
+        return grid ? grid->begin(tailrace::share_begin(grid->count(), writers, k))
+                    : tailrace::share_begin(volume(shape), writers, k);
+    }
+    uint64_t share_of(uint64_t writers, uint64_t element) const {
+        return grid ? tailrace::share_of(grid->count(), writers, grid->at(element))
+                    : tailrace::share_of(volume(shape), writers, element);
+    }
 };
 
 // A stretch of an array's slab that is in memory at its writer, in file order.

@@ -22,11 +22,10 @@ struct SlabArray {
 
 class Sequence {
 public:
-    // The share of writer `k` of `writers` in each array.
-    void add(const Extents& shape, uint64_t element_bytes, uint64_t writers, uint64_t k) {
+    // The elements [lo, hi) of an array.
+    void add(const Extents& shape, uint64_t element_bytes, uint64_t lo, uint64_t hi) {
         // No element is cut by the edge of a piece: arrays begin at multiples of the largest element, as pieces do.
-        const uint64_t elements = volume(shape), at = (total_bytes() + 7) / 8 * 8;
-        arrays_.push_back({shape, element_bytes, share_begin(elements, writers, k), share_begin(elements, writers, k + 1), at});
+        arrays_.push_back({shape, element_bytes, lo, hi, (total_bytes() + 7) / 8 * 8});
     }
     const std::vector<SlabArray>& arrays() const { return arrays_; }
     uint64_t total_bytes() const { return arrays_.empty() ? 0 : arrays_.back().end(); }

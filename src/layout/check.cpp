@@ -1,5 +1,6 @@
 // Which layouts make no sense, and which this version does not have yet.
 #include "base/error.hpp"
+#include "layout/chunks.hpp"
 #include "layout/keys.hpp"
 #include "layout/value.hpp"
 
@@ -18,8 +19,6 @@ std::string missing_feature(const Layout& layout) {
     };
     if (layout.writers.kind == Writers::Kind::dedicated) return asks("writers");
     if (layout.stage != Stage::none) return asks("stage");
-    if (layout.storage.compression != "none") return asks("compression");
-    if (layout.storage.chunk_bytes > 0) return asks("chunk");
     return "";
 }
 
@@ -56,6 +55,21 @@ void check_choices(const Layout& layout) {
     if (layout.tree_entries > 0 && layout.tree_entries < kLeastTreeEntries)
         refuse("tree = ", layout.tree_entries, " is too small a bound on the entries of a directory; say at least ",
                kLeastTreeEntries, ", or tree = flat");
+    const Storage& storage = layout.storage;
+    const bool compresses = storage.compression.kind != Compression::Kind::none;
+    if (!compresses && storage.chunk_bytes > 0)
+        refuse("chunk = ", size_text(storage.chunk_bytes), " has no meaning without compression: an array is stored as one piece; ",
+               "say compression = deflate, or chunk = 0");
+    if (!compresses && storage.bit_round > 0)
+        refuse("bit_round = ", storage.bit_round, " has no meaning without compression: it makes no file smaller; ",
+               "say compression = deflate, or bit_round = 0");
+    if (compresses && layout.steps != 1 && layout.files.kind != Files::Kind::one && layout.writers.kind != Writers::Kind::one)
+        refuse("compression of several steps in each of several files with several writers is not possible: the place of a step's ",
+               "chunks is known to one rank of each file, and all must have written before it counts; say writers = one, ",
+               "files = one or steps = 1");
+    if (storage.chunk_bytes > 0 && (storage.chunk_bytes < kLeastChunkBytes || storage.chunk_bytes > kMostChunkBytes))
+        refuse("chunk = ", size_text(storage.chunk_bytes), " is not from ", size_text(kLeastChunkBytes), " to ",
+               size_text(kMostChunkBytes), "; say such a size, or chunk = 0");
     if (layout.steps == Layout::kAllSteps && layout.stage == Stage::scratch)
         refuse("steps = all contradicts stage = scratch: a file leaves scratch when it is finished, and this one never is; ",
                "say steps = N, or stage = none");
@@ -67,7 +81,7 @@ void check_available(const Layout& layout) {
     const std::string missing = missing_feature(layout);
     if (!missing.empty())
         fail(Status::UNSUPPORTED, missing, " can be planned, but this version cannot write it yet; it writes the layouts ",
-             available_presets(), " (any files, any writers but dedicated:N, stage = none, compression = none, chunk = 0)");
+             available_presets(), " (any files, any writers but dedicated:N, stage = none)");
 }
 
 void check_config(const StreamConfig& config) {

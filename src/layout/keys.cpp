@@ -150,17 +150,37 @@ Key number_or_word_key(std::string name, std::string allowed, std::string meanin
     return {name, allowed, meaning, set, get};
 }
 
+// A codec with its levels; the least is what its name alone means.
+struct CodecWord {
+    const char* word;
+    Compression::Kind kind;
+    uint64_t most;
+};
+constexpr CodecWord kCodecs[] = {{"deflate", Compression::Kind::deflate, 9}, {"zstd", Compression::Kind::zstd, 19}};
+
 Key compression_key() {
-    const std::string allowed = "none | deflate:N (N from 1 to 9) | zstd:N (N from 1 to 19)";
+    std::string allowed = "none";
+    for (const CodecWord& codec : kCodecs)
+        allowed += text(" | ", codec.word, "[:N] (N from 1, if nobody says it, to ", codec.most, ")");
     const Set set = [allowed](const std::string& value, StreamConfig& config) {
+        Compression& compression = config.layout.storage.compression;
+        if (value == "none") return void(compression = {});
         const auto counted = parse_counted(value);
-        const uint64_t most = !counted ? 0 : counted->word == "deflate" ? 9 : counted->word == "zstd" ? 19 : 0;
-        const bool levelled = counted && counted->number && *counted->number >= 1 && *counted->number <= most;
-        if (value != "none" && !levelled) bad_value("compression", value, allowed);
-        config.layout.storage.compression = value;
+        for (const CodecWord& codec : kCodecs) {
+            const uint64_t level = counted ? counted->number.value_or(1) : 0;
+            if (counted && counted->word == codec.word && level >= 1 && level <= codec.most)
+                return void(compression = {codec.kind, level});
+        }
+        bad_value("compression", value, allowed);
     };
-    return {"compression", allowed, "how chunks are compressed", set,
-            [](const StreamConfig& config) { return config.layout.storage.compression; }};
+    const Get get = [](const StreamConfig& config) -> std::string {
+        const Compression& compression = config.layout.storage.compression;
+        for (const CodecWord& codec : kCodecs)
+            if (codec.kind == compression.kind) return text(codec.word, ":", compression.level);
+        return "none";
+    };
+    return {"compression", allowed,
+            "how large arrays are compressed; every NetCDF-4 and HDF5 reader has deflate, not all have zstd", set, get};
 }
 
 Key time_key() {
@@ -216,9 +236,17 @@ std::vector<Key> storage_keys() {
                  8, FIELD(layout.storage.alignment_bytes)));
     keys.push_back(size_key("align_threshold", "a size, such as 64 KiB", "pieces of at least this size are aligned", 0, 1,
                             FIELD(layout.storage.align_threshold_bytes)));
-    keys.push_back(size_key("chunk", "a size, such as 4 MiB; or 0", "bytes of a chunk; 0: contiguous, or one chunk a step", 0, 1,
-                            FIELD(layout.storage.chunk_bytes)));
     keys.push_back(compression_key());
+    keys.push_back(word_key<bool>("shuffle", "with compression: equal bytes of neighbouring elements are put side by side first",
+                                  {{"on", true}, {"off", false}}, FIELD(layout.storage.shuffle)));
+    keys.push_back(size_key("chunk", "a size from 32 KiB to 2 GiB, such as 4 MiB; or 0",
+                            "with compression: most bytes that are compressed together; 0: 1 MiB", 0, 1,
+                            FIELD(layout.storage.chunk_bytes)));
+    keys.push_back(
+        number_key("bit_round", "N",
+                   "with compression: bits of each float's mantissa that are kept, rounded as netCDF's BitRound does; 0: "
+                   "all, nothing is lost",
+                   FIELD(layout.storage.bit_round)));
     keys.push_back(word_key<Durability>(
         "durability", "when bytes are on the device: never waited for, when a file is closed, at the end of each step",
         {{"none", Durability::none}, {"close", Durability::close}, {"step", Durability::step}}, FIELD(layout.storage.durability)));

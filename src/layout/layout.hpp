@@ -24,14 +24,23 @@ struct Writers {
 enum class Stage { none, scratch };
 enum class Durability { none, close, step };
 
+// What is done to the bytes of large arrays before they are written: HDF5's filters, which readers undo.
+struct Compression {
+    enum class Kind { none, deflate, zstd } kind = Kind::none;
+    uint64_t level = 0;
+    bool operator==(const Compression&) const = default;
+};
+
 // How bytes lie in a file and when they are on the device.
 struct Storage {
     uint64_t stripe_count = 0;        // 0: as the directory has it
     uint64_t stripe_bytes = 0;        // 0: as the directory has it
     uint64_t alignment_bytes = 4096;  // pieces of at least align_threshold_bytes begin at a multiple of it
     uint64_t align_threshold_bytes = 65536;
-    uint64_t chunk_bytes = 0;  // 0: contiguous, or one chunk a step
-    std::string compression = "none";
+    Compression compression = {};
+    bool shuffle = true;       // with compression: equal bytes of neighbouring elements side by side
+    uint64_t chunk_bytes = 0;  // of compressed arrays; 0: kChunkBytes
+    uint64_t bit_round = 0;    // with compression: bits of a float's mantissa that are kept; 0: all
     Durability durability = Durability::none;
     bool checksum = true;
     bool operator==(const Storage&) const = default;

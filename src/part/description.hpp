@@ -4,12 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/type.hpp"
 #include "layout/box.hpp"
+#include "layout/chunks.hpp"
+#include "part/codec.hpp"
 
 namespace tailrace {
 
@@ -48,15 +51,30 @@ struct Source {
     Box from, to;
 };
 
+// A run of bytes of a file.
+struct Extent {
+    uint64_t address = 0, bytes = 0;
+    bool operator==(const Extent&) const = default;
+};
+
+// How an array that varies is stored when its chunks are compressed: where each is is known once it is.
+struct Packing {
+    ChunkGrid grid;  // of one step
+    Filters filters;
+};
+
 struct Array {
     std::string name;
     Type type = Type::F64;
     std::vector<int> dims;  // indices in Description::dimensions, slowest first, without time
     bool varies = false;    // has a leading time dimension
     std::vector<Attribute> attributes;
-    std::vector<std::byte> fill;  // one element, or empty: no fill value
-    std::vector<Source> sources;  // not empty: the array is virtual, nothing of it is stored in this file
+    std::vector<std::byte> fill;       // one element, or empty: no fill value
+    std::vector<Source> sources = {};  // not empty: the array is virtual, nothing of it is stored in this file
+    std::optional<Packing> packing = std::nullopt;
     bool is_virtual() const { return !sources.empty(); }
+    // Stored uncompressed, at an address that the placement gives.
+    bool is_placed() const { return sources.empty() && !packing; }
 };
 
 // Attributes of an array that is a block of a larger one: where it begins in it, and the larger one's shape.

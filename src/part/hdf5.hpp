@@ -134,6 +134,11 @@ inline void never_write_fill(hid_t creation) {
 inline void set_fill(hid_t creation, hid_t type, const void* value) {
     check(H5Pset_fill_value(creation, type, value), "H5Pset_fill_value", "a dataset");
 }
+inline void set_shuffle(hid_t creation) { check(H5Pset_shuffle(creation), "H5Pset_shuffle", "a dataset"); }
+inline void set_deflate(hid_t creation, unsigned level) { check(H5Pset_deflate(creation, level), "H5Pset_deflate", "a dataset"); }
+inline void set_filter(hid_t creation, H5Z_filter_t filter, unsigned value) {
+    check(H5Pset_filter(creation, filter, H5Z_FLAG_OPTIONAL, 1, &value), "H5Pset_filter", "a dataset");
+}
 inline void set_virtual(hid_t creation, hid_t space, const std::string& file, const std::string& dataset, hid_t source) {
     check(H5Pset_virtual(creation, space, file.c_str(), dataset.c_str(), source), "H5Pset_virtual", file);
 }
@@ -217,9 +222,26 @@ inline Lengths dataset_lengths(hid_t dataset, const std::string& name) {
     check(H5Sget_simple_extent_dims(space, lengths.data(), nullptr), "H5Sget_simple_extent_dims", name, Status::CORRUPT);
     return lengths;
 }
-inline bool dataset_is_chunked(hid_t dataset, const std::string& name) {
-    const Properties creation(check(H5Dget_create_plist(dataset), "H5Dget_create_plist", name, Status::CORRUPT));
+inline Properties dataset_creation(hid_t dataset, const std::string& name) {
+    return Properties(check(H5Dget_create_plist(dataset), "H5Dget_create_plist", name, Status::CORRUPT));
+}
+inline bool is_chunked(hid_t creation, const std::string& name) {
     return check(H5Pget_layout(creation), "H5Pget_layout", name, Status::CORRUPT) == H5D_CHUNKED;
+}
+inline Lengths chunk_lengths(hid_t creation, size_t dims, const std::string& name) {
+    Lengths lengths(dims);
+    check(H5Pget_chunk(creation, static_cast<int>(dims), lengths.data()), "H5Pget_chunk", name, Status::CORRUPT);
+    return lengths;
+}
+inline unsigned filter_count(hid_t creation, const std::string& name) {
+    return static_cast<unsigned>(check(H5Pget_nfilters(creation), "H5Pget_nfilters", name, Status::CORRUPT));
+}
+// The number of a filter, and the first of its values (0: it has none).
+inline std::pair<H5Z_filter_t, unsigned> filter_at(hid_t creation, unsigned which, const std::string& name) {
+    unsigned flags = 0, values[8] = {};
+    size_t count = 8;
+    const H5Z_filter_t filter = H5Pget_filter2(creation, which, &flags, &count, values, 0, nullptr, nullptr);
+    return {check(filter, "H5Pget_filter2", name, Status::CORRUPT), count > 0 ? values[0] : 0};
 }
 inline bool dataset_has_type(hid_t dataset, hid_t type, const std::string& name) {
     const TypeId stored(check(H5Dget_type(dataset), "H5Dget_type", name, Status::CORRUPT));
@@ -227,13 +249,16 @@ inline bool dataset_has_type(hid_t dataset, hid_t type, const std::string& name)
 }
 // HADDR_UNDEF where nothing is stored.
 inline haddr_t contiguous_address(hid_t dataset) { return H5Dget_offset(dataset); }
-inline haddr_t chunk_address(hid_t dataset, const Lengths& offset, const std::string& name) {
-    unsigned filters = 0;
+struct Chunk {
+    unsigned skipped_filters = 0;
     haddr_t address = HADDR_UNDEF;
     hsize_t bytes = 0;
-    check(H5Dget_chunk_info_by_coord(dataset, offset.data(), &filters, &address, &bytes), "H5Dget_chunk_info_by_coord", name,
-          Status::CORRUPT);
-    return address;
+};
+inline Chunk find_chunk(hid_t dataset, const Lengths& offset, const std::string& name) {
+    Chunk chunk;
+    check(H5Dget_chunk_info_by_coord(dataset, offset.data(), &chunk.skipped_filters, &chunk.address, &chunk.bytes),
+          "H5Dget_chunk_info_by_coord", name, Status::CORRUPT);
+    return chunk;
 }
 // Calls visit(name) for each dataset or group of the root.
 template <class Visit>
@@ -270,9 +295,12 @@ inline void read_attribute(hid_t attribute, hid_t type, void* values, const std:
     check(H5Aread(attribute, type, values), "H5Aread", name, Status::CORRUPT);
 }
 
-// ---- drivers
+// ---- filters and drivers
 // ---------------------------------------------------------------------------------------------------------------------
 
+inline bool filter_is_known(H5Z_filter_t filter) { return check(H5Zfilter_avail(filter), "H5Zfilter_avail", "a filter") > 0; }
+inline void register_filter(const H5Z_class2_t& filter) { check(H5Zregister(&filter), "H5Zregister", filter.name); }
+inline void unregister_filter(H5Z_filter_t filter) { H5Zunregister(filter); }
 inline Driver register_driver(const H5FD_class_t& driver) {
     return Driver(check(H5FDregister(&driver), "H5FDregister", driver.name));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "part/filters.hpp"
 #include "part/netcdf.hpp"
 #include "part/placement_driver.hpp"
 #include "part/source_list.hpp"
@@ -51,7 +52,7 @@ std::string as_pattern(const std::string& name) {
 class ImageBuilder {
 public:
     ImageBuilder(const Description& description, const Placement& placement, const std::vector<StepBlock>& blocks, uint64_t steps,
-                 Capture& capture);
+                 const ChunkPlaces& chunks, Capture& capture);
     void build();
 
 private:
@@ -68,12 +69,14 @@ private:
     void add_source(hdf5::DatasetProperties properties, const Array& array, const Source& source, const std::string& file) const;
     hdf5::Dataset create_contiguous(size_t array, hdf5::DatasetProperties properties);
     hdf5::Dataset create_chunked(size_t array, hdf5::DatasetProperties properties);
+    hdf5::Dataset create_packed(size_t array, hdf5::DatasetProperties properties);
     hdf5::Properties creation_of(const Array& array) const;
     void write_attributes(hid_t dataset, const Array& array) const;
 
     const Description& description_;
     const Placement& placement_;
     const uint64_t steps_;
+    const ChunkPlaces& chunks_;
     Capture& capture_;
     hdf5::FileId file_;
     hdf5::Properties link_, access_;
@@ -85,8 +88,8 @@ private:
 };
 
 ImageBuilder::ImageBuilder(const Description& description, const Placement& placement, const std::vector<StepBlock>& blocks,
-                           uint64_t steps, Capture& capture)
-    : description_(description), placement_(placement), steps_(steps), capture_(capture),
+                           uint64_t steps, const ChunkPlaces& chunks, Capture& capture)
+    : description_(description), placement_(placement), steps_(steps), chunks_(chunks), capture_(capture),
       link_(hdf5::create_properties(H5P_LINK_CREATE)), access_(hdf5::create_properties(H5P_DATASET_ACCESS)),
       scales_(attributes_, description.dimensions.size() + time_dimensions()), place_(places_of(description, placement)) {
     hdf5::set_utf8_names(link_);
@@ -95,12 +98,13 @@ ImageBuilder::ImageBuilder(const Description& description, const Placement& plac
         for (uint64_t s = 0; s < block.steps && step_addresses_.size() < steps; ++s)
             step_addresses_.push_back(block.address + s * placement.step_pitch());
     for (const Array& array : description.arrays)
-        if (!array.is_virtual() && array.varies && step_addresses_.size() < steps)
+        if (array.is_placed() && array.varies && step_addresses_.size() < steps)
             fail(Status::INTERNAL, "only ", step_addresses_.size(), " of ", steps, " steps are laid out");
 }
 
 void ImageBuilder::build() {
     PlacementDriver driver(capture_);
+    const KnownFilters known(description_);
     hdf5::Properties creation = hdf5::create_properties(H5P_FILE_CREATE);
     // netCDF opens no file for writing whose root does not know the order of its objects.
     hdf5::track_link_order(creation);
@@ -174,6 +178,7 @@ hdf5::Dataset ImageBuilder::create(size_t index) {
     const hdf5::Properties creation = creation_of(array);
     const hdf5::DatasetProperties properties{link_, creation, access_};
     hdf5::Dataset dataset = array.is_virtual()  ? create_virtual(array, properties)
+                            : array.packing     ? create_packed(index, properties)
                             : is_chunked(array) ? create_chunked(index, properties)
                                                 : create_contiguous(index, properties);
     write_attributes(dataset, array);
@@ -254,6 +259,33 @@ hdf5::Dataset ImageBuilder::create_chunked(size_t index, hdf5::DatasetProperties
     return dataset;
 }
 
+// HDF5 takes the chunks one by one, as if they were written compressed; their bytes are never looked at.
+hdf5::Dataset ImageBuilder::create_packed(size_t index, hdf5::DatasetProperties properties) {
+    const Array& array = description_.arrays[index];
+    const Extents extents = extents_of(description_, array, steps_);
+    const ChunkGrid& grid = array.packing->grid;
+    const std::vector<Extent>& places = chunks_.at(index);
+    hdf5::Lengths lengths(extents.begin(), extents.end()), chunk(grid.chunk().begin(), grid.chunk().end());
+    chunk.insert(chunk.begin(), 1);
+    hdf5::set_chunk(properties.creation, chunk);
+    set_filters(properties.creation, array.packing->filters);
+    hdf5::set_allocation(properties.creation, H5D_ALLOC_TIME_INCR);
+    hdf5::never_write_fill(properties.creation);
+    hdf5::Lengths most = lengths;
+    if (description_.time_unlimited) most[0] = H5S_UNLIMITED;
+    hdf5::Dataset dataset =
+        hdf5::create_dataset(file_, array.name, stored_type(array.type), hdf5::create_space(lengths, most), properties);
+    capture_.place_next(places);
+    for (size_t k = 0; k < places.size(); ++k) {
+        const Extents offset = grid.offset(k % grid.count());
+        hdf5::Lengths at(offset.begin(), offset.end());
+        at.insert(at.begin(), k / grid.count());
+        hdf5::write_chunk(dataset, at, places[k].bytes, places.data());
+    }
+    capture_.end_placing(array.name);
+    return dataset;
+}
+
 void ImageBuilder::write_attributes(hid_t dataset, const Array& array) const {
     if (!array.fill.empty() && &fill_of(array) == &array.fill)
         attributes_.write(dataset, number_attribute("_FillValue", array.type, 1, array.fill.data()));
@@ -283,7 +315,7 @@ PartBytes part_bytes(const Description& description, uint64_t seal_bytes) {
     PartBytes bytes;
     bytes.seal_bytes = seal_bytes;
     for (const Array& array : description.arrays) {
-        if (array.is_virtual()) continue;
+        if (!array.is_placed()) continue;
         (array.varies ? bytes.step_bytes : bytes.static_bytes).push_back(bytes_of(description, array));
     }
     return bytes;
@@ -294,7 +326,7 @@ std::vector<uint64_t> places_of(const Description& description, const Placement&
     size_t fixed = 0, varying = 0;
     for (size_t i = 0; i < result.size(); ++i) {
         const Array& array = description.arrays[i];
-        if (array.is_virtual()) continue;
+        if (!array.is_placed()) continue;
         const auto& places = array.varies ? placement.step_offsets() : placement.static_addresses();
         const auto& sizes = array.varies ? placement.bytes().step_bytes : placement.bytes().static_bytes;
         size_t& next = array.varies ? varying : fixed;
@@ -307,17 +339,21 @@ std::vector<uint64_t> places_of(const Description& description, const Placement&
 }
 
 Image make_image(const Description& description, const Placement& placement, const std::vector<StepBlock>& blocks, uint64_t steps,
-                 uint64_t metadata_address) {
+                 uint64_t metadata_address, const ChunkPlaces& chunks) {
     check(description);
     const hdf5::Quiet quiet;
     Capture capture(metadata_address, reserved_end(placement, blocks));
-    ImageBuilder(description, placement, blocks, steps, capture).build();
+    ImageBuilder(description, placement, blocks, steps, chunks, capture).build();
     Image image;
     image.superblock.assign(capture.superblock().begin(), capture.superblock().end());
     image.metadata_address = capture.metadata_address();
     image.metadata.assign(capture.metadata().begin(), capture.metadata().end());
     image.file_bytes = capture.file_bytes();
     check_free(image, placement, blocks);
+    for (const Extent& written : capture.raw_writes())
+        if (image.metadata_address < written.address + written.bytes &&
+            written.address < image.metadata_address + image.metadata.size())
+            fail(Status::INTERNAL, "metadata at ", image.metadata_address, " lies in the chunk at ", written.address);
     return image;
 }
 

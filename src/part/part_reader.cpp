@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "part/description.hpp"
+#include "part/filters.hpp"
 #include "part/netcdf.hpp"
 
 namespace tailrace {
@@ -56,11 +57,13 @@ PartReader& OpenParts::open(const std::string& path) {
     return *(parts_[path] = std::make_unique<PartReader>(path));
 }
 
-uint64_t PartReader::address_of(const Wanted& array, uint64_t step) const {
+void PartReader::refuse(const std::string& array, const std::string& why) const {
+    fail(Status::CORRUPT, path(), ": array '", array, "' ", why, "; the part was changed after it was written");
+}
+
+StoredArray PartReader::find(const Wanted& array, uint64_t step, const Box& box) const {
     const hdf5::Quiet quiet;
-    const auto refuse = [&](const std::string& why) {
-        fail(Status::CORRUPT, path(), ": array '", array.name, "' ", why, "; the part was changed after it was written");
-    };
+    const auto refuse = [&](const std::string& why) { this->refuse(array.name, why); };
     if (!hdf5::has_link(metadata_, array.name)) refuse("is not there");
     const hdf5::Dataset dataset = hdf5::open_dataset(metadata_, array.name);
     if (!hdf5::dataset_has_type(dataset, stored_type(array.type), array.name)) refuse("has another type");
@@ -70,26 +73,81 @@ uint64_t PartReader::address_of(const Wanted& array, uint64_t step) const {
         !std::equal(array.shape.begin(), array.shape.end(), lengths.begin() + outer))
         refuse("has another shape");
     if (array.varies && step >= lengths[0]) refuse(text("has ", lengths[0], " steps, asked for is step ", step));
-    const uint64_t bytes = volume(array.shape) * type_bytes(array.type);
-    if (bytes == 0) return 0;
-    uint64_t address;
-    if (hdf5::dataset_is_chunked(dataset, array.name)) {
+    StoredArray stored{file_, array.name, type_bytes(array.type), array.shape};
+    const uint64_t bytes = volume(array.shape) * stored.element_bytes;
+    if (bytes == 0) return stored;
+    const hdf5::Properties creation = hdf5::dataset_creation(dataset, array.name);
+    if (hdf5::is_chunked(creation, array.name)) {
+        if (hdf5::filter_count(creation, array.name) > 0) {
+            if (!array.varies) refuse("is compressed and has no steps");
+            find_chunks(dataset, creation, step, box, stored);
+            return stored;
+        }
         hdf5::Lengths first(lengths.size(), 0);
         if (array.varies) first[0] = step;
-        address = hdf5::chunk_address(dataset, first, array.name);  // the chunks of a step lie one behind the other
+        // The chunks of a step lie one behind the other.
+        stored.address = hdf5::find_chunk(dataset, first, array.name).address;
     } else {
-        address = hdf5::contiguous_address(dataset);
-        if (address != HADDR_UNDEF && array.varies) address += step * bytes;
+        stored.address = hdf5::contiguous_address(dataset);
+        if (stored.address != HADDR_UNDEF && array.varies) stored.address += step * bytes;
     }
-    if (address == HADDR_UNDEF) refuse("has no values");
-    if (address > bytes_ || bytes > bytes_ - address) refuse("leaves the file: it was truncated");
-    return address;
+    if (stored.address == HADDR_UNDEF) refuse("has no values");
+    if (stored.address > bytes_ || bytes > bytes_ - stored.address) refuse("leaves the file: it was truncated");
+    return stored;
 }
 
-void read_box(const File& file, uint64_t address, const Extents& shape, const Box& box, const BlockView& memory) {
-    const Runs runs(shape, box);
-    const uint64_t element_bytes = memory.element_bytes(), run_bytes = runs.length() * element_bytes;
-    const auto place = [&](uint64_t run) { return address + runs.begin(run) * element_bytes; };
+void PartReader::find_chunks(hid_t dataset, hid_t creation, uint64_t step, const Box& box, StoredArray& stored) const {
+    const hdf5::Lengths chunk = hdf5::chunk_lengths(creation, stored.shape.size() + 1, stored.name);
+    const auto grid = ChunkGrid::of(stored.shape, {chunk.begin() + 1, chunk.end()});
+    if (!grid || chunk[0] != 1) refuse(stored.name, "has other chunks than Tailrace makes");
+    stored.packing = {*grid, read_filters(creation, stored.element_bytes, stored.name)};
+    const Runs runs(stored.shape, box);
+    if (runs.count() == 0) return;
+    stored.first_chunk = grid->at(runs.begin(0));
+    const uint64_t last = grid->at(runs.begin(runs.count() - 1) + runs.length() - 1);
+    for (uint64_t c = stored.first_chunk; c <= last; ++c) {
+        const Extents offset = grid->offset(c);
+        hdf5::Lengths at(offset.begin(), offset.end());
+        at.insert(at.begin(), step);
+        const hdf5::Chunk found = hdf5::find_chunk(dataset, at, stored.name);
+        if (found.address == HADDR_UNDEF) refuse(stored.name, "has no values");
+        if (found.address > bytes_ || found.bytes > bytes_ - found.address)
+            refuse(stored.name, "leaves the file: it was truncated");
+        if (found.skipped_filters != 0) refuse(stored.name, "has a chunk without its filters");
+        stored.chunks.push_back({found.address, found.bytes});
+    }
+}
+
+namespace {
+
+void read_packed(const StoredArray& array, const Box& box, const BlockView& memory) {
+    const ChunkGrid& grid = array.packing->grid;
+    const Runs runs(array.shape, box);
+    Codec codec;
+    std::vector<std::byte> stored, chunk(grid.whole() * array.element_bytes);
+    for (uint64_t c = array.first_chunk; c < array.first_chunk + array.chunks.size(); ++c) {
+        const uint64_t begin = grid.begin(c), end = grid.begin(c + 1);
+        const auto [first, last] = runs.touching(begin, end);
+        if (first == last) continue;
+        const Extent& place = array.chunks[c - array.first_chunk];
+        stored.resize(place.bytes);
+        array.file->read_at(place.address, stored.data(), stored.size());
+        if (!codec.decode(array.packing->filters, stored, chunk))
+            fail(Status::CORRUPT, array.file->path(), ": array '", array.name, "': the ", place.bytes, " bytes at ", place.address,
+                 " are not those of a chunk; the part was changed after it was written");
+        for (uint64_t run = first; run < last; ++run) {
+            const uint64_t from = std::max(runs.begin(run), begin), to = std::min(runs.begin(run) + runs.length(), end);
+            memory.copy_in(run * runs.length() + (from - runs.begin(run)), to - from,
+                           chunk.data() + (from - begin) * array.element_bytes);
+        }
+    }
+}
+
+void read_placed(const StoredArray& array, const Box& box, const BlockView& memory) {
+    const File& file = *array.file;
+    const Runs runs(array.shape, box);
+    const uint64_t element_bytes = array.element_bytes, run_bytes = runs.length() * element_bytes;
+    const auto place = [&](uint64_t run) { return array.address + runs.begin(run) * element_bytes; };
     std::unique_ptr<std::byte[]> window;
     for (uint64_t run = 0; run < runs.count();) {
         // Runs with short gaps between them are read together.
@@ -119,6 +177,12 @@ void read_box(const File& file, uint64_t address, const Extents& shape, const Bo
         }
         run = last;
     }
+}
+
+}  // namespace
+
+void read_box(const StoredArray& array, const Box& box, const BlockView& memory) {
+    array.packing ? read_packed(array, box, memory) : read_placed(array, box, memory);
 }
 
 std::vector<PartReader::Block> PartReader::blocks() const {

@@ -1,19 +1,33 @@
 // Reading one part: where its arrays are, as HDF5 tells from the file; the bytes themselves are read by address, straight into the
-// caller's memory. What is read is not trusted.
+// caller's memory where they are not compressed. What is read is not trusted.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/system.hpp"
 #include "base/type.hpp"
 #include "layout/block_view.hpp"
+#include "part/description.hpp"
 #include "part/hdf5.hpp"
 
 namespace tailrace {
+
+// An array, or one step of it, as it is stored: dense, in C order from an address on; or in chunks.
+struct StoredArray {
+    std::shared_ptr<const File> file;
+    std::string name;
+    uint64_t element_bytes = 1;
+    Extents shape;
+    uint64_t address = 0;
+    std::optional<Packing> packing = std::nullopt;
+    uint64_t first_chunk = 0;  // of those that were asked for
+    std::vector<Extent> chunks = {};
+};
 
 class PartReader {
 public:
@@ -21,10 +35,8 @@ public:
     explicit PartReader(const std::string& path);
 
     const std::string& path() const { return file_->path(); }
-    // For read_box(), also after the reader is gone.
-    const std::shared_ptr<const File>& file() const { return file_; }
 
-    // Where the values of an array begin; those of `step` (of the part) if it varies. They are dense and in C order from there.
+    // Where an array is; where `step` (of the part) of it is if it varies. Of its chunks those that `box` touches.
     // Throws CORRUPT with the path unless the array is there with this type and shape, within the file.
     struct Wanted {
         std::string name;
@@ -32,7 +44,8 @@ public:
         Extents shape;  // without time
         bool varies = false;
     };
-    uint64_t address_of(const Wanted& array, uint64_t step) const;
+    StoredArray find(const Wanted& array, uint64_t step, const Box& box) const;
+    StoredArray find(const Wanted& array, uint64_t step) const { return find(array, step, whole_box(array.shape)); }
 
     // The blocks that the part has: arrays with an offset within the global one.
     struct Block {
@@ -42,6 +55,8 @@ public:
     std::vector<Block> blocks() const;
 
 private:
+    void find_chunks(hid_t dataset, hid_t creation, uint64_t step, const Box& box, StoredArray& stored) const;
+    [[noreturn]] void refuse(const std::string& array, const std::string& why) const;
     std::shared_ptr<const File> file_;
     uint64_t bytes_ = 0;
     hdf5::FileId metadata_;
@@ -58,7 +73,8 @@ private:
     std::map<std::string, std::unique_ptr<PartReader>> parts_;
 };
 
-// Reads the elements of `box` of an array of `shape` at `address` to `memory`, a block of box.count. Without HDF5: any thread may.
-void read_box(const File& file, uint64_t address, const Extents& shape, const Box& box, const BlockView& memory);
+// Reads the elements of `box`, or of less than was asked for, to `memory`, a block of box.count. Without HDF5: any thread may.
+// Throws CORRUPT where a chunk is none.
+void read_box(const StoredArray& array, const Box& box, const BlockView& memory);
 
 }  // namespace tailrace

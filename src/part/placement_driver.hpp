@@ -8,14 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "part/description.hpp"
 #include "part/hdf5.hpp"
 
 namespace tailrace {
-
-struct Extent {
-    uint64_t address = 0, bytes = 0;
-    bool operator==(const Extent&) const = default;
-};
 
 // What one file becomes: the superblock at 0, metadata from metadata_address on, array data where it was placed.
 class Capture {

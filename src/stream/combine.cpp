@@ -25,10 +25,9 @@ constexpr unsigned kMostThreads = 8;
 constexpr double kNoteS = 0.5;  // from one note of what is done to the next: what a kill may cost
 constexpr double kSyncS = 60;   // and with all data on the device: what a crash of the machine may cost
 
-// Of one array at one step: a dense box of it in a file.
+// Of one array at one step: a box of it in a file.
 struct Stored {
-    std::shared_ptr<const File> file;
-    uint64_t address = 0;
+    StoredArray array;
     Box to;
 };
 
@@ -223,8 +222,8 @@ private:
             const uint64_t in_part = in_steps ? source.from.offset[0] + (step ? *step - source.to.offset[0] : 0) : 0;
             PartReader& reader = parts_.open(directory_ + "/" + source.file);
             const Extents shape = in_steps ? without_first(source.from.count) : source.from.count;
-            const uint64_t address = reader.address_of({source.dataset, array.type, shape, in_steps}, in_part);
-            found.push_back({reader.file(), address, step ? without_time(source.to) : source.to});
+            found.push_back(
+                {reader.find({source.dataset, array.type, shape, in_steps}, in_part), step ? without_time(source.to) : source.to});
         }
         return found;
     }
@@ -249,7 +248,7 @@ private:
         for (const Stored& box : stored) {
             const Box common = intersection(box.to, slab);
             if (common.elements() == 0) continue;
-            read_box(*box.file, box.address, box.to.count, within(box.to, common), memory.part(within(slab, common)));
+            read_box(box.array, within(box.to, common), memory.part(within(slab, common)));
         }
         out_.write_at(to, buffer.data(), bytes);
         done_bytes_ += bytes;
@@ -263,9 +262,9 @@ private:
                 const Box common = intersection(box.to, slab);
                 if (common.elements() == 0) continue;
                 const Runs from(box.to.count, within(box.to, common)), into(slab.count, within(slab, common));
-                if (from.count() > 1 || into.count() > 1) return false;
+                if (box.array.packing || from.count() > 1 || into.count() > 1) return false;
                 if (!really) continue;
-                can_copy_ = out_.copy_from(*box.file, box.address + from.begin(0) * element_bytes,
+                can_copy_ = out_.copy_from(*box.array.file, box.array.address + from.begin(0) * element_bytes,
                                            to + into.begin(0) * element_bytes, common.elements() * element_bytes);
                 if (!can_copy_) return false;
             }

@@ -43,7 +43,8 @@ class DatasetBuilder {
 public:
     DatasetBuilder(const History& history, const std::string& stream, size_t first, size_t last)
         : history_(history), stream_(stream), first_(first), last_(last), definitions_(history.runs.back().definitions),
-          last_group_(history.steps[last - 1].group), stretches_(stretches_of(history, first, last)) {
+          storage_(history.runs.back().config.layout.storage), last_group_(history.steps[last - 1].group),
+          stretches_(stretches_of(history, first, last)) {
         std::vector<uint64_t> lengths(definitions_.ragged().size(), 0);
         for (size_t i = first; i < last; ++i)
             for (size_t k = 0; k < lengths.size(); ++k) lengths[k] += history.steps[i].ragged.at(k);
@@ -60,6 +61,8 @@ public:
             const bool varies = !variable.is_static && !definitions_.is_ragged(variable);
             Array array{variable.name, variable.type, variable.dims, varies, variable.attributes, variable.fill, {}};
             if (!history_.coordinates.contains(v)) array.sources = sources_of(v);
+            if (const Rounding rounding = rounding_of(storage_, variable); rounding.rounds() && is_packed(variable))
+                array.attributes.push_back(rounding_attribute(rounding));
             description.arrays.push_back(std::move(array));
         }
         for (const int d : definitions_.ragged()) {
@@ -78,6 +81,11 @@ public:
     }
 
 private:
+    // As the last run did it.
+    bool is_packed(const Variable& variable) const {
+        return !variable.is_static && !variable.replicated && is_compressed(storage_, variable.shape, type_bytes(variable.type));
+    }
+
     std::vector<Source> sources_of(size_t v) const {
         const Variable& variable = definitions_.variables()[v];
         std::vector<Source> sources;
@@ -147,6 +155,7 @@ private:
     const std::string& stream_;
     const size_t first_, last_;
     Definitions definitions_;
+    const Storage& storage_;
     const uint64_t last_group_;
     const std::vector<Stretch> stretches_;
 };

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "gather/agree.hpp"
 #include "layout/parts.hpp"
+#include "part/part_reader.hpp"
 #include "part/seal.hpp"
 #include "stream/storage_choice.hpp"
 
@@ -71,7 +72,7 @@ uint64_t Group::laid_out() const { return blocks_.empty() ? 0 : blocks_.back().f
 
 void Group::make_room(const PartContent& content, ImageCache& cache, std::optional<Error>& error) {
     if (steps_ == laid_out()) lay_out_more(content);
-    if (!first_writer_ || image_is_made_) return;
+    if (!first_writer_ || image_is_made_ || !content.packed.empty()) return;
     auto failed = attempt([&] {
         if (!several_steps() && cache) {
             image_ = cache;
@@ -90,7 +91,45 @@ Image Group::image_of(const PartContent& content, uint64_t metadata_address) con
     if (content.seal_slot_bytes > 0)
         description.attributes.push_back(
             seal_attribute(seal_map(content.placement, blocks_, content.seal_writers, content.seal_slot_bytes)));
-    return make_image(description, content.placement, blocks_, laid_out(), metadata_address);
+    return make_image(description, content.placement, blocks_, laid_out(), metadata_address, chunks_);
+}
+
+// Of all that readers may use.
+uint64_t Group::end_of_metadata() const {
+    return image_ ? image_->file_bytes : first_writer_ && reopened_ ? file_->size_bytes() : 0;
+}
+
+uint64_t Group::end(const PartContent& content) const {
+    return blocks_.empty() ? 0 : std::max(end_of_metadata(), block_end(content.placement, blocks_.back()));
+}
+
+void Group::take_back_chunks(const PartContent& content, uint64_t steps) {
+    chunks_.resize(content.arrays.size());
+    for (const size_t a : content.packed) chunks_[a].resize(steps * content.description.arrays[a].packing->grid.count());
+}
+
+void Group::place_chunks(const PartContent& content, ChunkPlaces chunks) {
+    if (!first_writer_) return;
+    take_back_chunks(content, steps_);  // a step that failed may have left its own
+    uint64_t behind = end(content);
+    for (size_t k = 0; k < content.packed.size(); ++k) {
+        std::ranges::copy(chunks[k], std::back_inserter(chunks_[content.packed[k]]));
+        for (const Extent& chunk : chunks[k]) behind = std::max(behind, chunk.address + chunk.bytes);
+    }
+    image_ = std::make_shared<Image>(image_of(content, content.placement.align(behind, 0)));
+    image_written_ = false;
+}
+
+// Of the steps that an earlier run wrote.
+void Group::find_chunks(const PartContent& content) {
+    take_back_chunks(content, 0);
+    const PartReader part(part_path());
+    for (const size_t a : content.packed) {
+        const Array& array = content.description.arrays[a];
+        const Extents extents = extents_of(content.description, array, 1), shape(extents.begin() + 1, extents.end());
+        for (uint64_t step = 0; step < steps_; ++step)
+            std::ranges::copy(part.find({array.name, array.type, shape, true}, step).chunks, std::back_inserter(chunks_[a]));
+    }
 }
 
 void Group::lay_out_more(const PartContent& content) {
@@ -99,8 +138,7 @@ void Group::lay_out_more(const PartContent& content) {
     if (several_steps()) {
         block.steps = std::min(capacity() - laid, std::clamp(laid, kFirstBlockSteps, kLargestBlockSteps));
         if (laid > 0) {
-            const uint64_t end = image_ ? image_->file_bytes : first_writer_ && reopened_ ? file_->size_bytes() : 0;
-            block.address = content.placement.align(end, content.placement.step_pitch());
+            block.address = content.placement.align(end_of_metadata(), content.placement.step_pitch());
             if (several_writers()) block.address = part_ranks_->broadcast(block.address, 0);
         }
     }
@@ -119,6 +157,7 @@ void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_
         block.steps = std::min(block.steps, steps - block.first_step);
         blocks_.push_back(block);
     }
+    if (first_writer_ && !content.packed.empty()) find_chunks(content);
     // A run that was killed may have left the last steps without their times.
     double stored = std::numeric_limits<double>::quiet_NaN();
     for (uint64_t step = std::min<uint64_t>(steps, times.size()); first_writer_ && step-- > 0 && std::isnan(stored);) {
@@ -167,6 +206,7 @@ void Group::write_direct(const PartContent& content, const Definitions& definiti
         const PartArray& array = content.arrays[a];
         const bool varies = content.description.arrays[a].varies;
         if (!varies && !writes_static()) continue;
+        if (content.description.arrays[a].packing) continue;
         PartWriter& out = varies ? *step_out_ : *static_out_;
         const uint64_t address = array_address(content, a);
         switch (array.from) {
@@ -249,8 +289,8 @@ void Group::write_no_times(const PartContent& content) {
 
 // New metadata first, behind all that readers use, then the superblock that makes it count. Where a loss of power must not take
 // earlier steps along, the metadata is on the device before.
-void Group::put_image_in_force() {
-    queue_.run([file = file_, image = image_, sync = has_steps() && durability() != Durability::none] {
+void Group::put_in_force(const std::shared_ptr<const Image>& image) {
+    queue_.run([file = file_, image, sync = has_steps() && durability() != Durability::none] {
         file->write_at(image->metadata_address, image->metadata.data(), image->metadata.size());
         const bool ends_later = image->metadata_address + image->metadata.size() < image->file_bytes;
         if (ends_later && file->size_bytes() < image->file_bytes) file->set_size(image->file_bytes);
@@ -265,9 +305,12 @@ std::shared_ptr<const Group::Written> Group::end_write(const PartContent& conten
     if (!is_writer_) return written;
     exchange_out_->flush();
     write_seals(content, written);
+    if (first_writer_ && several_steps() && grew_) write_no_times(content);
     if (first_writer_ && !image_written_) {
-        if (several_steps()) write_no_times(content);
-        put_image_in_force();
+        if (!content.packed.empty() && several_steps() && several_writers())
+            written->image = image_;
+        else
+            put_in_force(image_);
     }
     if (sync_steps()) queue_.run([file = file_] { file->sync(); });
     abandon_write();
@@ -329,11 +372,12 @@ void Group::finish(const PartContent& content) {
         // Behind everything first: the times of the steps that did not come are read as long as the old metadata is in force. Then
         // into their room.
         image_ = std::make_shared<Image>(image_of(content, content.placement.align(file_->size_bytes(), 0)));
-        put_image_in_force();
+        put_in_force(image_);
+        if (!content.packed.empty()) return close_part();  // chunks lie in between: nothing can be cut off
         auto trimmed = std::make_shared<Image>(image_of(content, block_end(content.placement, blocks_.back())));
         if (trimmed->metadata_address + trimmed->metadata.size() <= image_->metadata_address) {
             image_ = std::move(trimmed);
-            put_image_in_force();
+            put_in_force(image_);
         }
         // What is cut off is what the old superblock refers to.
         queue_.run([file = file_, bytes = image_->file_bytes, sync = durability() != Durability::none] {
@@ -341,6 +385,10 @@ void Group::finish(const PartContent& content) {
             file->set_size(bytes);
         });
     }
+    close_part();
+}
+
+void Group::close_part() {
     queue_.run([file = file_, sync = sync_steps()] {
         if (sync) file->sync();
         file->close();

@@ -30,6 +30,8 @@ public:
     // What is known of a step on this rank when the queue has done what end_write() asked for.
     struct Written {
         uint64_t digest = 0;  // the sum of its seals' checksums
+        // Refers to chunks of several writers: put_in_force() when all have written them, before the step is committed.
+        std::shared_ptr<const Image> image;
     };
 
     // What it writes goes through the queue. `part_ranks`: those of this rank's part; null where it has only this one.
@@ -55,12 +57,21 @@ public:
         exchange_out_->add(array_address(content, array) + element * element_bytes, data, bytes);
     }
     void write_out() { exchange_out_->write_out(); }
+    // Local. Where the chunks of the step go, on the part's first rank; and chunks that this writer writes.
+    uint64_t end(const PartContent& content) const;
+    void place_chunks(const PartContent& content, ChunkPlaces chunks);
+    void take_run(uint64_t address, const std::byte* data, uint64_t bytes) {
+        exchange_out_->add(address, data, bytes);
+        exchange_out_->write_out();
+    }
     // Seal, metadata and, at the end, the superblock.
     std::shared_ptr<const Written> end_write(const PartContent& content);
     // Forgets what was written of a step that failed.
     void abandon_write() noexcept;
     // Local. The step that was written last counts: the next one comes behind it.
     void accept_step() { ++steps_, grew_ = false; }
+
+    void put_in_force(const std::shared_ptr<const Image>& image);
 
     // Rank 0. The pending group gets its name, if it has none yet.
     void publish();
@@ -93,6 +104,9 @@ private:
     bool several_steps() const { return config_.layout.steps != 1; }
     uint64_t capacity() const { return config_.layout.steps == Layout::kAllSteps ? UINT64_MAX : config_.layout.steps; }
     uint64_t laid_out() const;
+    uint64_t end_of_metadata() const;
+    void take_back_chunks(const PartContent& content, uint64_t steps);
+    void find_chunks(const PartContent& content);
     Image image_of(const PartContent& content, uint64_t metadata_address) const;
     uint64_t step_address_now(const PartContent& content) const { return step_address(content.placement, blocks_, steps_); }
     bool writes_static() const { return steps_ == 0 && !reopened_; }
@@ -105,7 +119,7 @@ private:
     std::string path_of(const std::string& relative) const { return place_.directory + "/" + relative; }
     uint64_t array_address(const PartContent& content, size_t array) const;
     void write_no_times(const PartContent& content);
-    void put_image_in_force();
+    void close_part();
     void write_seals(const PartContent& content, const std::shared_ptr<Written>& written);
 
     const Communicator& ranks_;
@@ -122,6 +136,7 @@ private:
     uint64_t committed_ = 0;
     std::vector<StepBlock> blocks_;
     std::shared_ptr<const Image> image_;
+    ChunkPlaces chunks_;          // of all steps, on the first writer; none where nothing is compressed
     std::shared_ptr<File> file_;  // opened through the queue; none: not asked for
     std::optional<PartWriter> static_out_, step_out_, exchange_out_;
     double time_ = 0;                             // of the step being written; the writers refer to it

@@ -15,7 +15,8 @@ namespace {
 // Collects arrays; finds or makes the part's dimensions as they are asked for.
 class Builder {
 public:
-    Builder(const Definitions& definitions, const StreamConfig& config) : definitions_(definitions) {
+    Builder(const Definitions& definitions, const StreamConfig& config)
+        : definitions_(definitions), storage_(config.layout.storage) {
         content_.description.time_name = definitions.time_name();
         content_.description.time_unlimited = config.layout.steps == Layout::kAllSteps;
         content_.description.attributes = definitions.attributes();
@@ -35,8 +36,9 @@ public:
         return pieces_.back().index;
     }
 
-    void add(const Variable& variable, std::string name, const std::vector<int>& dims, std::vector<Attribute> more,
-             PartArray array) {
+    // `slab`: what it is, if it is one.
+    void add(const Variable& variable, std::string name, const std::vector<int>& dims, std::vector<Attribute> more, PartArray array,
+             const Slab* slab = nullptr) {
         Array stored;
         stored.name = std::move(name);
         stored.type = variable.type;
@@ -45,15 +47,21 @@ public:
         stored.attributes = variable.attributes;
         stored.attributes.insert(stored.attributes.end(), more.begin(), more.end());
         stored.fill = variable.fill;
+        if (slab != nullptr && slab->grid) {
+            stored.packing = {*slab->grid, filters_of(storage_, variable.type)};
+            if (const Rounding rounding = rounding_of(storage_, variable); rounding.rounds())
+                stored.attributes.push_back(rounding_attribute(rounding));
+            content_.packed.push_back(content_.arrays.size());
+        }
         content_.description.arrays.push_back(std::move(stored));
         content_.arrays.push_back(std::move(array));
     }
 
-    void add_whole(size_t v, PartArray array) {
+    void add_whole(size_t v, PartArray array, const Slab* slab = nullptr) {
         const Variable& variable = definitions_.variables()[v];
         std::vector<int> dims;
         for (const int d : variable.dims) dims.push_back(dimension(d, 0, definitions_.dimensions()[static_cast<size_t>(d)].length));
-        add(variable, variable.name, dims, {}, std::move(array));
+        add(variable, variable.name, dims, {}, std::move(array), slab);
     }
 
     void add_slab(const Slab& slab, size_t index) {
@@ -66,7 +74,7 @@ public:
         add(variable, block_name(variable.name, slab.number), dims,
             {number_attribute(kOffsetAttribute, Type::I64, offset.size(), offset.data()),
              number_attribute(kShapeAttribute, Type::I64, shape.size(), shape.data())},
-            {PartArray::From::slab, slab.variable, index, {}});
+            {PartArray::From::slab, slab.variable, index, {}}, &slab);
     }
 
     // A coordinate is cut to the pieces of its dimension that the part's arrays use.
@@ -91,7 +99,8 @@ public:
         for (size_t a = 0; a < content_.arrays.size(); ++a)
             if (content_.arrays[a].from == PartArray::From::slab) content_.array_of_slab[content_.arrays[a].slab] = a;
         uint64_t statics = 0, varying = 0;
-        for (const Array& array : content_.description.arrays) content_.slot.push_back(array.varies ? varying++ : statics++);
+        for (const Array& array : content_.description.arrays)
+            content_.slot.push_back(!array.is_placed() ? 0 : array.varies ? varying++ : statics++);
         content_.seal_writers = writers;
         content_.seal_slot_bytes = config.layout.storage.checksum ? seal_slot_bytes(plan.seal_records()) : 0;
         content_.placement = Placement(part_bytes(content_.description, writers * content_.seal_slot_bytes), config.layout.storage);
@@ -105,11 +114,24 @@ private:
         int index;
     };
     const Definitions& definitions_;
+    const Storage& storage_;
     PartContent content_;
     std::vector<Piece> pieces_;
 };
 
 }  // namespace
+
+Rounding rounding_of(const Storage& storage, const Variable& variable) {
+    Array array;
+    array.attributes = variable.attributes;
+    array.fill = variable.fill;
+    return {variable.type, storage.bit_round, fill_of(array)};
+}
+
+Attribute rounding_attribute(const Rounding& rounding) {
+    const auto bits = static_cast<int32_t>(rounding.bits);
+    return number_attribute(kBitRoundAttribute, Type::I32, 1, &bits);
+}
 
 std::string block_name(const std::string& variable, uint64_t block) {
     return block == 0 ? variable : variable + "." + std::to_string(block);
@@ -141,7 +163,7 @@ PartContent describe_part(const Definitions& definitions, const StreamConfig& co
         const Slab& slab = plan.slabs()[i];
         if (variables[slab.variable].is_static && !with_static) continue;
         if (one_part)
-            builder.add_whole(slab.variable, {PartArray::From::slab, slab.variable, i, {}});
+            builder.add_whole(slab.variable, {PartArray::From::slab, slab.variable, i, {}}, &slab);
         else
             builder.add_slab(slab, i);
     }

@@ -24,7 +24,8 @@ struct PartContent {
     Description description;
     std::vector<PartArray> arrays;      // as in the description
     std::vector<size_t> array_of_slab;  // by the place in StepPlan::slabs(): its array's place; static ones that are not stored: 0
-    std::vector<uint64_t> slot;         // of each array: its number among the static arrays, or among those of a step
+    std::vector<uint64_t> slot;         // of each array that is placed: its number among the static ones, or among those of a step
+    std::vector<size_t> packed;         // the arrays that are compressed, as StepPlan::packed() has their slabs
     Placement placement;
     uint64_t seal_slot_bytes = 0;  // of one writer; 0: no checksums are kept
     uint64_t seal_writers = 0;
@@ -36,6 +37,10 @@ struct PartContent {
 // `with_static`: static distributed variables are part of it. Replicated ones always are.
 PartContent describe_part(const Definitions& definitions, const StreamConfig& config, const StepPlan& plan, bool with_static,
                           uint64_t writers);
+
+// How the values of a variable are rounded before they are compressed, and the attribute that says so.
+Rounding rounding_of(const Storage& storage, const Variable& variable);
+Attribute rounding_attribute(const Rounding& rounding);
 
 // The name of block b of a variable in a part of several.
 std::string block_name(const std::string& variable, uint64_t block);

@@ -229,8 +229,9 @@ uint64_t Reader::read_box(size_t variable, const Place& place, const PartBox& st
     try {
         const PartReader& reader = part(place, stored.part);
         const std::string name = has_one_part(place.layout) ? of.name : block_name(of.name, stored.block);
-        const uint64_t address = reader.address_of({name, of.type, stored.box.count, !of.is_static}, place.in_group);
-        tailrace::read_box(*reader.file(), address, stored.box.count, within(stored.box, common), memory.part(within(box, common)));
+        const Box mine = within(stored.box, common);
+        tailrace::read_box(reader.find({name, of.type, stored.box.count, !of.is_static}, place.in_group, mine), mine,
+                           memory.part(within(box, common)));
     } catch (const Error&) {
         // HDF5 remembers what it could not read as absent: the next call opens the part anew.
         open_.close(path_of(part_path(place.layout, name_, place.start, stored.part)));

@@ -106,7 +106,7 @@ private:
         File file = File::open_write(path);
         const double no_time = std::numeric_limits<double>::quiet_NaN();
         for (const uint64_t step : bad)
-            file.write_at(reader.address_of({time, Type::F64, {}, true}, step - group.start), &no_time, sizeof no_time);
+            file.write_at(reader.find({time, Type::F64, {}, true}, step - group.start).address, &no_time, sizeof no_time);
         file.sync();
         file.close();
     }
@@ -131,7 +131,7 @@ private:
         Json written = Json::array();
         for (const StepEntry& step : history_.steps) {
             if (step.group != g) continue;
-            const uint64_t address = reader.address_of({time, Type::F64, {}, true}, step.step - group.start);
+            const uint64_t address = reader.find({time, Type::F64, {}, true}, step.step - group.start).address;
             double found;
             read.read_at(address, &found, sizeof found);
             if (found == step.time) continue;

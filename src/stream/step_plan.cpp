@@ -133,6 +133,13 @@ void StepPlan::choose_ways(const Definitions& definitions) {
     const uint64_t members = part_ranks() == nullptr ? 1 : part_ranks()->size();
     uint64_t direct_runs = 0;
     for (size_t i = 0; i < slabs_.size(); ++i) {
+        const Variable& variable = definitions.variables()[slabs_[i].variable];
+        const uint64_t element_bytes = type_bytes(variable.type);
+        const Extents& shape = slabs_[i].box.count;
+        if (!variable.is_static && is_compressed(config_.layout.storage, shape, element_bytes)) {
+            slabs_[i].grid.emplace(shape, element_bytes, config_.layout.storage.chunk_bytes);
+            continue;
+        }
         slabs_[i].exchanged = slabs_[i].has_gaps || !is_written_by_owners(config_.layout, members, runs[i]);
         if (!slabs_[i].exchanged) direct_runs += runs[i].most;
     }
@@ -141,7 +148,7 @@ void StepPlan::choose_ways(const Definitions& definitions) {
     // One part goes on with other blocks, but the room for its checksums stays: what is exchanged needs one record a slab.
     if (has_one_part(config_.layout) && seal_records_ > 0) {
         if (records > seal_records_)
-            for (Slab& slab : slabs_) slab.exchanged = true;
+            for (Slab& slab : slabs_) slab.exchanged = !slab.grid;
     } else {
         seal_records_ = records;
     }
@@ -150,27 +157,37 @@ void StepPlan::choose_ways(const Definitions& definitions) {
 
 void StepPlan::prepare_exchange(const Definitions& definitions) {
     exchanged_.clear();
-    for (size_t i = 0; i < slabs_.size(); ++i)
+    packed_.clear();
+    for (size_t i = 0; i < slabs_.size(); ++i) {
         if (slabs_[i].exchanged && slabs_[i].written) exchanged_.push_back(i);
+        if (slabs_[i].grid) packed_.push_back(i);
+    }
     exchange_.reset();
+    packed_exchange_.reset();
     // Where parts have members of their own, one part may fail alone.
     const auto error = attempt([&] {
-        if (!exchanged_.empty()) make_exchange(definitions);
+        if (!exchanged_.empty()) exchange_ = make_exchange(definitions, exchanged_, writers());
+        if (packed_.empty() || part_ranks() == nullptr) return;
+        PartWriters all = writers();
+        Layout layout = config_.layout;
+        layout.writers = {Writers::Kind::all};
+        all.map = PartMap(layout, {ranks_.size(), ranks_.nodes()});
+        packed_exchange_ = make_exchange(definitions, packed_, all);
     });
     agree(ranks_, {.call = Call::plan}, error);
 }
 
-void StepPlan::make_exchange(const Definitions& definitions) {
+std::unique_ptr<Exchange> StepPlan::make_exchange(const Definitions& definitions, const std::vector<size_t>& slabs,
+                                                  const PartWriters& writers) const {
     std::vector<ExchangeArray> arrays;
-    for (const size_t i : exchanged_) {
+    for (const size_t i : slabs) {
         const Slab& slab = slabs_[i];
         const Variable& variable = definitions.variables()[slab.variable];
         std::vector<Box> mine;
         for (const size_t b : slab.mine) mine.push_back(within(slab.box, variables_[slab.variable].boxes[b]));
-        arrays.push_back({slab.box.count, type_bytes(variable.type), std::move(mine), slab.has_gaps, variable.fill});
+        arrays.push_back({slab.box.count, type_bytes(variable.type), std::move(mine), slab.has_gaps, variable.fill, slab.grid});
     }
-    const PartWriters writers{map_, part_, members_ ? map_.first_rank(part_) : 0};
-    exchange_ = std::make_unique<Exchange>(members_ ? *members_ : ranks_, std::move(arrays), writers, config_.exchange_bytes);
+    return std::make_unique<Exchange>(members_ ? *members_ : ranks_, std::move(arrays), writers, config_.exchange_bytes);
 }
 
 void StepPlan::collect_part_boxes() {

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gather/agree.hpp"
 #include "gather/communicator.hpp"
 #include "gather/exchange.hpp"
+#include "layout/chunks.hpp"
 #include "layout/keys.hpp"
 #include "layout/parts.hpp"
 #include "layout/slabs.hpp"
@@ -27,12 +29,13 @@ struct VariablePlan {
 // of the part's ranks are joined to.
 struct Slab {
     size_t variable = 0;
-    uint64_t number = 0;       // among the slabs of the variable in the part
-    Box box;                   // in the variable
-    std::vector<size_t> mine;  // this rank's blocks that lie in it
-    bool written = true;       // false: a static variable that is stored already
-    bool exchanged = false;    // goes through the exchange; otherwise its owners write it where it lies
-    bool has_gaps = false;     // of one part: the writer fills them
+    uint64_t number = 0;                           // among the slabs of the variable in the part
+    Box box;                                       // in the variable
+    std::vector<size_t> mine;                      // this rank's blocks that lie in it
+    bool written = true;                           // false: a static variable that is stored already
+    bool exchanged = false;                        // goes through the exchange; otherwise its owners write it where it lies
+    bool has_gaps = false;                         // of one part: the writer fills them
+    std::optional<ChunkGrid> grid = std::nullopt;  // it is compressed, in these chunks
 };
 
 // The slabs of all parts, on rank 0, for the index: only where there are several parts, and few enough for an index.
@@ -61,6 +64,11 @@ public:
     // Which of them are exchanged, in order; and the exchange (none when nothing is exchanged).
     const std::vector<size_t>& exchanged() const { return exchanged_; }
     Exchange* exchange() const { return exchange_.get(); }
+    // Which of them are compressed, in order; and how their chunks come to the ranks of the part (none where it has only this one).
+    const std::vector<size_t>& packed() const { return packed_; }
+    Exchange* packed_exchange() const { return packed_exchange_.get(); }
+    // The writers of this rank's part.
+    PartWriters writers() const { return {map_, part_, has_one_part(config_.layout) ? 0 : map_.first_rank(part_)}; }
     // Whether this rank has at most one block in each slab, so that what it writes by itself ascends in the part.
     bool single_blocks() const {
         return std::all_of(slabs_.begin(), slabs_.end(), [](const Slab& slab) { return slab.mine.size() <= 1; });
@@ -79,7 +87,8 @@ private:
     void choose_ways(const Definitions& definitions);
     void prepare_exchange(const Definitions& definitions);
     std::vector<SlabRuns> runs_in_slabs(const Definitions& definitions) const;
-    void make_exchange(const Definitions& definitions);
+    std::unique_ptr<Exchange> make_exchange(const Definitions& definitions, const std::vector<size_t>& slabs,
+                                            const PartWriters& writers) const;
     void collect_part_boxes();
 
     const Communicator& ranks_;
@@ -89,8 +98,8 @@ private:
     std::unique_ptr<Communicator> members_;  // the ranks of this part, where parts have several but not all
     std::vector<VariablePlan> variables_;
     std::vector<Slab> slabs_;
-    std::vector<size_t> exchanged_;
-    std::unique_ptr<Exchange> exchange_;
+    std::vector<size_t> exchanged_, packed_;
+    std::unique_ptr<Exchange> exchange_, packed_exchange_;
     std::vector<std::vector<PartBox>> part_boxes_;
     uint64_t seal_records_, version_ = 0;
 };

@@ -276,6 +276,14 @@ void Stream::check_history() const {
              "; write to another stream or directory, or set mode = 'replace' to begin anew");
     if (history_.empty()) return;
     const Layout& before = history_.groups.back().layout;
+    const auto stored_as = [](const Storage& storage) {
+        return std::tuple(storage.compression, storage.shuffle, storage.chunk_bytes, storage.bit_round);
+    };
+    if (before.part_is_dataset() && stored_as(before.storage) != stored_as(config_.layout.storage))
+        fail(Status::BAD_LAYOUT, "stream '", name_, "' in ", directory_, ": ", name_,
+             ".nc was begun with compression = ", effective_json({.layout = before}).at("compression").get<std::string>(),
+             ", and its arrays can have no other filters; ",
+             "keep compression, shuffle, chunk and bit_round of the run before, or set mode = 'replace'");
     if (before.part_is_dataset() != config_.layout.part_is_dataset())
         fail(Status::BAD_LAYOUT, "stream '", name_, "' in ", directory_, " cannot be appended to under this layout: ", name_,
              ".nc is ", before.part_is_dataset() ? "the dataset itself (files = one, steps = all)" : "an index over parts",
@@ -291,6 +299,17 @@ void Stream::describe() {
                                                     goes_on() ? earlier_.writers : map.writers(map.part_of(ranks_->rank()))));
     content_plan_ = plan_->version();
     image_cache_.reset();
+    make_packer();
+}
+
+void Stream::make_packer() {
+    std::vector<PackedArray> arrays;
+    for (const size_t a : content_->packed) {
+        const Variable& variable = definitions_.variables()[content_->arrays[a].variable];
+        arrays.push_back({variable.type, *content_->description.arrays[a].packing, rounding_of(config_.layout.storage, variable)});
+    }
+    packer_.reset();
+    if (!arrays.empty()) packer_ = std::make_unique<Packer>(plan_->part_ranks(), plan_->writers(), std::move(arrays));
 }
 
 void Stream::make_group(uint64_t start) {
@@ -317,6 +336,48 @@ void Stream::open_group(bool other_parts) {
     agree(*ranks_, {.call = Call::plan}, error);
 }
 
+// This rank's blocks of the slabs.
+std::vector<std::vector<BlockView>> Stream::memory_of(const std::vector<size_t>& slabs) const {
+    std::vector<std::vector<BlockView>> memory;
+    for (const size_t s : slabs) {
+        const Slab& slab = plan_->slabs()[s];
+        memory.emplace_back();
+        for (const size_t b : slab.mine) memory.back().push_back(data_.memory[slab.variable][b]);
+    }
+    return memory;
+}
+
+// Collective over the part's ranks, whatever happened before on this one: nobody waits for ever.
+void Stream::pack_step(std::optional<Error>& error) {
+    const auto try_all = [&](auto&& work) {
+        auto failed = attempt(work);
+        if (failed && !error) error = std::move(failed);
+    };
+    packer_->begin();
+    try_all([&] {
+        const auto memory = memory_of(plan_->packed());
+        if (Exchange* exchange = plan_->packed_exchange())
+            exchange->run(
+                memory, [&](const Stretch& stretch) { packer_->take(stretch.array, stretch.element, stretch.data, stretch.bytes); },
+                [] {});
+        else
+            for (size_t k = 0; k < memory.size(); ++k) packer_->take(k, memory[k].front());
+    });
+    if (error) packer_->give_up();
+    uint64_t end = 0;
+    Packer::Run run;
+    try_all([&] { end = group_->end(*content_); });
+    try_all([&] { run = packer_->place(end, content_->placement); });
+    try_all([&] {
+        if (!error) group_->place_chunks(*content_, std::move(run.chunks));
+    });
+    try_all([&] {
+        packer_->hand_over(run.address, [&](uint64_t address, const std::byte* data, uint64_t bytes) {
+            if (!error) group_->take_run(address, data, bytes);
+        });
+    });
+}
+
 std::shared_ptr<const Group::Written> Stream::write_step(std::optional<Error>& error) {
     group_->make_room(*content_, image_cache_, error);
     const auto try_next = [&](auto&& work) {
@@ -331,16 +392,10 @@ std::shared_ptr<const Group::Written> Stream::write_step(std::optional<Error>& e
     });
     if (exchange != nullptr) {
         // Every rank takes part to the end, whatever happened to it before: nobody waits for ever.
-        std::vector<std::vector<BlockView>> memory;
-        for (const size_t s : plan_->exchanged()) {
-            const Slab& slab = plan_->slabs()[s];
-            memory.emplace_back();
-            for (const size_t b : slab.mine) memory.back().push_back(data_.memory[slab.variable][b]);
-        }
         const bool well = !error;
         auto failed = attempt([&] {
             exchange->run(
-                memory,
+                memory_of(plan_->exchanged()),
                 [&](const Stretch& stretch) {
                     const size_t array = content_->array_of_slab[plan_->exchanged()[stretch.array]];
                     const uint64_t element_bytes = type_bytes(definitions_.variables()[content_->arrays[array].variable].type);
@@ -352,6 +407,7 @@ std::shared_ptr<const Group::Written> Stream::write_step(std::optional<Error>& e
         });
         if (failed && !error) error = std::move(failed);
     }
+    if (packer_) pack_step(error);
     std::shared_ptr<const Group::Written> written = std::make_shared<Group::Written>();
     try_next([&] { written = group_->end_write(*content_); });
     if (error) group_->abandon_write();

@@ -16,6 +16,7 @@
 #include "stream/group.hpp"
 #include "stream/history.hpp"
 #include "stream/index.hpp"
+#include "stream/packer.hpp"
 #include "stream/ragged.hpp"
 #include "stream/step_data.hpp"
 #include "stream/step_plan.hpp"
@@ -94,6 +95,9 @@ private:
     bool goes_on() const { return config_.layout.part_is_dataset() && !earlier_.blocks.empty(); }
     void describe();
     std::shared_ptr<const Group::Written> write_step(std::optional<Error>& error);
+    std::vector<std::vector<BlockView>> memory_of(const std::vector<size_t>& slabs) const;
+    void pack_step(std::optional<Error>& error);
+    void make_packer();
     void make_group(uint64_t start);
     void leave_step();
     // Overlap: when steps are written and committed.
@@ -139,6 +143,7 @@ private:
     std::unique_ptr<RaggedLengths> ragged_;
     std::unique_ptr<WriteQueue> queue_;
     std::shared_ptr<const PartContent> content_;
+    std::unique_ptr<Packer> packer_;  // none where nothing is compressed
     uint64_t content_plan_ = 0;
     bool content_static_ = false;
     Group::ImageCache image_cache_;

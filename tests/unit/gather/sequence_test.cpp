@@ -26,7 +26,9 @@ protected:
     }
     Sequence sequence_of(uint64_t writer) const {
         Sequence sequence;
-        for (const auto& [shape, bytes] : arrays_) sequence.add(shape, bytes, writers_, writer);
+        for (const auto& [shape, bytes] : arrays_)
+            sequence.add(shape, bytes, share_begin(volume(shape), writers_, writer),
+                         share_begin(volume(shape), writers_, writer + 1));
         return sequence;
     }
     Box box_in(const Extents& shape) {

@@ -50,8 +50,10 @@ TEST(Keys, EachKeyReadsBackWhatItSays) {
         {"stripe_size", {"0", "1 MiB"}},
         {"alignment", {"8", "4 KiB"}},
         {"align_threshold", {"0", "64 KiB"}},
-        {"chunk", {"0", "4 MiB"}},
         {"compression", {"none", "deflate:9", "zstd:3"}},
+        {"shuffle", {"on", "off"}},
+        {"chunk", {"0", "4 MiB"}},
+        {"bit_round", {"0", "12"}},
         {"durability", {"none", "close", "step"}},
         {"checksum", {"on", "off"}},
         {"mode", {"append", "replace"}},
@@ -80,6 +82,18 @@ TEST(Keys, EachKeyReadsBackWhatItSays) {
     EXPECT_EQ(names.size(), values.size());
 }
 
+constexpr const char* kCompressions =
+    "none | deflate[:N] (N from 1, if nobody says it, to 9) | zstd[:N] (N from 1, if nobody says it, to 19)";
+
+TEST(Keys, ACodecAloneIsItsLeastLevel) {
+    for (const Key& key : all_keys())
+        if (key.name == "compression") {
+            StreamConfig config;
+            key.set("deflate", config);
+            EXPECT_EQ(key.get(config), "deflate:1");
+        }
+}
+
 TEST(Keys, RefusedValuesNameKeyValueAndWhatIsAllowed) {
     const std::vector<std::tuple<std::string, std::string, std::string>> refused{
         {"layout", "fp", "single | fpp | hds | split:N | node | shared | collective | scratch"},
@@ -103,9 +117,12 @@ TEST(Keys, RefusedValuesNameKeyValueAndWhatIsAllowed) {
         {"alignment", "0", "a size that is a multiple of 8, such as 4 KiB or 1 MiB"},
         {"alignment", "12", "a size that is a multiple of 8, such as 4 KiB or 1 MiB"},
         {"align_threshold", "64 KB", "a size, such as 64 KiB"},
-        {"chunk", "big", "a size, such as 4 MiB; or 0"},
-        {"compression", "gzip", "none | deflate:N (N from 1 to 9) | zstd:N (N from 1 to 19)"},
-        {"compression", "deflate:10", "none | deflate:N (N from 1 to 9) | zstd:N (N from 1 to 19)"},
+        {"compression", "gzip", kCompressions},
+        {"compression", "deflate:10", kCompressions},
+        {"compression", "zstd:0", kCompressions},
+        {"shuffle", "yes", "on | off"},
+        {"chunk", "big", "a size from 32 KiB to 2 GiB, such as 4 MiB; or 0"},
+        {"bit_round", "few", "N"},
         {"durability", "always", "none | close | step"},
         {"checksum", "true", "on | off"},
         {"mode", "overwrite", "append | replace"},

@@ -1,0 +1,196 @@
+#include "stream/packer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+#include "base/error.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr int kRunTag = 5;
+constexpr uint64_t kMessageBytes = 1u << 30;  // messages count bytes in an int
+constexpr uint64_t kAlignedRunBytes = kLongBytes - 1;
+
+}  // namespace
+
+Packer::Packer(const Communicator* ranks, const PartWriters& writers, std::vector<PackedArray> arrays)
+    : ranks_(ranks), writers_(writers), arrays_(std::move(arrays)) {
+    uint64_t mine = 0;
+    for (size_t a = 0; a < arrays_.size(); ++a) {
+        first_size_.push_back(mine);
+        const Share share = share_of_rank(a, rank());
+        mine += share.last - share.first;
+    }
+    sizes_.resize(mine);
+}
+
+// The exchange shares the chunks out alike.
+Packer::Share Packer::share_of_rank(size_t array, uint64_t rank) const {
+    const uint64_t chunks = arrays_[array].packing.grid.count();
+    return {share_begin(chunks, size(), rank), share_begin(chunks, size(), rank + 1)};
+}
+
+void Packer::begin() {
+    bytes_.clear();
+    filled_ = 0;
+}
+
+void Packer::give_up() {
+    bytes_.clear();
+    std::fill(sizes_.begin(), sizes_.end(), 0);
+}
+
+// Whole, also beyond the array's end.
+std::span<std::byte> Packer::chunk_being_filled(size_t array) {
+    const uint64_t bytes = arrays_[array].packing.grid.whole() * type_bytes(arrays_[array].type);
+    if (chunk_.size() < bytes) chunk_.resize(bytes);
+    return {chunk_.data(), bytes};
+}
+
+void Packer::take(size_t array, uint64_t element, const std::byte* data, uint64_t bytes) {
+    const ChunkGrid& grid = arrays_[array].packing.grid;
+    const uint64_t element_bytes = type_bytes(arrays_[array].type);
+    while (bytes > 0) {
+        const uint64_t chunk = grid.at(element), begin = grid.begin(chunk), end = grid.begin(chunk + 1);
+        const uint64_t now = std::min(bytes, (end - element) * element_bytes), whole = grid.whole() * element_bytes;
+        if (now == whole) {
+            encode(array, chunk, {data, whole});
+        } else {
+            const std::span<std::byte> into = chunk_being_filled(array);
+            filled_ = (element - begin) * element_bytes;
+            std::memcpy(into.data() + filled_, data, now);
+            filled_ += now;
+            if (filled_ == (end - begin) * element_bytes) {
+                std::fill(into.begin() + static_cast<long>(filled_), into.end(), std::byte{});
+                encode(array, chunk, into);
+            }
+        }
+        element += now / element_bytes;
+        data += now;
+        bytes -= now;
+    }
+}
+
+void Packer::take(size_t array, const BlockView& whole) {
+    const ChunkGrid& grid = arrays_[array].packing.grid;
+    for (uint64_t chunk = 0; chunk < grid.count(); ++chunk) {
+        const uint64_t begin = grid.begin(chunk), n = grid.begin(chunk + 1) - begin;
+        const std::span<std::byte> into = chunk_being_filled(array);
+        if (n == grid.whole() && whole.piece_bytes() >= into.size() &&
+            begin * whole.element_bytes() % whole.piece_bytes() + into.size() <= whole.piece_bytes()) {
+            whole.for_pieces(begin, n, [&](const std::byte* data, uint64_t bytes) { encode(array, chunk, {data, bytes}); });
+            continue;
+        }
+        whole.copy_out(begin, n, into.data());
+        std::fill(into.begin() + static_cast<long>(n * whole.element_bytes()), into.end(), std::byte{});
+        encode(array, chunk, into);
+    }
+}
+
+void Packer::encode(size_t array, uint64_t chunk, std::span<const std::byte> bytes) {
+    const PackedArray& of = arrays_[array];
+    if (of.rounding.rounds()) {
+        rounded_.assign(bytes.begin(), bytes.end());
+        round_mantissas(of.rounding, rounded_);
+        bytes = rounded_;
+    }
+    const size_t before = bytes_.size();
+    codec_.encode(of.packing.filters, bytes, bytes_);
+    sizes_.at(first_size_[array] + chunk - share_of_rank(array, rank()).first) = bytes_.size() - before;
+}
+
+Packer::Run Packer::place(uint64_t end, const Placement& placement) {
+    // Ranks that write do not share a page or a stripe.
+    const bool all_write = writers_.count() == size();
+    const auto room = [&](uint64_t bytes) { return all_write ? placement.align(bytes, kAlignedRunBytes) : bytes; };
+    Run run;
+    uint64_t base = placement.align(end, kAlignedRunBytes);
+    run.address = base;
+    std::vector<uint64_t> sizes = sizes_;
+    if (ranks_ != nullptr && size() > 1) {
+        const uint64_t mine = room(bytes_.size()) + (rank() == 0 ? base : 0);
+        finish_mpi(
+            [&](MPI_Request* request) {
+                return MPI_Iexscan(&mine, &run.address, 1, MPI_UINT64_T, MPI_SUM, ranks_->all(), request);
+            },
+            "MPI_Iexscan");
+        if (rank() == 0) run.address = base;
+        std::vector<int> counts(size(), 0), begins(size(), 0);
+        for (uint64_t r = 0; rank() == 0 && r < size(); ++r) {
+            for (size_t a = 0; a < arrays_.size(); ++a) {
+                const Share share = share_of_rank(a, r);
+                counts[r] += static_cast<int>(share.last - share.first);
+            }
+            if (r > 0) begins[r] = begins[r - 1] + counts[r - 1];
+        }
+        if (rank() == 0) sizes.resize(static_cast<size_t>(begins.back() + counts.back()));
+        finish_mpi(
+            [&](MPI_Request* request) {
+                return MPI_Igatherv(sizes_.data(), static_cast<int>(sizes_.size()), MPI_UINT64_T, sizes.data(), counts.data(),
+                                    begins.data(), MPI_UINT64_T, 0, ranks_->all(), request);
+            },
+            "MPI_Igatherv");
+    }
+    if (rank() != 0) return run;
+    run.chunks.resize(arrays_.size());
+    size_t next = 0;
+    for (uint64_t r = 0; r < size(); ++r) {
+        uint64_t at = base;
+        for (size_t a = 0; a < arrays_.size(); ++a)
+            for (Share share = share_of_rank(a, r); share.first < share.last; ++share.first) {
+                run.chunks[a].push_back({at, sizes[next]});
+                at += sizes[next++];
+            }
+        base += room(at - base);
+    }
+    return run;
+}
+
+void Packer::hand_over(uint64_t address, const std::function<void(uint64_t, const std::byte*, uint64_t)>& write) {
+    const uint64_t writers = writers_.count(), number = writers_.number(rank());
+    const bool is_writer = number < writers;
+    std::exception_ptr error;
+    const auto write_run = [&](uint64_t at, const std::vector<std::byte>& run, uint64_t bytes) {
+        if (error || bytes == 0) return;
+        try {
+            write(at, run.data(), bytes);
+        } catch (...) {
+            error = std::current_exception();
+        }
+    };
+    if (is_writer) write_run(address, bytes_, bytes_.size());
+    if (size() > 1 && writers < size()) {
+        // The last writer that is not behind a rank writes for it.
+        const auto message = [&](void* data, uint64_t bytes, uint64_t other, bool send) {
+            for (uint64_t done = 0; done < bytes; done += kMessageBytes)
+                finish_mpi(
+                    [&](MPI_Request* request) {
+                        auto* from = static_cast<std::byte*>(data) + done;
+                        const int now = static_cast<int>(std::min(kMessageBytes, bytes - done)), rank = static_cast<int>(other);
+                        return send ? MPI_Isend(from, now, MPI_BYTE, rank, kRunTag, ranks_->all(), request)
+                                    : MPI_Irecv(from, now, MPI_BYTE, rank, kRunTag, ranks_->all(), request);
+                    },
+                    send ? "MPI_Isend" : "MPI_Irecv");
+        };
+        uint64_t head[2] = {address, bytes_.size()};
+        if (is_writer) {
+            const uint64_t last = number + 1 < writers ? writers_.rank(number + 1) : size();
+            for (uint64_t r = rank() + 1; r < last; ++r) {
+                message(head, sizeof head, r, false);
+                received_.resize(head[1]);
+                message(received_.data(), head[1], r, false);
+                write_run(head[0], received_, head[1]);
+            }
+        } else {
+            uint64_t k = writers - 1;
+            while (writers_.rank(k) > rank()) --k;
+            message(head, sizeof head, writers_.rank(k), true);
+            message(bytes_.data(), bytes_.size(), writers_.rank(k), true);
+        }
+    }
+    if (error) std::rethrow_exception(error);
+}
+
+}  // namespace tailrace
