@@ -58,6 +58,12 @@ Extents ChunkGrid::offset(uint64_t chunk) const {
     return offset;
 }
 
+Box ChunkGrid::box(uint64_t chunk) const {
+    Box box{offset(chunk), chunk_};
+    for (size_t d = 0; d < shape_.size(); ++d) box.count[d] = std::min(box.count[d], shape_[d] - box.offset[d]);
+    return box;
+}
+
 bool is_compressed(const Storage& storage, const Extents& shape, uint64_t element_bytes) {
     return storage.compression.kind != Compression::Kind::none && !shape.empty() &&
            volume(shape) * element_bytes >= kLeastCompressedBytes;

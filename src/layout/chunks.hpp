@@ -1,5 +1,5 @@
-// The chunks of a compressed array: a regular grid, each chunk of which is one run of elements in file order (C order). So the edges
-// of what ranks compress can be edges of chunks, and a chunk is put together like any other run.
+// The chunks of a compressed array: a regular grid, each chunk of which is one run of elements in file order (C order). So what
+// ranks compress can end where chunks do, and a chunk is put together like any other run.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,9 @@ public:
     uint64_t whole() const { return volume(chunk_); }  // elements as stored
     // Of its first element, in the array.
     Extents offset(uint64_t chunk) const;
+    // What of it lies in the array.
+    Box box(uint64_t chunk) const;
+    bool operator==(const ChunkGrid&) const = default;
 
 private:
     void cut(size_t dimension);

@@ -68,10 +68,13 @@ public:
         plain_ = described_;
         plain_.time_unlimited = true;
         for (Array& array : plain_.arrays) array.sources.clear();
+        for (size_t a = 0; a < plain_.arrays.size(); ++a) choose_packing(a);
         placement_ = Placement(part_bytes(plain_, 0), {});
         block_ = {0, history_.steps.size(), placement_.static_end()};
         places_ = places_of(plain_, placement_);
-        image_ = make_image(plain_, placement_, {block_}, block_.steps, block_end(placement_, block_));
+        chunks_.resize(plain_.arrays.size());
+        image_ = make_image(plain_, placement_, {block_}, block_.steps, block_end(placement_, block_), chunks_);
+        end_ = block_end(placement_, block_);
         all_bytes_ = bytes_of_steps(block_.steps);
     }
 
@@ -81,6 +84,7 @@ public:
             const size_t threads =
                 options_.threads > 0 ? options_.threads : std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads);
             buffers_.resize(threads);
+            codecs_.resize(threads);
             Workers workers(threads, 2 * threads);
             try {
                 copy_all(workers);
@@ -110,6 +114,31 @@ private:
             fail(Status::BAD_ARGUMENT, output_, " is there already; choose another output, or let it be replaced");
     }
 
+    // What the last run compressed is compressed in the output, too: in the chunks of the parts, if those of the first step make up
+    // chunks of the whole.
+    void choose_packing(size_t a) {
+        Array& array = plain_.arrays[a];
+        const Storage& storage = history_.runs.back().config.layout.storage;
+        const uint64_t element_bytes = type_bytes(array.type);
+        const Extents extents = extents_of(plain_, array, 1);
+        if (!described_.arrays[a].is_virtual() || !array.varies) return;
+        const Extents shape = without_first(extents);
+        if (!is_compressed(storage, shape, element_bytes)) return;
+        array.packing = {ChunkGrid(shape, element_bytes, storage.chunk_bytes), filters_of(storage, array.type)};
+        std::optional<ChunkGrid> common;
+        for (const Stored& stored : find_stored(a, 0)) {
+            if (!stored.array.packing) return;
+            const Extents& chunk = stored.array.packing->grid.chunk();
+            if (!common) common = ChunkGrid::of(shape, chunk);
+            if (!common || common->chunk() != chunk) return;
+            for (size_t d = 0; d < chunk.size(); ++d) {
+                const uint64_t begin = stored.to.offset[d], end = begin + stored.to.count[d];
+                if (begin % chunk[d] != 0 || (end % chunk[d] != 0 && end != shape[d])) return;
+            }
+        }
+        if (common) array.packing->grid = *common;
+    }
+
     // What the output is made of, in a number: another dataset has another.
     std::string identity() const {
         Checksum sum;
@@ -127,9 +156,10 @@ private:
             if (!lines.empty() && lines.front().value("combining", "") == mine) {
                 out_ = File::open_write(temporary());
                 const std::string here = boot();
-                for (const Json& line : lines)
-                    if (line.value("synced", false) || (!here.empty() && line.value("boot", "") == here))
-                        done_ = line.value("steps_done", done_);
+                size_t known = 0;
+                for (size_t i = 0; i < lines.size(); ++i)
+                    if (lines[i].value("synced", false) || (!here.empty() && lines[i].value("boot", "") == here)) known = i;
+                for (size_t i = 1; i <= known; ++i) take_note(lines[i]);
                 if (done_ > 0) done_bytes_ = bytes_of_steps(done_);
                 return done_;
             }
@@ -159,7 +189,26 @@ private:
 
     void note(uint64_t steps, bool sync) {
         if (sync) out_.sync();
-        append_journal(record_path(), {{"steps_done", steps}, {"synced", sync}, {"boot", boot()}}, sync);
+        Json chunks = Json::array();
+        for (size_t a = 0; a < chunks_.size(); ++a) {
+            std::vector<uint64_t> words;
+            const uint64_t a_step = plain_.arrays[a].packing ? plain_.arrays[a].packing->grid.count() : 0;
+            for (uint64_t c = noted_ * a_step; c < steps * a_step; ++c)
+                words.insert(words.end(), {chunks_[a][c].address, chunks_[a][c].bytes});
+            chunks.push_back(words);
+        }
+        noted_ = steps;
+        append_journal(record_path(),
+                       {{"steps_done", steps}, {"synced", sync}, {"boot", boot()}, {"end", end_.load()}, {"chunks", chunks}}, sync);
+    }
+
+    void take_note(const Json& line) {
+        done_ = noted_ = line.at("steps_done").get<uint64_t>();
+        end_ = line.at("end").get<uint64_t>();
+        for (size_t a = 0; a < chunks_.size(); ++a) {
+            const auto words = line.at("chunks").at(a).get<std::vector<uint64_t>>();
+            for (size_t i = 0; i + 1 < words.size(); i += 2) chunks_[a].push_back({words[i], words[i + 1]});
+        }
     }
 
     void copy_all(Workers& workers) {
@@ -180,6 +229,7 @@ private:
 
     void finish() {
         write_known(out_, described_, places_, placement_, block_, history_, 0);
+        image_ = make_image(plain_, placement_, {block_}, block_.steps, placement_.align(end_, 0), chunks_);
         put_in_force(out_, image_);
         if (options_.sync) out_.sync();
         out_.close();
@@ -195,6 +245,10 @@ private:
             if (!described_.arrays[a].is_virtual() || array.varies != step.has_value()) continue;
             const auto stored = std::make_shared<const std::vector<Stored>>(find_stored(a, step));
             const Extents shape = step ? without_first(extents_of(plain_, array, 1)) : extents_of(plain_, array, 1);
+            if (array.packing) {
+                copy_chunks(workers, a, *step, stored);
+                continue;
+            }
             const uint64_t element_bytes = type_bytes(array.type);
             const uint64_t address = places_[a] + (step ? block_.address + *step * placement_.step_pitch() : 0);
             for (Box& slab : slabs_of(shape, element_bytes, kPieceBytes)) {
@@ -205,6 +259,60 @@ private:
                 tell();
             }
         }
+    }
+
+    void copy_chunks(Workers& workers, size_t a, uint64_t step, const std::shared_ptr<const std::vector<Stored>>& stored) {
+        const uint64_t count = plain_.arrays[a].packing->grid.count();
+        chunks_[a].resize((step + 1) * count);
+        // Threads fill what is there already; it is not moved until all are ready.
+        chunks_[a].reserve(block_.steps * count);
+        for (uint64_t c = 0; c < count; ++c) {
+            workers.ask([this, a, c, stored, place = chunks_[a].data() + step * count + c](size_t thread) {
+                *place = copy_chunk(a, c, *stored, thread);
+            });
+            tell();
+        }
+    }
+
+    Extent copy_chunk(size_t a, uint64_t chunk, const std::vector<Stored>& stored, size_t thread) {
+        const Array& array = plain_.arrays[a];
+        const Packing& packing = *array.packing;
+        const Box box = packing.grid.box(chunk);
+        const uint64_t bytes = box.elements() * type_bytes(array.type);
+        std::vector<std::byte>& buffer = buffers_[thread];
+        std::vector<std::byte> packed;
+        if (const auto same = find_same(packing, box, stored)) {
+            packed.resize(same->second.bytes);
+            same->first->read_at(same->second.address, packed.data(), packed.size());
+        } else {
+            const uint64_t whole = packing.grid.whole() * type_bytes(array.type);
+            if (buffer.size() < whole) buffer.resize(whole);
+            fill_box(described_.arrays[a], stored, box, {buffer.data(), bytes});
+            std::fill(buffer.begin() + static_cast<long>(bytes), buffer.begin() + static_cast<long>(whole), std::byte{});
+            codecs_[thread].encode(packing.filters, {buffer.data(), whole}, packed);
+        }
+        const Extent place{end_.fetch_add(packed.size()), packed.size()};
+        out_.write_at(place.address, packed.data(), packed.size());
+        done_bytes_ += bytes;
+        return place;
+    }
+
+    // The chunk of a part that has the same elements, stored in the same way.
+    static std::optional<std::pair<const File*, Extent>> find_same(const Packing& packing, const Box& box,
+                                                                   const std::vector<Stored>& stored) {
+        for (const Stored& part : stored) {
+            const Box common = intersection(part.to, box);
+            if (common.elements() == 0) continue;
+            const StoredArray& array = part.array;
+            if (common != box || !array.packing || array.packing->filters != packing.filters ||
+                array.packing->grid.chunk() != packing.grid.chunk())
+                return std::nullopt;
+            const Box there = within(part.to, box);
+            const uint64_t chunk = array.packing->grid.at(Runs(array.shape, there).begin(0));
+            if (array.packing->grid.box(chunk) != there) return std::nullopt;
+            return std::pair(array.file.get(), array.chunks.at(chunk - array.first_chunk));
+        }
+        return std::nullopt;
     }
 
     void tell() {
@@ -238,20 +346,27 @@ private:
             return;
         }
         if (buffer.size() < bytes) buffer.resize(bytes);
-        if (found < slab.elements()) {
-            if (array.fill.empty())
-                fail(Status::CORRUPT, "variable '", array.name, "' of stream '", stream_, "' in ", directory_, ": ",
-                     slab.elements() - found, " elements of ", tailrace::describe(slab), " are in no part");
-            repeat(array.fill, {buffer.data(), bytes});
-        }
-        const BlockView memory(buffer.data(), element_bytes, slab.count, {});
-        for (const Stored& box : stored) {
-            const Box common = intersection(box.to, slab);
-            if (common.elements() == 0) continue;
-            read_box(box.array, within(box.to, common), memory.part(within(slab, common)));
-        }
+        fill_box(array, stored, slab, {buffer.data(), bytes});
         out_.write_at(to, buffer.data(), bytes);
         done_bytes_ += bytes;
+    }
+
+    // What the parts have of it, and fill values for the rest.
+    void fill_box(const Array& array, const std::vector<Stored>& stored, const Box& wanted, std::span<std::byte> into) const {
+        uint64_t found = 0;
+        for (const Stored& box : stored) found += intersection(box.to, wanted).elements();
+        if (found < wanted.elements()) {
+            if (array.fill.empty())
+                fail(Status::CORRUPT, "variable '", array.name, "' of stream '", stream_, "' in ", directory_, ": ",
+                     wanted.elements() - found, " elements of ", tailrace::describe(wanted), " are in no part");
+            repeat(array.fill, into);
+        }
+        const BlockView memory(into.data(), type_bytes(array.type), wanted.count, {});
+        for (const Stored& box : stored) {
+            const Box common = intersection(box.to, wanted);
+            if (common.elements() == 0) continue;
+            read_box(box.array, within(box.to, common), memory.part(within(wanted, common)));
+        }
     }
 
     // From file to file, where what each part has of the slab is one run of bytes in both; and where the system can.
@@ -285,7 +400,10 @@ private:
     File out_;
     OpenParts parts_;                              // their files stay open while pieces need them
     std::vector<std::vector<std::byte>> buffers_;  // of each thread
-    uint64_t all_bytes_ = 0, done_ = 0;            // bytes; steps
+    std::vector<Codec> codecs_;
+    ChunkPlaces chunks_;                             // of what is compressed
+    std::atomic<uint64_t> end_ = 0;                  // of the output: the next chunk goes there
+    uint64_t all_bytes_ = 0, done_ = 0, noted_ = 0;  // bytes; steps
     std::atomic<uint64_t> done_bytes_ = 0;
     std::atomic<bool> can_copy_ = true;
 };

@@ -31,8 +31,8 @@ public:
     // Local. What was taken counts for nothing: the step will fail.
     void give_up();
 
-    // Collective over the part's ranks. `end`: of all that is in the part, known on its first rank. The runs begin behind it, in the
-    // order of the ranks. There are the places of all chunks, by array, on the first rank.
+    // Collective over the part's ranks. `end`: of all that is in the part, known on its first rank. The runs begin behind it, in
+    // the order of the ranks. The first rank learns the places of all chunks, by array.
     struct Run {
         uint64_t address = 0;
         ChunkPlaces chunks;
