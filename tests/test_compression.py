@@ -121,7 +121,7 @@ def test_what_is_stored(mpirun: Mpirun, tmp_path: Path) -> None:
         assert stored < sum(file[name].nbytes for name in ("T", "U"))
 
 
-# ---- runs that go on -------------------------------------------------------------------------------------------------------------
+# ---- runs that go on ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("preset", ["single", "shared", "collective"])
@@ -166,7 +166,7 @@ def test_convert_compresses_and_takes_it_back(mpirun: Mpirun, tmp_path: Path) ->
     assert sizes["small"] < 0.8 * sizes["again"], sizes
 
 
-# ---- chunks that are copied --------------------------------------------------------------------------------------------------------
+# ---- chunks that are copied -----------------------------------------------------------------------------------------------------
 
 
 def chunks_of(path: Path, variable: str) -> list[bytes]:
@@ -186,7 +186,7 @@ def test_combine_copies_chunks_that_fit(mpirun: Mpirun, tmp_path: Path, preset: 
     assert sorted(chunks_of(tmp_path / "one.nc", "U")) == sorted(itertools.chain(*(chunks_of(part, "U") for part in parts)))
 
 
-# ---- damage ------------------------------------------------------------------------------------------------------------------------
+# ---- damage ---------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("preset", ["single", "fpp"])
@@ -215,7 +215,7 @@ def test_filters_of_others_are_refused(mpirun: Mpirun, tmp_path: Path) -> None:
     assert "is stored with HDF5's filter 32000, which is not undone here" in finished.output
 
 
-# ---- rounding ------------------------------------------------------------------------------------------------------------------------
+# ---- rounding -------------------------------------------------------------------------------------------------------------------
 
 ROUNDED = (100, 200)
 

@@ -30,7 +30,9 @@ Buffer::~Buffer() {
 Case find_case(const std::string &name, int steps) {
     if (name == "large") return {name, 8, {32, 256, 256}, 8, steps};  // 8 arrays of 16 MiB a rank
     if (name == "small") return {name, 100, {16, 32, 32}, 4, steps};  // 100 arrays of 64 KiB a rank
-    throw std::invalid_argument("unknown case '" + name + "'; known: large, small");
+    if (name == "kernel") return {name, 4, {32, 256, 256}, 8, steps, Pattern::kernel};
+    if (name == "smooth") return {name, 4, {64, 256, 256}, 4, steps, Pattern::smooth};  // 4 arrays of 16 MiB a rank
+    throw std::invalid_argument("unknown case '" + name + "'; known: large, small, kernel, smooth");
 }
 
 std::string variable_name(int variable) {

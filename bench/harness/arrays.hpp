@@ -1,6 +1,8 @@
 // The arrays that a bench writes and reads: shapes, names, files, and memory for them.
 #pragma once
 
+#include "values.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +35,7 @@ struct Case {
     std::array<uint64_t, 3> block;
     int element_bytes;
     int steps;
+    Pattern pattern = Pattern::noise;
 
     uint64_t block_elements() const { return block[0] * block[1] * block[2]; }
     uint64_t block_bytes() const { return block_elements() * static_cast<uint64_t>(element_bytes); }
@@ -40,7 +43,7 @@ struct Case {
     std::array<uint64_t, 3> global(int ranks) const { return {block[0] * static_cast<uint64_t>(ranks), block[1], block[2]}; }
 };
 
-// The case called `name` ("large" or "small") with `steps` output steps; throws for other names.
+// The case called `name` (large, small, kernel, smooth) with `steps` output steps; throws for other names.
 Case find_case(const std::string &name, int steps);
 std::string variable_name(int variable);
 

@@ -56,15 +56,25 @@ public:
             const std::array<hsize_t, 3> count{work().shape.block[0], work().shape.block[1], work().shape.block[2]};
             H5Sselect_hyperslab(selected, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
         }
+        const hid_t creation = H5Pcopy(creation_);
+        if (run_.deflate > 0) {
+            const auto planes = chunk();
+            const std::array<hsize_t, 3> extent{planes[0], planes[1], planes[2]};
+            H5Pset_chunk(creation, 3, extent.data());
+            H5Pset_shuffle(creation);
+            H5Pset_deflate(creation, static_cast<unsigned>(run_.deflate));
+            H5Pset_alloc_time(creation, H5D_ALLOC_TIME_INCR);  // sizes are not known before
+        }
         const hid_t type = work().shape.element_bytes == 4 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
         std::vector<hid_t> sets;
         for (int v = 0; v < work().shape.variables; ++v)
-            sets.push_back(checked(H5Dcreate2(file, variable_name(v).c_str(), type, space, H5P_DEFAULT, creation_, H5P_DEFAULT),
+            sets.push_back(checked(H5Dcreate2(file, variable_name(v).c_str(), type, space, H5P_DEFAULT, creation, H5P_DEFAULT),
                                    "H5Dcreate", path));
         for (int v = 0; v < work().shape.variables; ++v)
             checked(H5Dwrite(sets[static_cast<size_t>(v)], type, memory, selected, transfer_, work().block(step, v)), "H5Dwrite",
                     path);
         for (const hid_t set : sets) checked(H5Dclose(set), "H5Dclose", path);
+        H5Pclose(creation);
         H5Sclose(selected);
         H5Sclose(memory);
         H5Sclose(space);

@@ -2,6 +2,7 @@
 //
 //   mpirun -n 2 bench_write --case large --steps 2 --directory D --durable 0 --entries raw_fpp:4MiB,hdf5_fpp:packed
 //                           --seconds 30 --least 3 --most 20
+//   ... --deflate 1                     the arrays are shuffled and deflated at that level, in chunks of 1 MiB
 //   ... --least 0 --most 0 --keep 1     writes every entry's files once, and leaves them
 //   bench_write --list 1                the entries with their settings
 #include "harness/page_cache.hpp"
@@ -47,6 +48,13 @@ private:
     uint64_t piece_bytes_;
 };
 
+uint64_t bytes_of_files(const std::string &folder) {
+    uint64_t bytes = 0;
+    for (const auto &entry : std::filesystem::recursive_directory_iterator(folder))
+        if (entry.is_regular_file()) bytes += entry.file_size();
+    return bytes;
+}
+
 // Seconds of each call: begin, the steps, end.
 std::vector<double> time_method(Method &method, const Run &run, HeldMemory &held) {
     Clock clock(run.work->comm);
@@ -68,8 +76,8 @@ void check_bytes(Method &method, const Workload &work, const std::string &entry,
         for (int v = 0; v < shape.variables; ++v) {
             const std::string path = method.read(step, v, of_rank, block);
             uint64_t index = 0;
-            const uint64_t wrong =
-                count_mismatches(block, shape.element_bytes, v, step, work.first_index(of_rank), shape.block_elements(), &index);
+            const uint64_t wrong = count_mismatches(block, shape.element_bytes, v, step, work.first_index(of_rank),
+                                                    shape.block_elements(), &index, shape.pattern);
             if (wrong != 0)
                 fail(entry + ": " + std::to_string(wrong) + " wrong elements in " + path + ", variable " + variable_name(v) +
                      ", step " + std::to_string(step) + ", first at global index " + std::to_string(index));
@@ -84,14 +92,16 @@ struct Bench {
     std::vector<std::unique_ptr<Method>> methods;
     std::string directory;
     bool durable;
-    bool keep;  // the files stay, for another bench to read
+    bool keep;    // the files stay, for another bench to read
+    int deflate;  // level; 0: nothing is compressed
     Buffer block;
     HeldMemory held;
 
     Bench(const Options &options, Entries chosen, bool with_global)
         : work(find_case(options.text("case"), options.number("steps")), MPI_COMM_WORLD, with_global), entries(std::move(chosen)),
           directory(options.text("directory")), durable(options.number("durable") != 0), keep(options.values.contains("keep")),
-          block(work.shape.block_bytes()), held(work.shape.steps, work.shape.rank_bytes()) {
+          deflate(options.values.contains("deflate") ? options.number("deflate") : 0), block(work.shape.block_bytes()),
+          held(work.shape.steps, work.shape.rank_bytes()) {
         for (const Entry &entry : entries) methods.push_back(entry.make());
     }
 
@@ -99,10 +109,11 @@ struct Bench {
         const std::string name = entries[which].name();
         const std::string folder = folder_of(directory, name);
         if (work.rank == 0) std::filesystem::create_directories(folder);
-        const std::vector<double> seconds = time_method(*methods[which], {&work, folder, durable}, held);
+        const std::vector<double> seconds = time_method(*methods[which], {&work, folder, durable, deflate}, held);
         const double t0 = MPI_Wtime();
         check_bytes(*methods[which], work, name, block.data());
         const double t1 = MPI_Wtime();
+        const uint64_t stored = work.rank == 0 ? bytes_of_files(folder) : 0;
         if (!keep)
             remove_folder(folder, directory, work.comm, work.rank);
         else if (work.rank == 0)
@@ -110,10 +121,15 @@ struct Bench {
         held.take();
         if (work.rank != 0) return;
         const uint64_t bytes = work.shape.rank_bytes() * static_cast<uint64_t>(work.ranks * work.shape.steps);
-        std::cout << Json{{"entry", name},      {"repetition", repetition},
-                          {"calls_s", seconds}, {"seconds", std::accumulate(seconds.begin(), seconds.end(), 0.0)},
-                          {"bytes", bytes},     {"checked_bytes", bytes},
-                          {"check_s", t1 - t0}, {"removal_s", MPI_Wtime() - t1}}
+        std::cout << Json{{"entry", name},
+                          {"repetition", repetition},
+                          {"calls_s", seconds},
+                          {"seconds", std::accumulate(seconds.begin(), seconds.end(), 0.0)},
+                          {"bytes", bytes},
+                          {"checked_bytes", bytes},
+                          {"stored", stored},
+                          {"check_s", t1 - t0},
+                          {"removal_s", MPI_Wtime() - t1}}
                   << std::endl;
     }
 };

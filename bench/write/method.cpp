@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -15,9 +16,16 @@ std::string Method::rank_path(int step, int rank, const char *suffix) const {
     return run_.directory + text;
 }
 
+std::array<uint64_t, 3> Method::chunk() const {
+    const auto &block = work().shape.block;
+    const uint64_t plane = block[1] * block[2] * static_cast<uint64_t>(work().shape.element_bytes);
+    return {std::max<uint64_t>(chunk_bytes / plane, 1), block[1], block[2]};
+}
+
 Entries all_entries() {
     Entries entries;
     add_raw(entries);
+    add_packed(entries);
     add_tailrace(entries);
     add_hdf5(entries);
     add_pnetcdf(entries);

@@ -6,10 +6,13 @@
 
 namespace bench {
 
+inline constexpr uint64_t chunk_bytes = 1 << 20;
+
 struct Run {
     const Workload *work;
     std::string directory;  // exists and is empty
     bool durable;           // data and names are on the device when write() and end() have returned
+    int deflate;            // level of shuffled chunks of chunk_bytes; 0: contiguous arrays. Not every method can
 };
 
 class Method {
@@ -25,6 +28,8 @@ public:
 
 protected:
     const Workload &work() const { return *run_.work; }
+    // Whole planes of a block, of chunk_bytes.
+    std::array<uint64_t, 3> chunk() const;
     std::string step_path(int step, const char *suffix) const { return bench::step_path(run_.directory, step, suffix); }
     std::string rank_path(int step, int rank, const char *suffix) const;  // a rank's file of a step
     Run run_;
@@ -35,6 +40,7 @@ using Entries = std::vector<Entry>;
 
 // One function for each file of methods; to add a method, write its file and add its function here and to all_entries().
 void add_raw(Entries &entries);
+void add_packed(Entries &entries);
 void add_hdf5(Entries &entries);
 void add_pnetcdf(Entries &entries);
 void add_netcdf4(Entries &entries);

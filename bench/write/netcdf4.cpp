@@ -71,7 +71,14 @@ private:
             int &id = variables.emplace_back();
             check(nc_def_var(file, variable_name(v).c_str(), work().shape.element_bytes == 4 ? NC_FLOAT : NC_DOUBLE, 3, dims, &id),
                   "nc_def_var");
-            check(nc_def_var_chunking(file, id, NC_CONTIGUOUS, nullptr), "nc_def_var_chunking");
+            if (run_.deflate > 0) {
+                const auto planes = chunk();
+                const size_t extent[] = {planes[0], planes[1], planes[2]};
+                check(nc_def_var_chunking(file, id, NC_CHUNKED, extent), "nc_def_var_chunking");
+                check(nc_def_var_deflate(file, id, 1, 1, run_.deflate), "nc_def_var_deflate");
+            } else {
+                check(nc_def_var_chunking(file, id, NC_CONTIGUOUS, nullptr), "nc_def_var_chunking");
+            }
             check(nc_def_var_fill(file, id, NC_NOFILL, nullptr), "nc_def_var_fill");
         }
         check(nc_enddef(file), "nc_enddef");

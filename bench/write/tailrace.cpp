@@ -14,7 +14,8 @@ public:
     void begin(const Run &run) override {
         Method::begin(run);
         const std::string options = "layout = '" + preset_ + "'\nsteps = 1\nmode = 'replace'\ndurability = '" +
-                                    (run.durable ? "close" : "none") + "'\n" + checksum_;
+                                    (run.durable ? "close" : "none") + "'\n" + checksum_ +
+                                    (run.deflate > 0 ? "\ncompression = 'deflate:" + std::to_string(run.deflate) + "'" : "");
         check(tailrace_open(work().comm, run.directory.c_str(), stream_name, options.c_str(), &stream_), "tailrace_open");
         const auto shape = work().global();
         const char *dims[] = {"z", "y", "x"};

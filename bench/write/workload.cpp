@@ -12,7 +12,7 @@ Workload::Workload(Case of, MPI_Comm on, bool with_global) : shape(std::move(of)
     const auto fill = [&](std::byte *at, int step, int of_rank) {
         for (int v = 0; v < shape.variables; ++v)
             fill_values(at + static_cast<uint64_t>(v) * shape.block_bytes(), shape.element_bytes, v, step, first_index(of_rank),
-                        shape.block_elements());
+                        shape.block_elements(), shape.pattern);
     };
     for (int step = 0; step < shape.steps; ++step) {
         steps.emplace_back(shape.rank_bytes());

@@ -17,13 +17,15 @@ constexpr uint64_t kAlignedRunBytes = kLongBytes - 1;
 
 Packer::Packer(const Communicator* ranks, const PartWriters& writers, std::vector<PackedArray> arrays)
     : ranks_(ranks), writers_(writers), arrays_(std::move(arrays)) {
-    uint64_t mine = 0;
+    uint64_t mine = 0, bytes = 0;
     for (size_t a = 0; a < arrays_.size(); ++a) {
         first_size_.push_back(mine);
         const Share share = share_of_rank(a, rank());
         mine += share.last - share.first;
+        bytes += (share.last - share.first) * arrays_[a].packing.grid.whole() * type_bytes(arrays_[a].type);
     }
     sizes_.resize(mine);
+    bytes_.reserve(bytes);  // only what is used takes memory
 }
 
 // The exchange shares the chunks out alike.
