@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,21 @@ def injector(tmp_path_factory: pytest.TempPathFactory, needs: Any) -> Path:
 def tailrace_command(build_dir: Path) -> list[str]:
     """The command line of this checkout, to put before its arguments."""
     return [str(build_dir / "bin" / "tailrace")]
+
+
+@pytest.fixture
+def small_device(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MiB. Mounting needs root, as CI has."""
+    mounted = tmp_path / "small"
+    mounted.mkdir()
+    try:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", mounted], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("only root may mount a small file system")
+    try:
+        yield mounted
+    finally:
+        subprocess.run(["umount", "-l", mounted], check=True)
 
 
 @pytest.fixture(scope="session")

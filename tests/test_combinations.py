@@ -1,4 +1,5 @@
-"""Files x writers x steps x tree: what docs/keys.md calls written holds every value, and the rest is refused as it says."""
+"""Files x writers x steps x tree: what docs/keys.md calls written holds every value, and the rest is refused as it says. Two ranks
+more are there where two only write."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from tests.written import check_values
 
 FILES, WRITERS = ("one", "2", "per-node", "per-rank"), ("one", "per-node", "all", "dedicated:2")
 STEPS, TREES = ("1", "2", "all"), ("flat", "8")
-WRITTEN = [(files, writers) for files in FILES[:3] for writers in WRITERS[:3]] + [("per-rank", "one")]
+WRITTEN = [(files, writers) for files in FILES[:3] for writers in WRITERS] + [("per-rank", "one")]
 SIZES = formula.Sizes(lev=3, lat=10, lon=7)
 # Rows of 64 KiB and more, which their owners write where all write.
 LONG_ROWS = formula.Sizes(lev=2, lat=4, lon=16384)
@@ -69,6 +70,8 @@ def test_refused_with_the_documented_text_on_all_ranks(mpirun: Mpirun, tmp_path:
 
 def write(mpirun: Mpirun, folder: Path, ranks: int, options: str, decomposition: str, steps: int, sizes: formula.Sizes) -> None:
     choices = [f"decomposition={decomposition}", f"steps={steps}", sizes.argument]
+    if "dedicated:2" in options:
+        ranks, choices = ranks + 2, [*choices, "dedicated=2"]
     mpirun("write_case", ranks, [folder, "history", options, *choices])
 
 
@@ -92,7 +95,7 @@ def test_written(mpirun: Mpirun, tmp_path: Path, rng: random.Random, files: str,
         check(folder, 11, SIZES)
         entries = [len(list(path.iterdir())) for path in (folder / "history.parts").rglob("*") if path.is_dir()]
         assert tree == "flat" or max(entries, default=0) <= 8
-        ranks = ranks if (files, steps_per_file) == ("one", "all") else rng.choice([1, 2, 3, 4])
+        ranks = ranks if (files, steps_per_file) == ("one", "all") else rng.choice([2, 3, 4] if "2" in writers else [1, 2, 3, 4])
         write(mpirun, folder, ranks, options, decomposition, 2, SIZES)
         check(folder, 13, SIZES)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import random
-import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
@@ -193,21 +192,6 @@ def test_directory_in_trouble(mpirun: Mpirun, in_memory: Path, kind: str, rank: 
 
 
 # ---- a full device --------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def small_device(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 1 MiB. Mounting needs root, as CI has."""
-    mounted = tmp_path / "small"
-    mounted.mkdir()
-    try:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", mounted], check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("only root may mount a small file system")
-    try:
-        yield mounted
-    finally:
-        subprocess.run(["umount", "-l", mounted], check=True)
 
 
 @pytest.mark.parametrize("layout", MOST_LAYOUTS)

@@ -6,8 +6,8 @@
 namespace bench {
 
 // noise: all bits of the mantissa differ, nothing can be compressed. kernel: as the OLAM kernel's formula, multiples of 2^-24, so
-// that a double has 24 bits that differ. smooth: neighbours differ little, and the lowest 7 of 23 bits are noise, as in a field of a
-// model.
+// that a double has 24 bits that differ. smooth: neighbours differ little, and the lowest 7 of 23 bits are noise, as in a field of
+// a model.
 enum class Pattern { noise, kernel, smooth };
 
 // The bits of `count` consecutive elements from global index `first`, as float (4 bytes) or double (8 bytes) in [1, 2].

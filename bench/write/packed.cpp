@@ -1,5 +1,5 @@
-// The limit of compressed output: the same chunks shuffled and deflated in memory, then written by plain pwrite, without a format that
-// anyone could read. Only with --deflate.
+// The limit of compressed output: the same chunks shuffled and deflated in memory, then written by plain pwrite, without a format
+// that anyone could read. Only with --deflate.
 #include "method.hpp"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@ module tailrace_f08
   use mpi_f08, only: MPI_Comm
   use tailrace
   implicit none
-  private :: MPI_Comm, open_f08, open_read_f08
+  private :: MPI_Comm, open_f08, open_read_f08, set_aside_f08, release_f08
 
   interface tailrace_open
     module procedure open_f08
@@ -13,7 +13,31 @@ module tailrace_f08
     module procedure open_read_f08
   end interface
 
+  interface tailrace_set_aside
+    module procedure set_aside_f08
+  end interface
+
+  interface tailrace_release
+    module procedure release_f08
+  end interface
+
 contains
+
+  subroutine set_aside_f08(all, dedicated, compute, error)
+    type(MPI_Comm), intent(in) :: all
+    integer, intent(in) :: dedicated
+    type(MPI_Comm), intent(out) :: compute
+    integer, intent(out), optional :: error
+
+    call tailrace_set_aside(all%MPI_VAL, dedicated, compute%MPI_VAL, error)
+  end subroutine
+
+  subroutine release_f08(compute, error)
+    type(MPI_Comm), intent(inout) :: compute
+    integer, intent(out), optional :: error
+
+    call tailrace_release(compute%MPI_VAL, error)
+  end subroutine
 
   subroutine open_f08(stream, comm, directory, name, options, error)
     type(tailrace_stream), intent(inout) :: stream

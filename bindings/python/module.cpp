@@ -131,6 +131,20 @@ void define_text_functions(nb::module_ &module) {
         },
         "comm"_a, "source"_a, "name"_a, "target"_a, "options"_a, "progress"_a);
     module.def(
+        "set_aside",
+        [](int comm, int dedicated) {
+            MPI_Fint compute = 0;
+            int status;
+            {
+                nb::gil_scoped_release released;
+                status = tailrace_set_aside_fortran(comm, dedicated, &compute);
+            }
+            check(status);
+            return static_cast<int>(compute);
+        },
+        "comm"_a, "dedicated"_a);
+    module.def("release", [](int compute) { check(tailrace_release_fortran(&compute)); }, "compute"_a);
+    module.def(
         "journal_append",
         [](const std::string &path, const std::string &json, bool sync) {
             check(tailrace_journal_append(path.c_str(), json.c_str(), sync ? 1 : 0));

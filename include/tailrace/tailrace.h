@@ -85,6 +85,20 @@ int tailrace_open(MPI_Comm comm, const char *directory, const char *name, const 
 /* The same with a Fortran communicator handle. */
 int tailrace_open_fortran(MPI_Fint comm, const char *directory, const char *name, const char *options, tailrace_stream **stream);
 
+/* Ranks that only write, for streams with writers = dedicated:N. Collective over `all`, when the program starts: sets `dedicated`
+ * of its ranks aside, spread over the nodes (at least 1, at most half of them). On the others it returns at once, with *compute:
+ * their communicator, in the order of `all`, which the model uses in place of `all`. On those that are set aside it returns when
+ * the others have called tailrace_release, with MPI_COMM_NULL: they have written meanwhile, and have nothing more to do.
+ * tailrace_end_step of such a stream, opened over *compute or a duplicate, copies the step to memory that the writing rank of the
+ * node sees, or sends it; with `overlap` = 0 it then waits until the step is committed, else at most so many steps are under way.
+ * tailrace_flush waits for all. Other streams over *compute are written by its own ranks. */
+int tailrace_set_aside(MPI_Comm all, int dedicated, MPI_Comm *compute);
+/* Collective over *compute, after its streams are closed. Frees it and sets it to MPI_COMM_NULL, also when it fails: the ranks that
+ * were set aside never wait for ever. Does nothing for MPI_COMM_NULL. */
+int tailrace_release(MPI_Comm *compute);
+int tailrace_set_aside_fortran(MPI_Fint all, int dedicated, MPI_Fint *compute);
+int tailrace_release_fortran(MPI_Fint *compute);
+
 /* Names a dimension and its global length. Every rank defines the same; compared at the first tailrace_end_step.
  * `length` = TAILRACE_RAGGED: each step has as many elements along it as the ranks put. It is the slowest dimension of variables
  * that are neither static nor replicated. A block begins at a global offset, or at TAILRACE_RAGGED: then behind the blocks of lower

@@ -28,6 +28,7 @@ from tailrace.errors import *  # noqa: F403  one class for each line of status.d
 from tailrace.errors import __all__ as _error_names
 from tailrace.layout import Layout
 from tailrace.reader import Reader, open_read
+from tailrace.set_aside import set_aside
 from tailrace.stream import RAGGED, Step, Stream, open  # open is meant to be read as tailrace.open
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "plan",
     "repair",
     "resolve",
+    "set_aside",
     "index",
     "verify",
     *_error_names,

@@ -82,6 +82,8 @@ File File::create_unnamed(const std::string& directory) {
     return {open_checked("make a file without a name in", directory, O_RDWR | O_TMPFILE), directory + " (a file without a name)"};
 }
 
+std::string File::path_for_others() const { return text("/proc/", getpid(), "/fd/", descriptor_); }
+
 uint64_t File::size_bytes() const {
     struct stat status;
     if (::fstat(descriptor_, &status) != 0) fail_system("ask the size of", path_, errno);

@@ -29,6 +29,8 @@ public:
     static File open_append(const std::string& path);          // made if absent
     static File create_unnamed(const std::string& directory);  // in no directory: gone when it is closed
 
+    // Where another process of this user and node can open the file as long as it is open here, also one without a name.
+    std::string path_for_others() const;
     bool is_open() const { return descriptor_ >= 0; }
     const std::string& path() const { return path_; }
     uint64_t size_bytes() const;

@@ -2,10 +2,14 @@
 
 #include <tailrace/tailrace.h>
 
+#include <memory>
 #include <set>
 
 #include "capi/communicator.hpp"
 #include "capi/guard.hpp"
+#include "forward/forwarded_stream.hpp"
+#include "gather/communicator_pool.hpp"
+#include "stream/environment.hpp"
 
 using tailrace::Error;
 using tailrace::fail;
@@ -14,7 +18,7 @@ using tailrace::required;
 using tailrace::Status;
 
 struct tailrace_stream {
-    tailrace::Stream stream;
+    std::unique_ptr<tailrace::Output> output;
     std::string report;
 };
 
@@ -28,12 +32,25 @@ std::set<tailrace_stream*>& open_streams() {
 // A rank that has lost its handle must not let the others wait for it: where it has one stream open, that is the one they are in.
 void end_step_of_null() {
     if (open_streams().size() != 1) return;
-    tailrace::Stream& only = (*open_streams().begin())->stream;
+    tailrace::Output& only = *(*open_streams().begin())->output;
     only.refuse_next(Error(Status::BAD_ARGUMENT, "argument 'stream' of tailrace_end_step is NULL"));
     only.end_step();
 }
 
-tailrace::Stream& of(tailrace_stream* stream) { return required(stream, "stream")->stream; }
+tailrace::Output& of(tailrace_stream* stream) { return *required(stream, "stream")->output; }
+
+// Collective. Written by these ranks, or by those that are set aside.
+std::unique_ptr<tailrace::Output> open_output(MPI_Comm comm, const std::string& directory, const std::string& name,
+                                              const std::string& options) {
+    const auto forwarding = tailrace::Forwarding::of(comm);
+    if (!forwarding) return std::make_unique<tailrace::Stream>(comm, directory, name, options);
+    const auto ranks = tailrace::take_communicator(comm);
+    const tailrace::Json settings = tailrace::agree_settings(*ranks, directory, name, options);
+    give_back(ranks);
+    if (resolve(tailrace::settings_of(settings)).layout.writers.kind != tailrace::Writers::Kind::dedicated)
+        return std::make_unique<tailrace::Stream>(comm, directory, name, settings);
+    return std::make_unique<tailrace::ForwardedStream>(forwarding, comm, directory, name, settings);
+}
 
 void check_type(int type) {
     if (!tailrace::is_type(type)) fail(Status::BAD_ARGUMENT, type, " is no tailrace_type");
@@ -43,7 +60,7 @@ void put_blocks(tailrace_stream* stream, const char* var, int nblocks, const tai
     const std::string name = required(var, "var");
     if (nblocks < 0) fail(Status::BAD_ARGUMENT, "variable '", name, "': the number of blocks is ", nblocks);
     if (nblocks > 0) required(blocks, "blocks");
-    tailrace::Stream& target = of(stream);
+    tailrace::Output& target = of(stream);
     const size_t dims = target.shape_of(name).size();
     for (int b = 0; b < nblocks; ++b) {
         const uint64_t* offset = required(blocks[b].offset, "offset");
@@ -61,7 +78,7 @@ int guard_put(tailrace_stream* stream, Put&& put) {
         try {
             put();
         } catch (const Error& error) {
-            if (stream != nullptr) stream->stream.refuse_step(error);
+            if (stream != nullptr) stream->output->refuse_step(error);
             throw;
         }
     });
@@ -76,8 +93,46 @@ int tailrace_open(MPI_Comm comm, const char* directory, const char* name, const 
         *required(stream, "stream") = nullptr;
         tailrace::require_mpi(comm, "tailrace_open");
         *stream = new tailrace_stream{
-            {comm, required(directory, "directory"), required(name, "name"), options != nullptr ? options : ""}, {}};
+            open_output(comm, required(directory, "directory"), required(name, "name"), options != nullptr ? options : ""), {}};
         open_streams().insert(*stream);
+    });
+}
+
+int tailrace_set_aside(MPI_Comm all, int dedicated, MPI_Comm* compute) {
+    return guard([&] {
+        *required(compute, "compute") = MPI_COMM_NULL;
+        tailrace::require_mpi(all, "tailrace_set_aside");
+        tailrace::Forwarding::set_aside(all, dedicated < 0 ? 0 : static_cast<uint64_t>(dedicated), *compute);
+    });
+}
+
+int tailrace_release(MPI_Comm* compute) {
+    return guard([&] {
+        if (*required(compute, "compute") == MPI_COMM_NULL) return;
+        const auto forwarding = tailrace::Forwarding::of(*compute);
+        if (!forwarding) fail(Status::BAD_ARGUMENT, "the communicator of tailrace_release is none that tailrace_set_aside gave");
+        forwarding->release();
+        MPI_Comm_free(compute);
+        if (forwarding->open_streams > 0)
+            fail(Status::BAD_ORDER, forwarding->open_streams,
+                 " streams that other ranks write were open; what they have committed ",
+                 "stays; close streams before tailrace_release");
+    });
+}
+
+int tailrace_set_aside_fortran(MPI_Fint all, int dedicated, MPI_Fint* compute) {
+    MPI_Comm made = MPI_COMM_NULL;
+    const int status = tailrace_set_aside(MPI_Comm_f2c(all), dedicated, &made);
+    if (compute != nullptr) *compute = MPI_Comm_c2f(made);
+    return status;
+}
+
+int tailrace_release_fortran(MPI_Fint* compute) {
+    return guard([&] {
+        MPI_Comm comm = MPI_Comm_f2c(*required(compute, "compute"));
+        const int status = tailrace_release(&comm);
+        *compute = MPI_Comm_c2f(comm);
+        if (status != 0) throw Error(static_cast<Status>(status), tailrace::last_message());
     });
 }
 
@@ -143,12 +198,12 @@ int tailrace_close(tailrace_stream** stream) {
         required(stream, "stream");
         const std::unique_ptr<tailrace_stream> owned(std::exchange(*stream, nullptr));
         open_streams().erase(owned.get());
-        if (owned) owned->stream.close();
+        if (owned) owned->output->close();
     });
 }
 
 int tailrace_step_count(const tailrace_stream* stream, uint64_t* steps) {
-    return guard([&] { *required(steps, "steps") = required(stream, "stream")->stream.step_count(); });
+    return guard([&] { *required(steps, "steps") = required(stream, "stream")->output->step_count(); });
 }
 
 int tailrace_report(tailrace_stream* stream, const char** json) {

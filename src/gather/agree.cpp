@@ -72,6 +72,7 @@ const char* call_name(uint64_t number) {
         case Call::get_shared: return "tailrace_get_shared";
         case Call::close_read: return "tailrace_close_read";
         case Call::convert: return "tailrace_convert";
+        case Call::set_aside: return "tailrace_set_aside";
         default: return "the middle of tailrace_end_step";
     }
 }

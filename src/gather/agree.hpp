@@ -24,6 +24,7 @@ enum class Call : uint64_t {
     close_read,
     flush,
     convert,
+    set_aside,
 };
 
 // What a rank says, and what is known of all ranks afterwards.

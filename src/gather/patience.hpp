@@ -29,7 +29,18 @@ private:
     double began_ = seconds_now();
 };
 
-// Completes a request and frees it. Returns MPI's code.
+// Completes a request and frees it. Returns MPI's code. Without sleep: for long messages, which many MPI libraries move a piece at
+// a time when they are asked, on both sides (a sleep between two pieces made them a third as fast; measured).
+inline int wait_moving(MPI_Request& request) {
+    for (;;) {
+        int done = 0;
+        const int code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (code != MPI_SUCCESS || done) return code;
+        sched_yield();
+    }
+}
+
+// The same for messages that come some time.
 inline int wait_patiently(MPI_Request& request) {
     Patience patience;
     for (;;) {

@@ -17,7 +17,6 @@ std::string missing_feature(const Layout& layout) {
             if (key.name == name) return name + " = " + key.get(config);
         fail(Status::INTERNAL, "no key ", name);
     };
-    if (layout.writers.kind == Writers::Kind::dedicated) return asks("writers");
     if (layout.stage != Stage::none) return asks("stage");
     return "";
 }
@@ -81,7 +80,7 @@ void check_available(const Layout& layout) {
     const std::string missing = missing_feature(layout);
     if (!missing.empty())
         fail(Status::UNSUPPORTED, missing, " can be planned, but this version cannot write it yet; it writes the layouts ",
-             available_presets(), " (any files, any writers but dedicated:N, stage = none)");
+             available_presets(), " (any files, any writers, stage = none)");
 }
 
 void check_config(const StreamConfig& config) {

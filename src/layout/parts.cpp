@@ -73,7 +73,7 @@ uint64_t PartMap::writers(uint64_t part) const {
         case Writers::Kind::all: return std::min(members, at_most);
         case Writers::Kind::per_node:
             return std::min(topology_.node_of(first + members - 1) - topology_.node_of(first) + 1, at_most);
-        case Writers::Kind::dedicated: return std::min(layout_.writers.number, members);
+        case Writers::Kind::dedicated: return std::min({layout_.writers.number, members, at_most});
     }
     return 1;
 }

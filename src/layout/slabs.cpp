@@ -58,11 +58,16 @@ SlabRuns runs_in_slab(const Decomposition& decomposition, const Box& slab, uint6
     return runs;
 }
 
+bool all_write(const Layout& layout, uint64_t ranks) {
+    const Writers& writers = layout.writers;
+    const bool as_many =
+        writers.kind == Writers::Kind::all || (writers.kind == Writers::Kind::dedicated && writers.number >= ranks);
+    return as_many && (writers.at_most == 0 || writers.at_most >= ranks);
+}
+
 bool is_written_by_owners(const Layout& layout, uint64_t ranks, const SlabRuns& runs) {
     if (layout.files.kind == Files::Kind::per_rank || (layout.files.kind == Files::Kind::one && ranks == 1)) return true;
-    const bool all_write =
-        layout.writers.kind == Writers::Kind::all && (layout.writers.at_most == 0 || layout.writers.at_most >= ranks);
-    return all_write && runs.shortest_bytes >= kDirectRunBytes;
+    return all_write(layout, ranks) && runs.shortest_bytes >= kDirectRunBytes;
 }
 
 uint64_t seal_records_of_writer(uint64_t variables, uint64_t slabs, uint64_t direct_runs) {

@@ -29,6 +29,8 @@ struct SlabRuns {
 // Of a slab that joined_blocks gave, or the whole array; without looking at every rank.
 SlabRuns runs_in_slab(const Decomposition& decomposition, const Box& slab, uint64_t element_bytes);
 
+// Whether every rank of a part writes; of ranks that are set aside to write, too. `ranks`: those of the part.
+bool all_write(const Layout& layout, uint64_t ranks);
 // Whether each rank writes its own blocks of a slab; if not, the slab goes through the exchange, and each writer of the part
 // writes an equal share of it. `ranks`: those of the part.
 bool is_written_by_owners(const Layout& layout, uint64_t ranks, const SlabRuns& runs);

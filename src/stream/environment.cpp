@@ -3,7 +3,9 @@
 #include <cstdlib>
 #include <map>
 
+#include "base/checksum.hpp"
 #include "base/system.hpp"
+#include "gather/agree.hpp"
 
 extern char** environ;
 
@@ -18,6 +20,11 @@ std::map<std::string, std::string> environment() {
         if (equals != std::string::npos) all[text.substr(0, equals)] = text.substr(equals + 1);
     }
     return all;
+}
+
+void check_stream_name(const std::string& name) {
+    if (name.empty() || name.find('/') != std::string::npos || name.front() == '.')
+        fail(Status::BAD_ARGUMENT, "stream name '", name, "' cannot be a file name: not empty, no '/', no '.' at its beginning");
 }
 
 }  // namespace
@@ -43,6 +50,22 @@ std::vector<Settings> settings_of(const Json& json) {
         sources.push_back(std::move(settings));
     }
     return sources;
+}
+
+Json agree_settings(const Communicator& ranks, const std::string& directory, const std::string& stream,
+                    const std::string& options) {
+    std::string settings;
+    const auto error = attempt([&] {
+        check_stream_name(stream);
+        settings = ranks.rank() == 0 ? gather_settings(stream, options).dump() : "";
+    });
+    const std::string place = directory + "/" + stream;
+    agree(ranks,
+          {.call = Call::open,
+           .same = Checksum::of(place.data(), place.size()),
+           .same_means = "the directory or the name of the stream"},
+          error);
+    return Json::parse(ranks.broadcast_text(settings, 0));
 }
 
 }  // namespace tailrace

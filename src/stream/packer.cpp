@@ -166,15 +166,15 @@ void Packer::hand_over(uint64_t address, const std::function<void(uint64_t, cons
     if (size() > 1 && writers < size()) {
         // The last writer that is not behind a rank writes for it.
         const auto message = [&](void* data, uint64_t bytes, uint64_t other, bool send) {
-            for (uint64_t done = 0; done < bytes; done += kMessageBytes)
-                finish_mpi(
-                    [&](MPI_Request* request) {
-                        auto* from = static_cast<std::byte*>(data) + done;
-                        const int now = static_cast<int>(std::min(kMessageBytes, bytes - done)), rank = static_cast<int>(other);
-                        return send ? MPI_Isend(from, now, MPI_BYTE, rank, kRunTag, ranks_->all(), request)
-                                    : MPI_Irecv(from, now, MPI_BYTE, rank, kRunTag, ranks_->all(), request);
-                    },
-                    send ? "MPI_Isend" : "MPI_Irecv");
+            for (uint64_t done = 0; done < bytes; done += kMessageBytes) {
+                auto* from = static_cast<std::byte*>(data) + done;
+                const int now = static_cast<int>(std::min(kMessageBytes, bytes - done)), rank = static_cast<int>(other);
+                MPI_Request request = MPI_REQUEST_NULL;
+                check_mpi(send ? MPI_Isend(from, now, MPI_BYTE, rank, kRunTag, ranks_->all(), &request)
+                               : MPI_Irecv(from, now, MPI_BYTE, rank, kRunTag, ranks_->all(), &request),
+                          send ? "MPI_Isend" : "MPI_Irecv");
+                check_mpi(wait_moving(request), send ? "MPI_Isend" : "MPI_Irecv");
+            }
         };
         uint64_t head[2] = {address, bytes_.size()};
         if (is_writer) {

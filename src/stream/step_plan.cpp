@@ -117,7 +117,7 @@ std::vector<SlabRuns> StepPlan::runs_in_slabs(const Definitions& definitions) co
         }
     }
     const Communicator* ranks = part_ranks();
-    if (ranks == nullptr || config_.layout.writers.kind != Writers::Kind::all) return runs;
+    if (ranks == nullptr || !all_write(config_.layout, ranks->size())) return runs;
     // The largest of one is the smallest of its complement: one reduction does for both.
     std::vector<uint64_t> mine, all(2 * runs.size());
     for (const SlabRuns& of_slab : runs) mine.insert(mine.end(), {of_slab.shortest_bytes, ~of_slab.most});

@@ -3,11 +3,9 @@
 #include <tailrace/tailrace.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/checksum.hpp"
 #include "gather/communicator_pool.hpp"
 #include "layout/parts.hpp"
 #include "stream/environment.hpp"
@@ -18,17 +16,32 @@ namespace {
 // What a rank asks for that has no room for the step; more than any StepPlan::Change.
 constexpr uint64_t kDropsStep = 255;
 
-void check_stream_name(const std::string& name) {
-    if (name.empty() || name.find('/') != std::string::npos || name.front() == '.')
-        fail(Status::BAD_ARGUMENT, "stream name '", name, "' cannot be a file name: not empty, no '/', no '.' at its beginning");
-}
-
 }  // namespace
 
 Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options)
-    : directory_(directory.empty() ? "." : directory), name_(name) {
+    : Output(directory, name) {
     ranks_ = take_communicator(comm);
-    configure(options);
+    const Json settings = agree_settings(*ranks_, directory_, name_, options);
+    const StreamConfig config = resolve(settings_of(settings));
+    check_config(config);
+    if (const Writers& writers = config.layout.writers; writers.kind == Writers::Kind::dedicated)
+        fail(Status::BAD_LAYOUT, "stream '", name_, "': writers = dedicated:", writers.number,
+             " needs ranks that are set aside; call tailrace_set_aside when the program starts, and open the stream over the ",
+             "communicator that it gives");
+    start(comm, settings);
+}
+
+Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const Json& settings)
+    : Output(directory, name) {
+    ranks_ = take_communicator(comm);
+    start(comm, settings);
+}
+
+void Stream::start(MPI_Comm comm, const Json& settings) {
+    const std::vector<Settings> sources = settings_of(settings);
+    config_ = resolve(sources);
+    check_config(config_);
+    requested_ = requested_json(sources);
     if (config_.ranks_per_node > 0) {
         give_back(ranks_);
         ranks_ = std::make_shared<Communicator>(comm);
@@ -40,23 +53,9 @@ Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& n
     plan_ = std::make_unique<StepPlan>(*ranks_, config_, goes_on() ? seal_records_in(earlier_.slot_bytes) : 0);
 }
 
-// Rank 0 reads the settings for all.
-void Stream::configure(const std::string& options) {
-    std::string settings;
-    const auto error = attempt([&] {
-        check_stream_name(name_);
-        settings = ranks_->rank() == 0 ? gather_settings(name_, options).dump() : "";
-    });
-    const std::string place = directory_ + "/" + name_;
-    agree(*ranks_,
-          {.call = Call::open,
-           .same = Checksum::of(place.data(), place.size()),
-           .same_means = "the directory or the name of the stream"},
-          error);
-    const std::vector<Settings> sources = settings_of(Json::parse(ranks_->broadcast_text(settings, 0)));
-    config_ = resolve(sources);
-    check_config(config_);
-    requested_ = requested_json(sources);
+void Stream::attributes_changed() {
+    content_.reset();
+    image_cache_.reset();
 }
 
 void Stream::look_back() {
@@ -85,95 +84,6 @@ void Stream::look_back() {
     if (goes_on()) config_.layout.writers.at_most = earlier_.writers;
 }
 
-Definitions& Stream::definitions() {
-    if (settled_)
-        fail(Status::BAD_ORDER, "stream '", name_, "': dimensions and variables are defined before the first step has ended");
-    fingerprint_.reset();
-    return definitions_;
-}
-
-void Stream::adopt(const Definitions& other) {
-    for (const Dimension& dimension : other.dimensions())
-        if (dimension.ragged) check_length(config_.layout, dimension.name, TAILRACE_RAGGED);
-    definitions() = other;
-}
-
-void Stream::put_attribute(const std::string& variable, Attribute attribute) {
-    fingerprint_.reset();
-    definitions_.put_attribute(variable, std::move(attribute));
-    content_.reset();
-    image_cache_.reset();
-}
-
-void Stream::begin_step(double time) {
-    if (in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_begin_step within a step; call tailrace_end_step first");
-    if (!std::isfinite(time))
-        fail(Status::BAD_ARGUMENT, "stream '", name_, "': the time of a step is ", time, "; it must be a finite number");
-    in_step_ = true;
-    time_ = time;
-    refusal_.reset();
-    data_.resize(definitions_.variables().size());
-    data_.clear_blocks();
-    // The last step's value is not this one's: a variable that is not put is an error.
-    for (size_t v = 0; v < data_.values.size(); ++v)
-        if (!definitions_.variables()[v].is_static) data_.values[v].clear();
-}
-
-void Stream::put_block(const std::string& name, const Box& box, const void* data, const std::vector<int64_t>& stride_bytes) {
-    const size_t v = definitions_.index_of(name);
-    const Variable& variable = definitions_.variables()[v];
-    if (variable.replicated) fail(Status::BAD_ORDER, "variable '", name, "' is replicated: put it with tailrace_put_replicated");
-    if (!in_step_) fail(Status::BAD_ORDER, "variable '", name, "': tailrace_put outside a step; call tailrace_begin_step first");
-    if (variable.is_static && static_written_) return;  // it is stored already, and is the same in all steps
-    for (size_t d = definitions_.is_ragged(variable) ? 1 : 0; d < variable.shape.size(); ++d)
-        if (box.offset[d] > variable.shape[d] || box.count[d] > variable.shape[d] - box.offset[d])
-            fail(Status::BAD_SHAPE, "variable '", name, "': block ", tailrace::describe(box), " leaves the array in dimension ", d,
-                 " ('", definitions_.dimensions()[static_cast<size_t>(variable.dims[d])].name, "', length ", variable.shape[d],
-                 "); offsets count from 0, slowest dimension first");
-    if (data == nullptr && box.elements() > 0) fail(Status::BAD_ARGUMENT, "variable '", name, "': the data of a block is NULL");
-    if (box.elements() == 0) return;
-    data_.resize(definitions_.variables().size());
-    data_.boxes[v].push_back(box);
-    data_.memory[v].emplace_back(data, type_bytes(variable.type), box.count, stride_bytes);
-}
-
-void Stream::put_replicated(const std::string& name, const void* data) {
-    const size_t v = definitions_.index_of(name);
-    const Variable& variable = definitions_.variables()[v];
-    if (!variable.replicated)
-        fail(Status::BAD_ORDER, "variable '", name,
-             "' is distributed: put it with tailrace_put, or define it with TAILRACE_REPLICATED");
-    if (!in_step_ && !variable.is_static)
-        fail(Status::BAD_ORDER, "variable '", name, "' changes per step: put it between tailrace_begin_step and tailrace_end_step");
-    if (data == nullptr && variable.bytes() > 0) fail(Status::BAD_ARGUMENT, "variable '", name, "': the data is NULL");
-    data_.resize(definitions_.variables().size());
-    if (variable.is_static && static_written_) return;
-    const auto* bytes = static_cast<const std::byte*>(data);
-    data_.values[v].assign(bytes, bytes + variable.bytes());
-}
-
-void Stream::refuse_step(const Error& error) {
-    if (in_step_ && !refusal_) refusal_ = error;
-}
-
-uint64_t Stream::fingerprint() {
-    if (!fingerprint_) fingerprint_ = definitions_.fingerprint();
-    return *fingerprint_;
-}
-
-// What this rank can tell by itself before the ranks agree.
-void Stream::check_step() const {
-    if (refusal_) throw *refusal_;
-    if (!in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_end_step without tailrace_begin_step");
-    for (size_t v = 0; v < definitions_.variables().size(); ++v) {
-        const Variable& variable = definitions_.variables()[v];
-        if (variable.replicated && data_.values[v].empty() && variable.bytes() > 0)
-            fail(Status::BAD_ORDER, "variable '", variable.name, "' was not put: ",
-                 variable.is_static ? "a static variable is put before or in the first step"
-                                    : "a replicated variable is put in every step");
-    }
-}
-
 void Stream::end_step() {
     Stopwatch watch;
     const double began_s = seconds_now();
@@ -191,12 +101,10 @@ void Stream::end_step() {
             group_->prepare();
         }
     });
-    uint64_t time_bits;
-    std::memcpy(&time_bits, &time_, sizeof time_bits);
     try {
         const Ballot ballot = agree(*ranks_,
                                     {.call = Call::end_step,
-                                     .same = fingerprint() * 31 + time_bits,
+                                     .same = fingerprint_of_step(),
                                      .any = asks,
                                      .behind = steps_behind(),
                                      .told = steps_committed(),
@@ -206,6 +114,7 @@ void Stream::end_step() {
         if (queue_->is_later()) commit_written(ballot);
         if (ballot.any == kDropsStep) {
             ++dropped_steps_;
+            dropped_ = false;
             return leave_step();
         }
         auto change = static_cast<StepPlan::Change>(ballot.any);
@@ -239,16 +148,12 @@ void Stream::end_step() {
         dropped_ = true;
         throw;
     }
+    dropped_ = false;
     leave_step();
     // The step is committed: an index that cannot be written now is written later, at the latest when closing, which tells. So is
     // what is too old removed later.
     if (!queue_->is_later()) attempt([&] { tidy(false); });
     times_.index_s += watch.lap();
-}
-
-void Stream::leave_step() {
-    in_step_ = dropped_ = false;
-    data_.clear_blocks();
 }
 
 // At the first step of a run the definitions are final: they must fit what earlier runs wrote.
@@ -422,8 +327,7 @@ void Stream::finish_group() {
 }
 
 void Stream::drop_step() noexcept {
-    in_step_ = false;
-    data_.clear_blocks();
+    leave_step();
     refusal_.reset();
     // What the thread still writes of it must not come after what is written there next.
     queue_->wait();

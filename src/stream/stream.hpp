@@ -16,9 +16,9 @@
 #include "stream/group.hpp"
 #include "stream/history.hpp"
 #include "stream/index.hpp"
+#include "stream/output.hpp"
 #include "stream/packer.hpp"
 #include "stream/ragged.hpp"
-#include "stream/step_data.hpp"
 #include "stream/step_plan.hpp"
 #include "stream/storage_choice.hpp"
 
@@ -49,40 +49,23 @@ struct StageTimes {
            longest_durable_s = 0;  // rank 0: from the call of end_step until a step was committed, summed; the longest
 };
 
-class Stream {
+// Written by the ranks of its communicator.
+class Stream final : public Output {
 public:
     // Collective.
     Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options);
+    // With settings that agree_settings() gave, on ranks that only write for others.
+    Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const Json& settings);
 
-    Definitions& definitions();  // before the first step has ended
-    void define_dimension(const std::string& name, uint64_t length) {
-        check_length(config_.layout, name, length);
-        definitions().define_dimension(name, length);
-    }
-    // All definitions of another stream, in place of any before.
-    void adopt(const Definitions& other);
-    void put_attribute(const std::string& variable, Attribute attribute);
-    const Extents& shape_of(const std::string& variable) const {
-        return definitions_.variables()[definitions_.index_of(variable)].shape;
-    }
-    void begin_step(double time);
-    void put_block(const std::string& variable, const Box& box, const void* data, const std::vector<int64_t>& stride_bytes);
-    void put_replicated(const std::string& variable, const void* data);
-    // Keeps an error of a put on this rank: end_step then fails on all.
-    void refuse_step(const Error& error);
-    // Makes the next end_step fail on all ranks, also outside a step.
-    void refuse_next(const Error& error) { refusal_ = error; }
-    void end_step();  // collective
-    void flush();     // collective
-    void close();     // collective
-
-    uint64_t step_count() const { return accepted_; }
-    std::string report() const;
+    void end_step() override;
+    void flush() override;
+    void close() override;
+    std::string report() const override;
 
 private:
-    void configure(const std::string& options);  // collective
-    void look_back();                            // collective: what earlier runs committed
-    void check_step() const;
+    void start(MPI_Comm comm, const Json& settings);  // collective
+    void look_back();                                 // collective: what earlier runs committed
+    void attributes_changed() override;
     // Collective. The plan is that of the lengths that the ranks have put.
     StepPlan::Change settle_lengths() {
         if (!ragged_) ragged_ = std::make_unique<RaggedLengths>(*ranks_);
@@ -99,7 +82,6 @@ private:
     void pack_step(std::optional<Error>& error);
     void make_packer();
     void make_group(uint64_t start);
-    void leave_step();
     // Overlap: when steps are written and committed.
     void start_queue();  // collective
     bool drops_step() const;
@@ -131,14 +113,9 @@ private:
     void refresh_index(bool closing);
     void tidy(bool closing);  // rank 0: retention and index
     void sync_written();      // local
-    uint64_t fingerprint();
 
-    std::string directory_, name_;
-    StreamConfig config_;
     Json requested_;
     std::shared_ptr<Communicator> ranks_;
-    Definitions definitions_;
-    StepData data_;
     std::unique_ptr<StepPlan> plan_;
     std::unique_ptr<RaggedLengths> ragged_;
     std::unique_ptr<WriteQueue> queue_;
@@ -155,17 +132,13 @@ private:
     std::optional<Error> late_;
     History history_;                               // rank 0: of the stream; other ranks: empty
     uint64_t plan_number_ = 0, plan_recorded_ = 0;  // rank 0
-    uint64_t accepted_ = 0;                         // the number of the next step
     StorageChoice storage_;                         // in force; its striping as read back on rank 0
     PartGrowth earlier_;                            // of the part that is the dataset, from earlier runs
     bool earlier_static_ = false;
     size_t indexed_steps_ = 0;         // steps that the index shows as they are, as far as this run knows
     std::set<size_t> removed_groups_;  // numbers in history_
-    bool started_ = false, settled_ = false, in_step_ = false, dropped_ = false, static_written_ = false, index_due_ = false;
-    double time_ = 0;
+    bool started_ = false, dropped_ = false, index_due_ = false;
     double index_cost_s_ = 0, index_at_s_ = seconds_now();  // of the index written last
-    std::optional<Error> refusal_;
-    std::optional<uint64_t> fingerprint_;
     std::vector<std::string> unsynced_;
     StageTimes times_;
 };

@@ -286,7 +286,7 @@ void Stream::sync_written() {
 }
 
 void Stream::flush() {
-    if (in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_flush within a step; call tailrace_end_step first");
+    check_between_steps("tailrace_flush");
     std::optional<Error> error;
     if (queue_->is_later()) error = settle_in_flight(Call::flush);
     agree(*ranks_, {.call = Call::flush}, error);

@@ -1,9 +1,10 @@
 // Writes a stream of which every byte follows from a formula:
 //
 //   write_case DIRECTORY NAME OPTIONS [set=climate] [decomposition=rows] [memory=dense] [steps=1] [size=LEV,LAT,LON] [order=plain]
+//              [dedicated=0]
 //
-// Steps continue those that are there. order=reversed turns the ranks around. Sets and values: write_case_values.hpp;
-// decompositions and memory: write_case_blocks.hpp.
+// Steps continue those that are there. order=reversed turns the ranks around; dedicated=N sets N of them aside. Sets and values:
+// write_case_values.hpp; decompositions and memory: write_case_blocks.hpp.
 #include "write_case_choices.hpp"
 
 namespace {
@@ -75,8 +76,13 @@ void put(tailrace_stream* s, const Case& c, const Variable& variable, uint64_t s
 
 void run(char** argv, Case& c) {
     const bool reversed = c.choices["order"] == "reversed";
+    const int dedicated = std::atoi(c.choices["dedicated"].c_str());
     MPI_Comm ranks;
-    MPI_Comm_split(MPI_COMM_WORLD, 0, reversed ? -rank_of_world : rank_of_world, &ranks);
+    if (dedicated > 0)
+        check(tailrace_set_aside(MPI_COMM_WORLD, dedicated, &ranks));
+    else
+        MPI_Comm_split(MPI_COMM_WORLD, 0, reversed ? -rank_of_world : rank_of_world, &ranks);
+    if (ranks == MPI_COMM_NULL) return;
     int rank, size;
     MPI_Comm_rank(ranks, &rank);
     MPI_Comm_size(ranks, &size);
@@ -102,7 +108,7 @@ void run(char** argv, Case& c) {
         check(tailrace_end_step(s));
     }
     check(tailrace_close(&s));
-    MPI_Comm_free(&ranks);
+    dedicated > 0 ? check(tailrace_release(&ranks)) : static_cast<void>(MPI_Comm_free(&ranks));
 }
 
 }  // namespace

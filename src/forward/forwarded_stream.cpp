@@ -1,0 +1,175 @@
+#include "forward/forwarded_stream.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "gather/agree.hpp"
+#include "gather/communicator_pool.hpp"
+#include "stream/environment.hpp"
+
+namespace tailrace {
+
+ForwardedStream::ForwardedStream(std::shared_ptr<Forwarding> forwarding, MPI_Comm comm, const std::string& directory,
+                                 const std::string& name, const Json& settings)
+    : Output(directory, name), forwarding_(std::move(forwarding)), ranks_(take_communicator(comm)),
+      id_(forwarding_->next_stream()) {
+    auto error = attempt([&] {
+        config_ = resolve(settings_of(settings));
+        check_config(config_);
+        if (config_.layout.writers.number != forwarding_->writers())
+            fail(Status::BAD_LAYOUT, "stream '", name_, "': writers = dedicated:", config_.layout.writers.number, ", but ",
+                 forwarding_->writers(), " ranks are set aside; say writers = dedicated:", forwarding_->writers());
+        if (config_.overlap_policy != OverlapPolicy::block)
+            fail(Status::BAD_LAYOUT, "stream '", name_,
+                 "': overlap_policy = drop and spill are not for writers = dedicated:N, whose memory is their own; say ",
+                 "overlap_policy = block");
+    });
+    agree(*ranks_, {.call = Call::open}, error);
+    definitions_ = Definitions(config_.time_name);
+    // The writers write what arrives before they take what comes next.
+    Json theirs = settings;
+    theirs.push_back({{"origin", "ranks that are set aside"}, {"values", Json::array({Json::array({"overlap", "0"})})}});
+    forwarding_->order({{"order", "open"},
+                        {"stream", id_},
+                        {"directory", directory_},
+                        {"name", name_},
+                        {"settings", theirs},
+                        {"is_later", is_later()}},
+                       true);
+    error = attempt([&] {
+        const Answer answer = *forwarding_->answer(id_, true);
+        if (answer.status != Status::OK) throw Error(answer.status, answer.text);
+        opened_ = Json::parse(answer.text);
+        accepted_ = opened_.at("steps");
+    });
+    agree(*ranks_, {.call = Call::open, .tells_ranks = true}, error);
+    ++forwarding_->open_streams;
+}
+
+// Waits until so many steps are under way, and looks what has become of the others.
+void ForwardedStream::take_answers(uint64_t leave) {
+    Stopwatch watch;
+    while (!in_flight_.empty()) {
+        const auto answer = forwarding_->answer(id_, in_flight_.size() > leave);
+        if (!answer) break;
+        if (answer->status != Status::OK && !late_) late_ = Error(answer->status, answer->text);
+        for (MPI_Request& send : in_flight_.front()->sends) check_mpi(wait_patiently(send), "MPI_Isend");
+        in_flight_.front()->sends.clear();
+        in_flight_.front()->busy = false;
+        in_flight_.pop_front();
+    }
+    waited_s_ += watch.lap();
+}
+
+Json ForwardedStream::order_of_step() {
+    Json order = {{"order", "step"}, {"stream", id_}, {"time", time_}, {"variables", Json::array()}};
+    for (const Variable& variable : definitions_.variables()) order["variables"].push_back(variable.name);
+    if (!told_any_ || told_definitions_ != fingerprint()) order["definitions"] = definitions_.to_json();
+    told_any_ = true;
+    told_definitions_ = fingerprint();
+    return order;
+}
+
+std::shared_ptr<Crate> ForwardedStream::crate_for(const Parcel& parcel) {
+    if (parcel.bytes > config_.overlap_bytes)
+        fail(Status::NO_MEMORY, "stream '", name_, "': a step has ", parcel.bytes, " bytes on this rank, overlap_memory is ",
+             config_.overlap_bytes, "; raise it");
+    const uint64_t most = std::max<uint64_t>(config_.overlap_bytes / parcel.bytes, 1) - 1;
+    if (in_flight_.size() > most) take_answers(most);
+    return forwarding_->take_crate(parcel.bytes);
+}
+
+// All ranks are told the same, though one may not have heard of it from its own writer yet.
+void ForwardedStream::note_told(const Error& error) {
+    late_is_told_ = late_is_told_ || std::string_view(error.what()).find(kOnWriters) != std::string_view::npos;
+}
+
+void ForwardedStream::end_step() {
+    std::shared_ptr<Crate> crate;
+    Parcel parcel;
+    // A step that failed is told at once where there is no overlap, and then it is forgotten.
+    if (!is_later()) late_.reset();
+    const auto error = attempt([&] {
+        data_.resize(definitions_.variables().size());
+        check_step();
+        take_answers(is_later() ? config_.layout.overlap_steps - 1 : 0);
+        if (late_) throw *late_;
+        parcel = lay_out_parcel(definitions_, data_, forwarding_->first_of_its_writer());
+        crate = crate_for(parcel);
+    });
+    try {
+        agree(*ranks_,
+              {.call = Call::end_step,
+               .same = fingerprint_of_step(),
+               .same_means = "the definitions or the time of the step",
+               .tells_ranks = late_.has_value()},
+              error);
+    } catch (const Error& told) {
+        note_told(told);
+        leave_step();
+        refusal_.reset();
+        throw;
+    }
+    Stopwatch watch;
+    write_parcel(parcel, data_, crate->base());
+    copied_s_ += watch.lap();
+    const bool new_definitions = !told_any_ || told_definitions_ != fingerprint();
+    forwarding_->order(order_of_step(), new_definitions);
+    forwarding_->send(*crate, parcel.bytes);
+    in_flight_.push_back(std::move(crate));
+    most_in_flight_ = std::max<uint64_t>(most_in_flight_, in_flight_.size());
+    leave_step();
+    if (!is_later()) {
+        take_answers(0);
+        if (late_) throw *late_;
+    }
+    settled_ = static_written_ = true;
+    ++accepted_;
+    ++steps_;
+}
+
+void ForwardedStream::flush() {
+    check_between_steps("tailrace_flush");
+    const auto error = attempt([&] {
+        take_answers(0);
+        if (late_ && is_later()) throw *late_;
+    });
+    try {
+        agree(*ranks_, {.call = Call::flush, .tells_ranks = true}, error);
+    } catch (const Error& told) {
+        note_told(told);
+        throw;
+    }
+}
+
+void ForwardedStream::close() {
+    leave_step();
+    auto error = attempt([&] {
+        take_answers(0);
+        if (late_ && is_later() && !late_is_told_) throw *late_;
+    });
+    agree(*ranks_, {.call = Call::close}, std::nullopt);
+    forwarding_->order({{"order", "close"}, {"stream", id_}}, true);
+    const Answer answer = *forwarding_->answer(id_, true);
+    if (answer.status != Status::OK && !error && !late_) error = Error(answer.status, answer.text);
+    --forwarding_->open_streams;
+    try {
+        agree(*ranks_, {.call = Call::close, .tells_ranks = true}, error);
+    } catch (const Error&) {
+        give_back(ranks_);
+        throw;
+    }
+    give_back(ranks_);
+}
+
+std::string ForwardedStream::report() const {
+    Json json = opened_.at("report");
+    json["effective"] = effective_json(config_);
+    json["ranks"] = ranks_->size();
+    json["steps"] = accepted_;
+    json["forwarded"] = {{"writers", forwarding_->writers()}, {"steps", steps_},       {"in_flight", in_flight_.size()},
+                         {"most_in_flight", most_in_flight_}, {"copied_s", copied_s_}, {"waited_s", waited_s_}};
+    return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace tailrace

@@ -1,0 +1,12 @@
+// A rank that only writes: it does what it is ordered to until it is released.
+#pragma once
+
+#include "forward/roles.hpp"
+#include "gather/communicator.hpp"
+
+namespace tailrace {
+
+// Collective over `writers`, the ranks of the job that write.
+void serve(const Communicator& job, const Roles& roles, MPI_Comm writers);
+
+}  // namespace tailrace

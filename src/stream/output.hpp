@@ -1,0 +1,78 @@
+// What a model hands over to a stream: definitions, then steps of blocks and values. How a step gets to storage is up to the kinds
+// of output: written by the ranks themselves (Stream), or forwarded to ranks that only write.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "layout/keys.hpp"
+#include "stream/definitions.hpp"
+#include "stream/ragged.hpp"
+#include "stream/step_data.hpp"
+
+namespace tailrace {
+
+class Output {
+public:
+    virtual ~Output() = default;
+    Output(const Output&) = delete;
+
+    Definitions& definitions();  // before the first step has ended
+    void define_dimension(const std::string& name, uint64_t length) {
+        check_length(config_.layout, name, length);
+        definitions().define_dimension(name, length);
+    }
+    // All definitions of another stream, in place of any before; when the first step has ended, its attributes.
+    void adopt(const Definitions& other);
+    void put_attribute(const std::string& variable, Attribute attribute);
+    const Extents& shape_of(const std::string& variable) const {
+        return definitions_.variables()[definitions_.index_of(variable)].shape;
+    }
+    void begin_step(double time);
+    void put_block(const std::string& variable, const Box& box, const void* data, const std::vector<int64_t>& stride_bytes);
+    void put_replicated(const std::string& variable, const void* data);
+    // Keeps an error of a put on this rank: end_step then fails on all.
+    void refuse_step(const Error& error);
+    // Makes the next end_step fail on all ranks, also outside a step.
+    void refuse_next(const Error& error) { refusal_ = error; }
+
+    // Collective, as in tailrace.h.
+    virtual void end_step() = 0;
+    virtual void flush() = 0;
+    virtual void close() = 0;
+    virtual std::string report() const = 0;
+
+    uint64_t step_count() const { return accepted_; }
+
+protected:
+    // `directory` and `name` as they were given.
+    Output(const std::string& directory, const std::string& name) : directory_(directory.empty() ? "." : directory), name_(name) {}
+
+    // What this rank can tell by itself before the ranks agree.
+    void check_step() const;
+    void check_between_steps(const char* call) const;
+    uint64_t fingerprint();
+    // Equal on ranks that mean the same step.
+    uint64_t fingerprint_of_step();
+    void leave_step() {
+        in_step_ = false;
+        data_.clear_blocks();
+    }
+    virtual void attributes_changed() {}
+
+    const std::string directory_, name_;
+    StreamConfig config_;
+    Definitions definitions_;
+    StepData data_;
+    uint64_t accepted_ = 0;  // the number of the next step
+    bool settled_ = false, in_step_ = false, static_written_ = false;
+    double time_ = 0;
+    std::optional<Error> refusal_;
+
+private:
+    std::optional<uint64_t> fingerprint_;
+};
+
+}  // namespace tailrace
