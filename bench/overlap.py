@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import itertools
 import shutil
 import statistics
 import sys
@@ -28,6 +29,7 @@ RANKS = 1  # and a thread that writes: no more than cores
 STEPS, IN_FLIGHT = 10, 2  # with n steps at most 2 n / (n + 1) times as fast: the first computes alone, or the last writes
 LEAST, MOST = 3, 15
 ARRAYS = 2
+DEDICATED = "dedicated"
 NEEDED = (ARRAYS * 16 << 20) * (STEPS + 4) + (1 << 30)
 SLOW = 128 << 20  # bytes a second
 MODES = {"fsync": "fsync: durability = step", "cache": "to the page cache"}
@@ -75,19 +77,38 @@ def place_of(target: str) -> Iterator[tuple[Path, Path | None]]:
         shutil.rmtree(FOLDERS[target], ignore_errors=True)
 
 
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """Ranks that compute and a thread that writes for them; or ranks that compute and as many that only write."""
+
+    presets: tuple[str, ...]
+    ranks: int
+    dedicated: int
+    memcpy: str
+    weight: float
+
+
+def jobs_of(size: Size) -> tuple[Job, ...]:
+    return Job(size.presets, RANKS, 0, "memcpy", len(size.presets)), Job(
+        (DEDICATED,), 2 * RANKS, RANKS, f"memcpy beside {DEDICATED}", 1
+    )
+
+
 def measure(size: Size) -> list[Row]:
     rows: list[Row] = []
-    seconds = size.seconds / len(size.cells)
+    jobs = jobs_of(size)
+    seconds = size.seconds / len(size.cells) / sum(job.weight for job in jobs)
     with methods.progress_bar() as progress:
         bar = progress.add_task("", total=size.seconds)
         started = time.monotonic()
-        for cell in size.cells:
-            arguments = {"mode": cell.mode, "presets": ",".join(size.presets), "arrays": ARRAYS, "steps": STEPS}
-            arguments |= {"in-flight": IN_FLIGHT, "seconds": f"{seconds:.0f}", "least": LEAST, "most": MOST}
+        for cell, job in itertools.product(size.cells, jobs):
+            arguments = {"mode": cell.mode, "presets": ",".join(job.presets), "arrays": ARRAYS, "steps": STEPS}
+            arguments |= {"in-flight": IN_FLIGHT, "seconds": f"{seconds * job.weight:.0f}", "least": LEAST, "most": MOST}
+            arguments |= {"dedicated": job.dedicated}
             with place_of(cell.target) as (directory, group):
                 arguments["directory"] = directory / "run"
                 words = [str(word) for key, value in arguments.items() for word in (f"--{key}", value)]
-                for row in harness.run_mpi(harness.program("bench_overlap"), RANKS, words, limit_s=600, control_group=group):
+                for row in harness.run_mpi(harness.program("bench_overlap"), job.ranks, words, limit_s=600, control_group=group):
                     rows.append({**dataclasses.asdict(cell), **row})
                     text = f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['preset']} {row['how']}"
                     progress.update(bar, completed=time.monotonic() - started, description=text)
@@ -113,9 +134,9 @@ def claims_of(rows: Sequence[Row], size: Size) -> list[Claim]:
     wanted = {claim["id"]: claim for claim in harness.bounds("overlap")["claims"]}
     claims = []
     cell = size.cells[0]
-    for preset in size.presets:
+    for job, preset in [(of, preset) for of in jobs_of(size) for preset in of.presets]:
         sync, overlap = (measured(rows, cell, preset, how) for how in ("sync", "overlap"))
-        copies = measured(rows, cell, "memcpy", "memcpy")
+        copies = measured(rows, cell, job.memcpy, "memcpy")
         times = {r: return_s(row) for r, row in overlap.items()}
         memcpy = {r: return_s(row) for r, row in copies.items()}
         claims.append(harness.ratio_claim(wanted["return-memcpy"], f"{preset}/{cell.key}", times, memcpy))
@@ -129,23 +150,24 @@ def print_times(rows: Sequence[Row], size: Size) -> None:
         table = Table(title=f"{cell.target}, {MODES[cell.mode]}: seconds, median (least..most)", title_justify="left")
         for heading in ("preset", "how", "to return, a step", "of memcpy", "to durable, a step", "the run", "of synchronous"):
             table.add_column(heading, justify="left" if heading in ("preset", "how") else "right")
-        copy = Spread.of([return_s(row) for row in measured(rows, cell, "memcpy", "memcpy").values()])
-        table.add_row("", "memcpy", shown(copy), "1.00", "", "", "")
-        for preset in size.presets:
-            sync = Spread.of([row["total_s"] for row in measured(rows, cell, preset, "sync").values()])
-            for how in ("sync", "overlap"):
-                runs = measured(rows, cell, preset, how).values()
-                returns, total = Spread.of([return_s(row) for row in runs]), Spread.of([row["total_s"] for row in runs])
-                durable = [row["report"]["to_durable_s"]["mean"] for row in runs if row["report"]]
-                table.add_row(
-                    preset,
-                    how,
-                    shown(returns),
-                    f"{returns.median / copy.median:.2f}",
-                    shown(Spread.of(durable)) if durable else "as to return",
-                    shown(total),
-                    f"{sync.median / total.median:.2f} times faster" if how == "overlap" else "",
-                )
+        for job in jobs_of(size):
+            copy = Spread.of([return_s(row) for row in measured(rows, cell, job.memcpy, "memcpy").values()])
+            table.add_row("", job.memcpy, shown(copy), "1.00", "", "", "")
+            for preset in job.presets:
+                sync = Spread.of([row["total_s"] for row in measured(rows, cell, preset, "sync").values()])
+                for how in ("sync", "overlap"):
+                    runs = measured(rows, cell, preset, how).values()
+                    returns, total = Spread.of([return_s(row) for row in runs]), Spread.of([row["total_s"] for row in runs])
+                    durable = [row["report"]["to_durable_s"]["mean"] for row in runs if "to_durable_s" in row["report"]]
+                    table.add_row(
+                        preset,
+                        how,
+                        shown(returns),
+                        f"{returns.median / copy.median:.2f}",
+                        shown(Spread.of(durable)) if durable else "as to return" if how == "sync" else "not told",
+                        shown(total),
+                        f"{sync.median / total.median:.2f} times faster" if how == "overlap" else "",
+                    )
         console.print(table)
 
 
@@ -163,7 +185,7 @@ def main() -> int:
         cells = [dataclasses.replace(cell, target="disk") if cell.target == "slow" else cell for cell in size.cells]
         size = dataclasses.replace(size, cells=tuple(dict.fromkeys(cells)))
     settings = {
-        "ranks": f"{RANKS}, and its thread that writes",
+        "ranks": f"{RANKS}, and its thread that writes; {DEDICATED}: {RANKS}, and {RANKS} that only writes",
         "arrays": f"{ARRAYS} of 16 MiB a rank, {STEPS} steps, a file each; checksums on",
         "computing": "arithmetic in registers before each step, as long as a synchronous step takes once memory is warm",
         "in flight": f"{IN_FLIGHT} steps; overlap_memory = 1 GiB",

@@ -23,14 +23,14 @@ inline std::vector<size_t> order_of(int repetition, size_t entries) {
 // Calls measure(entry, repetition). Repetition 0 warms up. Then at least `least`, and more while another one as long as the longest
 // so far still fits into the `seconds` since `started`.
 template <typename Measure>
-void repeat(const Options &options, double started, size_t entries, Measure &&measure) {
+void repeat(const Options &options, double started, size_t entries, Measure &&measure, MPI_Comm comm = MPI_COMM_WORLD) {
     const int least = options.number("least");
     const int most = options.number("most");
     const double allowed = std::stod(options.text("seconds"));
     double longest = 0;
     for (int repetition = 0; repetition <= most; ++repetition) {
         int go = repetition <= least || MPI_Wtime() - started + longest <= allowed ? 1 : 0;
-        MPI_Bcast(&go, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        MPI_Bcast(&go, 1, MPI_INT, 0, comm);
         if (go == 0) break;
         const double begun = MPI_Wtime();
         for (const size_t which : order_of(repetition, entries)) measure(which, repetition);

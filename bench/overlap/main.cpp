@@ -2,7 +2,9 @@
 // lines on standard output, one for each run.
 //
 //   mpirun -n 1 bench_overlap --directory D --mode cache|fsync --presets fpp,single --arrays 4 --steps 6 --in-flight 2
-//                             --seconds 60 --least 3 --most 20
+//                             --seconds 60 --least 3 --most 20 --dedicated 0
+//
+// --dedicated N sets N of the ranks aside: they write, the others compute; the preset is then `dedicated`.
 //
 // Every value of every step is read back and compared with the formula.
 #include <tailrace/tailrace.h>
@@ -52,12 +54,13 @@ struct Run {
 
 class Bench {
 public:
-    explicit Bench(const Options &options)
-        : shape_(find_case("large", options.number("steps"))), directory_(options.text("directory")),
-          durable_(options.text("mode") == "fsync"), in_flight_(options.number("in-flight")) {
+    Bench(const Options &options, MPI_Comm comm)
+        : comm_(comm), dedicated_(options.number("dedicated")), shape_(find_case("large", options.number("steps"))),
+          directory_(options.text("directory")), durable_(options.text("mode") == "fsync"),
+          in_flight_(options.number("in-flight")) {
         shape_.variables = options.number("arrays");
-        MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-        MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+        MPI_Comm_rank(comm_, &rank_);
+        MPI_Comm_size(comm_, &ranks_);
         steps_ = Buffer(shape_.rank_bytes() * static_cast<uint64_t>(shape_.steps));
         copy_ = Buffer(shape_.rank_bytes());
         for (int s = 0; s < shape_.steps; ++s)
@@ -68,7 +71,7 @@ public:
         std::istringstream words(options.text("presets"));
         for (std::string name; std::getline(words, name, ',');)
             for (const char *how : {"sync", "overlap"}) entries_.push_back({name, how});
-        entries_.push_back({"memcpy", "memcpy"});
+        entries_.push_back({dedicated_ > 0 ? "memcpy beside dedicated" : "memcpy", "memcpy"});
         rounds_per_s_ = speed_of_compute();
         calibrate();
     }
@@ -130,7 +133,7 @@ private:
         Run run;
         for (int s = 0; s < shape_.steps; ++s) {
             compute_for(compute_s_.begin()->second);  // it leaves the caches and the cores as it does to a step that is written
-            MPI_Barrier(MPI_COMM_WORLD);
+            MPI_Barrier(comm_);
             const double started = MPI_Wtime();
             for (int v = 0; v < shape_.variables; ++v)
                 std::memcpy(copy_.data() + shape_.block_bytes() * static_cast<uint64_t>(v), block(s, v), shape_.block_bytes());
@@ -139,22 +142,23 @@ private:
         return run;
     }
 
-    static double slowest(double seconds) {
-        MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    double slowest(double seconds) const {
+        MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, comm_);
         return seconds;
     }
 
     Run write_all(const std::string &preset, bool overlap) {
         if (rank_ == 0) std::filesystem::remove_all(directory_);
-        MPI_Barrier(MPI_COMM_WORLD);
-        const std::string options = "layout = '" + preset + "'\nsteps = 1\nchecksum = 'on'\ndurability = '" +
-                                    (durable_ ? "step" : "none") + "'\noverlap = " + std::to_string(overlap ? in_flight_ : 0) +
-                                    "\noverlap_memory = '1 GiB'";
+        MPI_Barrier(comm_);
+        const std::string layout = dedicated_ > 0 ? "files = 'one'\nwriters = 'dedicated:" + std::to_string(dedicated_) + "'"
+                                                  : "layout = '" + preset + "'";
+        const std::string options = layout + "\nsteps = 1\nchecksum = 'on'\ndurability = '" + (durable_ ? "step" : "none") +
+                                    "'\noverlap = " + std::to_string(overlap ? in_flight_ : 0) + "\noverlap_memory = '1 GiB'";
         tailrace_stream *stream = nullptr;
         Run run;
         const double compute_s = compute_s_[preset];
         const double started = MPI_Wtime();
-        check(tailrace_open(MPI_COMM_WORLD, directory_.c_str(), stream_name, options.c_str(), &stream), "tailrace_open");
+        check(tailrace_open(comm_, directory_.c_str(), stream_name, options.c_str(), &stream), "tailrace_open");
         const auto global = shape_.global(ranks_);
         const char *dims[] = {"z", "y", "x"};
         for (size_t d = 0; d < 3; ++d) check(tailrace_define_dim(stream, dims[d], global[d]), "tailrace_define_dim");
@@ -171,7 +175,7 @@ private:
         if (overlap) check(tailrace_flush(stream), "tailrace_flush");
         const char *report = nullptr;
         check(tailrace_report(stream, &report), "tailrace_report");
-        run.report = Json::parse(report).value("overlap", Json::object());
+        run.report = Json::parse(report).value(dedicated_ > 0 ? "forwarded" : "overlap", Json::object());
         check(tailrace_close(&stream), "tailrace_close");
         run.total_s = slowest(MPI_Wtime() - started);
         for (double &seconds : run.returns_s) seconds = slowest(seconds);
@@ -194,7 +198,7 @@ private:
         const int of = (rank_ + 1) % ranks_;
         const uint64_t offset[] = {shape_.block[0] * static_cast<uint64_t>(of), 0, 0};
         tailrace_reader *reader = nullptr;
-        check(tailrace_open_read(MPI_COMM_WORLD, directory_.c_str(), stream_name, &reader), "tailrace_open_read");
+        check(tailrace_open_read(comm_, directory_.c_str(), stream_name, &reader), "tailrace_open_read");
         for (int s = 0; s < shape_.steps; ++s) {
             check(tailrace_select_step(reader, s), "tailrace_select_step");
             for (int v = 0; v < shape_.variables; ++v) {
@@ -208,9 +212,11 @@ private:
             }
         }
         check(tailrace_close_read(&reader), "tailrace_close_read");
-        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Barrier(comm_);
     }
 
+    MPI_Comm comm_;
+    int dedicated_;
     Case shape_;
     std::string directory_;
     bool durable_;
@@ -223,8 +229,15 @@ private:
 
 void run(const Options &options) {
     const double started = MPI_Wtime();
-    Bench bench(options);
-    repeat(options, started, bench.entries(), [&](size_t which, int repetition) { bench.measure(which, repetition); });
+    const int dedicated = options.number("dedicated");
+    MPI_Comm comm = MPI_COMM_WORLD;
+    if (dedicated > 0) check(tailrace_set_aside(MPI_COMM_WORLD, dedicated, &comm), "tailrace_set_aside");
+    if (comm == MPI_COMM_NULL) return;  // it has written
+    {
+        Bench bench(options, comm);
+        repeat(options, started, bench.entries(), [&](size_t which, int repetition) { bench.measure(which, repetition); }, comm);
+    }
+    if (dedicated > 0) check(tailrace_release(&comm), "tailrace_release");
 }
 
 }  // namespace
