@@ -1,4 +1,4 @@
-"""`make docs`: writes docs/keys.md from the one list of layout keys, and checks that code blocks of all pages parse.
+"""`make docs`: writes the generated pages of docs/, and checks that code blocks of all pages parse.
 
 With --check nothing is written: a page that would change is an error."""
 
@@ -6,18 +6,28 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 import sys
 import textwrap
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import tailrace
+from reference import c, cpp, fortran, python
 from sources import ROOT, sources
+from tailrace.cli import keys
 
-# Pages that a command of the program prints: a further generated page is one more line.
-GENERATED = {Path("docs/keys.md"): ("keys", "--markdown")}
 BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+
+
+def key_page() -> Iterator[tuple[Path, str]]:
+    yield Path("docs/keys.md"), keys.page(tailrace.keys()) + "\n"
+
+
+# Each gives paths and texts: a further kind of generated page is one more name.
+GENERATORS = (key_page, c.pages, cpp.pages, fortran.pages, python.pages)
+# What is in them is generated.
+FOLDERS = ("docs/reference",)
 
 
 def problems_of(path: Path) -> Iterator[str]:
@@ -34,27 +44,25 @@ def problems_of(path: Path) -> Iterator[str]:
             yield f"{path}:{line}: this {language} block does not parse: {error}"
 
 
-def generate(path: Path, arguments: tuple[str, ...], check: bool) -> Iterator[str]:
-    command = [str(ROOT / "build" / "bin" / "tailrace"), *arguments]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        yield f"{path}: {command[0]} is not built: run `make build`"
-        return
-    if done.returncode != 0:
-        yield f"{path}: `tailrace {' '.join(arguments)}` failed:\n{done.stderr}"
-    elif not (ROOT / path).exists() or (ROOT / path).read_text() != done.stdout:
+def generate(check: bool) -> Iterator[str]:
+    made = {path: text for generator in GENERATORS for path, text in generator()}
+    for path, text in made.items():
+        if (ROOT / path).exists() and (ROOT / path).read_text() == text:
+            continue
         if check:
-            yield f"{path}: not what `tailrace {' '.join(arguments)}` prints: run `make docs`"
-        else:
-            (ROOT / path).write_text(done.stdout)
-            print(f"wrote {path}")
+            yield f"{path}: not what its sources say today: run `make docs`"
+            continue
+        (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
+        (ROOT / path).write_text(text)
+        print(f"wrote {path}")
+    for path in sources(*(f"{folder}/*" for folder in FOLDERS)):
+        if path not in made:
+            yield f"{path}: nothing makes this page any more: remove it"
 
 
 def main() -> int:
     check = "--check" in sys.argv[1:]
-    problems = [problem for path, arguments in GENERATED.items() for problem in generate(path, arguments, check)]
-    problems += [problem for path in sources("*.md") for problem in problems_of(path)]
+    problems = [*generate(check), *(problem for path in sources("*.md") for problem in problems_of(path))]
     print(*problems, sep="\n", end="\n" if problems else "")
     return 1 if problems else 0
 

@@ -32,6 +32,7 @@ contains
     text = fortran_text(contract_status_name(int(status, c_int)))
   end function
 
+  !> The version of the library that runs, such as '0.1.0'.
   function tailrace_version() result(text)
     character(:), allocatable :: text
 

@@ -20,6 +20,7 @@ namespace tailrace {
 
 // ---- errors -------------------------------------------------------------------------------------------------------------------
 
+// What failures of the facade throw: the name of the status and the text of the C contract.
 class Error : public std::runtime_error {
 public:
     Error(int status, const std::string &text)
@@ -59,6 +60,7 @@ constexpr int type_number() {
 }
 }  // namespace detail
 
+// The C++ types that a variable can hold.
 template <class T>
 concept Element = detail::type_number<std::remove_cv_t<T>>() >= 0;
 
@@ -100,9 +102,12 @@ private:
     std::array<T, TAILRACE_MAX_DIMS> values_{};
     std::size_t size_ = 0;
 };
+// In elements.
 using Extents = Indices<std::uint64_t>;
+// In bytes.
 using Strides = Indices<std::int64_t>;
 
+// How many elements a block or array of these extents has.
 inline std::uint64_t element_count(const Extents &count) {
     std::uint64_t product = 1;
     for (std::size_t i = 0; i < count.size(); ++i) product *= count[i];

@@ -31,12 +31,15 @@
 extern "C" {
 #endif
 
+/* ---- constants and types ---------------------------------------------------------------------------------------------------- */
+
 #define TAILRACE_VERSION "0.1.0"
 #define TAILRACE_MAX_DIMS 8 /* dimensions of a variable, the time dimension not counted */
 /* The length of a dimension that is another in every step (particles, observations); and the offset of a block along it that lies
  * behind the blocks of the ranks before. */
 #define TAILRACE_RAGGED UINT64_MAX
 
+/* What functions return; docs/errors.md has a remedy for each. */
 typedef enum tailrace_status {
 #define TAILRACE_STATUS(name, number, text, python) TAILRACE_##name = (number),
 #include <tailrace/status.def>
@@ -44,6 +47,7 @@ typedef enum tailrace_status {
     TAILRACE_STATUS_END /* one past the last */
 } tailrace_status;
 
+/* What the elements of a variable are. */
 typedef enum tailrace_type {
 #define TAILRACE_TYPE(name, number, bytes, c, numpy, fortran) TAILRACE_##name = (number),
 #include <tailrace/types.def>
@@ -51,11 +55,13 @@ typedef enum tailrace_type {
     TAILRACE_TYPE_END
 } tailrace_type;
 
+/* Their sum says what kind of variable it is; 0: another in every step, and distributed over the ranks. */
 typedef enum tailrace_var_flags {
     TAILRACE_STATIC = 1,     /* the same in all steps: put once, before or in the first step of each run; no time dimension */
     TAILRACE_REPLICATED = 2, /* every rank has the whole array (coordinates, scalars): put with tailrace_put_replicated */
 } tailrace_var_flags;
 
+/* A stream open for writing. */
 typedef struct tailrace_stream tailrace_stream;
 
 /* One hyperslab of a variable that this rank owns. */
@@ -72,6 +78,7 @@ typedef struct tailrace_block {
 const char *tailrace_error_message(void);
 /* The name of a status, such as "BLOCK_OVERLAP"; "UNKNOWN" for other numbers. */
 const char *tailrace_status_name(int status);
+/* The version of the library that runs, such as "0.1.0". */
 const char *tailrace_version(void);
 
 /* ---- writing a stream ----------------------------------------------------------------------------------------------------- */

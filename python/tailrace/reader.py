@@ -28,7 +28,11 @@ def open_read(directory: str | os.PathLike[str], name: str, *, comm: Any = None)
 
 
 class Reader:
-    """A stream's committed steps; made by tailrace.open_read. A context manager that closes, which is collective."""
+    """A stream's committed steps; made by tailrace.open_read. A context manager that closes, which is collective.
+
+    `steps` and `times` are the numbers and times of the committed steps, `selected` is the number of the one that is read.
+    `dimensions` has the length of each, `variables` type, dimensions and shape of each, at the selected step.
+    """
 
     def __init__(self, directory: str | os.PathLike[str], name: str, comm: int) -> None:
         self.name = name

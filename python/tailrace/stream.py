@@ -183,7 +183,7 @@ class _Variable:
 
 
 class Step:
-    """One output time. Its arrays are not copied: they stay as they are until the `with` block has ended.
+    """One output time; made by Stream.step. Its arrays are not copied: they stay as they are until the `with` block has ended.
 
     An exception inside the block abandons the step on every rank: those without the exception get an error at the block's end,
     nobody waits, and earlier steps stay.

@@ -23,7 +23,7 @@ def command(
     if as_json:
         output.print_json(answer)
     elif markdown:
-        print(_markdown(answer))
+        print(page(answer))
     else:
         _print_tables(answer)
 
@@ -51,7 +51,9 @@ def _print_tables(answer: dict[str, Any]) -> None:
     console.print(presets)
 
 
-def _markdown(answer: dict[str, Any]) -> str:
+def page(answer: dict[str, Any]) -> str:
+    """docs/keys.md."""
+
     def row(*cells: Any) -> str:
         return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
