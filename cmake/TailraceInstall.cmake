@@ -1,5 +1,6 @@
-# Headers, library, Fortran module, and the files by which CMake and pkg-config find them.
+# Headers, manual pages, library, Fortran module, and the files by which CMake and pkg-config find them.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tailrace" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 set(exported tailrace)
 if(TARGET tailrace_fortran)
     list(APPEND exported tailrace_fortran)

@@ -10,10 +10,12 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
     set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Release, RelWithDebInfo or Debug" FORCE)
 endif()
 
-# In a Python wheel all that is installed goes inside the package, so that `tailrace/lib` is found beside the extension.
+# In a Python wheel all that is installed goes inside the package, so that `tailrace/lib` is found beside the extension; but for the
+# manual pages, which lie where `man` looks beside the command.
 if(SKBUILD)
     set(CMAKE_INSTALL_LIBDIR tailrace/lib)
     set(CMAKE_INSTALL_INCLUDEDIR tailrace/include)
+    set(CMAKE_INSTALL_MANDIR "${SKBUILD_DATA_DIR}/share/man")
 endif()
 set(CMAKE_INSTALL_RPATH "$ORIGIN")
 

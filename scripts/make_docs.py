@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import man_pages
 import tailrace
 from reference import c, cpp, fortran, python
 from sources import ROOT, sources
@@ -25,9 +26,9 @@ def key_page() -> Iterator[tuple[Path, str]]:
 
 
 # Each gives paths and texts: a further kind of generated page is one more name.
-GENERATORS = (key_page, c.pages, cpp.pages, fortran.pages, python.pages)
+GENERATORS = (key_page, c.pages, cpp.pages, fortran.pages, python.pages, man_pages.pages)
 # What is in them is generated.
-FOLDERS = ("docs/reference",)
+FOLDERS = ("docs/man", "docs/reference")
 
 
 def problems_of(path: Path) -> Iterator[str]:

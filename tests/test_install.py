@@ -83,6 +83,11 @@ def test_pkg_config(prefix: Path, programs: Path, mpirun: Mpirun) -> None:
     assert (programs / "out" / "history.nc").exists()
 
 
+def test_manual_pages(prefix: Path) -> None:
+    pages = {path.name for path in (ROOT / "docs" / "man").iterdir()}
+    assert {path.name for path in (prefix / "share" / "man" / "man1").iterdir()} == pages
+
+
 @pytest.mark.fast
 def test_library_shows_exactly_the_contract(build_dir: Path) -> None:
     header = (ROOT / "include" / "tailrace" / "tailrace.h").read_text()
@@ -108,4 +113,5 @@ def test_pip_install(tmp_path: Path, mpirun: Mpirun) -> None:
     where = checked([python, "-c", "import tailrace; print(tailrace.__file__)"], **alone)
     assert Path(where).is_relative_to(tmp_path)
     assert "verify" in checked([python.with_name("tailrace"), "--help"], **alone)
+    assert (tmp_path / "venv" / "share" / "man" / "man1" / "tailrace-verify.1").exists()
     checked([python.with_name("tailrace"), "verify", "--deep", tmp_path / "out"], **alone)

@@ -18,6 +18,7 @@ COMMANDS = ("demo", "study", "plan", "ls", "verify", "repair", "index", "combine
 app = typer.Typer(
     name="tailrace",
     help="Named distributed arrays to plain files, under a layout that is one line of configuration.",
+    epilog="Exit status: 0, done; 1, looked, and it is not well; 2, an error, whose message says how to mend it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
