@@ -13,7 +13,7 @@ import tailrace
 from tailrace.cli import output
 
 # To add a command NAME: write NAME.py with `def command(...)`, and add it here, in the order of --help.
-COMMANDS = ("demo", "study", "plan", "ls", "verify", "repair", "index", "combine", "convert", "keys", "resolve")
+COMMANDS = ("demo", "study", "plan", "ls", "verify", "repair", "index", "combine", "convert", "keys", "resolve", "completion")
 
 app = typer.Typer(
     name="tailrace",
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command line; the exit status is 0, 1 for "looked, and it is not well", or 2 for errors."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        app(args=arguments, standalone_mode=True)
+        app(args=arguments, standalone_mode=True, prog_name="tailrace")  # however it was started
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     except tailrace.Error as error:

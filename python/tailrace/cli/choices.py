@@ -6,11 +6,34 @@ import math
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from tailrace import contract, errors
+
+
+def complete_preset(incomplete: str) -> list[str]:
+    """For the shell: the presets that begin so."""
+    return [preset["name"] for preset in contract.keys()["presets"] if preset["name"].startswith(incomplete)]
+
+
+def complete_stream(context: typer.Context, incomplete: str) -> list[str]:
+    """For the shell: the streams that begin so, of the directory given before; none where there is nothing to be seen."""
+    directory = (
+        context.args[0] if context.args else "."
+    )  # the option without its value ends the parsing before arguments have names
+    try:
+        return [described["name"] for described in contract.list_streams(directory) if described["name"].startswith(incomplete)]
+    except (errors.Error, OSError):
+        return []
+
+
+OnlyStream = Annotated[str | None, typer.Option("--stream", "-s", help="Only this stream.", autocompletion=complete_stream)]
+TheStream = Annotated[
+    str | None,
+    typer.Option("--stream", "-s", help="The stream; not needed where there is only one.", autocompletion=complete_stream),
+]
 
 
 def only_stream(directory: Path) -> str:

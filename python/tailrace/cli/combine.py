@@ -10,13 +10,13 @@ from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingCo
 
 from tailrace import contract
 from tailrace.cli import output
-from tailrace.cli.choices import only_stream
+from tailrace.cli.choices import TheStream, only_stream
 
 
 def command(
     directory: Annotated[Path, typer.Argument(help="Directory with the stream.")],
     to: Annotated[Path, typer.Argument(metavar="OUTPUT", help="The file to write.")],
-    stream: Annotated[str | None, typer.Option("--stream", "-s", help="The stream; not needed where there is only one.")] = None,
+    stream: TheStream = None,
     threads: Annotated[int, typer.Option("--threads", "-j", min=0, help="Threads that copy; 0: as many as cores, at most 8.")] = 0,
     replace: Annotated[bool, typer.Option("--replace", help="Replace an output that is there.")] = False,
     sync: Annotated[bool, typer.Option("--sync", help="Return when the output is on the device.")] = False,

@@ -12,14 +12,16 @@ import typer
 
 from tailrace import contract, errors
 from tailrace.cli import output
-from tailrace.cli.choices import only_stream, parse_choices
+from tailrace.cli.choices import TheStream, complete_preset, only_stream, parse_choices
 
 
 def command(
     source: Annotated[Path, typer.Argument(help="Directory with the stream.")],
     target: Annotated[Path, typer.Argument(help="Directory to write it to.")],
-    stream: Annotated[str | None, typer.Option("--stream", "-s", help="The stream; not needed where there is only one.")] = None,
-    layout: Annotated[str | None, typer.Option("--layout", "-l", help="Preset to write under.")] = None,
+    stream: TheStream = None,
+    layout: Annotated[
+        str | None, typer.Option("--layout", "-l", help="Preset to write under.", autocompletion=complete_preset)
+    ] = None,
     choice: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of the layout; repeatable.")] = None,
     ranks: Annotated[int | None, typer.Option("--ranks", "-n", min=1, help="Ranks to start with mpirun.")] = None,
     as_json: output.AsJson = False,

@@ -9,11 +9,12 @@ import typer
 
 from tailrace import contract
 from tailrace.cli import output
+from tailrace.cli.choices import OnlyStream
 
 
 def command(
     directory: Annotated[Path, typer.Argument(help="Directory with streams.")] = Path(),
-    stream: Annotated[str | None, typer.Option("--stream", "-s", help="Only this stream.")] = None,
+    stream: OnlyStream = None,
     as_json: output.AsJson = False,
 ) -> None:
     """Writes the index over a stream's parts anew, as after a run that was killed before it wrote its own.

@@ -9,13 +9,14 @@ import typer
 
 from tailrace import contract
 from tailrace.cli import output
+from tailrace.cli.choices import OnlyStream
 
 SHOWN_STEPS = 12
 
 
 def command(
     directory: Annotated[Path, typer.Argument(help="Directory with streams.")] = Path(),
-    stream: Annotated[str | None, typer.Option("--stream", "-s", help="Only this stream.")] = None,
+    stream: OnlyStream = None,
     every_step: Annotated[bool, typer.Option("--all", "-a", help="List every step, not only the first and last ones.")] = False,
     as_json: output.AsJson = False,
 ) -> None:

@@ -9,13 +9,15 @@ import typer
 
 from tailrace import contract
 from tailrace.cli import output
-from tailrace.cli.choices import parse_choices, parse_variables, read_variables
+from tailrace.cli.choices import complete_preset, parse_choices, parse_variables, read_variables
 from tailrace.cli.plan_picture import picture
 from tailrace.cli.plan_svg import svg as picture_svg
 
 
 def command(
-    layout: Annotated[str | None, typer.Argument(help="Preset, such as hds or split:4; without it the default.")] = None,
+    layout: Annotated[
+        str | None, typer.Argument(help="Preset, such as hds or split:4; without it the default.", autocompletion=complete_preset)
+    ] = None,
     ranks: Annotated[int, typer.Option("--ranks", "-n", min=1, help="Ranks of the run.")] = 4,
     nodes: Annotated[int, typer.Option("--nodes", "-N", min=1, help="Nodes; the ranks fill them evenly.")] = 1,
     shape: Annotated[

@@ -9,11 +9,12 @@ import typer
 
 from tailrace import contract
 from tailrace.cli import output
+from tailrace.cli.choices import OnlyStream
 
 
 def command(
     directory: Annotated[Path, typer.Argument(help="Directory with streams.")],
-    stream: Annotated[str | None, typer.Option("--stream", "-s", help="Only this stream.")] = None,
+    stream: OnlyStream = None,
     as_json: output.AsJson = False,
 ) -> None:
     """Drops what is torn and says what: steps whose parts are missing or damaged, what was never committed, a torn journal's end.

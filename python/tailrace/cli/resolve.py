@@ -9,12 +9,14 @@ import typer
 
 from tailrace import stream as streams
 from tailrace.cli import output
-from tailrace.cli.choices import parse_choices
+from tailrace.cli.choices import complete_preset, parse_choices
 
 
 def command(
     stream: Annotated[str, typer.Argument(help="Name of the stream.")] = "history",
-    layout: Annotated[str | None, typer.Option("--layout", "-l", help="Preset given in the program.")] = None,
+    layout: Annotated[
+        str | None, typer.Option("--layout", "-l", help="Preset given in the program.", autocompletion=complete_preset)
+    ] = None,
     choice: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE given in the program; repeatable.")] = None,
     as_json: output.AsJson = False,
 ) -> None:
