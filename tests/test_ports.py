@@ -17,8 +17,10 @@ import netCDF4
 import numpy as np
 import pytest
 
+from examples.ports import mpgrafic
 from kernels.olam.prepare import prepare
 from kernels.olam.verify import Expected, verify
+from tests.debian_source import fetch_source
 from tests.environment import ROOT
 from tests.mpirun import Mpirun, run_within
 from tests.presets import PRESETS
@@ -148,3 +150,61 @@ def test_waves(mpirun: Mpirun, any_layout: dict[str, str], tmp_path: Path) -> No
             np.testing.assert_array_equal(found[name][index], values)
             own = parts[0][name] if name == "highest" else np.concatenate([part[name] for part in parts])
             np.testing.assert_array_equal(own, values)
+
+
+# ---- a program of Debian -------------------------------------------------------------------------------------------------------
+
+CELLS = 14  # along each side; the ranks have 5, 5 and 4 planes
+
+
+def records_of(path: Path) -> list[bytes]:
+    """The records of an unformatted Fortran file."""
+    content, records = path.read_bytes(), []
+    while content:
+        length = int(np.frombuffer(content[:4], "<i4")[0])
+        records.append(content[4 : 4 + length])
+        assert content[4 + length : 8 + length] == content[:4]
+        content = content[8 + length :]
+    return records
+
+
+def test_mpgrafic(mpirun: Mpirun, any_layout: dict[str, str], build_dir: Path, tmp_path: Path, needs: Callable[..., None]) -> None:
+    """mpgrafic makes the initial conditions of cosmological simulations: seven cubes, shared out in planes."""
+    needs("make", "mpif90")
+    source = fetch_source("mpgrafic", tmp_path)
+    library = f"-L{build_dir / 'lib'} -Wl,-rpath,{build_dir / 'lib'} -ltailrace_fortran -ltailrace"
+    words = ["./configure", "MPIFC=mpif90", f"FCFLAGS=-O1 -I{build_dir / 'include'}", f"LIBS={library}"]
+    configured = run_within(words, 120, cwd=source)
+    assert configured.returncode == 0, configured.output
+    texts = {}
+    for name in ("before", "after"):
+        if name == "after":
+            mpgrafic.main(source)
+        texts[name] = (source / mpgrafic.FILE).read_text()
+        built = run_within(["make", "-C", "src", "mpgrafic"], 240, cwd=source)
+        assert built.returncode == 0, built.output
+        (tmp_path / name).mkdir()
+        words = [f"--np={CELLS}", str(source / "Input.stdin")]
+        mpirun(source / "src" / "mpgrafic", RANKS, words, cwd=tmp_path / name, env=any_layout)
+    assert_told("mpgrafic.py", changed_lines(texts["before"], texts["after"]))
+
+    written = sorted((tmp_path / "before").glob("ic_*"))
+    assert len(written) == 7
+    assert not list((tmp_path / "after").glob("ic_*"))
+    found = values_of(tmp_path / "after" / "ic.nc")
+    assert found.keys() == {"time", *(path.name for path in written)}
+    with netCDF4.Dataset(tmp_path / "after" / "ic.nc") as dataset:
+        for path in written:
+            header, *planes = records_of(path)
+            assert np.frombuffer(header[:12], "<i4").tolist() == [CELLS] * 3
+            of_stream = [dataset.dx, *dataset[path.name].origin, *dataset["time"][:], dataset.omegam, dataset.omegav, dataset.h0]
+            np.testing.assert_array_equal(np.frombuffer(header[12:], "<f4"), np.array(of_stream, "<f4"))
+            values = np.frombuffer(b"".join(planes), "<f4").reshape(1, CELLS, CELLS, CELLS)
+            np.testing.assert_array_equal(found[path.name], values, strict=True)
+            assert np.std(values) > 0
+
+
+@pytest.mark.fast
+def test_mpgrafic_of_another_version_is_refused() -> None:
+    with pytest.raises(ValueError, match="0 lines have 'use wrap_rfftw3d_mod', 1 expected"):
+        mpgrafic.ported("program another\nend program\n")

@@ -100,10 +100,10 @@ int tailrace_open_fortran(MPI_Fint comm, const char *directory, const char *name
  * node sees, or sends it; with `overlap` = 0 it then waits until the step is committed, else at most so many steps are under way.
  * tailrace_flush waits for all. Other streams over *compute are written by its own ranks. */
 int tailrace_set_aside(MPI_Comm all, int dedicated, MPI_Comm *compute);
+int tailrace_set_aside_fortran(MPI_Fint all, int dedicated, MPI_Fint *compute);
 /* Collective over *compute, after its streams are closed. Frees it and sets it to MPI_COMM_NULL, also when it fails: the ranks that
  * were set aside never wait for ever. Does nothing for MPI_COMM_NULL. */
 int tailrace_release(MPI_Comm *compute);
-int tailrace_set_aside_fortran(MPI_Fint all, int dedicated, MPI_Fint *compute);
 int tailrace_release_fortran(MPI_Fint *compute);
 
 /* Names a dimension and its global length. Every rank defines the same; compared at the first tailrace_end_step.
