@@ -168,6 +168,7 @@ def records_of(path: Path) -> list[bytes]:
     return records
 
 
+@pytest.mark.full
 def test_mpgrafic(mpirun: Mpirun, any_layout: dict[str, str], build_dir: Path, tmp_path: Path, needs: Callable[..., None]) -> None:
     """mpgrafic makes the initial conditions of cosmological simulations: seven cubes, shared out in planes."""
     needs("make", "mpif90")
