@@ -202,8 +202,8 @@ def main() -> int:
         harness.need_space(directory_of(target), 2 * run_bytes)
     # The arrays, the lone writer's copy, what is held for the page cache, the files in it, and room.
     harness.need_memory(5 * run_bytes)
-    # What other benches read, and what only compresses, is not measured here.
-    others = ("tailrace_split", "raw_packed_fpp", "raw_packed_shared", "raw_packed_single")
+    # What only compresses is not measured here.
+    others = ("raw_packed_fpp", "raw_packed_shared", "raw_packed_single")
     entries = [entry for entry in methods.list_entries("bench_write") if entry.method not in others]
     started = time.monotonic()
     rows, tuned = measure(size, entries)

@@ -138,7 +138,8 @@ void run(const Options &options) {
     if (options.values.contains("list")) return list_entries(all_entries());
     const double started = MPI_Wtime();
     Entries entries = select(all_entries(), options.text("entries"));
-    const bool lone = std::any_of(entries.begin(), entries.end(), [](const Entry &e) { return e.method == "raw_single"; });
+    const bool lone = std::any_of(entries.begin(), entries.end(),
+                                  [](const Entry &e) { return e.method == "raw_single" || e.method == "raw_split"; });
     Bench bench(options, std::move(entries), lone);
     repeat(options, started, bench.entries.size(), [&](size_t which, int repetition) { bench.measure(which, repetition); });
     bench.methods.clear();

@@ -11,7 +11,7 @@
 namespace bench {
 namespace {
 
-enum class Files { per_rank, shared, lone_writer };
+enum class Files { per_rank, shared, lone_writer, two };
 
 class Raw : public Method {
 public:
@@ -29,6 +29,13 @@ public:
                     write_file(path, O_CREAT | O_EXCL, work().global_steps[static_cast<size_t>(step)].data(), mine * ranks, 0,
                                mine * ranks);
                 break;
+            case Files::two:  // the first ranks of each half
+                if (!work().global_steps.empty() && work().ranks > 1) {
+                    const uint64_t half = work().ranks_of_half();
+                    write_file(path_of(step, work().rank), O_CREAT | O_EXCL, work().global_steps[static_cast<size_t>(step)].data(),
+                               mine * half, 0, mine * half);
+                }
+                break;
             case Files::shared:
                 if (work().rank == 0) create(path, mine * ranks);
                 meet(work().comm);
@@ -43,7 +50,9 @@ public:
         const std::string path = path_of(step, of_rank);
         const uint64_t bytes = work().shape.block_bytes();
         uint64_t at = static_cast<uint64_t>(variable) * bytes;
-        if (files_ != Files::per_rank) at += static_cast<uint64_t>(of_rank) * work().shape.rank_bytes();
+        if (files_ == Files::two) at += static_cast<uint64_t>(of_rank - work().first_of_half(of_rank)) * work().shape.rank_bytes();
+        if (files_ == Files::shared || files_ == Files::lone_writer)
+            at += static_cast<uint64_t>(of_rank) * work().shape.rank_bytes();
         const int fd = open_checked(path, O_RDONLY);
         for (uint64_t done = 0; done < bytes;) {
             const ssize_t got = pread(fd, static_cast<std::byte *>(block) + done, bytes - done, static_cast<off_t>(at + done));
@@ -56,6 +65,7 @@ public:
 
 private:
     std::string path_of(int step, int rank) const {
+        if (files_ == Files::two) return rank_path(step, work().first_of_half(rank), ".raw");
         return files_ == Files::per_rank ? rank_path(step, rank, ".raw") : step_path(step, ".raw");
     }
 
@@ -101,10 +111,14 @@ void add_raw(Entries &entries) {
     const struct {
         const char *name;
         Files files;
-    } kinds[] = {{"raw_fpp", Files::per_rank}, {"raw_shared", Files::shared}, {"raw_single", Files::lone_writer}};
+    } kinds[] = {
+        {"raw_fpp", Files::per_rank}, {"raw_shared", Files::shared}, {"raw_single", Files::lone_writer}, {"raw_split", Files::two}};
     for (const auto &kind : kinds)
         for (const uint64_t mib : {1, 4, 16})
-            entries.push_back({kind.name, std::to_string(mib) + "MiB", kind.files == Files::per_rank ? "rank" : "one",
+            entries.push_back({kind.name, std::to_string(mib) + "MiB",
+                               kind.files == Files::per_rank ? "rank"
+                               : kind.files == Files::two    ? "two"
+                                                             : "one",
                                "pwrite of " + std::to_string(mib) + " MiB into preallocated files",
                                [=] { return std::make_unique<Raw>(kind.files, mib << 20); }});
 }

@@ -65,12 +65,14 @@ private:
 }  // namespace
 
 void add_tailrace(Entries &entries) {
-    for (const std::string preset : {"fpp", "hds", "shared", "single", "split:2"})
+    for (const std::string preset : {"fpp", "hds", "shared", "single", "split:2", "node"})
         for (const bool checksum : {true, false}) {
             const std::string text = checksum ? "checksum = true" : "checksum = false";
             entries.push_back(
                 {"tailrace_" + preset.substr(0, preset.find(':')), checksum ? "checksum" : "plain",
-                 preset == "fpp" || preset == "hds" ? "rank" : "one",
+                 preset == "fpp" || preset == "hds" ? "rank"
+                 : preset == "split:2"              ? "two"
+                                                    : "one",
                  "layout = '" + preset + "', steps = 1, " + text + ", durability none (page cache) or close (fsynced)",
                  [preset, text] { return std::make_unique<Tailrace>(preset, text); }});
         }

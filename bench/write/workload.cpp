@@ -17,9 +17,10 @@ Workload::Workload(Case of, MPI_Comm on, bool with_global) : shape(std::move(of)
     for (int step = 0; step < shape.steps; ++step) {
         steps.emplace_back(shape.rank_bytes());
         fill(steps.back().data(), step, rank);
-        if (!with_global || rank != 0) continue;
-        global_steps.emplace_back(shape.rank_bytes() * static_cast<uint64_t>(ranks));
-        for (int r = 0; r < ranks; ++r) fill(global_steps.back().data() + static_cast<uint64_t>(r) * shape.rank_bytes(), step, r);
+        if (!with_global || rank != first_of_half(rank)) continue;
+        global_steps.emplace_back(shape.rank_bytes() * static_cast<uint64_t>(ranks - rank));
+        for (int r = rank; r < ranks; ++r)
+            fill(global_steps.back().data() + static_cast<uint64_t>(r - rank) * shape.rank_bytes(), step, r);
     }
 }
 

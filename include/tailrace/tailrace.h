@@ -200,6 +200,7 @@ void tailrace_free(char *text);
  *    "variables": [{"name", "type": "f4", "shape": [..], "grid": [..] blocks along each dimension}, ...], "rank": optional}
  * The answer: {"layout": {...}, "files", "directories", "writers", "bytes", "messages", ...,
  *   "parts": [{"path", "writers", "bytes"}, ...],
+ *   "notes": what the figures leave out,
  *   "rank_plan": with "rank", each write of that rank: {"path", "address", "bytes", "variable"}}. */
 int tailrace_plan(const char *request, char **json);
 /* The layout keys, their values, defaults and meaning, the presets, and which choices go together: JSON, made from the one list. */

@@ -140,6 +140,21 @@ Answer rank_json(const RankPlan& plan) {
             {"writes", writes}};
 }
 
+// What the figures leave out.
+Answer notes_of(const Layout& layout) {
+    Answer notes = Answer::array();
+    if (layout.storage.compression.kind != Compression::Kind::none)
+        notes.push_back(
+            "figures are of arrays that are not compressed: chunks of large ones are made by all ranks of a part, and where they "
+            "go is "
+            "known when they are made");
+    if (layout.writers.kind == Writers::Kind::dedicated)
+        notes.push_back(
+            "the ranks are those that compute: each step goes to those that are set aside as a whole, within a node through "
+            "memory");
+    return notes;
+}
+
 }  // namespace
 
 Answer plan_json(const nlohmann::json& asked) {
@@ -161,7 +176,8 @@ Answer plan_json(const nlohmann::json& asked) {
                   {"bytes_per_writer", {{"min", summary.least_writer_bytes}, {"max", summary.most_writer_bytes}}},
                   {"entries_per_directory_max", summary.most_directory_entries},
                   {"parts", parts_json(request, flow)},
-                  {"sends", messages_json(first_sends(flow))}};
+                  {"sends", messages_json(first_sends(flow))},
+                  {"notes", notes_of(request.layout)}};
     if (asked.contains("rank") && !asked["rank"].is_null())
         answer["rank_plan"] = rank_json(plan_rank(request, whole_number(asked["rank"], "rank")));
     return answer;

@@ -60,6 +60,8 @@ def _print(answer: dict[str, Any], svg: Path | None) -> None:
     for label, value in _lines(answer):
         table.add_row(label, value)
     console.print(table)
+    for note in answer["notes"]:
+        console.print(f"note: {note}", markup=False, soft_wrap=True)
     console.print()
     console.print(picture(answer), markup=False, soft_wrap=True)
     if svg is not None:
