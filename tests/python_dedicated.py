@@ -1,4 +1,4 @@
-"""A model in Python one of whose ranks only writes: python_dedicated.py DIRECTORY [fail]."""
+"""A model in Python one of whose ranks only writes: python_dedicated.py DIRECTORY [fail|ragged|late]."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import tailrace
 from mpi4py import MPI
+from tailrace import errors
 
 ROWS, COLUMNS, STEPS = 6, 5, 3
 
@@ -31,13 +32,58 @@ def model(compute: MPI.Comm, directory: str, fails: bool) -> None:
     reader.close()
 
 
+def particles(compute: MPI.Comm, directory: str) -> None:
+    """Each rank puts as many as its number says, behind those of lower ranks; then not equally many of both variables."""
+    rank = compute.Get_rank()
+    with tailrace.open(directory, "history", comm=compute, writers="dedicated:1") as stream:
+        stream.dim("particle", tailrace.RAGGED)
+        stream.var("id", ("particle",), "i4")
+        stream.var("mass", ("particle",), "f8")
+        for step in range(STEPS):
+            count = rank + 1 + step
+            with stream.step(float(step)) as output:
+                output.put("id", np.full(count, 10 * step + rank, "i4"))
+                output.put("mass", np.arange(count) + 0.5)
+        try:
+            with stream.step(float(STEPS)) as output:
+                output.put("id", np.zeros(2 + rank % 2, "i4"))
+                output.put("mass", np.zeros(3 - rank % 2))
+        except errors.BadShape as error:
+            print("refused:", error, flush=True)
+
+
+def late(compute: MPI.Comm, directory: str) -> tailrace.Stream:
+    """Leaves a stream open."""
+    stream = tailrace.open(directory, "history", comm=compute, writers="dedicated:1")
+    stream.dim("x", compute.Get_size())
+    stream.var("v", ("x",), "f8")
+    with stream.step(0.0) as output:
+        output.put("v", np.full(1, 7.0), offset=(compute.Get_rank(),))
+    return stream
+
+
 def main() -> None:
-    with tailrace.set_aside(1) as compute:
-        if compute is None:
-            print("wrote", flush=True)
-            return
-        model(compute, sys.argv[1], len(sys.argv) > 2)
-        print("computed", flush=True)
+    what = sys.argv[2] if len(sys.argv) > 2 else ""
+    left: list[tailrace.Stream] = []
+    try:
+        with tailrace.set_aside(1) as compute:
+            if compute is None:
+                print("wrote", flush=True)
+                return
+            if what == "late":
+                left.append(late(compute, sys.argv[1]))
+            elif what == "ragged":
+                particles(compute, sys.argv[1])
+            else:
+                model(compute, sys.argv[1], what == "fail")
+            print("computed", flush=True)
+    except errors.BadOrder as error:
+        print("told:", error, flush=True)
+    for stream in left:
+        try:
+            stream.close()
+        except errors.BadOrder as error:
+            print("told:", error, flush=True)
 
 
 main()

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import netCDF4
+import numpy as np
 import pytest
 import tailrace
 
@@ -31,6 +33,21 @@ def write(mpirun: Mpirun, folder: Path, run: Run, sizes: formula.Sizes, steps: i
     preset, ranks, ranks_per_node, decomposition = run
     options = f"layout = '{preset}'\nsteps = 'all'\nranks_per_node = {ranks_per_node}\n{more}"
     mpirun("write_case", ranks, [folder, "history", options, f"decomposition={decomposition}", f"steps={steps}", sizes.argument])
+
+
+@pytest.mark.parametrize("extra", [{}, {"compression": "deflate"}])
+def test_an_attribute_after_the_last_step(tmp_path: Path, extra: dict[str, str]) -> None:
+    """Of a part that still has room: it is cut to its steps when the stream is closed."""
+    values = np.arange(100 * 100, dtype="f8").reshape(100, 100)
+    with tailrace.open(tmp_path, "history", layout="single", steps="all", **extra) as stream:
+        stream.dim("y", 100)
+        stream.dim("x", 100)
+        stream.var("v", ("y", "x"), "f8")
+        with stream.step(0.0) as output:
+            output.put("v", values)
+        stream.attributes(note="done")
+    with netCDF4.Dataset(tmp_path / "history.nc") as file:
+        np.testing.assert_array_equal(file["v"][:], values[None])
 
 
 @pytest.mark.parametrize("sizes", [SIZES, LONG_ROWS], ids=["short", "long"])

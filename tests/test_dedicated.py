@@ -6,6 +6,7 @@ import itertools
 import random
 from pathlib import Path
 
+import netCDF4
 import pytest
 import tailrace
 
@@ -122,6 +123,25 @@ def test_python_sets_aside(build_dir: Path, tmp_path: Path) -> None:
     assert output.count("wrote") == 1
     verify(tmp_path)
     assert len(committed_steps(tmp_path)) == 3
+
+
+def test_ragged_elements_are_in_the_order_of_the_ranks(build_dir: Path, tmp_path: Path) -> None:
+    output = Mpirun(build_dir)(ROOT / "tests" / "python_dedicated.py", 4, [tmp_path, "ragged"]).stdout
+    assert output.count("refused: ") == 3
+    assert len(committed_steps(tmp_path)) == 3
+    with netCDF4.Dataset(tmp_path / "history.nc") as file:
+        ids, masses = file["id"][:], file["mass"][:]
+        assert file["particle_row_size"][:].tolist() == [6, 9, 12]
+    expected = [(10 * step + rank, k + 0.5) for step in range(3) for rank in range(3) for k in range(rank + 1 + step)]
+    assert list(zip(ids.tolist(), masses.tolist(), strict=True)) == expected
+
+
+def test_a_stream_that_was_left_open_is_told_and_shown(build_dir: Path, tmp_path: Path) -> None:
+    output = Mpirun(build_dir)(ROOT / "tests" / "python_dedicated.py", 3, [tmp_path, "late"]).stdout
+    assert output.count("1 streams that other ranks write were open; what they have committed stays") == 2
+    assert output.count("the ranks that were set aside are released") == 2
+    with netCDF4.Dataset(tmp_path / "history.nc") as file:
+        assert file["v"][:].tolist() == [[7.0, 7.0]]
 
 
 def test_python_releases_after_an_exception(build_dir: Path, tmp_path: Path) -> None:

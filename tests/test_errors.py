@@ -218,8 +218,8 @@ OPTIONS = [
     ("layout = ", "BAD_CONFIG", r"line 1: not TOML"),
     ("layout = 'fpp'\nwriters = 'all'", "BAD_LAYOUT", r"writers = all contradicts files = per-rank.*say writers = one"),
     ("layout = 'hds'\ntree = 2", "BAD_CONFIG", r"tree.*2.*at least 8"),
-    ("writers = 'dedicated:1'", "UNSUPPORTED", r"writers = dedicated:1 can be planned, .* it writes the layouts single, fpp"),
-    ("layout = 'scratch'", "UNSUPPORTED", r"stage = scratch can be planned"),
+    ("writers = 'dedicated:1'", "BAD_LAYOUT", r"writers = dedicated:1 needs ranks that are set aside; call tailrace_set_aside"),
+    ("layout = 'scratch'", "UNSUPPORTED", r"stage = scratch can be planned, .* it writes the layouts single, fpp"),
     ("compression = 'gzip'", "BAD_CONFIG", r"compression.*'gzip'.*deflate\[:N\]"),
     ("chunk = '1 MiB'", "BAD_LAYOUT", r"chunk = 1 MiB has no meaning without compression.*say compression = deflate"),
 ]

@@ -19,7 +19,8 @@
  *   collective every rank of the stream's communicator calls it, in the same order. Marked below; all others are local.
  *   memory     strings and arrays passed in are copied before the call returns, except the data of tailrace_put.
  *   shapes     slowest dimension first (C order); offsets and counts are in elements, strides in bytes.
- *   threads    one thread at a time per stream; different streams may be used from different threads if MPI allows it.
+ *   threads    one thread at a time per stream; different streams may be used from different threads if MPI allows it. Streams that
+ *              ranks write which are set aside: by the thread that called tailrace_set_aside.
  */
 #ifndef TAILRACE_H
 #define TAILRACE_H

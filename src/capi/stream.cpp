@@ -44,6 +44,7 @@ std::unique_ptr<tailrace::Output> open_output(MPI_Comm comm, const std::string& 
                                               const std::string& options) {
     const auto forwarding = tailrace::Forwarding::of(comm);
     if (!forwarding) return std::make_unique<tailrace::Stream>(comm, directory, name, options);
+    forwarding->check_usable();
     const auto ranks = tailrace::take_communicator(comm);
     const tailrace::Json settings = tailrace::agree_settings(*ranks, directory, name, options);
     give_back(ranks);
@@ -112,7 +113,7 @@ int tailrace_release(MPI_Comm* compute) {
         const auto forwarding = tailrace::Forwarding::of(*compute);
         if (!forwarding) fail(Status::BAD_ARGUMENT, "the communicator of tailrace_release is none that tailrace_set_aside gave");
         forwarding->release();
-        MPI_Comm_free(compute);
+        tailrace::check_mpi(MPI_Comm_free(compute), "MPI_Comm_free");
         if (forwarding->open_streams > 0)
             fail(Status::BAD_ORDER, forwarding->open_streams,
                  " streams that other ranks write were open; what they have committed ",

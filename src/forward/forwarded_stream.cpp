@@ -14,6 +14,7 @@ ForwardedStream::ForwardedStream(std::shared_ptr<Forwarding> forwarding, MPI_Com
     : Output(directory, name), forwarding_(std::move(forwarding)), ranks_(take_communicator(comm)),
       id_(forwarding_->next_stream()) {
     auto error = attempt([&] {
+        forwarding_->check_usable();
         config_ = resolve(settings_of(settings));
         check_config(config_);
         if (config_.layout.writers.number != forwarding_->writers())
@@ -61,13 +62,15 @@ void ForwardedStream::take_answers(uint64_t leave) {
     waited_s_ += watch.lap();
 }
 
-Json ForwardedStream::order_of_step() {
-    Json order = {{"order", "step"}, {"stream", id_}, {"time", time_}, {"variables", Json::array()}};
-    for (const Variable& variable : definitions_.variables()) order["variables"].push_back(variable.name);
-    if (!told_any_ || told_definitions_ != fingerprint()) order["definitions"] = definitions_.to_json();
-    told_any_ = true;
-    told_definitions_ = fingerprint();
-    return order;
+// What the step is sent with; it may need memory, which is asked for before the ranks agree that the step is taken.
+ForwardedStream::Sending ForwardedStream::prepare() {
+    Sending sending;
+    sending.parcel = lay_out_parcel(definitions_, data_, forwarding_->first_of_its_writer(), !static_written_);
+    sending.crate = crate_for(sending.parcel);
+    sending.order = {{"order", "step"}, {"stream", id_}, {"step", sent_}, {"time", time_}, {"variables", Json::array()}};
+    for (const Variable& variable : definitions_.variables()) sending.order["variables"].push_back(variable.name);
+    if (told_definitions_ != fingerprint()) sending.order["definitions"] = definitions_.to_json();
+    return sending;
 }
 
 std::shared_ptr<Crate> ForwardedStream::crate_for(const Parcel& parcel) {
@@ -85,25 +88,31 @@ void ForwardedStream::note_told(const Error& error) {
 }
 
 void ForwardedStream::end_step() {
-    std::shared_ptr<Crate> crate;
-    Parcel parcel;
-    // A step that failed is told at once where there is no overlap, and then it is forgotten.
-    if (!is_later()) late_.reset();
-    const auto error = attempt([&] {
-        data_.resize(definitions_.variables().size());
-        check_step();
-        take_answers(is_later() ? config_.layout.overlap_steps - 1 : 0);
-        if (late_) throw *late_;
-        parcel = lay_out_parcel(definitions_, data_, forwarding_->first_of_its_writer());
-        crate = crate_for(parcel);
-    });
-    try {
+    Sending sending;
+    const bool is_ragged = !definitions_.ragged().empty();
+    const auto agree_on = [&](const std::optional<Error>& error) {
         agree(*ranks_,
               {.call = Call::end_step,
                .same = fingerprint_of_step(),
                .same_means = "the definitions or the time of the step",
                .tells_ranks = late_.has_value()},
               error);
+    };
+    try {
+        agree_on(attempt([&] {
+            forwarding_->check_usable();
+            data_.resize(definitions_.variables().size());
+            check_step();
+            take_answers(is_later() ? config_.layout.overlap_steps - 1 : 0);
+            if (late_) throw *late_;
+            if (!is_ragged) sending = prepare();
+        }));
+        if (is_ragged) {
+            // Here, where the ranks are in the order that the model knows.
+            if (!ragged_) ragged_ = std::make_unique<RaggedLengths>(*ranks_);
+            ragged_->settle(definitions_, data_);
+            agree_on(attempt([&] { sending = prepare(); }));
+        }
     } catch (const Error& told) {
         note_told(told);
         leave_step();
@@ -111,17 +120,20 @@ void ForwardedStream::end_step() {
         throw;
     }
     Stopwatch watch;
-    write_parcel(parcel, data_, crate->base());
+    write_parcel(sending.parcel, data_, sending.crate->base());
     copied_s_ += watch.lap();
-    const bool new_definitions = !told_any_ || told_definitions_ != fingerprint();
-    forwarding_->order(order_of_step(), new_definitions);
-    forwarding_->send(*crate, parcel.bytes);
-    in_flight_.push_back(std::move(crate));
+    forwarding_->order(sending.order, sending.order.contains("definitions"));
+    told_definitions_ = fingerprint();
+    forwarding_->send({id_, sent_++}, *sending.crate, sending.parcel.bytes);
+    in_flight_.push_back(std::move(sending.crate));
     most_in_flight_ = std::max<uint64_t>(most_in_flight_, in_flight_.size());
     leave_step();
     if (!is_later()) {
         take_answers(0);
-        if (late_) throw *late_;
+        if (late_) {
+            told_definitions_.reset();  // the writers may have forgotten them with the step
+            throw *std::exchange(late_, std::nullopt);
+        }
     }
     settled_ = static_written_ = true;
     ++accepted_;
@@ -131,8 +143,9 @@ void ForwardedStream::end_step() {
 void ForwardedStream::flush() {
     check_between_steps("tailrace_flush");
     const auto error = attempt([&] {
+        forwarding_->check_usable();
         take_answers(0);
-        if (late_ && is_later()) throw *late_;
+        if (late_) throw *late_;
     });
     try {
         agree(*ranks_, {.call = Call::flush, .tells_ranks = true}, error);
@@ -144,22 +157,20 @@ void ForwardedStream::flush() {
 
 void ForwardedStream::close() {
     leave_step();
+    forwarding_->check_usable();
     auto error = attempt([&] {
         take_answers(0);
-        if (late_ && is_later() && !late_is_told_) throw *late_;
+        if (late_ && !late_is_told_) throw *late_;
     });
     agree(*ranks_, {.call = Call::close}, std::nullopt);
     forwarding_->order({{"order", "close"}, {"stream", id_}}, true);
     const Answer answer = *forwarding_->answer(id_, true);
-    if (answer.status != Status::OK && !error && !late_) error = Error(answer.status, answer.text);
+    if (answer.status != Status::OK && !error) error = Error(answer.status, answer.text);
     --forwarding_->open_streams;
-    try {
-        agree(*ranks_, {.call = Call::close, .tells_ranks = true}, error);
-    } catch (const Error&) {
-        give_back(ranks_);
-        throw;
-    }
+    forwarding_->forget(id_);
+    const auto told = attempt([&] { agree(*ranks_, {.call = Call::close, .tells_ranks = true}, error); });
     give_back(ranks_);
+    if (told) throw *told;
 }
 
 std::string ForwardedStream::report() const {

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "forward/forwarding.hpp"
 #include "forward/parcel.hpp"
+#include "gather/agree.hpp"
 #include "stream/output.hpp"
 
 namespace tailrace {
@@ -26,15 +27,21 @@ private:
     bool is_later() const { return config_.layout.overlap_steps > 0; }
     void take_answers(uint64_t leave);
     std::shared_ptr<Crate> crate_for(const Parcel& parcel);
-    Json order_of_step();
+    struct Sending {
+        Parcel parcel;
+        std::shared_ptr<Crate> crate;
+        Json order;
+    };
+    Sending prepare();
     void note_told(const Error& error);
 
     std::shared_ptr<Forwarding> forwarding_;
     std::shared_ptr<Communicator> ranks_;
     Json opened_;  // the writers' report when they opened it
     uint64_t id_ = 0;
-    uint64_t told_definitions_ = 0;  // the fingerprint that the writers know
-    bool told_any_ = false;
+    uint64_t sent_ = 0;                         // steps, those that failed included
+    std::optional<uint64_t> told_definitions_;  // the fingerprint that the writers know
+    std::unique_ptr<RaggedLengths> ragged_;
     std::deque<std::shared_ptr<Crate>> in_flight_;
     std::optional<Error> late_;
     bool late_is_told_ = false;

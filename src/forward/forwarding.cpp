@@ -5,6 +5,7 @@
 
 #include "forward/server.hpp"
 #include "gather/agree.hpp"
+#include "layout/value.hpp"
 
 namespace tailrace {
 namespace {
@@ -36,7 +37,7 @@ std::vector<uint64_t> nodes_of_ranks(const Communicator& job) {
 
 uint64_t ranks_per_node() {
     const char* text = std::getenv("TAILRACE_RANKS_PER_NODE");
-    return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
+    return text == nullptr ? 0 : parse_number(text).value_or(0);
 }
 
 }  // namespace
@@ -58,7 +59,7 @@ Forwarding::Forwarding(std::unique_ptr<Communicator> job, const Roles& roles)
 std::shared_ptr<Forwarding> Forwarding::set_aside(MPI_Comm all, uint64_t dedicated, MPI_Comm& compute) {
     compute = MPI_COMM_NULL;
     auto job = std::make_unique<Communicator>(all);
-    job->arrange(ranks_per_node());
+    job->arrange(job->broadcast(ranks_per_node(), 0));
     const auto error = attempt([&] {
         if (dedicated == 0 || dedicated > job->size() / 2)
             fail(Status::BAD_ARGUMENT, "of ", job->size(), " ranks ", dedicated,
@@ -70,6 +71,11 @@ std::shared_ptr<Forwarding> Forwarding::set_aside(MPI_Comm all, uint64_t dedicat
     MPI_Comm mine;
     check_mpi(MPI_Comm_split(job->all(), writes ? 1 : 0, static_cast<int>(writes ? job->rank() : job->user_rank()), &mine),
               "MPI_Comm_split");
+    // As in the communicator that the model has had until now.
+    MPI_Errhandler handler;
+    check_mpi(MPI_Comm_get_errhandler(all, &handler), "MPI_Comm_get_errhandler");
+    MPI_Comm_set_errhandler(mine, writes ? MPI_ERRORS_RETURN : handler);
+    MPI_Errhandler_free(&handler);
     if (writes) {
         serve(*job, roles, mine);
         MPI_Comm_free(&mine);
@@ -89,7 +95,17 @@ std::shared_ptr<Forwarding> Forwarding::of(MPI_Comm compute) {
     return found ? all_forwardings().at(reinterpret_cast<size_t>(value) - 1) : nullptr;
 }
 
+void Forwarding::check_usable() const {
+    if (released())
+        fail(Status::BAD_ORDER, "the ranks that were set aside are released; streams that they write are opened, used and closed ",
+             "before tailrace_release");
+    if (std::this_thread::get_id() != thread_)
+        fail(Status::BAD_ORDER,
+             "streams that other ranks write are used by the thread that called tailrace_set_aside; call from it");
+}
+
 void Forwarding::release() {
+    check_usable();
     order({{"order", "release"}}, true);
     crates_.clear();
     post_.reset();

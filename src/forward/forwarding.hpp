@@ -4,6 +4,9 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "forward/post.hpp"
@@ -20,6 +23,9 @@ public:
     static std::shared_ptr<Forwarding> of(MPI_Comm compute);
     // Collective over the ranks that compute. The others go on with what they do after set_aside().
     void release();
+    // Throws BAD_ORDER after release(), and on another thread than that of set_aside(): parcels keep no order between threads.
+    void check_usable() const;
+    bool released() const { return post_ == nullptr; }
 
     uint64_t writers() const { return writer_ranks_.size(); }
     bool first_of_its_writer() const { return first_of_its_writer_; }
@@ -33,7 +39,10 @@ public:
     }
     // Memory for a parcel, and then its way to the writer. The crate is busy until the writer has answered.
     std::shared_ptr<Crate> take_crate(uint64_t bytes);
-    void send(Crate& crate, uint64_t bytes) { post_->send_parcel(my_writer_, crate, bytes, std::exchange(gone_, 0)); }
+    void send(const Label& label, Crate& crate, uint64_t bytes) {
+        post_->send_parcel(my_writer_, label, crate, bytes, std::exchange(gone_, 0));
+    }
+    void forget(uint64_t stream) { answers_.erase(stream); }
     // The next answer for a stream; answers for others are kept for them. Without `wait`: nothing if there is none.
     std::optional<Answer> answer(uint64_t stream, bool wait);
 
@@ -44,6 +53,7 @@ private:
     std::unique_ptr<Post> post_;
     std::vector<uint64_t> writer_ranks_;
     uint64_t my_writer_ = 0;
+    const std::thread::id thread_ = std::this_thread::get_id();
     bool first_ = false, first_of_its_writer_ = false;
     uint64_t streams_ = 0, gone_ = 0;
     std::vector<std::shared_ptr<Crate>> crates_;

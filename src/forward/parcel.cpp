@@ -23,10 +23,11 @@ std::vector<uint64_t> words_of(const std::vector<Piece>& pieces) {
 
 }  // namespace
 
-Parcel lay_out_parcel(const Definitions& definitions, const StepData& data, bool with_values) {
+Parcel lay_out_parcel(const Definitions& definitions, const StepData& data, bool with_values, bool with_static) {
     Parcel parcel;
     for (uint64_t v = 0; v < definitions.variables().size(); ++v) {
         const uint64_t element_bytes = type_bytes(definitions.variables()[v].type);
+        if (definitions.variables()[v].is_static && !with_static) continue;
         if (definitions.variables()[v].replicated) {
             if (with_values && !data.values[v].empty()) parcel.pieces.push_back({v, true, {}, 0, data.values[v].size()});
         } else {
@@ -39,14 +40,14 @@ Parcel lay_out_parcel(const Definitions& definitions, const StepData& data, bool
         at = piece.offset + piece.bytes;
     }
     parcel.bytes = aligned(at);
+    parcel.words = words_of(parcel.pieces);
     return parcel;
 }
 
 void write_parcel(const Parcel& parcel, const StepData& data, std::byte* to) {
-    const std::vector<uint64_t> words = words_of(parcel.pieces);
-    const uint64_t count = words.size();
+    const uint64_t count = parcel.words.size();
     std::memcpy(to, &count, sizeof count);
-    if (count > 0) std::memcpy(to + sizeof count, words.data(), count * sizeof(uint64_t));
+    if (count > 0) std::memcpy(to + sizeof count, parcel.words.data(), count * sizeof(uint64_t));
     size_t block = 0;
     for (size_t i = 0; i < parcel.pieces.size(); ++i) {
         const Piece& piece = parcel.pieces[i];

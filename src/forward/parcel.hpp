@@ -23,12 +23,13 @@ struct Piece {
 
 struct Parcel {
     std::vector<Piece> pieces;
-    uint64_t bytes = 0;  // of all of it
+    std::vector<uint64_t> words;  // what the pieces are
+    uint64_t bytes = 0;           // of all of it
 };
 
-// `with_values`: replicated values travel, too; they are the same on all ranks.
-Parcel lay_out_parcel(const Definitions& definitions, const StepData& data, bool with_values);
-// The pieces are in the order of lay_out_parcel.
+// `with_values`: replicated values travel, too; they are the same on all ranks. `with_static`: so do variables that do not vary.
+Parcel lay_out_parcel(const Definitions& definitions, const StepData& data, bool with_values, bool with_static);
+// Copies, and asks for no memory.
 void write_parcel(const Parcel& parcel, const StepData& data, std::byte* to);
 std::vector<Piece> read_pieces(const std::byte* from);
 

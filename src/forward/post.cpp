@@ -9,11 +9,12 @@ namespace tailrace {
 namespace {
 
 constexpr int kOrderTag = 11, kNoticeTag = 12, kParcelTag = 13, kAnswerTag = 14;
-constexpr uint64_t kMessageBytes = 1u << 30;  // messages count bytes in an int
+constexpr uint64_t kMessageBytes = 16u << 20;  // of a parcel that travels
 constexpr size_t kPathBytes = 64;
 
 // Small enough to arrive while the sender computes.
 struct Notice {
+    Label label;
     uint64_t crate = 0, gone = 0, bytes = 0, crate_bytes = 0;
     char path[kPathBytes] = "";  // empty: it travels
 };
@@ -81,13 +82,15 @@ void Post::send(uint64_t to, int tag, std::string text, bool wait) {
 }
 
 void Post::send_order(uint64_t to, const Json& order, bool wait) {
-    send(to, kOrderTag, order.dump(-1, ' ', false, Json::error_handler_t::replace), wait);
+    // Not as JSON text, which has no place for bytes that are not UTF-8.
+    const std::vector<uint8_t> bytes = Json::to_msgpack(order);
+    send(to, kOrderTag, std::string(bytes.begin(), bytes.end()), wait);
 }
 
-Json Post::receive_order(uint64_t from) const { return Json::parse(receive_text(from, kOrderTag)); }
+std::string Post::receive_order(uint64_t from) const { return receive_text(from, kOrderTag); }
 
-void Post::send_parcel(uint64_t to, Crate& crate, uint64_t bytes, uint64_t gone) {
-    Notice notice{crate.number_, gone, bytes, crate.bytes_, ""};
+void Post::send_parcel(uint64_t to, const Label& label, Crate& crate, uint64_t bytes, uint64_t gone) {
+    Notice notice{label, crate.number_, gone, bytes, crate.bytes_, ""};
     if (crate.file_.is_open()) {
         const std::string path = crate.file_.path_for_others();
         std::memcpy(notice.path, path.c_str(), std::min(path.size() + 1, kPathBytes));
@@ -101,7 +104,28 @@ void Post::send_parcel(uint64_t to, Crate& crate, uint64_t bytes, uint64_t gone)
                   "MPI_Isend");
 }
 
-Delivery Post::receive_parcel(uint64_t from) {
+// One message after the other; where there is no memory for all of them, each in the place of the one before.
+void Post::receive_pieces(uint64_t from, uint64_t bytes, Delivery& delivery) const {
+    std::exception_ptr error;
+    std::vector<std::byte>& own = delivery.own_;
+    try {
+        own.resize(bytes);
+    } catch (const std::bad_alloc&) {
+        error = std::current_exception();
+        own.resize(std::min(kMessageBytes, bytes));
+    }
+    for (uint64_t done = 0; done < bytes; done += kMessageBytes) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        check_mpi(MPI_Irecv(own.data() + (error ? 0 : done), static_cast<int>(std::min(kMessageBytes, bytes - done)), MPI_BYTE,
+                            static_cast<int>(from), kParcelTag, job_.all(), &request),
+                  "MPI_Irecv");
+        check_mpi(wait_moving(request), "MPI_Irecv");
+    }
+    if (error) std::rethrow_exception(error);
+    delivery.base_ = own.data();
+}
+
+Delivery Post::receive_parcel(uint64_t from, const Label& label) {
     Notice notice;
     finish_mpi(
         [&](MPI_Request* request) {
@@ -113,18 +137,11 @@ Delivery Post::receive_parcel(uint64_t from) {
         views_.erase(gone);
     }
     Delivery delivery;
-    if (notice.path[0] == '\0') {
-        delivery.own_.resize(notice.bytes);
-        for (uint64_t done = 0; done < notice.bytes; done += kMessageBytes) {
-            MPI_Request request = MPI_REQUEST_NULL;
-            check_mpi(MPI_Irecv(delivery.own_.data() + done, static_cast<int>(std::min(kMessageBytes, notice.bytes - done)),
-                                MPI_BYTE, static_cast<int>(from), kParcelTag, job_.all(), &request),
-                      "MPI_Irecv");
-            check_mpi(wait_moving(request), "MPI_Irecv");
-        }
-        delivery.base_ = delivery.own_.data();
-        return delivery;
-    }
+    if (notice.path[0] == '\0') receive_pieces(from, notice.bytes, delivery);
+    if (notice.label != label)
+        fail(Status::INTERNAL, "rank ", from, " sent step ", notice.label.step, " of stream ", notice.label.stream,
+             " in place of step ", label.step, " of stream ", label.stream);
+    if (notice.path[0] == '\0') return delivery;
     View& view = views_[{from, notice.crate}];
     if (view.base == nullptr) {
         File file = File::open_write(notice.path);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <list>
 #include <map>
 #include <memory>
@@ -49,6 +50,12 @@ private:
     uint64_t number_ = 0;
 };
 
+// Which step of which stream a parcel is of.
+struct Label {
+    uint64_t stream = 0, step = 0;
+    bool operator==(const Label&) const = default;
+};
+
 // A parcel at its writer.
 class Delivery {
 public:
@@ -67,15 +74,15 @@ public:
     ~Post();
     Post(const Post&) = delete;
 
-    // From the first rank that computes to the first writer. Returns when it is on its way; with `wait`, when it is received.
+    // From the first rank that computes to the first writer. Returns at once; with `wait`, when it is on its way.
     void send_order(uint64_t to, const Json& order, bool wait);
-    Json receive_order(uint64_t from) const;
+    std::string receive_order(uint64_t from) const;  // as msgpack
 
     bool shares_memory_with(uint64_t rank) const { return job_.on_my_node(rank); }
     // `gone`: a crate that is there no longer, or 0.
-    void send_parcel(uint64_t to, Crate& crate, uint64_t bytes, uint64_t gone);
-    // What was delivered is valid until the crate's next parcel.
-    Delivery receive_parcel(uint64_t from);
+    void send_parcel(uint64_t to, const Label& label, Crate& crate, uint64_t bytes, uint64_t gone);
+    // What was delivered is valid until the crate's next parcel. Whatever is thrown, all that was sent of the parcel is received.
+    Delivery receive_parcel(uint64_t from, const Label& label);
 
     void send_answer(uint64_t to, const Answer& answer);
     // Waits, or says whether there is one.
@@ -94,6 +101,7 @@ private:
     };
     void send(uint64_t to, int tag, std::string text, bool wait);
     std::string receive_text(uint64_t from, int tag) const;
+    void receive_pieces(uint64_t from, uint64_t bytes, Delivery& delivery) const;
     const Communicator& job_;
     std::list<Letter> sent_;
     std::map<std::pair<uint64_t, uint64_t>, View> views_;  // of crates, by rank and number

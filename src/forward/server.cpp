@@ -25,11 +25,10 @@ public:
 
     void serve() {
         for (;;) {
-            Json order;
-            if (writers_.rank() == 0) order = post_.receive_order(first_of_all_);
-            order = Json::parse(writers_.broadcast_text(order.dump(), 0));
+            const std::string bytes = writers_.rank() == 0 ? post_.receive_order(first_of_all_) : "";
+            const Json order = Json::from_msgpack(writers_.broadcast_text(bytes, 0));
             const std::string& what = order.at("order").get_ref<const std::string&>();
-            if (what == "release") return;
+            if (what == "release") return leave();
             const uint64_t id = order.at("stream");
             if (what == "open")
                 open(id, order);
@@ -54,6 +53,12 @@ private:
 
     static std::string text_of(const Error& error) { return std::string(kOnWriters) + error.what(); }
 
+    // Streams that were left open: what they have committed is shown.
+    void leave() {
+        for (auto& [id, open] : streams_) attempt([&] { open.stream->close(); });
+        streams_.clear();
+    }
+
     // Collective, as the stream's constructor: all writers fail alike.
     void open(uint64_t id, const Json& order) {
         std::string report;
@@ -68,24 +73,28 @@ private:
     }
 
     void step(uint64_t id, const Json& order) {
-        // Whatever happens the parcels are taken: more follow.
+        Open& of = streams_.at(id);
+        std::optional<Error> error;
+        const auto try_all = [&](auto&& work) {
+            auto failed = attempt(work);
+            if (failed && !error) error = std::move(failed);
+        };
+        // Whatever happens all definitions and parcels are taken: more follow.
+        if (order.contains("definitions") && !of.failed)
+            try_all([&] { of.stream->adopt(Definitions::from_json(order.at("definitions"))); });
         std::vector<Delivery> parcels;
-        auto error = attempt([&] {
-            for (const uint64_t client : clients_) parcels.push_back(post_.receive_parcel(client));
-        });
-        Open& open = streams_.at(id);
-        if (open.failed) return answer(id, open.failed);
-        Stream& stream = *open.stream;
+        for (const uint64_t client : clients_)
+            try_all([&] { parcels.push_back(post_.receive_parcel(client, {id, order.at("step")})); });
+        if (of.failed) return answer(id, of.failed);
         if (!error)
-            error = attempt([&] {
-                if (order.contains("definitions")) stream.adopt(Definitions::from_json(order.at("definitions")));
-                stream.begin_step(order.at("time"));
-                for (const Delivery& parcel : parcels) put(stream, order.at("variables"), parcel);
+            try_all([&] {
+                of.stream->begin_step(order.at("time"));
+                for (const Delivery& parcel : parcels) put(*of.stream, order.at("variables"), parcel);
             });
-        if (error) stream.refuse_next(*error);
-        error = attempt([&] { stream.end_step(); });
-        if (open.is_later) open.failed = error;
-        answer(id, error);
+        if (error) of.stream->refuse_next(*error);
+        const auto told = attempt([&] { of.stream->end_step(); });
+        if (of.is_later) of.failed = told;
+        answer(id, told);
     }
 
     static void put(Stream& stream, const Json& variables, const Delivery& parcel) {
@@ -100,8 +109,7 @@ private:
     }
 
     void close(uint64_t id) {
-        Open& open = streams_.at(id);
-        const auto error = attempt([&] { open.stream->close(); });
+        const auto error = attempt([&] { streams_.at(id).stream->close(); });
         streams_.erase(id);
         answer(id, error);
     }

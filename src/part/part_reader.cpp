@@ -103,6 +103,7 @@ void PartReader::find_chunks(hid_t dataset, hid_t creation, uint64_t step, const
     stored.packing = {*grid, read_filters(creation, stored.element_bytes, stored.name)};
     const Runs runs(stored.shape, box);
     if (runs.count() == 0) return;
+    const uint64_t most = 2 * grid->whole() * stored.element_bytes + (64u << 10);  // no codec makes so much of a chunk
     stored.first_chunk = grid->at(runs.begin(0));
     const uint64_t last = grid->at(runs.begin(runs.count() - 1) + runs.length() - 1);
     for (uint64_t c = stored.first_chunk; c <= last; ++c) {
@@ -113,6 +114,7 @@ void PartReader::find_chunks(hid_t dataset, hid_t creation, uint64_t step, const
         if (found.address == HADDR_UNDEF) refuse(stored.name, "has no values");
         if (found.address > bytes_ || found.bytes > bytes_ - found.address)
             refuse(stored.name, "leaves the file: it was truncated");
+        if (found.bytes > most) refuse(stored.name, text("has a chunk of ", found.bytes, " bytes"));
         if (found.skipped_filters != 0) refuse(stored.name, "has a chunk without its filters");
         stored.chunks.push_back({found.address, found.bytes});
     }

@@ -189,6 +189,17 @@ private:
 
     void note(uint64_t steps, bool sync) {
         if (sync) out_.sync();
+        Json line = {{"steps_done", steps}, {"synced", sync}, {"boot", boot()}};
+        if (std::ranges::any_of(plain_.arrays, [](const Array& array) { return array.packing.has_value(); })) {
+            line["end"] = end_.load();
+            line["chunks"] = chunks_since_note(steps);
+        }
+        noted_ = steps;
+        append_journal(record_path(), line, sync);
+    }
+
+    // Of each array: addresses and sizes in turns.
+    Json chunks_since_note(uint64_t steps) const {
         Json chunks = Json::array();
         for (size_t a = 0; a < chunks_.size(); ++a) {
             std::vector<uint64_t> words;
@@ -197,13 +208,12 @@ private:
                 words.insert(words.end(), {chunks_[a][c].address, chunks_[a][c].bytes});
             chunks.push_back(words);
         }
-        noted_ = steps;
-        append_journal(record_path(),
-                       {{"steps_done", steps}, {"synced", sync}, {"boot", boot()}, {"end", end_.load()}, {"chunks", chunks}}, sync);
+        return chunks;
     }
 
     void take_note(const Json& line) {
         done_ = noted_ = line.at("steps_done").get<uint64_t>();
+        if (!line.contains("chunks")) return;  // nothing is compressed
         end_ = line.at("end").get<uint64_t>();
         for (size_t a = 0; a < chunks_.size(); ++a) {
             const auto words = line.at("chunks").at(a).get<std::vector<uint64_t>>();

@@ -94,11 +94,6 @@ Image Group::image_of(const PartContent& content, uint64_t metadata_address) con
     return make_image(description, content.placement, blocks_, laid_out(), metadata_address, chunks_);
 }
 
-// Of all that readers may use.
-uint64_t Group::end_of_metadata() const {
-    return image_ ? image_->file_bytes : first_writer_ && reopened_ ? file_->size_bytes() : 0;
-}
-
 uint64_t Group::end(const PartContent& content) const {
     return blocks_.empty() ? 0 : std::max(end_of_metadata(), block_end(content.placement, blocks_.back()));
 }
@@ -150,6 +145,7 @@ void Group::lay_out_more(const PartContent& content) {
 void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, const std::vector<double>& times) {
     // First: a part that cannot be opened leaves a group without steps.
     if (is_writer_) file_ = std::make_shared<File>(File::open_write(part_path()));
+    if (first_writer_) reopened_end_ = file_->size_bytes();
     reopened_ = published_ = true;
     steps_ = committed_ = steps;
     for (StepBlock block : growth.blocks) {
@@ -289,13 +285,14 @@ void Group::write_no_times(const PartContent& content) {
 
 // New metadata first, behind all that readers use, then the superblock that makes it count. Where a loss of power must not take
 // earlier steps along, the metadata is on the device before.
-void Group::put_in_force(const std::shared_ptr<const Image>& image) {
-    queue_.run([file = file_, image, sync = has_steps() && durability() != Durability::none] {
+void Group::put_in_force(const std::shared_ptr<const Image>& image, bool last) {
+    queue_.run([file = file_, image, then_sync = last && sync_steps(), sync = has_steps() && durability() != Durability::none] {
         file->write_at(image->metadata_address, image->metadata.data(), image->metadata.size());
         const bool ends_later = image->metadata_address + image->metadata.size() < image->file_bytes;
         if (ends_later && file->size_bytes() < image->file_bytes) file->set_size(image->file_bytes);
         if (sync) file->sync();
         file->write_at(0, image->superblock.data(), image->superblock.size());
+        if (then_sync) file->sync();
     });
     image_written_ = true;
 }
@@ -310,7 +307,7 @@ std::shared_ptr<const Group::Written> Group::end_write(const PartContent& conten
         if (!content.packed.empty() && several_steps() && several_writers())
             written->image = image_;
         else
-            put_in_force(image_);
+            put_in_force(image_, false);
     }
     if (sync_steps()) queue_.run([file = file_] { file->sync(); });
     abandon_write();
@@ -372,12 +369,12 @@ void Group::finish(const PartContent& content) {
         // Behind everything first: the times of the steps that did not come are read as long as the old metadata is in force. Then
         // into their room.
         image_ = std::make_shared<Image>(image_of(content, content.placement.align(file_->size_bytes(), 0)));
-        put_in_force(image_);
+        put_in_force(image_, false);
         if (!content.packed.empty()) return close_part();  // chunks lie in between: nothing can be cut off
         auto trimmed = std::make_shared<Image>(image_of(content, block_end(content.placement, blocks_.back())));
         if (trimmed->metadata_address + trimmed->metadata.size() <= image_->metadata_address) {
             image_ = std::move(trimmed);
-            put_in_force(image_);
+            put_in_force(image_, false);
         }
         // What is cut off is what the old superblock refers to.
         queue_.run([file = file_, bytes = image_->file_bytes, sync = durability() != Durability::none] {
@@ -389,7 +386,7 @@ void Group::finish(const PartContent& content) {
 }
 
 void Group::close_part() {
-    queue_.run([file = file_, sync = sync_steps()] {
+    queue_.run([file = file_, sync = durability() != Durability::none] {
         if (sync) file->sync();
         file->close();
     });

@@ -71,7 +71,8 @@ public:
     // Local. The step that was written last counts: the next one comes behind it.
     void accept_step() { ++steps_, grew_ = false; }
 
-    void put_in_force(const std::shared_ptr<const Image>& image);
+    // `last`: nothing else of the step follows, so it is on the device behind it where steps are to be.
+    void put_in_force(const std::shared_ptr<const Image>& image, bool last);
 
     // Rank 0. The pending group gets its name, if it has none yet.
     void publish();
@@ -104,7 +105,8 @@ private:
     bool several_steps() const { return config_.layout.steps != 1; }
     uint64_t capacity() const { return config_.layout.steps == Layout::kAllSteps ? UINT64_MAX : config_.layout.steps; }
     uint64_t laid_out() const;
-    uint64_t end_of_metadata() const;
+    // Of all that readers may use; known on the first writer. Nothing that can fail: others wait for it.
+    uint64_t end_of_metadata() const { return image_ ? image_->file_bytes : reopened_end_; }
     void take_back_chunks(const PartContent& content, uint64_t steps);
     void find_chunks(const PartContent& content);
     Image image_of(const PartContent& content, uint64_t metadata_address) const;
@@ -136,6 +138,7 @@ private:
     uint64_t committed_ = 0;
     std::vector<StepBlock> blocks_;
     std::shared_ptr<const Image> image_;
+    uint64_t reopened_end_ = 0;   // of what earlier runs wrote
     ChunkPlaces chunks_;          // of all steps, on the first writer; none where nothing is compressed
     std::shared_ptr<File> file_;  // opened through the queue; none: not asked for
     std::optional<PartWriter> static_out_, step_out_, exchange_out_;

@@ -10,7 +10,7 @@ namespace tailrace {
 namespace {
 
 constexpr int kRunTag = 5;
-constexpr uint64_t kMessageBytes = 1u << 30;  // messages count bytes in an int
+constexpr uint64_t kMessageBytes = 16u << 20;  // of a run that is sent
 constexpr uint64_t kAlignedRunBytes = kLongBytes - 1;
 
 }  // namespace
@@ -26,6 +26,7 @@ Packer::Packer(const Communicator* ranks, const PartWriters& writers, std::vecto
     }
     sizes_.resize(mine);
     bytes_.reserve(bytes);  // only what is used takes memory
+    if (writers_.count() < size() && writers_.number(rank()) < writers_.count()) received_.resize(kMessageBytes);
 }
 
 // The exchange shares the chunks out alike.
@@ -142,6 +143,7 @@ Packer::Run Packer::place(uint64_t end, const Placement& placement) {
         uint64_t at = base;
         for (size_t a = 0; a < arrays_.size(); ++a)
             for (Share share = share_of_rank(a, r); share.first < share.last; ++share.first) {
+                run.whole = run.whole && sizes[next] > 0;
                 run.chunks[a].push_back({at, sizes[next]});
                 at += sizes[next++];
             }
@@ -154,43 +156,48 @@ void Packer::hand_over(uint64_t address, const std::function<void(uint64_t, cons
     const uint64_t writers = writers_.count(), number = writers_.number(rank());
     const bool is_writer = number < writers;
     std::exception_ptr error;
-    const auto write_run = [&](uint64_t at, const std::vector<std::byte>& run, uint64_t bytes) {
+    const auto write_bytes = [&](uint64_t at, const std::byte* data, uint64_t bytes) {
         if (error || bytes == 0) return;
         try {
-            write(at, run.data(), bytes);
+            write(at, data, bytes);
         } catch (...) {
             error = std::current_exception();
         }
     };
-    if (is_writer) write_run(address, bytes_, bytes_.size());
-    if (size() > 1 && writers < size()) {
-        // The last writer that is not behind a rank writes for it.
-        const auto message = [&](void* data, uint64_t bytes, uint64_t other, bool send) {
-            for (uint64_t done = 0; done < bytes; done += kMessageBytes) {
-                auto* from = static_cast<std::byte*>(data) + done;
-                const int now = static_cast<int>(std::min(kMessageBytes, bytes - done)), rank = static_cast<int>(other);
-                MPI_Request request = MPI_REQUEST_NULL;
-                check_mpi(send ? MPI_Isend(from, now, MPI_BYTE, rank, kRunTag, ranks_->all(), &request)
-                               : MPI_Irecv(from, now, MPI_BYTE, rank, kRunTag, ranks_->all(), &request),
-                          send ? "MPI_Isend" : "MPI_Irecv");
-                check_mpi(wait_moving(request), send ? "MPI_Isend" : "MPI_Irecv");
+    const auto finish = [&](int code, MPI_Request& request, const char* call) {
+        check_mpi(code, call);
+        check_mpi(wait_moving(request), call);
+    };
+    const auto send = [&](const void* data, uint64_t bytes, uint64_t to) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        const int code = MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(to), kRunTag, ranks_->all(), &request);
+        finish(code, request, "MPI_Isend");
+    };
+    const auto receive = [&](void* data, uint64_t bytes, uint64_t from) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        const int code =
+            MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(from), kRunTag, ranks_->all(), &request);
+        finish(code, request, "MPI_Irecv");
+    };
+    if (is_writer) write_bytes(address, bytes_.data(), bytes_.size());
+    // The last writer that is not behind a rank writes for it.
+    uint64_t head[2] = {address, bytes_.size()};
+    if (writers < size() && is_writer) {
+        const uint64_t last = number + 1 < writers ? writers_.rank(number + 1) : size();
+        for (uint64_t r = rank() + 1; r < last; ++r) {
+            receive(head, sizeof head, r);
+            for (uint64_t done = 0; done < head[1]; done += kMessageBytes) {
+                const uint64_t now = std::min(kMessageBytes, head[1] - done);
+                receive(received_.data(), now, r);
+                write_bytes(head[0] + done, received_.data(), now);
             }
-        };
-        uint64_t head[2] = {address, bytes_.size()};
-        if (is_writer) {
-            const uint64_t last = number + 1 < writers ? writers_.rank(number + 1) : size();
-            for (uint64_t r = rank() + 1; r < last; ++r) {
-                message(head, sizeof head, r, false);
-                received_.resize(head[1]);
-                message(received_.data(), head[1], r, false);
-                write_run(head[0], received_, head[1]);
-            }
-        } else {
-            uint64_t k = writers - 1;
-            while (writers_.rank(k) > rank()) --k;
-            message(head, sizeof head, writers_.rank(k), true);
-            message(bytes_.data(), bytes_.size(), writers_.rank(k), true);
         }
+    } else if (writers < size()) {
+        uint64_t k = writers - 1;
+        while (writers_.rank(k) > rank()) --k;
+        send(head, sizeof head, writers_.rank(k));
+        for (uint64_t done = 0; done < head[1]; done += kMessageBytes)
+            send(bytes_.data() + done, std::min(kMessageBytes, head[1] - done), writers_.rank(k));
     }
     if (error) std::rethrow_exception(error);
 }

@@ -36,6 +36,7 @@ public:
     struct Run {
         uint64_t address = 0;
         ChunkPlaces chunks;
+        bool whole = true;  // false on the first rank where a rank gave up: it says why by itself
     };
     Run place(uint64_t end, const Placement& placement);
     // Collective over the part's ranks. On writers write(address, data, bytes) is called for the runs of the ranks that it writes

@@ -54,7 +54,7 @@ void Stream::start(MPI_Comm comm, const Json& settings) {
 }
 
 void Stream::attributes_changed() {
-    content_.reset();
+    content_is_stale_ = true;
     image_cache_.reset();
 }
 
@@ -124,7 +124,7 @@ void Stream::end_step() {
         // Parts of several hold blocks: other blocks need other parts.
         const bool other_parts =
             change == StepPlan::Change::blocks && group_ && group_->has_steps() && !has_one_part(config_.layout);
-        if (other_parts || needs_group() || !content_ || content_plan_ != plan_->version() ||
+        if (other_parts || needs_group() || !content_ || content_is_stale_ || content_plan_ != plan_->version() ||
             content_static_ != group_->with_static())
             open_group(other_parts);
         times_.plan_s += watch.lap();
@@ -203,6 +203,7 @@ void Stream::describe() {
         std::make_shared<PartContent>(describe_part(definitions_, config_, *plan_, goes_on() ? earlier_static_ : content_static_,
                                                     goes_on() ? earlier_.writers : map.writers(map.part_of(ranks_->rank()))));
     content_plan_ = plan_->version();
+    content_is_stale_ = false;
     image_cache_.reset();
     make_packer();
 }
@@ -269,12 +270,10 @@ void Stream::pack_step(std::optional<Error>& error) {
             for (size_t k = 0; k < memory.size(); ++k) packer_->take(k, memory[k].front());
     });
     if (error) packer_->give_up();
-    uint64_t end = 0;
     Packer::Run run;
-    try_all([&] { end = group_->end(*content_); });
-    try_all([&] { run = packer_->place(end, content_->placement); });
+    try_all([&] { run = packer_->place(group_->end(*content_), content_->placement); });
     try_all([&] {
-        if (!error) group_->place_chunks(*content_, std::move(run.chunks));
+        if (!error && run.whole) group_->place_chunks(*content_, std::move(run.chunks));
     });
     try_all([&] {
         packer_->hand_over(run.address, [&](uint64_t address, const std::byte* data, uint64_t bytes) {

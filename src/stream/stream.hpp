@@ -137,7 +137,7 @@ private:
     bool earlier_static_ = false;
     size_t indexed_steps_ = 0;         // steps that the index shows as they are, as far as this run knows
     std::set<size_t> removed_groups_;  // numbers in history_
-    bool started_ = false, dropped_ = false, index_due_ = false;
+    bool started_ = false, dropped_ = false, index_due_ = false, content_is_stale_ = false;
     double index_cost_s_ = 0, index_at_s_ = seconds_now();  // of the index written last
     std::vector<std::string> unsynced_;
     StageTimes times_;

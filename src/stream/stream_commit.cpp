@@ -186,7 +186,7 @@ void Stream::record_run() {
 }
 
 void Stream::record_step(const StepInFlight& step, uint64_t digest) {
-    if (step.written->image) step.group->put_in_force(step.written->image);
+    if (step.written->image) step.group->put_in_force(step.written->image, true);
     const bool appears = !step.group->published();
     if (appears) step.group->publish();
     const bool new_group = history_.groups.empty() || history_.groups.back().start != step.group->start() || appears;
