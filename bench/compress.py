@@ -8,7 +8,6 @@ docs/benchmarks.md says what is measured and how to read it; bench/bounds.toml h
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import itertools
 import statistics
 import sys
@@ -21,7 +20,7 @@ from rich.table import Table
 from bench import harness
 from bench.harness import Claim, console, methods
 from bench.harness.methods import Column, Entry, Row, Tuned
-from bench.write import MODES, directory_of
+from bench.write import MODES, Cell, directory_of, run_cell
 
 LEVEL = 1
 RANK_STEP_BYTES = 4 * 16 << 20
@@ -33,18 +32,6 @@ CASE_TEXT = {
 METHODS = ("raw_packed_fpp", "raw_packed_shared", "raw_packed_single", "hdf5_fpp", "hdf5_collective", "netcdf4", "netcdf4_fpp")
 OURS = ("tailrace_fpp", "tailrace_shared", "tailrace_single")
 STEPS, LEAST, MOST = 2, 3, 15
-
-
-@dataclasses.dataclass(frozen=True)
-class Cell:
-    case: str
-    target: str
-    ranks: int
-    mode: str
-
-    @property
-    def key(self) -> str:
-        return f"{self.case}/{self.target}/{self.ranks}/{self.mode}"
 
 
 CELLS = {
@@ -64,24 +51,10 @@ def is_measured(entry: Entry) -> bool:
     return entry.method in METHODS and not entry.variant.startswith("independent")
 
 
-def run_cell(cell: Cell, entries: Sequence[Entry], *, seconds: float, least: int, most: int, mpi_io: str) -> Iterable[Row]:
-    arguments = {
-        "case": cell.case,
-        "steps": STEPS,
-        "directory": directory_of(cell.target),
-        "durable": int(cell.mode == "fsync"),
-        "deflate": LEVEL,
-        "seconds": f"{seconds:.1f}",
-        "least": least,
-        "most": most,
-    }
-    for row in methods.run_entries("bench_write", cell.ranks, entries, arguments, mpi_io):
-        yield {**dataclasses.asdict(cell), **row}
-
-
 def tune(case: str, entries: Sequence[Entry], advance: Callable[[str], None]) -> Tuned:
     def run(chosen: Sequence[Entry], repetitions: int, mpi_io: str) -> Iterable[Row]:
-        for row in run_cell(Cell(case, "shm", 2, "cache"), chosen, seconds=0, least=repetitions, most=repetitions, mpi_io=mpi_io):
+        cell = Cell(case, "shm", 2, "cache")
+        for row in run_cell(cell, chosen, STEPS, seconds=0, least=repetitions, most=repetitions, mpi_io=mpi_io, deflate=LEVEL):
             advance(f"tuning, {case}, {mpi_io}: {row['entry']}")
             yield row
 
@@ -104,7 +77,7 @@ def measure(cells: Sequence[Cell], seconds: float, entries: Sequence[Entry]) -> 
             choice = tuned[cell.case]
             chosen = [entry for entry in entries if entry.is_ours] + list(choice.entries)
             share = max(0.0, deadline - time.monotonic()) / (len(cells) - number)
-            for row in run_cell(cell, chosen, seconds=share, least=LEAST, most=MOST, mpi_io=choice.mpi_io):
+            for row in run_cell(cell, chosen, STEPS, seconds=share, least=LEAST, most=MOST, mpi_io=choice.mpi_io, deflate=LEVEL):
                 rows.append(row)
                 advance(f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['entry']}")
     return rows, tuned

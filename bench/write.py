@@ -76,14 +76,15 @@ def directory_of(target: str) -> Path:
 
 
 def run_cell(
-    cell: Cell, entries: Sequence[Entry], steps: int, *, seconds: float, least: int, most: int, mpi_io: str
+    cell: Cell, entries: Sequence[Entry], steps: int, *, seconds: float, least: int, most: int, mpi_io: str, deflate: int = 0
 ) -> Iterable[Row]:
-    """Rows of a cell as they are measured."""
+    """Rows of a cell as they are measured; with `deflate`, compressed at that level."""
     arguments = {
         "case": cell.case,
         "steps": steps,
         "directory": directory_of(cell.target),
         "durable": int(cell.mode == "fsync"),
+        "deflate": deflate,
         "seconds": f"{seconds:.1f}",
         "least": least,
         "most": most,

@@ -49,7 +49,7 @@ def particles(compute: MPI.Comm, directory: str) -> None:
                 output.put("id", np.zeros(2 + rank % 2, "i4"))
                 output.put("mass", np.zeros(3 - rank % 2))
         except errors.BadShape as error:
-            print("refused:", error, flush=True)
+            print(f"refused: {error}\n", end="", flush=True)  # one write: the lines of ranks meet
 
 
 def late(compute: MPI.Comm, directory: str) -> tailrace.Stream:
@@ -78,12 +78,12 @@ def main() -> None:
                 model(compute, sys.argv[1], what == "fail")
             print("computed", flush=True)
     except errors.BadOrder as error:
-        print("told:", error, flush=True)
+        print(f"told: {error}\n", end="", flush=True)
     for stream in left:
         try:
             stream.close()
         except errors.BadOrder as error:
-            print("told:", error, flush=True)
+            print(f"told: {error}\n", end="", flush=True)
 
 
 main()

@@ -67,8 +67,7 @@ ForwardedStream::Sending ForwardedStream::prepare() {
     Sending sending;
     sending.parcel = lay_out_parcel(definitions_, data_, forwarding_->first_of_its_writer(), !static_written_);
     sending.crate = crate_for(sending.parcel);
-    sending.order = {{"order", "step"}, {"stream", id_}, {"step", sent_}, {"time", time_}, {"variables", Json::array()}};
-    for (const Variable& variable : definitions_.variables()) sending.order["variables"].push_back(variable.name);
+    sending.order = {{"order", "step"}, {"stream", id_}, {"step", sent_}, {"time", time_}};
     if (told_definitions_ != fingerprint()) sending.order["definitions"] = definitions_.to_json();
     return sending;
 }

@@ -7,7 +7,6 @@
 #include "base/clock.hpp"
 #include "forward/forwarding.hpp"
 #include "forward/parcel.hpp"
-#include "gather/agree.hpp"
 #include "stream/output.hpp"
 
 namespace tailrace {

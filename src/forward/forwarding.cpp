@@ -56,7 +56,7 @@ Forwarding::Forwarding(std::unique_ptr<Communicator> job, const Roles& roles)
     }
 }
 
-std::shared_ptr<Forwarding> Forwarding::set_aside(MPI_Comm all, uint64_t dedicated, MPI_Comm& compute) {
+void Forwarding::set_aside(MPI_Comm all, uint64_t dedicated, MPI_Comm& compute) {
     compute = MPI_COMM_NULL;
     auto job = std::make_unique<Communicator>(all);
     job->arrange(job->broadcast(ranks_per_node(), 0));
@@ -79,13 +79,11 @@ std::shared_ptr<Forwarding> Forwarding::set_aside(MPI_Comm all, uint64_t dedicat
     if (writes) {
         serve(*job, roles, mine);
         MPI_Comm_free(&mine);
-        return nullptr;
+        return;
     }
     compute = mine;
-    auto forwarding = std::shared_ptr<Forwarding>(new Forwarding(std::move(job), roles));
-    all_forwardings().push_back(forwarding);
+    all_forwardings().push_back(std::shared_ptr<Forwarding>(new Forwarding(std::move(job), roles)));
     check_mpi(MPI_Comm_set_attr(mine, key(), reinterpret_cast<void*>(all_forwardings().size())), "MPI_Comm_set_attr");
-    return forwarding;
 }
 
 std::shared_ptr<Forwarding> Forwarding::of(MPI_Comm compute) {

@@ -16,9 +16,9 @@ namespace tailrace {
 
 class Forwarding {
 public:
-    // Collective over `all`. On ranks that compute: what they share, and in `compute` their communicator, in the order of `all`.
-    // The others serve until release(), and then give nothing, with MPI_COMM_NULL.
-    static std::shared_ptr<Forwarding> set_aside(MPI_Comm all, uint64_t dedicated, MPI_Comm& compute);
+    // Collective over `all`. Ranks that compute get their communicator, in the order of `all`. The others serve until release(),
+    // and get MPI_COMM_NULL.
+    static void set_aside(MPI_Comm all, uint64_t dedicated, MPI_Comm& compute);
     // Of a communicator that set_aside() gave, or a duplicate of it; null for others.
     static std::shared_ptr<Forwarding> of(MPI_Comm compute);
     // Collective over the ranks that compute. The others go on with what they do after set_aside().

@@ -9,6 +9,7 @@ namespace tailrace {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kPieceWords = 5;  // besides its box
 
 uint64_t aligned(uint64_t at) { return (at + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -34,7 +35,9 @@ Parcel lay_out_parcel(const Definitions& definitions, const StepData& data, bool
             for (const Box& box : data.boxes[v]) parcel.pieces.push_back({v, false, box, 0, box.elements() * element_bytes});
         }
     }
-    uint64_t at = sizeof(uint64_t) * (1 + words_of(parcel.pieces).size());
+    uint64_t words = 0;
+    for (const Piece& piece : parcel.pieces) words += kPieceWords + 2 * piece.box.count.size();
+    uint64_t at = sizeof(uint64_t) * (1 + words);
     for (Piece& piece : parcel.pieces) {
         piece.offset = aligned(at);
         at = piece.offset + piece.bytes;
@@ -77,7 +80,7 @@ std::vector<Piece> read_pieces(const std::byte* from) {
     for (size_t at = 0; at < words.size();) {
         Piece piece{words[at], words[at + 1] != 0, {}, words[at + 2], words[at + 3]};
         const uint64_t dims = words[at + 4];
-        at += 5;
+        at += kPieceWords;
         piece.box = take_box(words, at, dims);
         pieces.push_back(std::move(piece));
     }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "stream/definitions.hpp"
-#include "stream/output.hpp"
 #include "stream/step_data.hpp"
 
 namespace tailrace {

@@ -115,11 +115,13 @@ void Post::receive_pieces(uint64_t from, uint64_t bytes, Delivery& delivery) con
         own.resize(std::min(kMessageBytes, bytes));
     }
     for (uint64_t done = 0; done < bytes; done += kMessageBytes) {
-        MPI_Request request = MPI_REQUEST_NULL;
-        check_mpi(MPI_Irecv(own.data() + (error ? 0 : done), static_cast<int>(std::min(kMessageBytes, bytes - done)), MPI_BYTE,
-                            static_cast<int>(from), kParcelTag, job_.all(), &request),
-                  "MPI_Irecv");
-        check_mpi(wait_moving(request), "MPI_Irecv");
+        const uint64_t now = std::min(kMessageBytes, bytes - done);
+        move_mpi(
+            [&](MPI_Request* request) {
+                return MPI_Irecv(own.data() + (error ? 0 : done), static_cast<int>(now), MPI_BYTE, static_cast<int>(from),
+                                 kParcelTag, job_.all(), request);
+            },
+            "MPI_Irecv");
     }
     if (error) std::rethrow_exception(error);
     delivery.base_ = own.data();

@@ -75,21 +75,17 @@ private:
     void step(uint64_t id, const Json& order) {
         Open& of = streams_.at(id);
         std::optional<Error> error;
-        const auto try_all = [&](auto&& work) {
-            auto failed = attempt(work);
-            if (failed && !error) error = std::move(failed);
-        };
         // Whatever happens all definitions and parcels are taken: more follow.
         if (order.contains("definitions") && !of.failed)
-            try_all([&] { of.stream->adopt(Definitions::from_json(order.at("definitions"))); });
+            attempt(error, [&] { of.stream->adopt(Definitions::from_json(order.at("definitions"))); });
         std::vector<Delivery> parcels;
         for (const uint64_t client : clients_)
-            try_all([&] { parcels.push_back(post_.receive_parcel(client, {id, order.at("step")})); });
+            attempt(error, [&] { parcels.push_back(post_.receive_parcel(client, {id, order.at("step")})); });
         if (of.failed) return answer(id, of.failed);
         if (!error)
-            try_all([&] {
+            attempt(error, [&] {
                 of.stream->begin_step(order.at("time"));
-                for (const Delivery& parcel : parcels) put(*of.stream, order.at("variables"), parcel);
+                for (const Delivery& parcel : parcels) put(*of.stream, parcel);
             });
         if (error) of.stream->refuse_next(*error);
         const auto told = attempt([&] { of.stream->end_step(); });
@@ -97,9 +93,9 @@ private:
         answer(id, told);
     }
 
-    static void put(Stream& stream, const Json& variables, const Delivery& parcel) {
+    static void put(Stream& stream, const Delivery& parcel) {
         for (const Piece& piece : read_pieces(parcel.base())) {
-            const std::string name = variables.at(piece.variable);
+            const std::string& name = stream.name_of(piece.variable);
             const std::byte* data = parcel.base() + piece.offset;
             if (piece.replicated)
                 stream.put_replicated(name, data);

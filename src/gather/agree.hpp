@@ -58,6 +58,13 @@ std::optional<Error> attempt(Work&& work) {
     }
 }
 
+// The same for work that is done whatever happened before: the first error is kept.
+template <class Work>
+void attempt(std::optional<Error>& error, Work&& work) {
+    auto failed = attempt(work);
+    if (failed && !error) error = std::move(failed);
+}
+
 // Collective. The smallest of a value over all ranks; the largest.
 uint64_t smallest(const Communicator& ranks, uint64_t value);
 uint64_t largest(const Communicator& ranks, uint64_t value);

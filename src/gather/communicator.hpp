@@ -22,6 +22,13 @@ void finish_mpi(Begin&& begin, const char* call) {
     check_mpi(begin(&request), call);
     check_mpi(wait_patiently(request), call);
 }
+// The same for a long message.
+template <class Begin>
+void move_mpi(Begin&& begin, const char* call) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(begin(&request), call);
+    check_mpi(wait_moving(request), call);
+}
 
 class CommunicatorPool;
 

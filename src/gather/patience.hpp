@@ -29,26 +29,26 @@ private:
     double began_ = seconds_now();
 };
 
-// Completes a request and frees it. Returns MPI's code. Without sleep: for long messages, which many MPI libraries move a piece at
-// a time when they are asked, on both sides (a sleep between two pieces made them a third as fast; measured).
-inline int wait_moving(MPI_Request& request) {
+// Completes a request and frees it; between two looks it calls pause(). Returns MPI's code.
+template <class Pause>
+int wait_between(MPI_Request& request, Pause&& pause) {
     for (;;) {
         int done = 0;
         const int code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
         if (code != MPI_SUCCESS || done) return code;
-        sched_yield();
+        pause();
     }
 }
 
-// The same for messages that come some time.
+// For what comes some time.
 inline int wait_patiently(MPI_Request& request) {
-    Patience patience;
-    for (;;) {
-        int done = 0;
-        const int code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-        if (code != MPI_SUCCESS || done) return code;
-        patience.pause();
-    }
+    return wait_between(request, [patience = Patience()]() mutable { patience.pause(); });
+}
+
+// For long messages, which many MPI libraries move a piece at a time when they are asked, on both sides: without sleep in between.
+// With it, one writer of compressed chunks that came as messages wrote 0.22 GB/s instead of 0.32 (bench compress).
+inline int wait_moving(MPI_Request& request) {
+    return wait_between(request, [] { sched_yield(); });
 }
 
 }  // namespace tailrace

@@ -24,6 +24,13 @@ KnownFilters::~KnownFilters() {
     if (ours_) hdf5::unregister_filter(kZstdFilter);
 }
 
+hdf5::Lengths chunk_offset(const ChunkGrid& grid, uint64_t step, uint64_t chunk) {
+    const Extents within_step = grid.offset(chunk);
+    hdf5::Lengths offset{step};
+    offset.insert(offset.end(), within_step.begin(), within_step.end());
+    return offset;
+}
+
 void set_filters(hid_t creation, const Filters& filters) {
     if (filters.shuffled_bytes > 1) hdf5::set_shuffle(creation);
     const auto level = static_cast<unsigned>(filters.compression.level);

@@ -276,12 +276,8 @@ hdf5::Dataset ImageBuilder::create_packed(size_t index, hdf5::DatasetProperties 
     hdf5::Dataset dataset =
         hdf5::create_dataset(file_, array.name, stored_type(array.type), hdf5::create_space(lengths, most), properties);
     capture_.place_next(places);
-    for (size_t k = 0; k < places.size(); ++k) {
-        const Extents offset = grid.offset(k % grid.count());
-        hdf5::Lengths at(offset.begin(), offset.end());
-        at.insert(at.begin(), k / grid.count());
-        hdf5::write_chunk(dataset, at, places[k].bytes, places.data());
-    }
+    for (size_t k = 0; k < places.size(); ++k)
+        hdf5::write_chunk(dataset, chunk_offset(grid, k / grid.count(), k % grid.count()), places[k].bytes, places.data());
     capture_.end_placing(array.name);
     return dataset;
 }

@@ -31,6 +31,19 @@ struct Stored {
     Box to;
 };
 
+// What a thread works with, used again from piece to piece.
+struct Tools {
+    std::vector<std::byte> buffer, packed;
+    Codec codec;
+};
+
+// How many elements of a box are there.
+uint64_t elements_of(const std::vector<Stored>& stored, const Box& wanted) {
+    uint64_t found = 0;
+    for (const Stored& box : stored) found += intersection(box.to, wanted).elements();
+    return found;
+}
+
 Extents without_first(const Extents& extents) { return {extents.begin() + 1, extents.end()}; }
 Box without_time(const Box& box) { return {without_first(box.offset), without_first(box.count)}; }
 
@@ -83,8 +96,7 @@ public:
         {
             const size_t threads =
                 options_.threads > 0 ? options_.threads : std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads);
-            buffers_.resize(threads);
-            codecs_.resize(threads);
+            tools_.resize(threads);
             Workers workers(threads, 2 * threads);
             try {
                 copy_all(workers);
@@ -264,7 +276,7 @@ private:
             for (Box& slab : slabs_of(shape, element_bytes, kPieceBytes)) {
                 const uint64_t to = address + Runs(shape, slab).begin(0) * element_bytes;
                 workers.ask([this, &array, stored, to, slab = std::move(slab)](size_t thread) {
-                    copy_slab(array, *stored, slab, to, buffers_[thread]);
+                    copy_slab(array, *stored, slab, to, tools_[thread].buffer);
                 });
                 tell();
             }
@@ -278,19 +290,19 @@ private:
         chunks_[a].reserve(block_.steps * count);
         for (uint64_t c = 0; c < count; ++c) {
             workers.ask([this, a, c, stored, place = chunks_[a].data() + step * count + c](size_t thread) {
-                *place = copy_chunk(a, c, *stored, thread);
+                *place = copy_chunk(a, c, *stored, tools_[thread]);
             });
             tell();
         }
     }
 
-    Extent copy_chunk(size_t a, uint64_t chunk, const std::vector<Stored>& stored, size_t thread) {
+    Extent copy_chunk(size_t a, uint64_t chunk, const std::vector<Stored>& stored, Tools& tools) {
         const Array& array = plain_.arrays[a];
         const Packing& packing = *array.packing;
         const Box box = packing.grid.box(chunk);
         const uint64_t bytes = box.elements() * type_bytes(array.type);
-        std::vector<std::byte>& buffer = buffers_[thread];
-        std::vector<std::byte> packed;
+        std::vector<std::byte>&buffer = tools.buffer, &packed = tools.packed;
+        packed.clear();
         if (const auto same = find_same(packing, box, stored)) {
             packed.resize(same->second.bytes);
             same->first->read_at(same->second.address, packed.data(), packed.size());
@@ -299,7 +311,7 @@ private:
             if (buffer.size() < whole) buffer.resize(whole);
             fill_box(described_.arrays[a], stored, box, {buffer.data(), bytes});
             std::fill(buffer.begin() + static_cast<long>(bytes), buffer.begin() + static_cast<long>(whole), std::byte{});
-            codecs_[thread].encode(packing.filters, {buffer.data(), whole}, packed);
+            tools.codec.encode(packing.filters, {buffer.data(), whole}, packed);
         }
         const Extent place{end_.fetch_add(packed.size()), packed.size()};
         out_.write_at(place.address, packed.data(), packed.size());
@@ -349,9 +361,7 @@ private:
     void copy_slab(const Array& array, const std::vector<Stored>& stored, const Box& slab, uint64_t to,
                    std::vector<std::byte>& buffer) {
         const uint64_t element_bytes = type_bytes(array.type), bytes = slab.elements() * element_bytes;
-        uint64_t found = 0;
-        for (const Stored& box : stored) found += intersection(box.to, slab).elements();
-        if (found == slab.elements() && copy_runs(stored, slab, to, element_bytes)) {
+        if (elements_of(stored, slab) == slab.elements() && copy_runs(stored, slab, to, element_bytes)) {
             done_bytes_ += bytes;
             return;
         }
@@ -363,9 +373,7 @@ private:
 
     // What the parts have of it, and fill values for the rest.
     void fill_box(const Array& array, const std::vector<Stored>& stored, const Box& wanted, std::span<std::byte> into) const {
-        uint64_t found = 0;
-        for (const Stored& box : stored) found += intersection(box.to, wanted).elements();
-        if (found < wanted.elements()) {
+        if (const uint64_t found = elements_of(stored, wanted); found < wanted.elements()) {
             if (array.fill.empty())
                 fail(Status::CORRUPT, "variable '", array.name, "' of stream '", stream_, "' in ", directory_, ": ",
                      wanted.elements() - found, " elements of ", tailrace::describe(wanted), " are in no part");
@@ -408,9 +416,8 @@ private:
     std::vector<uint64_t> places_;
     Image image_;
     File out_;
-    OpenParts parts_;                              // their files stay open while pieces need them
-    std::vector<std::vector<std::byte>> buffers_;  // of each thread
-    std::vector<Codec> codecs_;
+    OpenParts parts_;                                // their files stay open while pieces need them
+    std::vector<Tools> tools_;                       // of each thread
     ChunkPlaces chunks_;                             // of what is compressed
     std::atomic<uint64_t> end_ = 0;                  // of the output: the next chunk goes there
     uint64_t all_bytes_ = 0, done_ = 0, noted_ = 0;  // bytes; steps

@@ -73,7 +73,7 @@ uint64_t Group::laid_out() const { return blocks_.empty() ? 0 : blocks_.back().f
 void Group::make_room(const PartContent& content, ImageCache& cache, std::optional<Error>& error) {
     if (steps_ == laid_out()) lay_out_more(content);
     if (!first_writer_ || image_is_made_ || !content.packed.empty()) return;
-    auto failed = attempt([&] {
+    attempt(error, [&] {
         if (!several_steps() && cache) {
             image_ = cache;
         } else {
@@ -82,7 +82,6 @@ void Group::make_room(const PartContent& content, ImageCache& cache, std::option
         }
         image_is_made_ = true;
     });
-    if (failed && !error) error = std::move(failed);
 }
 
 // Of all steps that are laid out, with the way to their seals.

@@ -30,6 +30,8 @@ public:
     const Extents& shape_of(const std::string& variable) const {
         return definitions_.variables()[definitions_.index_of(variable)].shape;
     }
+    // By its number, in the order of definition.
+    const std::string& name_of(size_t variable) const { return definitions_.variables().at(variable).name; }
     void begin_step(double time);
     void put_block(const std::string& variable, const Box& box, const void* data, const std::vector<int64_t>& stride_bytes);
     void put_replicated(const std::string& variable, const void* data);

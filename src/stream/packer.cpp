@@ -26,6 +26,14 @@ Packer::Packer(const Communicator* ranks, const PartWriters& writers, std::vecto
     }
     sizes_.resize(mine);
     bytes_.reserve(bytes);  // only what is used takes memory
+    for (uint64_t r = 0; rank() == 0 && r < size(); ++r) {
+        begins_.push_back(r == 0 ? 0 : begins_.back() + counts_.back());
+        counts_.push_back(0);
+        for (size_t a = 0; a < arrays_.size(); ++a) {
+            const Share share = share_of_rank(a, r);
+            counts_.back() += static_cast<int>(share.last - share.first);
+        }
+    }
     if (writers_.count() < size() && writers_.number(rank()) < writers_.count()) received_.resize(kMessageBytes);
 }
 
@@ -33,11 +41,6 @@ Packer::Packer(const Communicator* ranks, const PartWriters& writers, std::vecto
 Packer::Share Packer::share_of_rank(size_t array, uint64_t rank) const {
     const uint64_t chunks = arrays_[array].packing.grid.count();
     return {share_begin(chunks, size(), rank), share_begin(chunks, size(), rank + 1)};
-}
-
-void Packer::begin() {
-    bytes_.clear();
-    filled_ = 0;
 }
 
 void Packer::give_up() {
@@ -62,13 +65,9 @@ void Packer::take(size_t array, uint64_t element, const std::byte* data, uint64_
             encode(array, chunk, {data, whole});
         } else {
             const std::span<std::byte> into = chunk_being_filled(array);
-            filled_ = (element - begin) * element_bytes;
-            std::memcpy(into.data() + filled_, data, now);
-            filled_ += now;
-            if (filled_ == (end - begin) * element_bytes) {
-                std::fill(into.begin() + static_cast<long>(filled_), into.end(), std::byte{});
-                encode(array, chunk, into);
-            }
+            const uint64_t before = (element - begin) * element_bytes;
+            std::memcpy(into.data() + before, data, now);
+            if (before + now == (end - begin) * element_bytes) encode_filled(array, chunk, into, before + now);
         }
         element += now / element_bytes;
         data += now;
@@ -87,9 +86,14 @@ void Packer::take(size_t array, const BlockView& whole) {
             continue;
         }
         whole.copy_out(begin, n, into.data());
-        std::fill(into.begin() + static_cast<long>(n * whole.element_bytes()), into.end(), std::byte{});
-        encode(array, chunk, into);
+        encode_filled(array, chunk, into, n * whole.element_bytes());
     }
+}
+
+// What is beyond the array's end is stored, too.
+void Packer::encode_filled(size_t array, uint64_t chunk, std::span<std::byte> bytes, uint64_t filled) {
+    std::fill(bytes.begin() + static_cast<long>(filled), bytes.end(), std::byte{});
+    encode(array, chunk, bytes);
 }
 
 void Packer::encode(size_t array, uint64_t chunk, std::span<const std::byte> bytes) {
@@ -120,19 +124,11 @@ Packer::Run Packer::place(uint64_t end, const Placement& placement) {
             },
             "MPI_Iexscan");
         if (rank() == 0) run.address = base;
-        std::vector<int> counts(size(), 0), begins(size(), 0);
-        for (uint64_t r = 0; rank() == 0 && r < size(); ++r) {
-            for (size_t a = 0; a < arrays_.size(); ++a) {
-                const Share share = share_of_rank(a, r);
-                counts[r] += static_cast<int>(share.last - share.first);
-            }
-            if (r > 0) begins[r] = begins[r - 1] + counts[r - 1];
-        }
-        if (rank() == 0) sizes.resize(static_cast<size_t>(begins.back() + counts.back()));
+        if (rank() == 0) sizes.resize(static_cast<size_t>(begins_.back() + counts_.back()));
         finish_mpi(
             [&](MPI_Request* request) {
-                return MPI_Igatherv(sizes_.data(), static_cast<int>(sizes_.size()), MPI_UINT64_T, sizes.data(), counts.data(),
-                                    begins.data(), MPI_UINT64_T, 0, ranks_->all(), request);
+                return MPI_Igatherv(sizes_.data(), static_cast<int>(sizes_.size()), MPI_UINT64_T, sizes.data(), counts_.data(),
+                                    begins_.data(), MPI_UINT64_T, 0, ranks_->all(), request);
             },
             "MPI_Igatherv");
     }
@@ -164,20 +160,19 @@ void Packer::hand_over(uint64_t address, const std::function<void(uint64_t, cons
             error = std::current_exception();
         }
     };
-    const auto finish = [&](int code, MPI_Request& request, const char* call) {
-        check_mpi(code, call);
-        check_mpi(wait_moving(request), call);
-    };
     const auto send = [&](const void* data, uint64_t bytes, uint64_t to) {
-        MPI_Request request = MPI_REQUEST_NULL;
-        const int code = MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(to), kRunTag, ranks_->all(), &request);
-        finish(code, request, "MPI_Isend");
+        move_mpi(
+            [&](MPI_Request* request) {
+                return MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(to), kRunTag, ranks_->all(), request);
+            },
+            "MPI_Isend");
     };
     const auto receive = [&](void* data, uint64_t bytes, uint64_t from) {
-        MPI_Request request = MPI_REQUEST_NULL;
-        const int code =
-            MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(from), kRunTag, ranks_->all(), &request);
-        finish(code, request, "MPI_Irecv");
+        move_mpi(
+            [&](MPI_Request* request) {
+                return MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(from), kRunTag, ranks_->all(), request);
+            },
+            "MPI_Irecv");
     };
     if (is_writer) write_bytes(address, bytes_.data(), bytes_.size());
     // The last writer that is not behind a rank writes for it.

@@ -25,7 +25,7 @@ public:
     Packer(const Communicator* ranks, const PartWriters& writers, std::vector<PackedArray> arrays);
 
     // Local. A step begins; then its elements in ascending order of (array, element), only those of this rank's chunks.
-    void begin();
+    void begin() { bytes_.clear(); }
     void take(size_t array, uint64_t element, const std::byte* data, uint64_t bytes);
     void take(size_t array, const BlockView& whole);
     // Local. What was taken counts for nothing: the step will fail.
@@ -51,6 +51,7 @@ private:
     uint64_t rank() const { return ranks_ == nullptr ? 0 : ranks_->rank(); }
     uint64_t size() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
     std::span<std::byte> chunk_being_filled(size_t array);
+    void encode_filled(size_t array, uint64_t chunk, std::span<std::byte> bytes, uint64_t filled);
     void encode(size_t array, uint64_t chunk, std::span<const std::byte> bytes);
 
     const Communicator* ranks_;
@@ -59,8 +60,8 @@ private:
     std::vector<uint64_t> first_size_;  // of each array: where its chunks begin in sizes_
     Codec codec_;
     std::vector<std::byte> chunk_, rounded_, bytes_, received_;
-    uint64_t filled_ = 0;          // bytes of chunk_
-    std::vector<uint64_t> sizes_;  // of this rank's chunks, stored
+    std::vector<uint64_t> sizes_;       // of this rank's chunks, stored
+    std::vector<int> counts_, begins_;  // on the first rank: of the sizes of each rank, one rank after the other
 };
 
 }  // namespace tailrace

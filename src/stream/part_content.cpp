@@ -121,12 +121,7 @@ private:
 
 }  // namespace
 
-Rounding rounding_of(const Storage& storage, const Variable& variable) {
-    Array array;
-    array.attributes = variable.attributes;
-    array.fill = variable.fill;
-    return {variable.type, storage.bit_round, fill_of(array)};
-}
+Rounding rounding_of(const Storage& storage, const Variable& variable) { return {variable.type, storage.bit_round, variable.fill}; }
 
 Attribute rounding_attribute(const Rounding& rounding) {
     const auto bits = static_cast<int32_t>(rounding.bits);

@@ -21,26 +21,23 @@ constexpr uint64_t kDropsStep = 255;
 Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options)
     : Output(directory, name) {
     ranks_ = take_communicator(comm);
-    const Json settings = agree_settings(*ranks_, directory_, name_, options);
-    const StreamConfig config = resolve(settings_of(settings));
-    check_config(config);
-    if (const Writers& writers = config.layout.writers; writers.kind == Writers::Kind::dedicated)
-        fail(Status::BAD_LAYOUT, "stream '", name_, "': writers = dedicated:", writers.number,
-             " needs ranks that are set aside; call tailrace_set_aside when the program starts, and open the stream over the ",
-             "communicator that it gives");
-    start(comm, settings);
+    start(comm, agree_settings(*ranks_, directory_, name_, options), false);
 }
 
 Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const Json& settings)
     : Output(directory, name) {
     ranks_ = take_communicator(comm);
-    start(comm, settings);
+    start(comm, settings, true);
 }
 
-void Stream::start(MPI_Comm comm, const Json& settings) {
+void Stream::start(MPI_Comm comm, const Json& settings, bool set_aside) {
     const std::vector<Settings> sources = settings_of(settings);
     config_ = resolve(sources);
     check_config(config_);
+    if (const Writers& writers = config_.layout.writers; writers.kind == Writers::Kind::dedicated && !set_aside)
+        fail(Status::BAD_LAYOUT, "stream '", name_, "': writers = dedicated:", writers.number,
+             " needs ranks that are set aside; call tailrace_set_aside when the program starts, and open the stream over the ",
+             "communicator that it gives");
     requested_ = requested_json(sources);
     if (config_.ranks_per_node > 0) {
         give_back(ranks_);
@@ -255,12 +252,8 @@ std::vector<std::vector<BlockView>> Stream::memory_of(const std::vector<size_t>&
 
 // Collective over the part's ranks, whatever happened before on this one: nobody waits for ever.
 void Stream::pack_step(std::optional<Error>& error) {
-    const auto try_all = [&](auto&& work) {
-        auto failed = attempt(work);
-        if (failed && !error) error = std::move(failed);
-    };
     packer_->begin();
-    try_all([&] {
+    attempt(error, [&] {
         const auto memory = memory_of(plan_->packed());
         if (Exchange* exchange = plan_->packed_exchange())
             exchange->run(
@@ -271,11 +264,11 @@ void Stream::pack_step(std::optional<Error>& error) {
     });
     if (error) packer_->give_up();
     Packer::Run run;
-    try_all([&] { run = packer_->place(group_->end(*content_), content_->placement); });
-    try_all([&] {
+    attempt(error, [&] { run = packer_->place(group_->end(*content_), content_->placement); });
+    attempt(error, [&] {
         if (!error && run.whole) group_->place_chunks(*content_, std::move(run.chunks));
     });
-    try_all([&] {
+    attempt(error, [&] {
         packer_->hand_over(run.address, [&](uint64_t address, const std::byte* data, uint64_t bytes) {
             if (!error) group_->take_run(address, data, bytes);
         });
@@ -297,7 +290,7 @@ std::shared_ptr<const Group::Written> Stream::write_step(std::optional<Error>& e
     if (exchange != nullptr) {
         // Every rank takes part to the end, whatever happened to it before: nobody waits for ever.
         const bool well = !error;
-        auto failed = attempt([&] {
+        attempt(error, [&] {
             exchange->run(
                 memory_of(plan_->exchanged()),
                 [&](const Stretch& stretch) {
@@ -309,7 +302,6 @@ std::shared_ptr<const Group::Written> Stream::write_step(std::optional<Error>& e
                     if (well) group_->write_out();
                 });
         });
-        if (failed && !error) error = std::move(failed);
     }
     if (packer_) pack_step(error);
     std::shared_ptr<const Group::Written> written = std::make_shared<Group::Written>();

@@ -63,8 +63,9 @@ public:
     std::string report() const override;
 
 private:
-    void start(MPI_Comm comm, const Json& settings);  // collective
-    void look_back();                                 // collective: what earlier runs committed
+    // Collective. `set_aside`: these ranks only write.
+    void start(MPI_Comm comm, const Json& settings, bool set_aside);
+    void look_back();  // collective: what earlier runs committed
     void attributes_changed() override;
     // Collective. The plan is that of the lengths that the ranks have put.
     StepPlan::Change settle_lengths() {

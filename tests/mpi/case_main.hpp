@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <exception>
 
+#include "end_job.hpp"
+
 inline int rank, ranks;
 
 // `run` returns the status of the process; 2 where the arguments make no sense.
@@ -20,7 +22,7 @@ int case_main(int argc, char** argv, Run&& run, int threads = MPI_THREAD_SINGLE)
     } catch (const std::exception& error) {
         std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
     }
-    if (status != 0) MPI_Abort(MPI_COMM_WORLD, status);
+    if (status != 0) end_job(status);
     std::printf("passed\n");
     MPI_Finalize();
     return status;

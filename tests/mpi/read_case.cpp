@@ -13,7 +13,7 @@ using namespace write_case;
 void fail(const Variable& variable, uint64_t step, uint64_t index) {
     std::fprintf(stderr, "rank %d: %s, step %llu: element %llu is wrong, or what lies beside it\n", rank_of_world,
                  variable.name.c_str(), static_cast<unsigned long long>(step), static_cast<unsigned long long>(index));
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    end_job(1);
 }
 
 void store_expected(const Variable& variable, const Extents& shape, uint64_t step, uint64_t index, std::byte* to) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <sstream>
 
+#include "end_job.hpp"
 #include "write_case_blocks.hpp"
 
 namespace write_case {
@@ -15,8 +16,7 @@ inline int rank_of_world;
 inline void check(int status) {
     if (status == TAILRACE_OK) return;
     std::fprintf(stderr, "rank %d: %s: %s\n", rank_of_world, tailrace_status_name(status), tailrace_error_message());
-    std::fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    end_job(1);
 }
 
 struct Case {
