@@ -58,6 +58,12 @@ Extents ChunkGrid::offset(uint64_t chunk) const {
     return offset;
 }
 
+Extents ChunkGrid::offset(uint64_t step, uint64_t chunk) const {
+    Extents offset = this->offset(chunk);
+    offset.insert(offset.begin(), step);
+    return offset;
+}
+
 Box ChunkGrid::box(uint64_t chunk) const {
     Box box{offset(chunk), chunk_};
     for (size_t d = 0; d < shape_.size(); ++d) box.count[d] = std::min(box.count[d], shape_[d] - box.offset[d]);

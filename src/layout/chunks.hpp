@@ -34,6 +34,8 @@ public:
     uint64_t whole() const { return volume(chunk_); }  // elements as stored
     // Of its first element, in the array.
     Extents offset(uint64_t chunk) const;
+    // The same with the leading time dimension.
+    Extents offset(uint64_t step, uint64_t chunk) const;
     // What of it lies in the array.
     Box box(uint64_t chunk) const;
     bool operator==(const ChunkGrid&) const = default;

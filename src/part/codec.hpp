@@ -24,6 +24,7 @@ Filters filters_of(const Storage& storage, Type type);
 
 // HDF5's registered number of Zstandard: https://github.com/HDFGroup/hdf5_plugins/blob/master/docs/RegisteredFilterPlugins.md
 constexpr int kZstdFilter = 32015;
+constexpr const char* kZstdName = "Zstandard";
 
 class Codec {
 public:

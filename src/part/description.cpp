@@ -5,15 +5,15 @@
 #include <unordered_set>
 
 #include "base/error.hpp"
+#include "part/conventions.hpp"
 
 namespace tailrace {
 namespace {
 
 constexpr size_t kMaxNameBytes = 256;  // of netCDF
-constexpr const char* kFillAttribute = "_FillValue";
 // What the conventions of HDF5 and netCDF keep for themselves.
-constexpr std::array kReservedAttributes = {"CLASS",         "NAME",          "DIMENSION_LIST", "REFERENCE_LIST",
-                                            "_Netcdf4Dimid", "_NCProperties", "_nc3_strict",    "_Netcdf4Coordinates"};
+constexpr std::array kReservedAttributes = {kScaleClassAttribute, kScaleNameAttribute, kScalesAttribute, kUsesAttribute,
+                                            kDimensionAttribute,  "_NCProperties",     "_nc3_strict",    "_Netcdf4Coordinates"};
 
 bool is_utf8(const std::string& name) {
     for (size_t i = 0; i < name.size();) {

@@ -4,11 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/extent.hpp"
 #include "base/type.hpp"
 #include "layout/box.hpp"
 #include "layout/chunks.hpp"
@@ -44,17 +47,26 @@ struct Dimension {
     }
 };
 
+// Text that many share: an index names each of its files once for every variable and box.
+class SharedText {
+public:
+    SharedText(std::string text) : text_(std::make_shared<const std::string>(std::move(text))) {}
+    SharedText(const char* text) : SharedText(std::string(text)) {}
+    operator const std::string&() const { return *text_; }
+    bool operator==(const SharedText& other) const { return *text_ == *other.text_; }
+    friend std::ostream& operator<<(std::ostream& out, const SharedText& shared) { return out << *shared.text_; }
+
+private:
+    std::shared_ptr<const std::string> text_;
+};
+
 // One piece of an array of an index: box `from` of a dataset of a file (a path relative to the index) is seen as box `to` of the
 // array. The boxes include the leading time dimension where the array varies; `from` may have one of length 1 where it does not.
 struct Source {
-    std::string file, dataset;
+    SharedText file;
+    std::string dataset;
     Box from, to;
-};
-
-// A run of bytes of a file.
-struct Extent {
-    uint64_t address = 0, bytes = 0;
-    bool operator==(const Extent&) const = default;
+    bool shows_elements() const { return to.elements() > 0; }
 };
 
 // How an array that varies is stored when its chunks are compressed: where each is is known once it is.

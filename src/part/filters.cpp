@@ -17,18 +17,11 @@ KnownFilters::KnownFilters(const Description& description) {
         return array.packing && array.packing->filters.compression.kind == Compression::Kind::zstd;
     };
     ours_ = std::ranges::any_of(description.arrays, named) && !hdf5::filter_is_known(kZstdFilter);
-    if (ours_) hdf5::register_filter({H5Z_CLASS_T_VERS, kZstdFilter, 1, 1, "Zstandard", nullptr, nullptr, pass_nothing});
+    if (ours_) hdf5::register_filter({H5Z_CLASS_T_VERS, kZstdFilter, 1, 1, kZstdName, nullptr, nullptr, pass_nothing});
 }
 
 KnownFilters::~KnownFilters() {
     if (ours_) hdf5::unregister_filter(kZstdFilter);
-}
-
-hdf5::Lengths chunk_offset(const ChunkGrid& grid, uint64_t step, uint64_t chunk) {
-    const Extents within_step = grid.offset(chunk);
-    hdf5::Lengths offset{step};
-    offset.insert(offset.end(), within_step.begin(), within_step.end());
-    return offset;
 }
 
 void set_filters(hid_t creation, const Filters& filters) {

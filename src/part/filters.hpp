@@ -1,4 +1,4 @@
-// The chunks and filters of a compressed array as HDF5 has them.
+// The filters of a compressed array as HDF5 has them.
 #pragma once
 
 #include <string>
@@ -20,9 +20,6 @@ public:
 private:
     bool ours_ = false;
 };
-
-// The offset of a chunk of a step, with the time dimension.
-hdf5::Lengths chunk_offset(const ChunkGrid& grid, uint64_t step, uint64_t chunk);
 
 void set_filters(hid_t creation, const Filters& filters);
 // Throws UNSUPPORTED for filters that we do not undo. `bytes`: of an element.

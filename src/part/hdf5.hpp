@@ -94,6 +94,7 @@ using Properties = Handle<H5Pclose>;
 using Driver = Handle<H5FDunregister>;
 
 using Lengths = std::vector<hsize_t>;
+inline Lengths lengths_of(const std::vector<uint64_t>& extents) { return {extents.begin(), extents.end()}; }
 
 // ---- properties ----------------------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,7 @@
 #include "part/netcdf.hpp"
 
-#include <cstdio>
-
 #include "base/error.hpp"
+#include "part/conventions.hpp"
 
 namespace tailrace {
 
@@ -83,13 +82,6 @@ void AttributeWriter::write_all(hid_t object, const std::vector<Attribute>& attr
     for (const Attribute& attribute : attributes) write(object, attribute);
 }
 
-std::string scale_name_without_array(uint64_t length) {
-    char name[96];
-    std::snprintf(name, sizeof name, "This is a netCDF dimension but not a netCDF variable.%10llu",
-                  static_cast<unsigned long long>(length));
-    return name;
-}
-
 Scales::Scales(const AttributeWriter& attributes, size_t count)
     : attributes_(attributes), scales_(count), list_type_(hdf5::create_list_type(H5T_STD_REF_OBJ)),
       use_type_(hdf5::create_compound_type(sizeof(Use))) {
@@ -99,10 +91,10 @@ Scales::Scales(const AttributeWriter& attributes, size_t count)
 
 void Scales::add(size_t dimension, hdf5::Dataset dataset, const std::string& scale_name) {
     // As HDF5's own H5DSset_scale writes them: ASCII, with the terminator.
-    attributes_.write_text(dataset, "CLASS", "DIMENSION_SCALE", H5T_STR_NULLTERM, H5T_CSET_ASCII);
-    attributes_.write_text(dataset, "NAME", scale_name, H5T_STR_NULLTERM, H5T_CSET_ASCII);
+    attributes_.write_text(dataset, kScaleClassAttribute, kScaleClass, H5T_STR_NULLTERM, H5T_CSET_ASCII);
+    attributes_.write_text(dataset, kScaleNameAttribute, scale_name, H5T_STR_NULLTERM, H5T_CSET_ASCII);
     const int number = static_cast<int>(dimension);
-    attributes_.write_typed(dataset, "_Netcdf4Dimid", H5T_NATIVE_INT, H5T_NATIVE_INT, attributes_.scalar(), &number);
+    attributes_.write_typed(dataset, kDimensionAttribute, H5T_NATIVE_INT, H5T_NATIVE_INT, attributes_.scalar(), &number);
     Scale& scale = scales_[dimension];
     scale.reference = hdf5::object_address(dataset);
     scale.dataset = std::move(dataset);
@@ -117,13 +109,13 @@ void Scales::link(hid_t array, const std::vector<size_t>& dimensions) {
         scale.uses.push_back({reference, static_cast<int>(lists.size())});
         lists.push_back({1, &scale.reference});
     }
-    attributes_.write_typed(array, "DIMENSION_LIST", list_type_, list_type_, hdf5::create_space({lists.size()}), lists.data());
+    attributes_.write_typed(array, kScalesAttribute, list_type_, list_type_, hdf5::create_space({lists.size()}), lists.data());
 }
 
 void Scales::finish() {
     for (Scale& scale : scales_) {
         if (!scale.uses.empty())
-            attributes_.write_typed(scale.dataset, "REFERENCE_LIST", use_type_, use_type_, hdf5::create_space({scale.uses.size()}),
+            attributes_.write_typed(scale.dataset, kUsesAttribute, use_type_, use_type_, hdf5::create_space({scale.uses.size()}),
                                     scale.uses.data());
         scale.dataset = hdf5::Dataset();
     }

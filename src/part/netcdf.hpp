@@ -31,9 +31,6 @@ private:
     mutable std::unordered_map<size_t, hdf5::TypeId> text_types_;  // by size, end and encoding
 };
 
-// The scale of a dimension without a coordinate array, as netCDF makes it.
-std::string scale_name_without_array(uint64_t length);
-
 // The scales of one file, by the number of the dimension; time is the first (if there is time).
 class Scales {
 public:

@@ -107,7 +107,7 @@ void PartReader::find_chunks(hid_t dataset, hid_t creation, uint64_t step, const
     stored.first_chunk = grid->at(runs.begin(0));
     const uint64_t last = grid->at(runs.begin(runs.count() - 1) + runs.length() - 1);
     for (uint64_t c = stored.first_chunk; c <= last; ++c) {
-        const hdf5::Chunk found = hdf5::find_chunk(dataset, chunk_offset(*grid, step, c), stored.name);
+        const hdf5::Chunk found = hdf5::find_chunk(dataset, hdf5::lengths_of(grid->offset(step, c)), stored.name);
         if (found.address == HADDR_UNDEF) refuse(stored.name, "has no values");
         if (found.address > bytes_ || found.bytes > bytes_ - found.address)
             refuse(stored.name, "leaves the file: it was truncated");

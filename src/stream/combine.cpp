@@ -350,7 +350,7 @@ private:
             if (step && (*step < source.to.offset[0] || *step - source.to.offset[0] >= source.to.count[0])) continue;
             const bool in_steps = source.from.count.size() > array.dims.size();
             const uint64_t in_part = in_steps ? source.from.offset[0] + (step ? *step - source.to.offset[0] : 0) : 0;
-            PartReader& reader = parts_.open(directory_ + "/" + source.file);
+            PartReader& reader = parts_.open(text(directory_, "/", source.file));
             const Extents shape = in_steps ? without_first(source.from.count) : source.from.count;
             found.push_back(
                 {reader.find({source.dataset, array.type, shape, in_steps}, in_part), step ? without_time(source.to) : source.to});

@@ -1,6 +1,7 @@
 #include "stream/dataset.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "base/copy.hpp"
 #include "layout/parts.hpp"
@@ -108,12 +109,16 @@ private:
                                         stretch ? with_time(to, stretch->to, stretch->steps) : to));
         };
         if (variable.replicated) return add(0, variable.name, whole, whole);
-        for (const PartBox& box : boxes_of(group, v, whole))
+        for_each_box(group, v, whole, [&](const PartBox& box) {
             add(box.part, block_name(variable.name, box.block), whole_box(box.box.count), box.box);
+        });
     }
 
     Source source_in(const GroupEntry& group, uint64_t part, const std::string& dataset, const Box& from, const Box& to) const {
-        return {part_path(group.layout, stream_, group.start, part), dataset, from, to};
+        auto file = files_.find({&group, part});
+        if (file == files_.end())
+            file = files_.emplace(std::pair(&group, part), part_path(group.layout, stream_, group.start, part)).first;
+        return {file->second, dataset, from, to};
     }
 
     // The steps one behind the other along the first dimension, which is no step's alone.
@@ -128,27 +133,28 @@ private:
             const GroupEntry& group = history_.groups[step.group];
             Box whole = whole_box(variable.shape);
             whole.count[0] = step.ragged[k];
-            for (const PartBox& box : boxes_of(group, v, whole)) {
+            for_each_box(group, v, whole, [&](const PartBox& box) {
                 Box to = box.box;
                 to.offset[0] += before;
                 sources.push_back(source_in(group, box.part, block_name(variable.name, box.block),
                                             with_time(whole_box(to.count), step.step - group.start, 1), to));
-            }
+            });
             before += step.ragged[k];
         }
         return sources;
     }
 
     // Where the blocks of a distributed variable are; `whole` is where there is one part.
-    std::vector<PartBox> boxes_of(const GroupEntry& group, size_t v, const Box& whole) const {
-        std::vector<PartBox> boxes;
+    template <class Visit>
+    void for_each_box(const GroupEntry& group, size_t v, const Box& whole, Visit&& visit) const {
+        if (has_one_part(group.layout)) {
+            if (whole.elements() > 0) visit(PartBox{0, 0, whole});
+            return;
+        }
         const auto plan = history_.plans.find(group.plan);
-        if (has_one_part(group.layout))
-            boxes = {{0, 0, whole}};
-        else if (plan != history_.plans.end() && v < plan->second.size())
-            boxes = plan->second[v];
-        std::erase_if(boxes, [](const PartBox& box) { return box.box.elements() == 0; });
-        return boxes;
+        if (plan == history_.plans.end() || v >= plan->second.size()) return;
+        for (const PartBox& box : plan->second[v])
+            if (box.box.elements() > 0) visit(box);
     }
 
     const History& history_;
@@ -158,6 +164,7 @@ private:
     const Storage& storage_;
     const uint64_t last_group_;
     const std::vector<Stretch> stretches_;
+    mutable std::map<std::pair<const GroupEntry*, uint64_t>, SharedText> files_;  // of each part
 };
 
 // One array's fill values, piece by piece.

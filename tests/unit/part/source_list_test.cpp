@@ -81,22 +81,24 @@ TEST(SourceList, hdf5_reads_what_was_given) {
     for (const uint64_t count : counts) expect_equal(stored_sources(file, text("n", count)), rows(count));
 }
 
-// HDF5 makes the list itself where positions do not fit.
 TEST(SourceList, positions_beyond_4_gi) {
     const uint64_t far = uint64_t{1} << 33;
     Description index = test::grid(far + 10, 5, false);
     index.arrays.push_back({"far", Type::U8, {0, 1}, true, {}, {}, rows(3, far)});
-    EXPECT_FALSE(SourceList::can_hold(rows(3, far)));
-    EXPECT_TRUE(SourceList::can_hold(rows(3)));
     write_index("far.nc", index);
     const hdf5::FileId file = hdf5::open_file("far.nc");
     expect_equal(stored_sources(file, "far"), rows(3, far));
 }
 
-TEST(SourceList, a_placeholder_that_is_not_there) {
-    const std::vector<Source> sources = rows(4);
-    std::vector<std::byte> metadata(1000);
-    EXPECT_EQ(error_of([&] { SourceList(sources, 0).put_into(metadata, 0); }).status(), Status::INTERNAL);
+TEST(SourceList, names_with_percent_signs) {
+    std::vector<Source> sources = rows(2);
+    sources[0].file = "100%b.nc";
+    sources[1].dataset = "%d%";
+    Description index = test::grid(10, 5, false);
+    index.arrays.push_back({"v", Type::U8, {0, 1}, true, {}, {}, sources});
+    write_index("percent.nc", index);
+    for (Source& source : sources) source.file = as_pattern(source.file), source.dataset = as_pattern(source.dataset);
+    expect_equal(stored_sources(hdf5::open_file("percent.nc"), "v"), sources);
 }
 
 }  // namespace
