@@ -11,12 +11,9 @@ constexpr uint32_t kMostPieces = 65535;
 
 GlobalHeap::Place GlobalHeap::add(std::span<const std::byte> piece) {
     const uint64_t padded = (piece.size() + 7) / 8 * 8;
-    const bool full = !offsets_.empty() &&
-                      (number_ == kMostPieces || out_.size() - offsets_.back() + kPieceHeadBytes + padded > collection_bytes_);
-    if (full) close();
-    if (offsets_.empty() || full) {
-        offsets_.push_back(out_.size());
-        number_ = 0;
+    if (number_ == kMostPieces || (number_ > 0 && out_.size() - begin_ + kPieceHeadBytes + padded > collection_bytes_)) close();
+    if (number_ == 0) {
+        begin_ = out_.size();
         out_.put_text("GCOL");
         out_.put(uint32_t{1});  // version
         out_.put(uint64_t{0});  // its size, once it is known
@@ -27,11 +24,11 @@ GlobalHeap::Place GlobalHeap::add(std::span<const std::byte> piece) {
     const uint64_t at = out_.size();
     out_.put_bytes(piece);
     out_.put_zeros(padded - piece.size());
-    return {offsets_.size() - 1, number_, at};
+    return {begin_, number_, at};
 }
 
 void GlobalHeap::close() {
-    const uint64_t begin = offsets_.back(), used = out_.size() - begin;
+    const uint64_t used = out_.size() - begin_;
     if (used < kLeastCollectionBytes) {
         const uint64_t free = kLeastCollectionBytes - used;  // a multiple of 8
         if (free >= kPieceHeadBytes) {
@@ -42,12 +39,12 @@ void GlobalHeap::close() {
             out_.put_zeros(free);
         }
     }
-    out_.set(begin + kHeadBytes - sizeof(uint64_t), out_.size() - begin);
+    out_.set(begin_ + kHeadBytes - sizeof(uint64_t), out_.size() - begin_);
+    number_ = 0;
 }
 
-Bytes GlobalHeap::end() {
-    if (!offsets_.empty()) close();
-    return std::move(out_);
+void GlobalHeap::end() {
+    if (number_ > 0) close();
 }
 
 }  // namespace tailrace::format

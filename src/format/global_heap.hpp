@@ -4,35 +4,32 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "format/bytes.hpp"
 
 namespace tailrace::format {
 
+// Appends its collections to `out`, from a multiple of 8 on. Only it may add to `out` until end().
 class GlobalHeap {
 public:
     // A collection is closed when it has so many bytes; a larger piece has its own.
-    explicit GlobalHeap(uint64_t collection_bytes) : collection_bytes_(collection_bytes) {}
+    GlobalHeap(Bytes& out, uint64_t collection_bytes) : out_(out), collection_bytes_(collection_bytes) {}
 
+    // In `out`: where its collection begins, and its bytes.
     struct Place {
         uint64_t collection = 0;
         uint32_t number = 0;
-        uint64_t at = 0;  // where the piece's bytes are, from the beginning of the heap
+        uint64_t at = 0;
     };
     Place add(std::span<const std::byte> piece);
-
-    // No more is added. All collections, one behind the other.
-    Bytes end();
-    // From the beginning of the heap.
-    uint64_t offset(const Place& place) const { return offsets_.at(place.collection); }
+    void end();
 
 private:
     void close();
+    Bytes& out_;
     uint64_t collection_bytes_;
-    Bytes out_;
-    std::vector<uint64_t> offsets_;  // of the collections
-    uint32_t number_ = 0;            // of the last piece in the open one
+    uint64_t begin_ = 0;   // of the open collection
+    uint32_t number_ = 0;  // of its last piece; 0: none is open
 };
 
 }  // namespace tailrace::format

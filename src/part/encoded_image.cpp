@@ -37,10 +37,12 @@ std::span<const std::byte> bytes_of_value(const Value& value) {
 class Encoder {
 public:
     explicit Encoder(const ImagePlan& plan)
-        : plan_(plan), description_(plan.description), scales_(description_.dimensions.size() + plan.time_dimensions()) {}
+        : plan_(plan), description_(plan.description), scales_(description_.dimensions.size() + plan.time_dimensions()),
+          lists_(description_.arrays.size()), sources_(lists_.size()), layouts_(lists_.size()), addresses_(lists_.size()) {}
 
     std::optional<Image> encode() {
         if (description_.arrays.size() + description_.dimensions.size() > kMostObjects) return std::nullopt;
+        out_.reserve(expected_bytes());
         list_scales();
         put_source_lists();
         put_chunk_indexes();
@@ -66,50 +68,44 @@ private:
         uint32_t number = 0;
     };
 
+    // About as much as it will be, so that it is not moved while it grows.
+    uint64_t expected_bytes() const {
+        constexpr uint64_t kOfAnArray = 1024, kOfASource = 192;
+        uint64_t bytes = 16384;
+        for (const Array& array : description_.arrays) bytes += kOfAnArray + kOfASource * array.sources.size();
+        return bytes;
+    }
+
     uint64_t address() const { return plan_.metadata_address + out_.size(); }
     void align() { out_.put_zeros((8 - out_.size() % 8) % 8); }
 
-    // The heap's bytes follow here. What it gave out is found from `begin` on.
-    uint64_t put_heap(GlobalHeap& heap) {
-        align();
-        const uint64_t begin = out_.size();
-        out_.put_bytes(heap.end().all());
-        return begin;
-    }
-
     void list_scales() {
-        GlobalHeap heap(kScaleCollectionBytes);
-        std::vector<std::vector<GlobalHeap::Place>> places(description_.arrays.size());
+        align();
+        GlobalHeap heap(out_, kScaleCollectionBytes);
         constexpr uint64_t kNotYet = 0;
-        for (size_t a = 0; a < places.size(); ++a) {
+        for (size_t a = 0; a < lists_.size(); ++a) {
             const Array& array = description_.arrays[a];
             if (plan_.is_scale(array)) continue;
-            for (size_t k = 0; k < plan_.dimensions_of(array).size(); ++k) places[a].push_back(heap.add(bytes_of_value(kNotYet)));
-        }
-        const uint64_t begin = put_heap(heap);
-        lists_.resize(places.size());
-        for (size_t a = 0; a < places.size(); ++a) {
-            const std::vector<size_t> dimensions = plan_.dimensions_of(description_.arrays[a]);
-            for (size_t k = 0; k < places[a].size(); ++k) {
-                const GlobalHeap::Place& place = places[a][k];
-                lists_[a].push_back({plan_.metadata_address + begin + heap.offset(place), place.number});
-                scales_[dimensions[k]].uses.push_back({a, k, begin + place.at});
+            const std::vector<size_t> dimensions = plan_.dimensions_of(array);
+            for (size_t k = 0; k < dimensions.size(); ++k) {
+                const GlobalHeap::Place place = heap.add(bytes_of_value(kNotYet));
+                lists_[a].push_back({plan_.metadata_address + place.collection, place.number});
+                scales_[dimensions[k]].uses.push_back({a, k, place.at});
             }
         }
+        heap.end();
     }
 
     void put_source_lists() {
-        GlobalHeap heap(kSourceCollectionBytes);
-        std::vector<GlobalHeap::Place> places(description_.arrays.size());
-        for (size_t a = 0; a < places.size(); ++a) {
+        align();
+        GlobalHeap heap(out_, kSourceCollectionBytes);
+        for (size_t a = 0; a < sources_.size(); ++a) {
             const Array& array = description_.arrays[a];
-            if (!array.is_virtual()) continue;
-            if (std::ranges::any_of(array.sources, &Source::shows_elements)) places[a] = heap.add(source_list(array.sources).all());
+            if (!std::ranges::any_of(array.sources, &Source::shows_elements)) continue;
+            const GlobalHeap::Place place = heap.add(source_list(array.sources).all());
+            sources_[a] = {plan_.metadata_address + place.collection, place.number};
         }
-        const uint64_t begin = put_heap(heap);
-        sources_.resize(places.size());
-        for (size_t a = 0; a < places.size(); ++a)
-            if (places[a].number > 0) sources_[a] = {plan_.metadata_address + begin + heap.offset(places[a]), places[a].number};
+        heap.end();
     }
 
     // In a tree: with positions and sizes.
@@ -118,7 +114,6 @@ private:
     }
 
     void put_chunk_indexes() {
-        layouts_.resize(description_.arrays.size());
         uint64_t most_chunks = 0;
         for (size_t a = 0; a < layouts_.size(); ++a)
             if (has_tree(description_.arrays[a]))
@@ -197,7 +192,6 @@ private:
     void put_array(size_t a) {
         const Array& array = description_.arrays[a];
         begin_object(array.name);
-        addresses_.resize(description_.arrays.size());
         addresses_[a] = address();
         ObjectHeader header(out_);
         put_storage(header, a);
