@@ -47,8 +47,7 @@ class Cell:
 
     @property
     def weight(self) -> float:
-        mode = self.mode if self.target == "disk" else "cache"  # an fsync on tmpfs returns at once
-        return WEIGHT[self.case, mode] * (self.ranks / 2 if self.case == "large" else 1.0)
+        return WEIGHT[self.case, self.mode] * (self.ranks / 2 if self.case == "large" else 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +61,7 @@ class Size:
         return [
             Cell(case, target, ranks, mode)
             for case, target, ranks, mode in itertools.product(("large", "small"), self.targets, self.ranks, MODES)
+            if (target, mode) != ("shm", "fsync")  # it returns at once there
         ]
 
 
@@ -149,10 +149,8 @@ def print_checksum_cost(rows: Sequence[Row], cells: Sequence[Cell]) -> None:
 
 
 def leave_out(entry: Entry, cell: Cell) -> bool:
-    """What would take time and tell nothing."""
-    if entry.is_ours and entry.variant == "checksum":  # their cost is largest beside the page cache, and the same for all ranks
-        return cell.mode == "fsync" or cell.ranks != 2
-    return entry.is_peer and cell.target == "shm" and cell.mode == "fsync"  # fsync does nothing there: as in the other mode
+    """Checksums cost most beside the page cache, and the same for all ranks: elsewhere they would take time and tell nothing."""
+    return entry.is_ours and entry.variant == "checksum" and (cell.mode == "fsync" or cell.ranks != 2)
 
 
 def measure(size: Size, entries: Sequence[Entry]) -> tuple[list[Row], dict[str, Tuned]]:

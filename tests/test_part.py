@@ -18,6 +18,7 @@ from tests.mpirun import run_within
 
 KINDS = ("contiguous", "chunked", "fixed", "growing", "types", "odd", "timeless", "attributes", "tiny", "index")
 CLIMATE = ("contiguous", "chunked", "fixed", "growing")
+MORE_STEPS = 100
 STEPS = {"contiguous": 1, "chunked": 5, "fixed": 5, "growing": 28}
 
 
@@ -156,7 +157,7 @@ def test_cdo(files: Path, kind: str, needs: Callable[..., None]) -> None:
 @pytest.mark.fast
 @pytest.mark.parametrize("kind", ["contiguous", "chunked", "growing", "attributes", "tiny"])
 def test_netcdf4_appends(files: Path, tmp_path: Path, kind: str) -> None:
-    """A tool adds an array, an attribute and where time is unlimited a step; all that was there stays, checksums included."""
+    """A tool adds arrays, attributes and where time is unlimited steps; all that was there stays, checksums included."""
     path = tmp_path / "appended.nc"
     shutil.copy(files / f"{kind}.nc", path)
     with netCDF4.Dataset(path, "a") as file:
@@ -166,8 +167,17 @@ def test_netcdf4_appends(files: Path, tmp_path: Path, kind: str) -> None:
         added[:] = 7.0
         added.units = "m"
         file.history = "an array was added"
+        for number in range(100):  # more than a header keeps
+            file.setncattr(f"note_{number}", "x" * number)
+        for number in range(20):
+            file.createVariable(f"more_{number}", "i4", ("lon",))[:] = number
+        steps = len(file.dimensions["time"])
+        fields = [name for name, values in before.items() if values.ndim == 3]
         if unlimited:
-            file["time"][len(file.dimensions["time"])] = 99.0
+            # So many that indexes of chunks get further nodes and levels.
+            file["time"][steps : steps + MORE_STEPS] = np.arange(MORE_STEPS)
+            for name in fields:
+                file[name][steps : steps + MORE_STEPS] = np.arange(MORE_STEPS)[:, None, None]
     seals = sealed_extents(path)
     assert seals or kind == "tiny"
     with netCDF4.Dataset(path) as file:
@@ -176,7 +186,12 @@ def test_netcdf4_appends(files: Path, tmp_path: Path, kind: str) -> None:
         for name, values in before.items():
             array = file[name][: len(values)] if values.ndim else file[name][...]
             np.testing.assert_array_equal(array, values, err_msg=name)
-        assert not unlimited or file["time"][-1] == 99.0
+        assert [int(file[f"more_{number}"][0]) for number in range(20)] == list(range(20))
+        assert len(file.note_99) == 99
+        if unlimited:
+            assert file["time"][steps:].tolist() == list(range(MORE_STEPS))
+            for name in fields:
+                assert file[name][steps:, 0, 0].tolist() == list(range(MORE_STEPS)), name
     original, changed = (files / f"{kind}.nc").read_bytes(), path.read_bytes()
     for address, count in seals:
         assert changed[address : address + count] == original[address : address + count]
