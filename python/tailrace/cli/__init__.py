@@ -1,4 +1,5 @@
-"""The command `tailrace`. A command is a module of this folder with a function `command`; it is registered by its name below."""
+"""The command `tailrace`. A command is a module of this folder with a function `command`, a group of commands one with a Typer
+`group`; both are registered by their name below."""
 
 from __future__ import annotations
 
@@ -11,9 +12,25 @@ import typer
 
 import tailrace
 from tailrace.cli import output
+from tailrace.cluster.values import ClusterError
 
-# To add a command NAME: write NAME.py with `def command(...)`, and add it here, in the order of --help.
-COMMANDS = ("demo", "study", "plan", "ls", "verify", "repair", "index", "combine", "convert", "keys", "resolve", "completion")
+# To add a command NAME: write NAME.py with `def command(...)`, or with `group = typer.Typer(...)`, and add it here, in the order of
+# --help.
+COMMANDS = (
+    "demo",
+    "study",
+    "plan",
+    "ls",
+    "verify",
+    "repair",
+    "index",
+    "combine",
+    "convert",
+    "cluster",
+    "keys",
+    "resolve",
+    "completion",
+)
 
 app = typer.Typer(
     name="tailrace",
@@ -40,7 +57,11 @@ def _all_commands(
 
 
 for _name in COMMANDS:
-    app.command(_name, no_args_is_help=False)(importlib.import_module(f"tailrace.cli.{_name}").command)
+    _module = importlib.import_module(f"tailrace.cli.{_name}")
+    if hasattr(_module, "group"):
+        app.add_typer(_module.group, name=_name)
+    else:
+        app.command(_name, no_args_is_help=False)(_module.command)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,6 +71,11 @@ def main(arguments: list[str] | None = None) -> int:
         app(args=arguments, standalone_mode=True, prog_name="tailrace")  # however it was started
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
+    except ClusterError as error:
+        if "--json" in arguments:
+            print(json.dumps({"error": {"message": str(error)}}))
+        output.fail(str(error))
+        return 2
     except tailrace.Error as error:
         if "--json" in arguments:
             print(json.dumps({"error": {"status": error.status, "message": str(error)}}))  # type: ignore[attr-defined]

@@ -1,0 +1,30 @@
+"""tailrace cluster down: ends a cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tailrace.cli import output
+from tailrace.cli.cluster.choices import DEFAULT, TheCluster
+from tailrace.cluster.cluster import Cluster, names_up, sweep_ended
+
+
+def command(
+    cluster: TheCluster = DEFAULT,
+    every: Annotated[bool, typer.Option("--all", help="All clusters that are up.")] = False,
+    as_json: output.AsJson = False,
+) -> None:
+    """Ends a cluster and everything in it: what is on its disks and its file system is gone.
+
+    Examples: [bold]tailrace cluster down[/] · [bold]tailrace cluster down -c drill[/] · [bold]tailrace cluster down --all[/]
+    """
+    names = names_up() if every else [cluster]
+    for name in names:
+        Cluster(name).end()
+    sweep_ended()
+    if as_json:
+        output.print_json({"ended": names})
+    else:
+        output.console().print(f"ended: {', '.join(names) or 'none was up'}")

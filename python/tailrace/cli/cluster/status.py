@@ -1,0 +1,65 @@
+"""tailrace cluster status: the clusters that are up, or one of them in full."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import typer
+
+from tailrace.cli import output
+from tailrace.cli.cluster.choices import DEFAULT, TheCluster
+from tailrace.cluster import faults, loads
+from tailrace.cluster.cluster import Cluster, names_up, sweep_ended
+
+
+def command(cluster: TheCluster = DEFAULT, as_json: output.AsJson = False) -> None:
+    """What a cluster has: its nodes, their links, the faults that hold and the loads that run; and which others are up.
+
+    The exit status is 1 when the cluster is not up.
+
+    Examples: [bold]tailrace cluster status[/] · [bold]tailrace cluster status -c drill --json[/]
+    """
+    sweep_ended()
+    names = names_up()
+    if cluster not in names:
+        if as_json:
+            output.print_json({"up": names, "cluster": None})
+        else:
+            output.console().print(f"cluster {cluster} is not up; up: {', '.join(names) or 'none'}")
+        raise typer.Exit(1)
+    found = Cluster(cluster)
+    if as_json:
+        output.print_json({"up": names, "cluster": describe(found)})
+        return
+    print_cluster(found)
+    if len(names) > 1:
+        output.console().print(f"also up: {', '.join(name for name in names if name != cluster)}")
+
+
+def describe(cluster: Cluster) -> dict[str, Any]:
+    links = cluster.links()
+    nodes = [{**dataclasses.asdict(host), "link": dataclasses.asdict(links[host.name])} for host in cluster.hosts]
+    described = {"name": cluster.name, "spec": cluster.spec.to_json(), "network": cluster.network_kind, "nodes": nodes}
+    return {**described, "faults": faults.active(cluster), "loads": dict(loads.running(cluster))}
+
+
+def print_cluster(cluster: Cluster) -> None:
+    spec, links = cluster.spec, cluster.links()
+    console = output.console()
+    disks = f"images in {spec.images}" if spec.images else "memory"
+    parts = [spec.file_system, *(["Slurm"] if spec.slurm else []), f"network: {cluster.network_kind}"]
+    console.print(f"[bold]{cluster.name}[/]  {', '.join(parts)}; disks of {output.bytes_text(spec.disk_bytes)}, {disks}")
+    shown = output.table("node", "role", "address", "delay us", "Mbit/s", "", numbers=("delay us", "Mbit/s"))
+    holding = faults.active(cluster)
+    running = loads.running(cluster)
+    for host in cluster.hosts:
+        link = links[host.name]
+        notes = [fault for fault, node in holding if node == host.name]
+        if host.name in running:
+            load = running[host.name]
+            rate = f"{load['mib_per_s']:g} MiB/s" if load["mib_per_s"] else "as much as it can"
+            notes.append(f"{load['load']} on {load['target']}, {load['jobs']} jobs, {rate}")
+        rate_text = f"{link.rate_mbit:g}" if link.rate_mbit else "free"
+        shown.add_row(host.name, host.role, host.address, f"{link.delay_us:g}", rate_text, "; ".join(notes))
+    console.print(shown)

@@ -1,0 +1,70 @@
+"""tailrace cluster up: makes a cluster."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tailrace.cli import output
+from tailrace.cli.cluster.choices import DEFAULT, TheCluster, parse_bytes
+from tailrace.cli.cluster.status import describe, print_cluster
+from tailrace.cluster import start
+from tailrace.cluster.filesystems import FILE_SYSTEMS
+from tailrace.cluster.values import NETWORKS, ClusterSpec, Link
+
+FILE_SYSTEM_NAMES = ", ".join(FILE_SYSTEMS)
+
+
+def command(
+    cluster: TheCluster = DEFAULT,
+    nodes: Annotated[int, typer.Option("--nodes", "-n", help="Compute nodes: n1, n2, ...")] = 4,
+    servers: Annotated[int, typer.Option("--servers", help="Servers that store data: store1, store2, ...")] = 3,
+    file_system: Annotated[str, typer.Option("--file-system", "-f", help=f"At /mnt/pfs: {FILE_SYSTEM_NAMES}.")] = "moosefs",
+    slurm: Annotated[bool, typer.Option("--slurm", help="With Slurm: slurmctld on login, slurmd on each compute node.")] = False,
+    slots: Annotated[int, typer.Option("--slots", help="Ranks that a node takes.")] = 4,
+    disk: Annotated[str, typer.Option("--disk", metavar="BYTES", help="Disk of each node, at /mnt/scratch.")] = "4G",
+    images: Annotated[
+        str, typer.Option("--images", metavar="FOLDER", help="Disks are ext4 images there, which can be slow; otherwise memory.")
+    ] = "",
+    network: Annotated[
+        str, typer.Option("--network", help=f"{', '.join(NETWORKS)}: who forwards; user can delay anywhere.")
+    ] = "auto",
+    delay_us: Annotated[
+        float, typer.Option("--delay-us", help="One-way delay of every link; two links lie between two nodes.")
+    ] = 0,
+    rate_mbit: Annotated[float, typer.Option("--rate-mbit", help="Rate of every link each way; 0: as fast as it goes.")] = 0,
+    hold: Annotated[bool, typer.Option("--hold", help="Stay in the foreground: the cluster ends with this command.")] = False,
+    as_json: output.AsJson = False,
+) -> None:
+    """Makes a cluster: nodes with a network, host name, processes and mounts of their own, in seconds.
+
+    Nodes are login, the compute nodes, and the servers of the file system: meta (MooseFS), store1, store2, ... What the machine
+    lacks is named, with the remedy, and nothing is left behind.
+
+    Examples: [bold]tailrace cluster up[/] · [bold]tailrace cluster up -c drill --nodes 2 --slurm[/] ·
+    [bold]tailrace cluster up --file-system glusterfs[/] · [bold]tailrace cluster up --delay-us 100 --rate-mbit 1000[/] ·
+    [bold]tailrace cluster up --images /var/tmp --disk 8G[/]
+    """
+    spec = ClusterSpec(
+        cluster, nodes, servers, file_system, slurm, slots, parse_bytes(disk), images, network, Link(delay_us, rate_mbit)
+    )
+    began_s = time.monotonic()
+    with Console(stderr=True).status(f"cluster {spec.name}") as status:
+        started = start.start(spec, lambda text: status.update(f"cluster {spec.name}: {text}"))
+    if not hold:
+        started.let_go()
+    if as_json:
+        output.print_json({**describe(started.cluster), "seconds": round(time.monotonic() - began_s, 3)})
+    else:
+        print_cluster(started.cluster)
+        output.console().print(f"up after {time.monotonic() - began_s:.1f} s")
+    if hold:
+        # Whatever ends us ends the cluster: the kernel closes our line to it.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda *_: None)
+        signal.pause()
+        started.end()

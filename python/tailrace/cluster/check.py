@@ -1,0 +1,165 @@
+"""Whether this machine can have a cluster: rights, features of the kernel, programs. What lacks is named, with its remedy."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailrace.cluster import loads, mpi
+from tailrace.cluster.filesystems import FILE_SYSTEMS, FileSystem, file_system_of
+from tailrace.cluster.inside import kernel, throttle
+from tailrace.cluster.slurm import PROGRAMS as SLURM_PROGRAMS
+from tailrace.cluster.values import AUTO, KERNEL, USER, ClusterSpec, NotPossible
+
+TOOLS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "mount": "mount", "mkfs.ext4": "e2fsprogs"}
+
+
+@dataclass(frozen=True)
+class Need:
+    name: str
+    for_what: str
+    reason: str  # why it is not there, and the remedy; "": it is
+
+    @property
+    def there(self) -> bool:
+        return not self.reason
+
+
+def refuse_missing(spec: ClusterSpec) -> None:
+    missing = [need for need in needs_of(spec) if not need.there]
+    if missing:
+        lines = "".join(f"\n  {need.name}: {need.reason}" for need in missing)
+        raise NotPossible(f"this machine cannot have the cluster '{spec.name}':{lines}")
+
+
+def needs_of(spec: ClusterSpec) -> Iterator[Need]:
+    """Of this cluster and no more."""
+    yield from _basics()
+    yield from _network(spec)
+    yield from programs("a cluster", {name: package for name, package in TOOLS.items() if spec.images or name != "mkfs.ext4"})
+    yield from _file_system(file_system_of(spec))
+    if spec.slurm:
+        yield from programs("Slurm", SLURM_PROGRAMS)
+    if spec.images:
+        yield from _images(Path(spec.images))
+
+
+def every_need() -> Iterator[Need]:
+    """Of everything that a cluster can have, for `tailrace cluster check`."""
+    yield from _basics()
+    yield Need(
+        "netem", "delay in the kernel's network", "" if has_netem() else "not in this kernel: the switch in user space is used"
+    )
+    yield _of("TUN", "the switch in user space", _device("/dev/net/tun"))
+    yield from programs("a cluster", TOOLS)
+    for file_system in FILE_SYSTEMS.values():
+        yield from _file_system(file_system)
+    yield from programs("Slurm", SLURM_PROGRAMS)
+    for name, flavour in mpi.FLAVOURS.items():
+        yield from programs(f"run --mpi {name}", {flavour.program: flavour.package})
+    for name, load in loads.LOADS.items():
+        yield from programs(f"load {name}", {load.program: load.package})
+    yield _of("loop devices", "disks that are images", _device("/dev/loop-control"))
+    yield _of("blkio control group", "slow disks", throttle.why_not)
+
+
+def has_netem() -> bool:
+    """Whether an interface can delay. Tried in a network namespace that is gone at once."""
+    try:
+        status, _ = _in_child(_add_netem)
+    except OSError:
+        return False
+    return status
+
+
+def _add_netem() -> None:
+    kernel.unshare(kernel.CLONE_NEWNET)
+    subprocess.run(["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"], check=True, capture_output=True)
+
+
+def _basics() -> Iterator[Need]:
+    if platform.system() != "Linux":
+        yield Need("Linux", "namespaces", f"this is {platform.system()}: a cluster needs Linux")
+        return
+    if os.geteuid() != 0:
+        yield Need("root", "namespaces and mounts", f"user {os.geteuid()} is not root: run this as root, or with sudo")
+        return
+    flags = {"network": kernel.CLONE_NEWNET, "mount": kernel.CLONE_NEWNS, "host-name": kernel.CLONE_NEWUTS}
+    flags |= {"process": kernel.CLONE_NEWPID, "IPC": kernel.CLONE_NEWIPC}
+    for name, flag in flags.items():
+        made, why = _in_child(lambda flag=flag: kernel.unshare(flag))  # type: ignore[misc]
+        yield Need(f"{name} namespaces", "nodes", "" if made else f"{why}: in a container, start it privileged (CAP_SYS_ADMIN)")
+
+
+def _network(spec: ClusterSpec) -> Iterator[Need]:
+    delays = spec.links.delay_us > 0
+    if spec.network == USER or (spec.network == AUTO and delays and not has_netem()):
+        yield _of("TUN", "the switch in user space", _device("/dev/net/tun"))
+    elif spec.network == KERNEL and delays and not has_netem():
+        yield Need("netem", "delay", "not in this kernel: choose --network user, or auto")
+
+
+def _file_system(file_system: FileSystem) -> Iterator[Need]:
+    yield from programs(file_system.name, file_system.programs)
+    if file_system.has_servers:
+        yield _of("FUSE", f"mounts of {file_system.name}", _device("/dev/fuse"))
+
+
+def _images(folder: Path) -> Iterator[Need]:
+    yield _of("loop devices", "disks that are images", _device("/dev/loop-control"))
+    reason = "" if folder.is_dir() else f"{folder} is not a folder: make it, or name another one"
+    if not reason:
+        try:
+            os.close(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600))
+        except OSError as error:
+            reason = f"{folder}: no files without a name there ({error.strerror}): choose a folder on ext4, xfs, btrfs or tmpfs"
+    yield Need("images", "disks of ext4", reason)
+
+
+def programs(for_what: str, wanted: Mapping[str, str]) -> Iterator[Need]:
+    """`wanted`: program and Debian's package."""
+    for program, package in wanted.items():
+        there = shutil.which(program) is not None
+        yield Need(program, for_what, "" if there else f"not on the PATH: install Debian's package {package}")
+
+
+def missing_programs(wanted: Mapping[str, str]) -> Iterable[Need]:
+    return [need for need in programs("", wanted) if not need.there]
+
+
+def _of(name: str, for_what: str, why_not: Callable[[], str | None]) -> Need:
+    return Need(name, for_what, why_not() or "")
+
+
+def _device(path: str) -> Callable[[], str | None]:
+    def why_not() -> str | None:
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+        except OSError as error:
+            return f"{path}: {error.strerror}: the kernel lacks it, or the container was not given it"
+        return None
+
+    return why_not
+
+
+def _in_child(action: Callable[[], None]) -> tuple[bool, str]:
+    """Whether it works, tried by a process that ends at once, and why not."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            action()
+        except BaseException as error:
+            os.write(writing, str(error).encode()[:400])
+            os._exit(1)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as text:
+        why = text.read()
+    _, status = os.waitpid(pid, 0)
+    return status == 0, why

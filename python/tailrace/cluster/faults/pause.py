@@ -1,0 +1,22 @@
+"""A node whose processes stand still: connections stay open and nobody answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tailrace.cluster.cluster import Cluster
+
+
+@dataclass(frozen=True)
+class Pause:
+    name: str = "pause"
+    lasts: bool = True
+    what: str = "every process of the node stops and keeps its connections; undo lets them go on"
+
+    def inject(self, cluster: Cluster, node: str) -> None:
+        cluster.shell(node, "kill -STOP -1 2>/dev/null || :")
+
+    def undo(self, cluster: Cluster, node: str) -> None:
+        cluster.shell(node, "kill -CONT -1 2>/dev/null || :")

@@ -1,0 +1,35 @@
+"""No distributed file system: nodes and their scratch alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tailrace.cluster.values import ClusterError
+
+if TYPE_CHECKING:
+    from tailrace.cluster.cluster import Cluster
+
+
+@dataclass(frozen=True)
+class Without:
+    name: str = "none"
+    programs: Mapping[str, str] = field(default_factory=dict)
+    has_servers: bool = False
+    has_metadata_server: bool = False
+
+    def prepare(self, cluster: Cluster) -> None:
+        pass
+
+    def start(self, cluster: Cluster, node: str) -> None:
+        pass
+
+    def join(self, cluster: Cluster) -> None:
+        pass
+
+    def settle(self, cluster: Cluster) -> None:
+        pass
+
+    def restart(self, cluster: Cluster, node: str) -> None:
+        raise ClusterError(f"cluster {cluster.name} has no file system, so {node} serves none")

@@ -1,0 +1,293 @@
+"""The first process of a cluster: it makes the nodes and the network, and stands at the door until the cluster ends.
+
+All processes of the cluster are in its process namespace, its mounts and links in its other namespaces: however it ends, the kernel
+ends everything. Outside stays one process, the keeper: it waits for that end and removes the control groups, which would stay.
+The supervisor ends when its starter is gone, unless it was told to stay, and when its keeper is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import os
+import select
+import selectors
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from . import disk, kernel, network, node, throttle, wire
+from .paths import AGENT, DOOR, SCRATCH, SHARED
+
+Answer = dict[str, Any] | None
+WAITING = 64
+LOOK_S = 0.2
+LOG = f"{SHARED}/supervisor.log"
+UNSHARED = kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWUTS | kernel.CLONE_NEWIPC
+
+
+def main() -> None:
+    """argv: the descriptor of the starter's end, from which the description of the cluster comes."""
+    starter = socket.socket(fileno=int(sys.argv[1]))
+    starter.set_inheritable(False)
+    described, _ = wire.receive(starter)
+    if described is None:
+        return
+    door = wire.new_socket()
+    try:
+        door.bind(f"{wire.PREFIX}{described['name']}")
+    except OSError as error:
+        wire.send(starter, {"error": "up" if error.errno == errno.EADDRINUSE else str(error)})
+        return
+    door.listen(WAITING)  # here: who connects sees the process that listened, the keeper, which ends last
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
+    keeper_gone, alive = os.pipe2(os.O_CLOEXEC)
+    kernel.unshare(kernel.CLONE_NEWPID)
+    if os.fork() == 0:
+        os.close(alive)
+        live(described, starter, door, keeper_gone)
+    keep(described["name"], starter, door, keeper_gone)
+
+
+def keep(cluster: str, starter: socket.socket, door: socket.socket, keeper_gone: int) -> None:
+    kernel.name_process("cluster keeper")
+    starter.close()
+    door.close()
+    os.close(keeper_gone)
+    os.wait()
+    throttle.sweep(cluster)
+
+
+def live(described: dict[str, Any], starter: socket.socket, door: socket.socket, keeper_gone: int) -> None:
+    """Never returns."""
+    try:
+        watch_starter(starter)
+        kernel.name_process("cluster")
+        kernel.unshare(UNSHARED)
+        make_room(described)
+        supervisor = Supervisor(described, starter, door, keeper_gone)
+        supervisor.start()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        wire.send(starter, {"ok": True})
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            wire.send(starter, {"error": str(error) or type(error).__name__})
+        end(described["name"])
+    try:
+        supervisor.serve()
+    finally:
+        end(described["name"])
+
+
+def watch_starter(starter: socket.socket) -> None:
+    """While the cluster is being made, nobody looks at what the starter sends: interrupts whatever is under way when it is gone."""
+    hung_up = select.poll()
+    hung_up.register(starter, select.POLLHUP)
+
+    def look(number: int, frame: FrameType | None) -> None:
+        if hung_up.poll(0):
+            raise InterruptedError("the starter is gone")
+
+    signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
+
+
+def make_room(described: dict[str, Any]) -> None:
+    """Mounts that the machine does not see, while what it unmounts is unmounted here as well."""
+    kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_SLAVE)
+    kernel.mount("proc", "/proc", "proc")
+    kernel.mount_memory("/run", node.SMALL_BYTES)
+    os.mkdir(SHARED)
+    with open(f"{SHARED}/hosts", "w") as hosts:
+        hosts.write(described["hosts_table"])
+    with open(AGENT, "w") as agent:
+        agent.write(described["agent"])
+    os.chmod(agent.name, 0o755)
+    log = os.open(LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    for target, source in ((0, nowhere), (1, log), (2, log)):
+        os.dup2(source, target)
+
+
+def end(cluster: str) -> None:
+    """All processes first, so that the control groups are empty."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
+    throttle.sweep(cluster)
+    os._exit(0)
+
+
+class Supervisor:
+    def __init__(self, described: dict[str, Any], starter: socket.socket, door: socket.socket, keeper_gone: int) -> None:
+        self.described = described
+        self.hosts = {host["name"]: host for host in described["hosts"]}
+        self.network = network.network_of(described["network"])
+        self.links: dict[str, network.Link] = {}
+        self.channels: dict[str, socket.socket] = {}
+        self.pids: dict[str, int] = {}
+        self.notes: dict[str, Any] = {}
+        self.tied = True
+        self.asked_to_end = False
+        self.door = door
+        self.starter = starter
+        self.keeper_gone = keeper_gone
+        self.selector = selectors.DefaultSelector()
+
+    def start(self) -> None:
+        for name, host in self.hosts.items():
+            self.channels[name], self.pids[name] = self.start_node(host)
+        for name, channel in self.channels.items():
+            answer, _ = wire.receive(channel)
+            if answer is None or "error" in answer:
+                raise OSError(answer["error"] if answer else f"node {name} ended")
+        self.network.start(self.pids)
+        network.configure_nodes(self.pids, {name: host["address"] for name, host in self.hosts.items()})
+        for name, link in self.described["links"].items():
+            self.set_link(name, link)
+
+    def start_node(self, host: dict[str, Any]) -> tuple[socket.socket, int]:
+        """Two forks: the process that unshares process namespaces is not in the new one, but its child is."""
+        ours, theirs = wire.pair()
+        told, tell = os.pipe2(os.O_CLOEXEC)
+        between = os.fork()
+        if between == 0:
+            kernel.unshare(UNSHARED | kernel.CLONE_NEWPID)
+            pid = os.fork()
+            if pid == 0:
+                os.close(told)
+                os.close(tell)
+                self.leave_to_node(ours)
+                node.live(host, theirs)
+            os.write(tell, str(pid).encode())
+            os._exit(0)
+        theirs.close()
+        os.waitpid(between, 0)
+        pid = int(os.read(told, 32))
+        os.close(told)
+        os.close(tell)
+        return ours, pid
+
+    def leave_to_node(self, ours: socket.socket) -> None:
+        """A node holds nothing of the supervisor's: its ends of others would tell nobody that the supervisor is gone."""
+        for end_ in (ours, self.door, self.starter, *self.channels.values()):
+            end_.close()
+        os.close(self.keeper_gone)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+    def serve(self) -> None:
+        inner = wire.new_socket()
+        inner.bind(DOOR)
+        inner.listen(WAITING)
+        for listening in (self.door, inner):
+            self.watch(listening, lambda listening=listening: self.open_door(listening))
+        self.watch(self.starter, self.listen_to_starter)
+        self.watch(self.keeper_gone, self.finish)
+        signal.signal(signal.SIGTERM, lambda number, frame: self.finish())
+        while not self.asked_to_end:
+            for key, _ in self.selector.select(1.0):
+                key.data()
+            with contextlib.suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+
+    def watch(self, what: Any, action: Callable[[], None]) -> None:
+        self.selector.register(what, selectors.EVENT_READ, action)
+
+    def finish(self) -> None:
+        self.asked_to_end = True
+
+    def listen_to_starter(self) -> None:
+        message, _ = wire.receive(self.starter)
+        if message is not None and message.get("do") == "stay":
+            self.tied = False
+            wire.send(self.starter, {"ok": True})
+        elif message is None:
+            self.selector.unregister(self.starter)
+            self.asked_to_end = self.tied
+
+    def open_door(self, listening: socket.socket) -> None:
+        caller, _ = listening.accept()
+        caller.settimeout(None)
+        wire.widen(caller)
+        credentials = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        if int.from_bytes(credentials[4:8], sys.byteorder) != 0:
+            with contextlib.suppress(OSError):
+                wire.send(caller, {"error": "only root may use a cluster"})
+            caller.close()
+            return
+        self.watch(caller, lambda: self.answer(caller))
+
+    def answer(self, caller: socket.socket) -> None:
+        try:
+            message, descriptors = wire.receive(caller)
+        except OSError:
+            message, descriptors = None, []
+        if message is None:
+            self.dismiss(caller)
+            return
+        try:
+            reply = self.do(message, caller, descriptors)
+        except (OSError, KeyError, ValueError) as error:
+            reply = {"error": str(error)}
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        try:
+            if reply is None:
+                self.dismiss(caller)  # the node has it now
+            else:
+                wire.send(caller, reply)
+        except OSError:
+            self.dismiss(caller)
+
+    def dismiss(self, caller: socket.socket) -> None:
+        self.selector.unregister(caller)
+        caller.close()
+
+    def do(self, message: dict[str, Any], caller: socket.socket, descriptors: list[int]) -> Answer:
+        action = message.get("do")
+        if action == "exec":
+            return self.hand_over(message, caller, descriptors)
+        if action == "describe":
+            links = {name: dataclasses.asdict(link) for name, link in self.links.items()}
+            return {**self.described, "links": links, "pids": self.pids, "notes": self.notes, "tied": self.tied}
+        if action == "link":
+            self.set_link(message["node"], message["link"])
+        elif action == "note":
+            self.notes[message["key"]] = message["value"]
+        elif action == "hold up":
+            self.hold_up(message["node"], message["bytes_per_s"])
+        elif action == "end":
+            self.finish()
+        else:
+            return {"error": f"'{action}' is nothing that a cluster does"}
+        return {"ok": True}
+
+    def hand_over(self, message: dict[str, Any], caller: socket.socket, descriptors: list[int]) -> Answer:
+        channel = self.channels.get(message["node"])
+        if channel is None:
+            return {"error": f"no node is called '{message['node']}'; there are {', '.join(self.hosts)}"}
+        if len(descriptors) != 3:
+            return {"error": "three descriptors are needed, for the standard streams"}
+        wire.send(channel, message, [caller.fileno(), *descriptors], socket.MSG_DONTWAIT)
+        return None
+
+    def set_link(self, name: str, link: dict[str, Any]) -> None:
+        wanted = network.Link(**link)
+        self.network.set_link(name, wanted)
+        self.links[name] = wanted
+
+    def hold_up(self, name: str, bytes_per_s: int) -> None:
+        pid = self.pids[name]
+        device = disk.device_of(f"/proc/{pid}/root{SCRATCH}")
+        group = throttle.group_of(self.described["name"], name)
+        throttle.hold_up(group, device, bytes_per_s, throttle.processes_in(os.readlink(f"/proc/{pid}/ns/pid")))

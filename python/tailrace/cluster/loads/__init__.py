@@ -1,0 +1,102 @@
+"""Background load on a node's scratch or the file system. To add one: a file here with a class as below, and its line in LOADS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tailrace.cluster.inside.paths import FILE_SYSTEM, SCRATCH
+from tailrace.cluster.loads.bonnie import Bonnie
+from tailrace.cluster.loads.fio import Fio
+from tailrace.cluster.values import ClusterError, NotPossible
+
+if TYPE_CHECKING:
+    from tailrace.cluster.cluster import Cluster
+
+TARGETS = {"scratch": SCRATCH, "pfs": FILE_SYSTEM}
+PID = "/run/tailrace-load.pid"
+LOG = "/run/tailrace-load.log"
+NOTE = "loads"
+
+
+@dataclass(frozen=True)
+class Level:
+    """How much: processes, and MiB/s of all of them together; 0: as much as they can."""
+
+    jobs: int = 1
+    mib_per_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.jobs <= 64:
+            raise ClusterError(f"{self.jobs} jobs: must be 1 to 64")
+        if self.mib_per_s < 0:
+            raise ClusterError(f"{self.mib_per_s:g} MiB/s: must be 0 (as much as it can) or more")
+
+
+class Load(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def program(self) -> str: ...
+
+    @property
+    def package(self) -> str: ...
+
+    def script(self, folder: str, level: Any) -> str:
+        """A line for the shell that never ends by itself, in the folder. ClusterError for a level that it cannot have."""
+
+
+LOADS: dict[str, Load] = {load.name: load for load in (Fio(), Bonnie())}
+
+
+def start(cluster: Cluster, name: str, node: str, target: str, level: Level) -> None:
+    """One load a node."""
+    if node in running(cluster):
+        raise ClusterError(f"{node}: has a load already; `tailrace cluster load set {node}` steers it, `load stop {node}` ends it")
+    if name not in LOADS:
+        raise ClusterError(f"load '{name}': choose one of {', '.join(LOADS)}")
+    if target not in TARGETS:
+        raise ClusterError(f"target '{target}': choose one of {', '.join(TARGETS)}")
+    if target == "pfs" and cluster.spec.file_system == "none":
+        raise ClusterError(f"cluster {cluster.name} has no file system: choose --on scratch")
+    load = LOADS[name]
+    if cluster.try_on(node, ["which", load.program]).status != 0:
+        raise NotPossible(f"{load.program}: not on the PATH: install Debian's package {load.package}")
+    folder = f"{TARGETS[target]}/.tailrace-load-{node}"
+    script = f"while :; do {load.script(folder, level)}; done"
+    begin = f"rm -rf {folder}; mkdir -p {folder}; cd {folder}"
+    cluster.shell(node, f"{begin}; setsid /bin/sh -c '{script}' </dev/null >{LOG} 2>&1 & echo $! > {PID}")
+    entry = {"load": name, "target": target, **asdict(level)}
+    cluster.note(NOTE, {**running(cluster), node: entry})
+
+
+def stop(cluster: Cluster, node: str) -> None:
+    entry = _entry(cluster, node)
+    folder = f"{TARGETS[entry['target']]}/.tailrace-load-{node}"
+    cluster.shell(node, f"kill -KILL -- -$(cat {PID}) 2>/dev/null || :; rm -f {PID}; cd /; rm -rf {folder}")
+    cluster.note(NOTE, {name: other for name, other in running(cluster).items() if name != node})
+
+
+def steer(cluster: Cluster, node: str, **changes: Any) -> Level:
+    """More or less of the same. It begins anew: neither program changes its rate while it runs."""
+    entry = _entry(cluster, node)
+    level = Level(**{key: changes.get(key, entry[key]) for key in ("jobs", "mib_per_s")})
+    LOADS[entry["load"]].script("", level)  # refuses before anything is stopped
+    stop(cluster, node)
+    start(cluster, entry["load"], node, entry["target"], level)
+    return level
+
+
+def running(cluster: Cluster) -> Mapping[str, dict[str, Any]]:
+    """By node."""
+    loads: dict[str, dict[str, Any]] = cluster.noted(NOTE, {})
+    return loads
+
+
+def _entry(cluster: Cluster, node: str) -> dict[str, Any]:
+    loads = running(cluster)
+    if node not in loads:
+        raise ClusterError(f"{node}: has no load; loads are on: {', '.join(loads) or 'no node'}")
+    return loads[node]

@@ -1,0 +1,24 @@
+"""bonnie++: writes, reads and files made and removed, as fast as they go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tailrace.cluster.values import ClusterError
+
+if TYPE_CHECKING:
+    from tailrace.cluster.loads import Level
+
+
+@dataclass(frozen=True)
+class Bonnie:
+    name: str = "bonnie"
+    program: str = "bonnie++"
+    package: str = "bonnie++"
+
+    def script(self, folder: str, level: Level) -> str:
+        if level.mib_per_s:
+            raise ClusterError(f"bonnie++ has no rate ({level.mib_per_s:g} MiB/s): steer it by --jobs, or choose fio")
+        one = f"bonnie++ -q -u root -d {folder} -r 32 -s 64 -n 2"
+        return f"{' & '.join([one] * level.jobs)} & wait"

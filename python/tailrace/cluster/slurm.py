@@ -1,0 +1,87 @@
+"""Slurm: slurmctld and munged on the login node, slurmd on each compute node; srun and sbatch, with PMIx for MPI."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tailrace.cluster.inside.paths import SHARED
+from tailrace.cluster.patience import wait_until
+from tailrace.cluster.values import LOGIN
+
+if TYPE_CHECKING:
+    from tailrace.cluster.cluster import Cluster
+
+FOLDER = f"{SHARED}/slurm"
+READY_S = 30.0
+MEMORY_MB = 1000  # that a node offers; nothing checks it
+PROGRAMS = {
+    "munged": "munge",
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
+    "srun": "slurm-client",
+    "sbatch": "slurm-client",
+    "sinfo": "slurm-client",
+}
+
+
+def configuration(cluster: Cluster) -> str:
+    login = cluster.host(LOGIN)
+    nodes = "".join(
+        f"NodeName={node} NodeAddr={cluster.host(node).address} CPUs={cluster.spec.slots} RealMemory={MEMORY_MB} State=UNKNOWN\n"
+        for node in cluster.compute_nodes
+    )
+    return f"""ClusterName={cluster.name}
+SlurmctldHost={login.name}({login.address})
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={FOLDER}/munge/socket
+CredType=cred/munge
+StateSaveLocation={FOLDER}/state
+SlurmdSpoolDir=/run/slurmd
+SlurmctldPidFile=/run/slurmctld.pid
+SlurmdPidFile=/run/slurmd.pid
+SlurmctldLogFile={FOLDER}/slurmctld.log
+SlurmdLogFile={FOLDER}/slurmd.%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerType=sched/backfill
+SchedulerParameters=sched_min_interval=100000
+MpiDefault=none
+ReturnToService=2
+SlurmctldTimeout=30
+SlurmdTimeout=15
+SlurmdParameters=config_overrides
+{nodes}PartitionName=all Nodes={",".join(cluster.compute_nodes)} Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES
+"""
+
+
+def prepare(cluster: Cluster) -> None:
+    """The key is made for this cluster, in its memory."""
+    cluster.write(LOGIN, f"{FOLDER}/slurm.conf", configuration(cluster))
+    cluster.write(LOGIN, f"{FOLDER}/mpi.conf", "PMIxCliTmpDirBase=/run/tmp\n")
+    cluster.write(LOGIN, f"{FOLDER}/cgroup.conf", "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\nConstrainCores=no\n")
+    made = f"mkdir -p {FOLDER}/munge {FOLDER}/state; head -c 1024 /dev/urandom > {FOLDER}/munge/key"
+    cluster.shell(LOGIN, f"{made}; chmod 700 {FOLDER}/state; chmod 711 {FOLDER}/munge; chmod 400 {FOLDER}/munge/key")
+
+
+def start(cluster: Cluster, node: str) -> None:
+    if node == LOGIN:
+        files = " ".join(f"--{name}-file {FOLDER}/munge/{name}" for name in ("key", "pid", "log", "seed"))
+        munge = f"munged --force --socket {FOLDER}/munge/socket {files}"
+        cluster.shell(node, f"rm -f {FOLDER}/munge/socket* {FOLDER}/munge/pid; {munge}; exec slurmctld")
+    else:
+        cluster.shell(node, f"mkdir -p /run/slurmd; exec slurmd -N {node}")
+
+
+def settle(cluster: Cluster) -> None:
+    def lacking() -> str:
+        done = cluster.try_on(LOGIN, ["sinfo", "-h", "-N", "-o", "%N %T"])
+        states = dict(line.split() for line in done.stdout.splitlines())
+        absent = [node for node in cluster.compute_nodes if states.get(node) not in ("idle", "mixed", "allocated")]
+        return f"Slurm's nodes {', '.join(f'{node} {states.get(node)}' for node in absent)} {done.stderr.strip()}" if absent else ""
+
+    wait_until(lacking, READY_S)

@@ -1,0 +1,116 @@
+"""Bringing a cluster up: its supervisor first, then the services on its nodes."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tailrace.cluster import check, plan
+from tailrace.cluster.cluster import END_S, Cluster, sweep_ended, switch_program
+from tailrace.cluster.filesystems import file_system_of
+from tailrace.cluster.inside import wire
+from tailrace.cluster.services import start_services
+from tailrace.cluster.values import AUTO, KERNEL, USER, ClusterError, ClusterSpec
+
+INSIDE = Path(__file__).resolve().parent
+# In an interpreter of its own, without the package: what lives as long as the cluster should be small.
+BOOT = f"import sys; sys.path[:0] = [{str(INSIDE)!r}]; from inside import supervisor; supervisor.main()"
+AGENT = f"""#!/bin/sh
+# Starts a command on another node of this cluster: AGENT NODE COMMAND...
+exec {sys.executable} -I -S -c 'import sys; sys.path[:0] = ["{INSIDE}"]; from inside import agent; sys.exit(agent.main())' "$@"
+"""
+
+
+@dataclasses.dataclass
+class Started:
+    """A cluster and the line that ties it to us: it ends when the line is closed, by us or by the kernel, unless it was let go."""
+
+    cluster: Cluster
+    line: socket.socket
+    keeper: subprocess.Popen[bytes]
+
+    def let_go(self) -> None:
+        wire.ask(self.line, {"do": "stay"})
+        self.line.close()
+
+    def end(self) -> None:
+        with contextlib.suppress(ClusterError):  # one that has ended by itself
+            self.cluster.end()
+        self.line.close()
+        self.keeper.wait(END_S)
+
+
+def network_for(spec: ClusterSpec) -> dict[str, str]:
+    netem = check.has_netem()
+    kind = spec.network
+    if kind == AUTO:
+        kind = USER if spec.links.delay_us > 0 and not netem else KERNEL
+    if kind == USER:
+        return {"kind": USER, "switch": switch_program()}
+    return {"kind": KERNEL, "netem": "yes" if netem else ""}
+
+
+def start(spec: ClusterSpec, tell: Callable[[str], None] = lambda text: None) -> Started:
+    """Tied to us. ClusterError names what is missing or does not start, and leaves nothing behind."""
+    sweep_ended()
+    check.refuse_missing(spec)
+    file_system = file_system_of(spec)
+    hosts = plan.hosts_of(spec, has_servers=file_system.has_servers, has_metadata_server=file_system.has_metadata_server)
+    if spec.images:
+        spec = dataclasses.replace(spec, images=str(Path(spec.images).resolve()))
+    described = plan.described(spec, hosts, network_for(spec), AGENT)
+    ours, theirs = wire.pair()
+    tell(f"{len(hosts)} nodes")
+    with theirs, tempfile.TemporaryFile() as messages:
+        keeper = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", BOOT, str(theirs.fileno()), f"tailrace cluster {spec.name}"],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=messages,
+            cwd="/",
+            start_new_session=True,
+        )
+        theirs.close()
+        try:
+            answer = wire.ask(ours, described)
+            if "error" in answer:
+                messages.seek(0)
+                said = messages.read().decode(errors="replace").strip()
+                raise ClusterError(_reason(spec, answer["error"]) + (f"\n{said[-2000:]}" if said else ""))
+            cluster = Cluster(spec.name)
+            start_services(cluster, tell)
+        except BaseException:
+            ours.close()
+            keeper.wait(END_S)
+            raise
+    return Started(cluster, ours, keeper)
+
+
+def _reason(spec: ClusterSpec, error: str) -> str:
+    if error == "up":
+        return f"a cluster '{spec.name}' is up: use it, end it with `tailrace cluster down {spec.name}`, or give another name"
+    return f"cluster {spec.name} did not start: {error}"
+
+
+@contextlib.contextmanager
+def up(spec: ClusterSpec) -> Iterator[Cluster]:
+    """A cluster for as long as the block runs; it ends with us too, also when we are killed."""
+    started = start(spec)
+    try:
+        yield started.cluster
+    finally:
+        started.end()
+
+
+def up_to_stay(spec: ClusterSpec, tell: Callable[[str], None] = lambda text: None) -> Cluster:
+    """Stays when we end."""
+    started = start(spec, tell)
+    started.let_go()
+    return started.cluster
