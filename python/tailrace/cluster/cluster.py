@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import os
 import select
-import shutil
 import socket
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -210,14 +209,3 @@ def each(action: Callable[[str], T], nodes: Iterable[str]) -> list[T]:
     names = list(nodes)
     with ThreadPoolExecutor(max_workers=max(1, min(16, len(names)))) as pool:
         return list(pool.map(action, names))
-
-
-def switch_program() -> str:
-    """tailrace-switch, beside the package, in the build folder of a checkout, or on the PATH."""
-    here = Path(__file__).resolve()
-    for candidate in (here.parents[1] / "bin" / "tailrace-switch", here.parents[3] / "build" / "bin" / "tailrace-switch"):
-        if candidate.exists():
-            return str(candidate)
-    if found := shutil.which("tailrace-switch"):
-        return found
-    raise NotPossible("tailrace-switch is not installed: it comes with Tailrace on Linux; in a checkout, `make build` makes it")

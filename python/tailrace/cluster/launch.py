@@ -41,6 +41,7 @@ def launcher(
         raise ClusterError(f"{', '.join(others)}: Slurm has only the compute nodes {', '.join(cluster.compute_nodes)}")
     # Slurm's own placement is the same: blocks of consecutive ranks.
     most = max(count for _, count in placed)
-    where = ["-w", ",".join(node for node, _ in placed), "-N", str(len(placed)), "-n", str(ranks), "--overcommit"]
-    pmi = "pmix" if flavour == "openmpi" else "pmi2"
-    return ["srun", f"--mpi={pmi}", *where, f"--ntasks-per-node={most}", "-m", "block", *words], dict(chosen.environment)
+    where = ["-w", ",".join(node for node, _ in placed), "-N", str(len(placed)), "-n", str(ranks)]
+    variables = [f"{name}={value}" for name, value in chosen.of_ranks().items()]
+    how_many = [f"--ntasks-per-node={most}", "-m", "block", "--overcommit"]
+    return ["srun", f"--mpi={chosen.pmi}", *where, *how_many, "env", *variables, *words], dict(chosen.environment)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tailrace.cluster import programs
 from tailrace.cluster.inside.paths import AGENT
 
 Placed = Sequence[tuple[str, int]]  # nodes and their ranks
@@ -15,7 +16,9 @@ class Flavour:
     program: str
     package: str
     words: Callable[[Placed], list[str]]  # between the program's name and the command
+    pmi: str  # by which srun starts its ranks
     environment: tuple[tuple[str, str], ...]
+    of_ranks: Callable[[], dict[str, str]] = dict  # variables that the launcher itself must not have
 
     def command(self, placed: Placed, command: Sequence[str]) -> list[str]:
         return [self.program, *self.words(placed), *command]
@@ -46,10 +49,14 @@ def _open_mpi(placed: Placed) -> list[str]:
 
 
 def _mpich(placed: Placed) -> list[str]:
-    # UCX would look for devices that the nodes do not have.
-    settings = ["-genv", "UCX_TLS", "tcp,self", "-genv", "UCX_NET_DEVICES", "eth0"]
     launcher = ["-launcher", "ssh", "-launcher-exec", AGENT, "-iface", "eth0", "-bind-to", "none"]
-    return [*launcher, *settings, "-hosts", _hosts(placed), "-n", _ranks(placed)]
+    variables = [word for name, value in _mpich_ranks().items() for word in ("-genv", name, value)]
+    return [*launcher, *variables, "-hosts", _hosts(placed), "-n", _ranks(placed)]
+
+
+def _mpich_ranks() -> dict[str, str]:
+    """UCX would look for devices that the nodes do not have; why something is preloaded, cluster/mpich/end.c says."""
+    return {"UCX_TLS": "tcp,self", "LD_PRELOAD": programs.mpich_end()}
 
 
 FLAVOURS = {
@@ -57,7 +64,8 @@ FLAVOURS = {
         "mpirun.openmpi",
         "openmpi-bin",
         _open_mpi,
+        "pmix",
         (("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")),
     ),
-    "mpich": Flavour("mpirun.mpich", "mpich", _mpich, ()),
+    "mpich": Flavour("mpirun.mpich", "mpich", _mpich, "pmi2", (), _mpich_ranks),
 }

@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tailrace.cluster import check, plan
-from tailrace.cluster.cluster import END_S, Cluster, sweep_ended, switch_program
+from tailrace.cluster import check, plan, programs
+from tailrace.cluster.cluster import END_S, Cluster, sweep_ended
 from tailrace.cluster.filesystems import file_system_of
 from tailrace.cluster.inside import wire
 from tailrace.cluster.services import start_services
@@ -52,7 +52,7 @@ def network_for(spec: ClusterSpec) -> dict[str, str]:
     if kind == AUTO:
         kind = USER if spec.links.delay_us > 0 and not netem else KERNEL
     if kind == USER:
-        return {"kind": USER, "switch": switch_program()}
+        return {"kind": USER, "switch": programs.switch()}
     return {"kind": KERNEL, "netem": "yes" if netem else ""}
 
 

@@ -17,6 +17,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -188,7 +189,7 @@ class Supervisor:
         inner.bind(DOOR)
         inner.listen(WAITING)
         for listening in (self.door, inner):
-            self.watch(listening, lambda listening=listening: self.open_door(listening))
+            self.watch(listening, partial(self.open_door, listening))
         self.watch(self.starter, self.listen_to_starter)
         self.watch(self.keeper_gone, self.finish)
         signal.signal(signal.SIGTERM, lambda number, frame: self.finish())
@@ -224,7 +225,7 @@ class Supervisor:
                 wire.send(caller, {"error": "only root may use a cluster"})
             caller.close()
             return
-        self.watch(caller, lambda: self.answer(caller))
+        self.watch(caller, partial(self.answer, caller))
 
     def answer(self, caller: socket.socket) -> None:
         try:

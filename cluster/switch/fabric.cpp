@@ -1,0 +1,138 @@
+#include "cluster/switch/fabric.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tailrace::cluster {
+
+namespace {
+
+// Of a node's own link, before it waits: a few of the largest frames that a device hands over.
+constexpr std::size_t most_in_bytes = 1 << 18;
+// Of a switch's port: many senders at once are held for a moment, as the buffers of a switch do.
+constexpr std::size_t most_out_bytes = 4 << 20;
+constexpr std::size_t most_addresses = 4096;
+
+Address address_at(const Frame& frame, std::size_t offset) {
+    Address address{};
+    std::copy_n(frame.bytes.begin() + static_cast<std::ptrdiff_t>(frame.header_bytes + offset), address.size(), address.begin());
+    return address;
+}
+
+bool for_many(const Address& address) { return (address[0] & 1) != 0; }
+
+}  // namespace
+
+Address Frame::destination() const { return address_at(*this, 0); }
+
+Address Frame::source() const { return address_at(*this, 6); }
+
+bool Fabric::takes(std::size_t port) const { return ports_[port].in.queued_bytes < most_in_bytes; }
+
+void Fabric::take(std::size_t port, Frame frame, Nanoseconds now_ns) {
+    Port& from = ports_[port];
+    if (from.link.cut) {
+        return;
+    }
+    const std::size_t bytes = frame.wire_bytes;
+    const Address source = frame.source();
+    if (!for_many(source) && (learned_.size() < most_addresses || learned_.contains(source))) {
+        learned_[source] = port;
+    }
+    const std::size_t kept = keep(std::move(frame), 1);
+    if (from.link.ns_per_byte == 0 && from.link.delay_ns == 0) {
+        forward(port, kept, now_ns);
+        return;
+    }
+    from.in.busy_until_ns =
+        std::max(from.in.busy_until_ns, now_ns) + static_cast<Nanoseconds>(static_cast<double>(bytes) * from.link.ns_per_byte);
+    from.in.queued_bytes += bytes;
+    schedule(from.in.busy_until_ns, Stage::Serialized, port, kept);
+}
+
+Nanoseconds Fabric::advance(Nanoseconds now_ns, const Deliver& deliver) {
+    while (!events_.empty() && events_.top().due_ns <= now_ns) {
+        const Event event = events_.top();
+        events_.pop();
+        Port& port = ports_[event.port];
+        const std::size_t bytes = kept_[event.frame].frame.wire_bytes;
+        switch (event.stage) {
+            case Stage::Serialized:
+                port.in.queued_bytes -= bytes;
+                schedule(event.due_ns + port.link.delay_ns, Stage::AtSwitch, event.port, event.frame);
+                break;
+            case Stage::AtSwitch: forward(event.port, event.frame, event.due_ns); break;
+            case Stage::Sent:
+                port.out.queued_bytes -= bytes;
+                schedule(event.due_ns + port.link.delay_ns, Stage::AtNode, event.port, event.frame);
+                break;
+            case Stage::AtNode:
+                if (!port.link.cut) {
+                    deliver(event.port, kept_[event.frame].frame);
+                }
+                release(event.frame);
+                break;
+        }
+    }
+    return events_.empty() ? 0 : events_.top().due_ns;
+}
+
+void Fabric::schedule(Nanoseconds due_ns, Stage stage, std::size_t port, std::size_t frame) {
+    events_.push({due_ns, order_++, stage, port, frame});
+}
+
+/// `now_ns` is when the frame is at the switch, which may be a little ago: what follows is counted from there, so that our own
+/// lateness does not add up.
+void Fabric::forward(std::size_t from, std::size_t frame, Nanoseconds now_ns) {
+    const Address destination = kept_[frame].frame.destination();
+    const auto known = for_many(destination) ? learned_.end() : learned_.find(destination);
+    if (known != learned_.end()) {
+        if (known->second == from) {
+            release(frame);
+        } else {
+            send(known->second, frame, now_ns);
+        }
+        return;
+    }
+    kept_[frame].users += ports_.size() - 1;
+    for (std::size_t to = 0; to < ports_.size(); ++to) {
+        if (to != from) {
+            send(to, frame, now_ns);
+        }
+    }
+    release(frame);
+}
+
+void Fabric::send(std::size_t to, std::size_t frame, Nanoseconds now_ns) {
+    Port& port = ports_[to];
+    const std::size_t bytes = kept_[frame].frame.wire_bytes;
+    if (port.link.cut || port.out.queued_bytes + bytes > most_out_bytes) {
+        dropped_ += port.link.cut ? 0 : 1;
+        release(frame);
+        return;
+    }
+    port.out.busy_until_ns =
+        std::max(port.out.busy_until_ns, now_ns) + static_cast<Nanoseconds>(static_cast<double>(bytes) * port.link.ns_per_byte);
+    port.out.queued_bytes += bytes;
+    schedule(port.out.busy_until_ns, Stage::Sent, to, frame);
+}
+
+std::size_t Fabric::keep(Frame frame, std::size_t users) {
+    if (free_.empty()) {
+        kept_.push_back({std::move(frame), users});
+        return kept_.size() - 1;
+    }
+    const std::size_t at = free_.back();
+    free_.pop_back();
+    kept_[at] = {std::move(frame), users};
+    return at;
+}
+
+void Fabric::release(std::size_t frame) {
+    if (--kept_[frame].users == 0) {
+        kept_[frame].frame = {};
+        free_.push_back(frame);
+    }
+}
+
+}  // namespace tailrace::cluster

@@ -1,0 +1,99 @@
+// A switch as arithmetic: which frame leaves at which port, and when. No system calls: time comes in with each call.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <queue>
+#include <vector>
+
+namespace tailrace::cluster {
+
+using Nanoseconds = std::int64_t;
+using Address = std::array<unsigned char, 6>;
+
+/// One link, the same both ways. A node's frame is first on the node's link, then on that of the receiver.
+struct Link {
+    Nanoseconds delay_ns = 0;
+    double ns_per_byte = 0;  ///< 0: as fast as it goes
+    bool cut = false;
+};
+
+/// A frame as the device gives it. `wire_bytes` is what it would be on a wire: the device hands over many packets in one.
+struct Frame {
+    std::vector<unsigned char> bytes;
+    std::size_t header_bytes = 0;  ///< of the device, before the frame
+    std::size_t wire_bytes = 0;
+
+    [[nodiscard]] Address destination() const;
+    [[nodiscard]] Address source() const;
+};
+
+class Fabric {
+public:
+    /// Sends a frame to the node at a port; the frame is gone afterwards.
+    using Deliver = std::function<void(std::size_t port, const Frame& frame)>;
+
+    explicit Fabric(std::size_t ports) : ports_(ports) {}
+
+    void set_link(std::size_t port, Link link) { ports_.at(port).link = link; }
+
+    /// A frame that a node has sent.
+    void take(std::size_t port, Frame frame, Nanoseconds now_ns);
+
+    /// Delivers what is due, and returns when something is due next; 0: nothing is under way.
+    Nanoseconds advance(Nanoseconds now_ns, const Deliver& deliver);
+
+    /// Whether the node's link takes another frame. Otherwise the frame waits in the node, as in front of a busy network card.
+    [[nodiscard]] bool takes(std::size_t port) const;
+
+    /// Frames for which a port had no room: as in a real switch they are lost, and the senders notice.
+    [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
+
+private:
+    struct Direction {
+        Nanoseconds busy_until_ns = 0;
+        std::size_t queued_bytes = 0;
+    };
+
+    struct Port {
+        Link link;
+        Direction in;   // from the node
+        Direction out;  // to the node
+    };
+
+    enum class Stage { Serialized, AtSwitch, Sent, AtNode };
+
+    struct Event {
+        Nanoseconds due_ns;
+        std::uint64_t order;
+        Stage stage;
+        std::size_t port;
+        std::size_t frame;
+
+        bool operator>(const Event& other) const { return due_ns != other.due_ns ? due_ns > other.due_ns : order > other.order; }
+    };
+
+    void schedule(Nanoseconds due_ns, Stage stage, std::size_t port, std::size_t frame);
+    void forward(std::size_t from, std::size_t frame, Nanoseconds now_ns);
+    void send(std::size_t to, std::size_t frame, Nanoseconds now_ns);
+    std::size_t keep(Frame frame, std::size_t users);
+    void release(std::size_t frame);
+
+    struct Kept {
+        Frame frame;
+        std::size_t users = 0;
+    };
+
+    std::vector<Port> ports_;
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+    std::vector<Kept> kept_;
+    std::vector<std::size_t> free_;
+    std::map<Address, std::size_t> learned_;
+    std::uint64_t order_ = 0;
+    std::uint64_t dropped_ = 0;
+};
+
+}  // namespace tailrace::cluster
