@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests import mpis, resume
+from tests.clusters import new_cluster  # noqa: F401  a fixture
 from tests.environment import ROOT, default_seed, open_mpi_environment
 from tests.kill_states import Histogram
 from tests.mpirun import Mpirun

@@ -135,7 +135,7 @@ class Cluster:
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """Ours, and what the services of this cluster add."""
         slurm = f"{SHARED}/slurm/slurm.conf"
-        return {**os.environ, "TAILRACE_CLUSTER": self.name, "SLURM_CONF": slurm, **(extra or {})}
+        return {**os.environ, "SLURM_CONF": slurm, **(extra or {})}
 
     # ---- links and disks ---------------------------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ def complete_fault(incomplete: str) -> list[str]:
 
 TheCluster = Annotated[
     str,
-    typer.Option("--cluster", "-c", envvar="TAILRACE_CLUSTER", metavar="NAME", help="Its name.", autocompletion=complete_cluster),
+    typer.Option("--cluster", "-c", metavar="NAME", help="Its name.", autocompletion=complete_cluster),
 ]
 TheNode = Annotated[str, typer.Argument(metavar="NODE", help="The node.", autocompletion=complete_node)]
 TheNodes = Annotated[

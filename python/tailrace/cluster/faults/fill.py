@@ -27,12 +27,11 @@ class Fill:
             grow += f"fallocate -o $(stat -c %s {FILLER}) -l $n {FILLER} 2>/dev/null || break; done"
             cluster.shell(node, f": > {FILLER}; {grow}; cat /dev/zero >> {FILLER} 2>/dev/null || :; sync -f {SCRATCH}")
         else:
-            # A file would take the machine's memory: the disk shrinks to what is on it.
+            # A file would take the machine's memory: the disk shrinks to what is on it. A size of 0 would be no limit at all.
             used = f"$(stat -f -c '%b %f %S' {SCRATCH} | {{ read blocks free size; echo $(((blocks - free) * size)); }})"
-            cluster.shell(node, f"mount -o remount,size={used} {SCRATCH}")
+            cluster.shell(node, f"head -c 4096 /dev/zero > {FILLER}; mount -o remount,size={used} {SCRATCH}")
 
     def undo(self, cluster: Cluster, node: str) -> None:
-        if cluster.spec.images:
-            cluster.shell(node, f"rm -f {FILLER}")
-        else:
+        if not cluster.spec.images:
             cluster.shell(node, f"mount -o remount,size={cluster.spec.disk_bytes} {SCRATCH}")
+        cluster.shell(node, f"rm -f {FILLER}")

@@ -16,9 +16,8 @@ class Kill:
     what: str = "every process of the node is killed: of a server, what serves; undo starts its services again"
 
     def inject(self, cluster: Cluster, node: str) -> None:
-        cluster.shell(
-            node, "kill -KILL -1 2>/dev/null || :"
-        )  # within the node's process namespace: all but its first and the shell
+        # Within the node's process namespace: all but its first and the shell. Until none is left: the dying take a moment.
+        cluster.shell(node, "while kill -s KILL -- -1 2>/dev/null; do sleep 0.02; done")
 
     def undo(self, cluster: Cluster, node: str) -> None:
         from tailrace.cluster.services import revive

@@ -16,7 +16,7 @@ class Pause:
     what: str = "every process of the node stops and keeps its connections; undo lets them go on"
 
     def inject(self, cluster: Cluster, node: str) -> None:
-        cluster.shell(node, "kill -STOP -1 2>/dev/null || :")
+        cluster.shell(node, "kill -s STOP -- -1 2>/dev/null || :")
 
     def undo(self, cluster: Cluster, node: str) -> None:
-        cluster.shell(node, "kill -CONT -1 2>/dev/null || :")
+        cluster.shell(node, "kill -s CONT -- -1 2>/dev/null || :")

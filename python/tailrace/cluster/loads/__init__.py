@@ -75,7 +75,7 @@ def start(cluster: Cluster, name: str, node: str, target: str, level: Level) -> 
 def stop(cluster: Cluster, node: str) -> None:
     entry = _entry(cluster, node)
     folder = f"{TARGETS[entry['target']]}/.tailrace-load-{node}"
-    cluster.shell(node, f"kill -KILL -- -$(cat {PID}) 2>/dev/null || :; rm -f {PID}; cd /; rm -rf {folder}")
+    cluster.shell(node, f"while kill -s KILL -- -$(cat {PID}) 2>/dev/null; do sleep 0.02; done; rm -f {PID}; cd /; rm -rf {folder}")
     cluster.note(NOTE, {name: other for name, other in running(cluster).items() if name != node})
 
 

@@ -1,0 +1,97 @@
+#include "outputs.hpp"
+
+#include "harness/arrays.hpp"
+#include "harness/job.hpp"
+#include "harness/values.hpp"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <tailrace/tailrace.hpp>
+
+namespace bench {
+namespace {
+
+struct Shape {
+    int rank = 0, ranks = 0, arrays;
+    uint64_t elements;  // of an array on a rank
+
+    explicit Shape(const Options &options)
+        : arrays(options.number("arrays")), elements(static_cast<uint64_t>(options.number("kib")) * 1024 / sizeof(double)) {
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    }
+    uint64_t first_of(int of_rank) const { return static_cast<uint64_t>(of_rank) * elements; }
+    double step_bytes() const { return static_cast<double>(elements) * sizeof(double) * arrays * ranks; }
+};
+
+// The number of steps: fewer than asked for when the time is over, which rank 0 decides for all.
+int write(tailrace::Stream &stream, const Shape &shape, int steps, double limit_s) {
+    std::vector<tailrace::Variable<double>> variables;
+    for (int v = 0; v < shape.arrays; ++v) variables.push_back(stream.define_var<double>(variable_name(v), {"x"}));
+    std::vector<double> values(shape.elements);
+    const double started = MPI_Wtime();
+    for (int step = 0; step < steps; ++step) {
+        stream.begin_step(step);
+        for (int v = 0; v < shape.arrays; ++v) {
+            fill_values(values.data(), sizeof(double), v, step, shape.first_of(shape.rank), shape.elements);
+            stream.put(variables[static_cast<size_t>(v)],
+                       tailrace::Block<double>(values, {shape.first_of(shape.rank)}, {shape.elements}));
+        }
+        stream.end_step();
+        if (step % 16 == 15) {
+            int late = MPI_Wtime() - started > limit_s;
+            MPI_Bcast(&late, 1, MPI_INT, 0, MPI_COMM_WORLD);
+            if (late != 0) return step + 1;
+        }
+    }
+    return steps;
+}
+
+void check(const std::string &directory, const Shape &shape, int steps) {
+    tailrace::Reader reader(MPI_COMM_WORLD, directory, stream_name);
+    if (reader.steps().size() != static_cast<size_t>(steps)) fail(directory + ": not all steps are there");
+    const int partner = (shape.rank + (shape.ranks + 1) / 2) % shape.ranks;
+    std::vector<double> found(shape.elements);
+    for (int step = 0; step < steps; ++step) {
+        reader.select(step);
+        for (int v = 0; v < shape.arrays; ++v) {
+            reader.get<double>(variable_name(v), found, {shape.first_of(partner)}, {shape.elements});
+            uint64_t index = 0;
+            if (count_mismatches(found.data(), sizeof(double), v, step, shape.first_of(partner), shape.elements, &index) != 0)
+                fail(directory + ": " + variable_name(v) + ", step " + std::to_string(step) + ": wrong from element " +
+                     std::to_string(index));
+        }
+    }
+    reader.close();
+}
+
+}  // namespace
+
+void measure_outputs(const Options &options) {
+    const Shape shape(options);
+    const std::string directory = options.text("directory");
+    int steps = 0;
+    Clock clock(MPI_COMM_WORLD);
+    clock.time([&] {
+        tailrace::Stream stream(MPI_COMM_WORLD, directory, stream_name, "layout = '" + options.text("layout") + "'");
+        stream.define_dim("x", shape.first_of(shape.ranks));
+        steps = write(stream, shape, options.number("steps"), options.number("seconds"));
+        stream.close();
+    });
+    clock.time([&] { check(directory, shape, steps); });
+    const std::vector<double> seconds = clock.seconds();
+    if (shape.rank != 0) return;
+    const double bytes = shape.step_bytes() * steps;
+    std::cout << nlohmann::ordered_json{{"layout", options.text("layout")},
+                                        {"steps", steps},
+                                        {"outputs", steps * shape.ranks},
+                                        {"bytes", bytes},
+                                        {"seconds", seconds[0]},
+                                        {"read_seconds", seconds[1]},
+                                        {"mib_per_s", bytes / (1 << 20) / seconds[0]},
+                                        {"outputs_per_s", steps * shape.ranks / seconds[0]},
+                                        {"checked_bytes", bytes}}
+              << std::endl;
+}
+
+}  // namespace bench

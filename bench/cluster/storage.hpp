@@ -1,0 +1,11 @@
+// Files and bytes by plain system calls: what a file system gives on this many ranks.
+#pragma once
+
+#include "harness/options.hpp"
+
+namespace bench {
+
+// Collective. Creates, stats and removes --files files a rank; writes --mib MiB a rank, synced, and reads them back, every byte checked.
+void measure_storage(const Options &options);
+
+}  // namespace bench

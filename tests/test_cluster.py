@@ -1,0 +1,406 @@
+"""A cluster on this machine: ranks packed and spread, Slurm, links, every fault and its undoing, loads, slow disks."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tailrace.cluster import Cluster, ClusterError, NotPossible, faults, loads
+from tailrace.cluster.cluster import Done
+from tailrace.cluster.launch import launcher
+
+from tests.clusters import NewCluster
+from tests.mpirun import run_within
+
+RANKS = 8
+SUM = sum(range(RANKS))
+WHEN_SPREAD = {0: "n1", 1: "n1", 2: "n2", 3: "n2", 4: "n3", 5: "n3", 6: "n4", 7: "n4"}
+WHEN_PACKED = {rank: "n1" if rank < 4 else "n2" for rank in range(RANKS)}
+
+
+@pytest.fixture(scope="module")
+def cluster(new_cluster: NewCluster) -> Cluster:
+    """MooseFS on four nodes with Slurm, joined by the switch in user space."""
+    return new_cluster(slurm=True, network="user", disk_bytes=1 << 30)
+
+
+@pytest.fixture
+def drill(cluster: Cluster) -> Iterator[Cluster]:
+    """The same, without faults and with links as at first when the test has ended, also when it has failed."""
+    yield cluster
+    faults.undo(cluster)
+    for host in cluster.hosts:
+        cluster.set_link(host.name, delay_us=0.0, rate_mbit=0.0)
+
+
+def hosts_of(printed: str) -> dict[int, str]:
+    found = {}
+    for line in printed.splitlines():
+        rank, host, total = line.split()
+        assert int(total) == SUM
+        found[int(rank)] = host
+    return found
+
+
+# ---- ranks ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_ranks_packed_and_spread(cluster: Cluster, build_dir: Path, tailrace_command: list[str], mpi: str) -> None:
+    program = build_dir / ("mpich/tests" if mpi == "mpich" else "tests") / "where_case"
+    for how, expected in (("--packed", WHEN_PACKED), ("--spread", WHEN_SPREAD)):
+        words = ["cluster", "run", "-c", cluster.name, "--mpi", mpi, "--ranks", str(RANKS), how, str(program)]
+        finished = run_within([*tailrace_command, *words], 90)
+        assert finished.returncode == 0, finished.output
+        assert hosts_of(finished.stdout) == expected, finished.output
+
+
+def test_chosen_nodes_and_the_exit_status_of_the_program(cluster: Cluster, tailrace_command: list[str]) -> None:
+    words = ["cluster", "run", "-c", cluster.name, "--ranks", "2", "--nodes", "n4,n2", "sh", "-c", "hostname; exit 7"]
+    finished = run_within([*tailrace_command, *words], 60)
+    assert finished.returncode == 7, finished.output
+    assert Counter(re.findall(r"^n\d$", finished.stdout, re.MULTILINE)) == {"n2": 1, "n4": 1}
+
+
+def test_every_byte_through_the_file_system(cluster: Cluster, build_dir: Path) -> None:
+    """Written by 8 ranks on 4 nodes, read back by 4 on one."""
+    folder = "/mnt/pfs/every-byte"
+    choices = ["set=climate", "decomposition=blocks2d", "steps=2"]
+    for preset in ("fpp", "shared"):
+        there = f"{folder}/{preset}"
+        write = [str(build_dir / "tests" / "write_case"), there, "history", f"layout = '{preset}'", *choices]
+        command, environment = launcher(cluster, write, RANKS, cluster.compute_nodes)
+        done = cluster.try_on("login", command, timeout_s=90, **environment)
+        assert done.status == 0, done
+        read = [str(build_dir / "tests" / "read_case"), there, "history", *choices[:2]]
+        command, environment = launcher(cluster, read, 4, ["n3"])
+        done = cluster.try_on("login", command, timeout_s=90, **environment)
+        assert done.status == 0, done
+
+
+def test_srun(cluster: Cluster, build_dir: Path) -> None:
+    program = str(build_dir / "tests" / "where_case")
+    command, environment = launcher(cluster, [program], RANKS, cluster.compute_nodes, slurm=True)
+    done = cluster.try_on("login", command, timeout_s=90, **environment)
+    assert done.status == 0, done
+    assert hosts_of(done.stdout) == WHEN_SPREAD
+
+
+def test_sbatch(cluster: Cluster, build_dir: Path) -> None:
+    """A job with a step that uses PMIx, from the queue to its output."""
+    program = build_dir / "tests" / "where_case"
+    folder = "/mnt/pfs/job"
+    script = f"#!/bin/sh\nsrun --mpi=pmix {program} > {folder}/ranks\necho ended > {folder}/end\n"
+    cluster.write("login", f"{folder}/job.sh", script)
+    shown = cluster.on("login", "sbatch", "-N", "4", "-n", str(RANKS), "-m", "block", "-o", f"{folder}/log", f"{folder}/job.sh")
+    assert "Submitted batch job" in shown
+    look = f"for i in $(seq 600); do [ -e {folder}/end ] && break; sleep 0.1; done; cat {folder}/log; cat {folder}/ranks"
+    printed = cluster.shell("login", look, timeout_s=90)
+    assert sorted(hosts_of(printed)) == list(range(RANKS)), printed
+
+
+# ---- nodes ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_has_its_own_name_processes_network_and_disk(cluster: Cluster) -> None:
+    assert cluster.on("n2", "hostname") == "n2\n"
+    assert "10.77.2.2/16" in cluster.on("n2", "ip", "-br", "address", "show", "eth0")
+    processes = cluster.on("n2", "ps", "-e", "-o", "pid=,comm=").split("\n")
+    assert len(processes) < 15
+    cluster.shell("n2", "echo two > /mnt/scratch/own; echo two > /mnt/pfs/shared; echo two > /dev/shm/own")
+    assert cluster.try_on("n3", ["cat", "/mnt/scratch/own"]).status == 1
+    assert cluster.try_on("n3", ["cat", "/dev/shm/own"]).status == 1
+    assert cluster.on("n3", "cat", "/mnt/pfs/shared") == "two\n"
+    assert not Path("/mnt/scratch").exists()
+
+
+def test_exec_passes_input_status_and_signals(cluster: Cluster, tailrace_command: list[str]) -> None:
+    on = [*tailrace_command, "cluster", "exec", "-c", cluster.name, "n1", "--"]
+    done = subprocess.run(
+        [*on, "sh", "-c", "cat; echo wrong >&2; exit 3"], input="given", capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("given", "wrong\n", 3)
+    assert run_within([*on, "no-such-program"], 60).returncode == 127
+    with subprocess.Popen([*on, "sh", "-c", "trap 'exit 5' TERM; echo there; while :; do sleep 0.1; done"], stdout=-1) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"there\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 5
+
+
+def test_what_a_caller_started_ends_with_the_caller(cluster: Cluster, tailrace_command: list[str]) -> None:
+    mark = "exec sleep 98765"
+    with subprocess.Popen([*tailrace_command, "cluster", "exec", "-c", cluster.name, "n1", "sh", "-c", mark]) as process:
+        until(lambda: "98765" in cluster.on("n1", "ps", "-e", "-o", "args="))
+        process.kill()
+    until(lambda: "98765" not in cluster.on("n1", "ps", "-e", "-o", "args="))
+
+
+def test_unknown_names_are_answered_with_the_known_ones(cluster: Cluster, tailrace_command: list[str]) -> None:
+    for words, text in (
+        (["exec", "n9", "true"], "login, meta, store1, store2, store3, n1, n2, n3, n4"),
+        (["fault", "flood", "n1"], "cut, kill, pause, restart, fill"),
+        (["run", "--ranks", "99", "true"], "4 nodes with 4 slots each take 16"),
+        (["fault", "restart", "n1"], "servers are meta, store1, store2, store3"),
+        (["disk", "n1", "--rate", "1M"], "--images"),
+    ):
+        command, *others = words
+        finished = run_within([*tailrace_command, "cluster", command, "-c", cluster.name, *others], 60)
+        assert finished.returncode == 2, finished.output
+        assert text in " ".join(finished.stderr.split()), finished.output
+    finished = run_within([*tailrace_command, "cluster", "exec", "-c", "nowhere", "n1", "true"], 60)
+    assert finished.returncode == 2
+    assert f"{cluster.name}" in finished.stderr
+    assert "tailrace cluster up" in " ".join(finished.stderr.split())
+
+
+def test_a_second_cluster_beside_it_uses_the_same_addresses(cluster: Cluster, new_cluster: NewCluster) -> None:
+    other = new_cluster(nodes=2, file_system="none")
+    for name, of in (("first", cluster), ("second", other)):
+        of.shell("n2", f"echo {name} > /mnt/scratch/which")
+    assert cluster.on("n2", "cat", "/mnt/scratch/which") == "first\n"
+    assert other.on("n2", "cat", "/mnt/scratch/which") == "second\n"
+    assert other.host("n2").address == cluster.host("n2").address
+    assert round_trip_ms(other) > 0
+    with pytest.raises(ClusterError, match="no file system"):
+        loads.start(other, "fio", "n1", "pfs", loads.Level())
+
+
+def test_status(cluster: Cluster, tailrace_command: list[str]) -> None:
+    finished = run_within([*tailrace_command, "cluster", "status", "-c", cluster.name, "--json"], 60)
+    shown = json.loads(finished.stdout)
+    assert cluster.name in shown["up"]
+    assert [node["name"] for node in shown["cluster"]["nodes"]][:3] == ["login", "meta", "store1"]
+    assert run_within([*tailrace_command, "cluster", "status", "-c", "nowhere"], 60).returncode == 1
+
+
+# ---- links ---------------------------------------------------------------------------------------------------------------------
+
+
+def round_trip_ms(cluster: Cluster, node: str = "n1", to: str = "n2") -> float:
+    """The least of some: what others do on this machine makes packets late."""
+    shown = cluster.on(node, "ping", "-q", "-c", "20", "-i", "0.02", to)
+    found = re.search(r"= ([\d.]+)/", shown)
+    assert found, shown
+    return float(found.group(1))
+
+
+def test_delay(drill: Cluster) -> None:
+    without_ms = round_trip_ms(drill)
+    drill.set_link("n1", delay_us=2000.0)
+    drill.set_link("n2", delay_us=500.0)
+    added_ms = round_trip_ms(drill) - without_ms
+    assert 4.9 < added_ms < 7.0, "2 x (2 + 0.5) ms were asked for"
+    assert round_trip_ms(drill, "n3", "n4") < 2.0, "others are not concerned"
+
+
+def test_rate(drill: Cluster) -> None:
+    """64 MiB at 400 Mbit/s take 1.34 s."""
+    drill.set_link("n1", rate_mbit=400.0)
+    began_s = time.monotonic()
+    drill.on("n1", "dd", "if=/dev/zero", "of=/mnt/pfs/rate", "bs=1M", "count=64", "conv=fsync")
+    took_s = time.monotonic() - began_s
+    assert 1.1 < took_s < 10
+    assert drill.links()["n1"].rate_mbit == 400
+    assert drill.links()["n2"].rate_mbit == 0
+
+
+def test_the_network_of_the_kernel(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(nodes=2, file_system="none", network="kernel")
+    receive = "import socket; s = socket.create_server(('', 7000)); c, _ = s.accept()\nwhile c.recv(1 << 20): pass"
+    send = "import socket; s = socket.create_connection(('n2', 7000)); s.sendall(bytes(25_000_000)); s.shutdown(1); s.recv(1)"
+    cluster.set_link("n1", rate_mbit=200.0)
+    server = threading.Thread(target=cluster.on, args=("n2", "python3", "-c", receive))
+    server.start()
+    until(lambda: ":7000" in cluster.on("n2", "ss", "-ltn"))
+    began_s = time.monotonic()
+    cluster.on("n1", "python3", "-c", send)
+    took_s = time.monotonic() - began_s
+    server.join(30)
+    assert 0.9 < took_s < 10, "25 MB at 200 Mbit/s are 1 s, and a little as the first packets are let go at once"
+    faults.inject(cluster, "cut", "n1")
+    assert cluster.try_on("n2", ["ping", "-c", "1", "-W", "1", "n1"]).status != 0
+    faults.undo(cluster)
+    assert round_trip_ms(cluster) > 0
+    if not cluster.describe()["network"]["netem"]:
+        with pytest.raises(NotPossible, match="netem"):
+            cluster.set_link("n1", delay_us=10.0)
+
+
+# ---- faults --------------------------------------------------------------------------------------------------------------------
+
+
+def until(so: Callable[[], Any], limit_s: float = 30) -> None:
+    deadline = time.monotonic() + limit_s
+    while not so():
+        assert time.monotonic() < deadline, f"not within {limit_s} s"
+        time.sleep(0.05)
+
+
+class Beside:
+    """A command on a node that may not come to its end yet."""
+
+    def __init__(self, cluster: Cluster, node: str, script: str) -> None:
+        self.done: list[Done] = []
+        self.thread = threading.Thread(
+            target=lambda: self.done.append(cluster.try_on(node, ["/bin/sh", "-c", script], timeout_s=100)), daemon=True
+        )
+        self.thread.start()
+
+    def ends(self, limit_s: float) -> bool:
+        self.thread.join(limit_s)
+        return bool(self.done)
+
+
+def test_cut_and_undo(drill: Cluster) -> None:
+    faults.inject(drill, "cut", "n2")
+    assert drill.try_on("n1", ["ping", "-c", "1", "-W", "1", "n2"]).status != 0
+    assert drill.try_on("n1", ["ping", "-c", "1", "-W", "1", "n3"]).status == 0
+    assert faults.active(drill) == [("cut", "n2")]
+    with pytest.raises(ClusterError, match="tailrace cluster undo cut n2"):
+        faults.inject(drill, "cut", "n2")
+    faults.undo(drill, "cut", "n2")
+    assert drill.try_on("n1", ["ping", "-c", "1", "-W", "1", "n2"]).status == 0
+    with pytest.raises(ClusterError, match="nothing to undo"):
+        faults.undo(drill, "cut", "n2")
+
+
+def test_the_metadata_server_is_killed_and_comes_back_with_everything(drill: Cluster) -> None:
+    drill.shell("n1", "for i in $(seq 50); do echo $i > /mnt/pfs/kept-$i; done")
+    faults.inject(drill, "kill", "meta")
+    assert "mfsmaster" not in drill.on("meta", "ps", "-e", "-o", "comm=")
+    waiting = Beside(drill, "n2", "cat /mnt/pfs/kept-*")
+    assert not waiting.ends(1.0)
+    faults.undo(drill)
+    assert waiting.ends(60)
+    assert sorted(map(int, waiting.done[0].stdout.split())) == list(range(1, 51))
+
+
+def test_a_chunk_server_is_killed_and_comes_back_with_its_data(drill: Cluster) -> None:
+    drill.shell("n1", "for i in $(seq 30); do echo $i > /mnt/pfs/data-$i; done")
+    faults.inject(drill, "kill", "store1")
+    faults.inject(drill, "kill", "store2")
+    # A third of the files is on each server; not from the cache of the node that wrote them.
+    waiting = Beside(drill, "n3", "cat /mnt/pfs/data-*")
+    assert not waiting.ends(1.0)
+    assert [entry[1] for entry in faults.undo(drill)] == ["store2", "store1"]
+    assert waiting.ends(90)
+    assert sorted(map(int, waiting.done[0].stdout.split())) == list(range(1, 31))
+
+
+def test_a_paused_server_goes_on_where_it_was(drill: Cluster) -> None:
+    faults.inject(drill, "pause", "meta")
+    waiting = Beside(drill, "n1", "echo late > /mnt/pfs/late")
+    assert not waiting.ends(1.0)
+    faults.undo(drill, "pause")
+    assert waiting.ends(60)
+    assert drill.on("n2", "cat", "/mnt/pfs/late") == "late\n"
+
+
+def test_the_metadata_server_restarts_in_order(drill: Cluster) -> None:
+    drill.shell("n1", "echo before > /mnt/pfs/before")
+    before = drill.on("meta", "pgrep", "-x", "mfsmaster").split()
+    faults.inject(drill, "restart", "meta")
+    assert set(before).isdisjoint(drill.on("meta", "pgrep", "-x", "mfsmaster").split())
+    assert faults.active(drill) == []
+    assert drill.on("n2", "cat", "/mnt/pfs/before") == "before\n"
+    drill.shell("n1", "echo after > /mnt/pfs/after")
+
+
+def test_a_compute_node_is_killed_and_has_its_mount_and_slurm_again(drill: Cluster) -> None:
+    faults.inject(drill, "kill", "n4")
+    assert drill.try_on("n4", ["ls", "/mnt/pfs"]).status != 0
+    faults.undo(drill)
+    drill.shell("n1", "echo all > /mnt/pfs/all")
+    assert drill.on("n4", "cat", "/mnt/pfs/all") == "all\n"
+    assert drill.on("login", "srun", "-w", "n4", "hostname") == "n4\n"
+
+
+def test_a_full_disk_and_room_again(drill: Cluster) -> None:
+    faults.inject(drill, "fill", "n1")
+    write = ["dd", "if=/dev/zero", "of=/mnt/scratch/more", "bs=1M", "count=1"]
+    full = drill.try_on("n1", write)
+    assert full.status != 0
+    assert "No space left" in full.stderr
+    assert drill.try_on("n2", write).status == 0
+    faults.undo(drill, "fill", "n1")
+    assert drill.try_on("n1", write).status == 0
+
+
+def test_full_servers_hold_writers_up_until_there_is_room(drill: Cluster) -> None:
+    """MooseFS does not refuse the bytes: who writes waits."""
+    for store in drill.with_role("store"):
+        faults.inject(drill, "fill", store)
+    waiting = Beside(drill, "n1", "dd if=/dev/zero of=/mnt/pfs/full bs=1M count=32 conv=fsync")
+    assert not waiting.ends(2.0)
+    assert len(faults.undo(drill)) == 3
+    assert waiting.ends(90)
+    assert drill.on("n2", "stat", "-c", "%s", "/mnt/pfs/full") == f"{32 << 20}\n"
+
+
+# ---- loads and disks -----------------------------------------------------------------------------------------------------------
+
+
+def test_load_is_started_steered_and_stopped(cluster: Cluster) -> None:
+    def written() -> int:
+        """Bytes that the load's processes have written, as the kernel counts them."""
+        count = "for p in $(pgrep -x fio); do grep ^wchar /proc/$p/io; done | cut -d' ' -f2"
+        return sum(map(int, cluster.shell("n3", count).split()))
+
+    loads.start(cluster, "fio", "n3", "scratch", loads.Level(mib_per_s=8))
+    until(lambda: written() > 8 << 20)
+    began_s, before = time.monotonic(), written()
+    time.sleep(2)
+    rate = (written() - before) / (time.monotonic() - began_s) / (1 << 20)
+    assert 1 < rate < 24, "8 MiB/s were asked for"
+    assert loads.steer(cluster, "n3", mib_per_s=0.0, jobs=2) == loads.Level(2, 0.0)
+    until(lambda: written() > 200 << 20)
+    with pytest.raises(ClusterError, match="has a load already"):
+        loads.start(cluster, "fio", "n3", "scratch", loads.Level())
+    loads.stop(cluster, "n3")
+    assert cluster.try_on("n3", ["pgrep", "fio"]).status == 1
+    assert loads.running(cluster) == {}
+    assert cluster.on("n3", "ls", "-A", "/mnt/scratch").count("load") == 0
+
+
+def test_bonnie_on_the_file_system(cluster: Cluster, tailrace_command: list[str]) -> None:
+    load = [*tailrace_command, "cluster", "load", "-c", cluster.name]
+    refused = run_within([*load, "start", "n2", "--with", "bonnie", "--mib-per-s", "5"], 60)
+    assert refused.returncode == 2
+    assert "bonnie++ has no rate" in refused.stderr
+    assert run_within([*load, "start", "n2", "--with", "bonnie", "--on", "pfs"], 60).returncode == 0
+    until(lambda: "load-n2" in cluster.on("n1", "ls", "-A", "/mnt/pfs"))
+    until(lambda: cluster.try_on("n2", ["pgrep", "bonnie"]).status == 0)
+    assert run_within([*load, "stop", "n2"], 60).returncode == 0
+    assert cluster.try_on("n2", ["pgrep", "bonnie"]).status == 1
+
+
+def test_slow_disks(new_cluster: NewCluster, tmp_path: Path) -> None:
+    """Images of ext4: 12 MiB take a second and a half at 8 MiB/s, and much less when the disk is let go."""
+    cluster = new_cluster(nodes=2, file_system="none", images=str(tmp_path), disk_bytes=256 << 20)
+    assert "ext4" in cluster.on("n1", "stat", "-f", "-c", "%T", "/mnt/scratch").replace("ext2/ext3", "ext4")
+    assert list(tmp_path.iterdir()) == [], "images have no names"
+
+    def seconds(node: str) -> float:
+        began_s = time.monotonic()
+        cluster.on(node, "dd", "if=/dev/zero", "of=/mnt/scratch/slow", "bs=1M", "count=12")
+        return time.monotonic() - began_s
+
+    cluster.hold_up_disk("n1", 8 << 20)
+    assert seconds("n1") > 1.2
+    assert seconds("n2") < 1.2, "others are not concerned"
+    cluster.hold_up_disk("n1", 0)
+    assert seconds("n1") < 1.2
+    faults.inject(cluster, "fill", "n2")
+    assert "No space left" in cluster.try_on("n2", ["dd", "if=/dev/zero", "of=/mnt/scratch/more", "bs=64k", "count=16"]).stderr
+    faults.undo(cluster)
+    assert seconds("n2") < 5

@@ -1,0 +1,115 @@
+"""What a cluster is made of, as arithmetic: placement, addresses, links, commands; and what is refused."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from tailrace.cli.cluster.choices import parse_bytes
+from tailrace.cluster import mpi, plan
+from tailrace.cluster.filesystems import FILE_SYSTEMS, file_system_of
+from tailrace.cluster.inside.network import Link, shaping
+from tailrace.cluster.placement import PACKED, SPREAD, place
+from tailrace.cluster.values import ClusterError, ClusterSpec
+
+pytestmark = pytest.mark.fast
+
+NODES = ("n1", "n2", "n3", "n4")
+
+
+def test_packed_takes_as_few_nodes_as_can_be_and_spread_all() -> None:
+    assert place(8, NODES, 4, PACKED) == [("n1", 4), ("n2", 4)]
+    assert place(8, NODES, 4, SPREAD) == [("n1", 2), ("n2", 2), ("n3", 2), ("n4", 2)]
+    assert place(5, NODES, 4, PACKED) == [("n1", 4), ("n2", 1)]
+    assert place(5, NODES, 4, SPREAD) == [("n1", 2), ("n2", 1), ("n3", 1), ("n4", 1)]
+    assert place(2, NODES, 4, SPREAD) == [("n1", 1), ("n2", 1)]
+
+
+def test_any_placement_has_all_ranks_and_overfills_no_node(rng: random.Random) -> None:
+    for _ in range(500):
+        slots, nodes = rng.randint(1, 5), NODES[: rng.randint(1, 4)]
+        ranks = rng.randint(1, slots * len(nodes))
+        for how in (PACKED, SPREAD):
+            counts = [count for _, count in place(ranks, nodes, slots, how)]
+            assert sum(counts) == ranks
+            assert max(counts) <= slots
+            assert (len(counts) == -(-ranks // slots)) if how == PACKED else (max(counts) - min(counts) <= 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((17, NODES, 4, PACKED), "17 ranks: 4 nodes with 4 slots each take 16"),
+        ((0, NODES, 4, PACKED), "at least 1"),
+        ((1, (), 4, PACKED), "no nodes"),
+        ((2, ("n1", "n1"), 4, SPREAD), "twice"),
+        ((1, NODES, 4, "scattered"), "packed or spread"),
+    ],
+)
+def test_what_cannot_be_placed_is_refused(arguments: Any, text: str) -> None:
+    with pytest.raises(ClusterError, match=text):
+        place(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("choices", "text"),
+    [
+        ({"name": "Two Words"}, "cannot name a cluster"),
+        ({"nodes": 0}, "nodes = 0: must be 1 to 250"),
+        ({"servers": 101}, "servers = 101"),
+        ({"disk_bytes": 1}, "disk_bytes = 1"),
+        ({"network": "carrier pigeon"}, "auto, kernel, user"),
+        ({"links": Link(delay_us=-1)}, "delay of -1 us"),
+        ({"links": Link(rate_mbit=0.01)}, r"rate of 0\.01 Mbit/s"),
+    ],
+)
+def test_a_description_that_makes_no_sense_is_refused(choices: dict[str, Any], text: str) -> None:
+    with pytest.raises(ClusterError, match=text):
+        ClusterSpec(**choices)
+
+
+def test_a_description_survives_its_json() -> None:
+    spec = ClusterSpec("drill", nodes=2, links=Link(100.0, 1000.0))
+    assert ClusterSpec.from_json(spec.to_json()) == spec
+
+
+@pytest.mark.parametrize("name", FILE_SYSTEMS)
+def test_names_and_addresses_are_all_different(name: str) -> None:
+    spec = ClusterSpec(nodes=250, servers=100, file_system=name)
+    file_system = file_system_of(spec)
+    hosts = plan.hosts_of(spec, has_servers=file_system.has_servers, has_metadata_server=file_system.has_metadata_server)
+    servers = 100 if file_system.has_servers else 0
+    assert len(hosts) == 1 + file_system.has_metadata_server + servers + 250
+    assert len({host.name for host in hosts}) == len({host.address for host in hosts}) == len(hosts)
+    table = plan.hosts_table(hosts).splitlines()
+    assert table[0] == "127.0.0.1 localhost"
+    assert f"{hosts[-1].address} n250" in table
+
+
+def test_unknown_file_system_names_the_known_ones() -> None:
+    with pytest.raises(ClusterError, match="moosefs, glusterfs, none"):
+        file_system_of(ClusterSpec(file_system="lustre"))
+
+
+def test_links_of_the_kernel() -> None:
+    assert shaping("eth0", Link()) == []
+    (rate,) = shaping("eth0", Link(rate_mbit=1000))
+    assert rate[4:] == ["eth0", "root", "tbf", "rate", "1000000kbit", "burst", "262144", "latency", "50ms"]
+    delay, below = shaping("eth0", Link(delay_us=200, rate_mbit=100))
+    assert delay[5:] == ["root", "handle", "1:", "netem", "delay", "200us", "limit", "100000"]
+    assert below[5:7] == ["parent", "1:1"]
+
+
+def test_each_mpi_gets_the_placement() -> None:
+    placed = [("n2", 3), ("n4", 1)]
+    words = mpi.FLAVOURS["openmpi"].command(placed, ["./a.out", "x"])
+    assert words[0] == "mpirun.openmpi"
+    assert words[-2:] == ["./a.out", "x"]
+    assert "n2:3,n4:1" in words
+    assert words[words.index("-n") + 1] == "4"
+
+
+@pytest.mark.parametrize(("text", "count"), [("20M", 20 << 20), ("4GiB", 4 << 30), ("1.5k", 1536), ("0", 0), ("65536", 65536)])
+def test_bytes(text: str, count: int) -> None:
+    assert parse_bytes(text) == count
