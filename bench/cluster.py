@@ -231,14 +231,14 @@ def print_presets(rows: Sequence[dict[str, Any]], workload: Workload) -> None:
     table = Table(title=f"{workload.text}: {shape}; {RANKS} ranks on {NODES} nodes, no added delay", title_justify="left")
     for column in ("layout", "MiB/s", "outputs/s", "least..most s", "steps", "files", "read back s"):
         table.add_column(column, justify="left" if column == "layout" else "right")
-    speeds = {}
+    speeds: dict[str, float] = {}
     for preset in PRESETS:
         of = [row for row in found if row["layout"] == preset]
         seconds = sorted(row["seconds"] for row in of)
         speeds[preset] = statistics.median(row["outputs_per_s"] for row in of)
         cells = [f"{statistics.median(row['mib_per_s'] for row in of):.1f}", f"{speeds[preset]:.0f}"]
         cells += [f"{seconds[0]:.2f}..{seconds[-1]:.2f}", str(of[0]["steps"]), str(of[0]["files"])]
-        table.add_row(preset, *cells, f"{statistics.median(row['read_seconds'] for row in of):.1f}")
+        table.add_row(preset, *map(str, cells), f"{statistics.median(row['read_seconds'] for row in of):.1f}")
     console.print(table)
     best = max(speeds, key=lambda preset: speeds[preset])
     console.print(f"fastest for {workload.text}: [bold]{best}[/bold]")
@@ -256,8 +256,8 @@ def measure(size: Size) -> list[dict[str, Any]]:
             if network == "kernel" and not cluster.describe()["network"]["netem"]:
                 for rate_mbit in RATES_MBIT:
                     cluster.set_link("n1", rate_mbit=rate_mbit)
-                    row = {"what": "link", "quantity": "rate, Mbit/s", "asked": rate_mbit, "measured": stream_mbit(cluster, 2.0)}
-                    rows.append({"network": network, **row})
+                    link = {"what": "link", "quantity": "rate, Mbit/s", "asked": rate_mbit, "measured": stream_mbit(cluster, 2.0)}
+                    rows.append({"network": network, **link})
             else:
                 rows += [{"network": network, **row} for row in measure_links(cluster)]
     table = Table(title="links", title_justify="left")

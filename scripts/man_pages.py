@@ -24,9 +24,19 @@ def pages() -> Iterator[tuple[Path, str]]:
         listing = [".SH COMMANDS", *definitions(commands)]
         yield FOLDER / "tailrace.1", manual("tailrace", program, context, program.epilog, others, listing)
         for name in cli.COMMANDS:
-            command = program.commands[name]
-            with command.make_context(name, [], parent=context, resilient_parsing=True) as inner:
-                yield FOLDER / f"tailrace-{name}.1", manual(f"tailrace-{name}", command, inner, program.epilog, ["tailrace"])
+            yield from pages_of(f"tailrace-{name}", program.commands[name], context, program.epilog, ["tailrace"])
+
+
+def pages_of(name: str, command: Any, parent: Any, epilog: str, others: Sequence[str]) -> Iterator[tuple[Path, str]]:
+    """Of a command; of a group of commands, one more for each of them."""
+    with command.make_context(name.rpartition("-")[2], [], parent=parent, resilient_parsing=True) as context:
+        of_group = getattr(command, "commands", {})
+        terms = [(f"{escaped(name)}\\-{inner}(1)", short_help(of_group[inner])) for inner in of_group]
+        listing = [".SH COMMANDS", *definitions(terms)] if terms else []
+        names = [f"{name}-{inner}" for inner in of_group]
+        yield FOLDER / f"{name}.1", manual(name, command, context, epilog, [*others, *names], listing)
+        for inner in of_group:
+            yield from pages_of(f"{name}-{inner}", of_group[inner], context, epilog, [*others, name])
 
 
 def manual(name: str, command: Any, context: Any, epilog: str, others: Sequence[str], listing: Sequence[str] = ()) -> str:

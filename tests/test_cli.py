@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tailrace
-from tailrace.cli import COMMANDS, main
+from tailrace.cli import COMMANDS, cluster, main
 from tailrace.cli.choices import balanced_grid
 from tailrace.cli.flow import ranks_text, shortened
 
@@ -28,6 +28,12 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0)
     captured = capsys.readouterr()
     assert ended == status, captured.out + captured.err
     return captured.out if status != 2 else captured.err
+
+
+def run_any(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Whatever its status."""
+    main([str(argument) for argument in arguments])
+    return capsys.readouterr().out
 
 
 def run_json(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> Any:
@@ -54,6 +60,19 @@ def test_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]
     assert "Usage:" in text
     assert "Example" in text
     assert f"tailrace {command}" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("command", cluster.COMMANDS)
+def test_every_command_of_the_cluster_has_help_with_examples(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    text = run(capsys, "cluster", command, "--help")
+    assert "Usage:" in text
+    assert f"tailrace cluster {command}" in " ".join(text.split("Example")[1].split())
+
+
+def test_cluster_check(capsys: pytest.CaptureFixture[str]) -> None:
+    needs = {need["name"]: need for need in json.loads(run_any(capsys, "cluster", "check", "--json"))["needs"]}
+    assert {"netem", "mfsmaster", "glusterd", "slurmctld", "fio", "bonnie++", "mpirun.openmpi", "mpirun.mpich"} <= needs.keys()
+    assert all(bool(need["reason"]) != need["there"] for need in needs.values())
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -347,6 +347,20 @@ def test_full_servers_hold_writers_up_until_there_is_room(drill: Cluster) -> Non
     assert drill.on("n2", "stat", "-c", "%s", "/mnt/pfs/full") == f"{32 << 20}\n"
 
 
+def test_glusterfs(new_cluster: NewCluster) -> None:
+    """The second file system: shared by all nodes, and a server that is killed and comes back with its files."""
+    cluster = new_cluster(nodes=2, servers=2, file_system="glusterfs", disk_bytes=1 << 30)
+    cluster.shell("n1", "for i in $(seq 20); do echo $i > /mnt/pfs/kept-$i; done")
+    read = "cat /mnt/pfs/kept-*"
+    assert sorted(map(int, cluster.shell("n2", read).split())) == list(range(1, 21))
+    faults.inject(cluster, "kill", "store2")
+    assert cluster.try_on("n2", ["/bin/sh", "-c", read]).status != 0, "its half of the files is not there"
+    faults.undo(cluster)
+    until(lambda: sorted(map(int, cluster.try_on("n2", ["/bin/sh", "-c", read]).stdout.split())) == list(range(1, 21)), 60)
+    faults.inject(cluster, "restart", "store1")
+    until(lambda: cluster.try_on("n1", ["/bin/sh", "-c", read]).status == 0, 60)
+
+
 # ---- loads and disks -----------------------------------------------------------------------------------------------------------
 
 

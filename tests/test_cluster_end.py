@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tailrace.cluster import Cluster, ClusterError, ClusterSpec, names_up
+from tailrace.cluster import Cluster, ClusterError, ClusterSpec, names_up, up
 from tailrace.cluster.cluster import sweep_ended
 
 from tests.clusters import Traces, family_of, own_name, skip_or_fail
@@ -78,20 +79,20 @@ def kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
+def kill_starter_of_a_busy_cluster(held: Held) -> None:
+    """While a program runs, and a server stands still."""
+    held.cluster.shell("n1", "sleep 1000 & sleep 1000 &")
+    held.cluster.shell("store1", "kill -s STOP -- -1")
+    held.starter.kill()
+
+
 WAYS: dict[str, Callable[[Held], None]] = {
     "down": lambda held: held.cluster.end(),
     "starter killed": lambda held: held.starter.kill(),
     "starter told to end": lambda held: held.starter.terminate(),
     "supervisor killed": lambda held: kill(held.supervisor),
     "keeper killed": lambda held: kill(held.keeper),
-    "starter killed while a program runs and a server is paused": lambda held: (
-        (
-            held.cluster.shell("n1", "sleep 1000 & sleep 1000 &"),  # type: ignore[func-returns-value]
-            held.cluster.shell("store1", "kill -s STOP -- -1"),
-            held.starter.kill(),
-        )[0]
-        and None
-    ),
+    "starter of a busy cluster killed": kill_starter_of_a_busy_cluster,
 }
 
 
@@ -155,7 +156,7 @@ def test_a_cluster_that_stays_outlives_its_starter(tailrace_command: list[str]) 
 
 
 def test_a_cluster_that_cannot_start_leaves_nothing(tailrace_command: list[str], tmp_path: Path) -> None:
-    """Its disks are too small for its servers to run on."""
+    """Its disks have no place."""
     name = own_name()
     skip_or_fail(ClusterSpec(name))
     nowhere = tmp_path / "nowhere"
@@ -165,22 +166,32 @@ def test_a_cluster_that_cannot_start_leaves_nothing(tailrace_command: list[str],
     assert Traces(name, frozenset()).left() == []
 
 
+@pytest.mark.full
+def test_many_times_up_and_down() -> None:
+    """With everything in it, and nothing left after thirty of them."""
+    skip_or_fail(ClusterSpec(own_name(), slurm=True))
+    for _ in range(30):
+        name = own_name()
+        with up(ClusterSpec(name, nodes=2, slurm=True, network="user")) as cluster:
+            assert cluster.on("login", "srun", "-N", "2", "hostname").split() in (["n1", "n2"], ["n2", "n1"])
+        assert Traces(name, frozenset()).left() == []
+
+
 # ---- rights and programs ---------------------------------------------------------------------------------------------------------
 
 
 def test_without_root_it_is_refused(tailrace_command: list[str]) -> None:
     skip_or_fail(ClusterSpec(own_name(), file_system="none"))
-    program = "import os, sys\nos.setresuid(65534, 65534, 65534)\n"
-    program += "from tailrace.cluster import ClusterSpec, NotPossible, up\n"
+    program = "import os, sys\nfrom tailrace.cluster import ClusterSpec, NotPossible, up\nos.setresuid(65534, 65534, 65534)\n"
     program += "try:\n    up(ClusterSpec('refused')).__enter__()\nexcept NotPossible as error:\n    print(error)"
-    finished = run_within([sys.executable, "-c", "import tailrace.cluster\n" + program], 60)
+    finished = run_within([sys.executable, "-c", program], 60)
     assert "root: user 65534 is not root: run this as root, or with sudo" in finished.stdout, finished.output
 
 
 def test_missing_programs_are_named_with_their_package(tmp_path: Path) -> None:
     skip_or_fail(ClusterSpec(own_name()))
     for program in ("ip", "tc", "nsenter", "mount"):
-        (tmp_path / program).symlink_to(f"/usr/bin/{program}")
+        (tmp_path / program).symlink_to(shutil.which(program) or "missing")
     code = "from tailrace.cluster import ClusterSpec, NotPossible, up\n"
     code += "try:\n    up(ClusterSpec('refused', slurm=True)).__enter__()\nexcept NotPossible as error:\n    print(error)"
     finished = run_within([sys.executable, "-c", code], 60, {"PATH": str(tmp_path)})
@@ -192,8 +203,6 @@ def test_missing_programs_are_named_with_their_package(tmp_path: Path) -> None:
 def test_others_than_root_may_not_come_in() -> None:
     name = own_name()
     skip_or_fail(ClusterSpec(name, file_system="none"))
-    from tailrace.cluster import up
-
     code = "import os, sys\nfrom tailrace.cluster import Cluster, ClusterError\nos.setresuid(65534, 65534, 65534)\n"
     code += f"try:\n    Cluster('{name}')\nexcept ClusterError as error:\n    print(error)"
     with up(ClusterSpec(name, nodes=1, file_system="none")):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import typer
-from tailrace.cli import COMMANDS, app
+from tailrace.cli import COMMANDS, app, cluster
 
 from tests.environment import ROOT
 from tests.mpirun import run_within
@@ -25,17 +25,23 @@ def shown(page: str) -> str:
     return finished.stdout
 
 
+ALL_COMMANDS = (*COMMANDS, *(f"cluster-{name}" for name in cluster.COMMANDS))
+
+
 def test_a_page_for_each_command() -> None:
-    assert {path.name for path in FOLDER.iterdir()} == {"tailrace.1", *(f"tailrace-{name}.1" for name in COMMANDS)}
+    assert {path.name for path in FOLDER.iterdir()} == {"tailrace.1", *(f"tailrace-{name}.1" for name in ALL_COMMANDS)}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ALL_COMMANDS)
 def test_page_of_a_command(needs: Any, name: str) -> None:
     needs("man")
     text = shown(f"tailrace-{name}.1")
-    program: Any = typer.main.get_command(app)
-    options = [option for parameter in program.commands[name].params for option in parameter.opts if option.startswith("-")]
-    for word in ("NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES", "EXIT STATUS", f"tailrace {name}", "tailrace(1)", *options):
+    command: Any = typer.main.get_command(app)
+    for word in name.split("-"):
+        command = command.commands[word]
+    options = [option for parameter in command.params for option in parameter.opts if option.startswith("-")]
+    typed = f"tailrace {name.replace('-', ' ')}"
+    for word in ("NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES", "EXIT STATUS", typed, "tailrace(1)", *options):
         assert word in text
     assert "[bold]" not in text
 

@@ -1,8 +1,8 @@
 """A slow disk: an ext4 file system on a loop device in memory, and a control group in which a program may write so many bytes a
 second to it. Nobody else uses it, unlike the disk of a virtual machine, whose host may hold it back at any moment.
 
-The kernel holds up what the program itself sends to the device: direct writes, and what it waits for in fsync. Needs root, Linux,
-loop devices, mkfs.ext4, and version 1 of the blkio control group.
+Disk and control group are those of the bench cluster, without the cluster. Needs root, Linux, loop devices, mkfs.ext4, and version 1
+of the blkio control group.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tailrace.cluster.inside import disk, throttle
+
 from bench.harness import BenchError
 
-CONTROL = Path("/sys/fs/cgroup/blkio")
-LIMIT = "blkio.throttle.write_bps_device"
-TOOLS = ("mkfs.ext4", "losetup", "mount", "umount")
+MEMORY = "/dev/shm"
+TOOLS = ("mkfs.ext4", "umount")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +38,7 @@ def why_not() -> str | None:
         return f"{', '.join(missing)} not found"
     if not Path("/dev/loop-control").exists():
         return "no loop devices"
-    return None if (CONTROL / LIMIT).exists() else f"no {CONTROL / LIMIT}"
+    return throttle.why_not()
 
 
 @contextlib.contextmanager
@@ -47,39 +47,14 @@ def slow_disk(bytes_per_s: int, size_bytes: int) -> Iterator[SlowDisk]:
     if reason := why_not():
         raise BenchError(f"no slow disk: {reason}")
     with contextlib.ExitStack() as undo:
-        home = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="tailrace-slow-disk-", dir="/dev/shm")))
-        image = home / "image"
-        image.touch()
-        os.truncate(image, size_bytes)
-        _run("mkfs.ext4", "-q", "-E", "nodiscard", "-m", "0", str(image))
-        device = _run("losetup", "--find", "--show", str(image))
-        undo.callback(_run, "losetup", "--detach", device)
-        directory = home / "mounted"
+        directory = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="tailrace-slow-disk-", dir=MEMORY))) / "mounted"
         directory.mkdir()
-        _run("mount", device, str(directory))
-        undo.callback(_run, "umount", str(directory))
-        group = CONTROL / home.name
-        group.mkdir()
-        undo.callback(_remove, group)
-        number = os.stat(device).st_rdev
-        (group / LIMIT).write_text(f"{os.major(number)}:{os.minor(number)} {bytes_per_s}")
-        yield SlowDisk(directory, group)
-
-
-def _run(*command: str) -> str:
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
-    if finished.returncode != 0:
-        raise BenchError(f"{' '.join(command)}: {finished.stderr.strip()}")
-    return finished.stdout.strip()
-
-
-def _remove(group: Path, patience_s: float = 5) -> None:
-    """Processes that have just ended keep a group busy for a moment."""
-    deadline = time.monotonic() + patience_s
-    while True:
         try:
-            return group.rmdir()
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+            disk.mount_image(MEMORY, size_bytes, str(directory))
+        except OSError as error:
+            raise BenchError(f"no slow disk: {error}") from None
+        undo.callback(subprocess.run, ["umount", str(directory)], check=True)
+        group = throttle.CONTROL / directory.parent.name
+        undo.callback(throttle.remove, group)
+        throttle.hold_up(group, disk.device_of(str(directory)), bytes_per_s, limits=throttle.WRITES)
+        yield SlowDisk(directory, group)

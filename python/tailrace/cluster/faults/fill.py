@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tailrace.cluster.inside.paths import SCRATCH
+from tailrace.cluster.values import STORE
 
 if TYPE_CHECKING:
     from tailrace.cluster.cluster import Cluster
@@ -17,7 +18,7 @@ FILLER = f"{SCRATCH}/.tailrace-fill"
 class Fill:
     name: str = "fill"
     lasts: bool = True
-    what: str = "the node's disk has no free byte left; undo gives the room back"
+    what: str = "the node's disk has no free byte left; undo gives the room back, and restarts the server"
 
     def inject(self, cluster: Cluster, node: str) -> None:
         if cluster.spec.images:
@@ -35,3 +36,8 @@ class Fill:
         if not cluster.spec.images:
             cluster.shell(node, f"mount -o remount,size={cluster.spec.disk_bytes} {SCRATCH}")
         cluster.shell(node, f"rm -f {FILLER}")
+        if cluster.host(node).role == STORE:
+            from tailrace.cluster.filesystems import file_system_of
+
+            # A server that has met a full disk may hold it for damaged until it is started again.
+            file_system_of(cluster.spec).restart(cluster, node)

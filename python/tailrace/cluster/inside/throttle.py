@@ -9,28 +9,29 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 CONTROL = Path("/sys/fs/cgroup/blkio")
-LIMITS = ("blkio.throttle.write_bps_device", "blkio.throttle.read_bps_device")
+WRITES = ("blkio.throttle.write_bps_device",)
+BOTH = (*WRITES, "blkio.throttle.read_bps_device")
 PREFIX = "tailrace-cluster"
 PATIENCE_S = 5.0
 
 
 def why_not() -> str | None:
     """The reason why no disk can be held up here; None where it can."""
-    return None if (CONTROL / LIMITS[0]).exists() else f"no {CONTROL / LIMITS[0]}: version 1 of the blkio control group is needed"
+    return None if (CONTROL / WRITES[0]).exists() else f"no {CONTROL / WRITES[0]}: version 1 of the blkio control group is needed"
 
 
 def group_of(cluster: str, node: str) -> Path:
     return CONTROL / f"{PREFIX}.{cluster}.{node}"
 
 
-def hold_up(group: Path, device: str, bytes_per_s: int, members: Iterable[int] = ()) -> None:
+def hold_up(group: Path, device: str, bytes_per_s: int, members: Iterable[int] = (), limits: Sequence[str] = BOTH) -> None:
     """`device`: MAJOR:MINOR. 0 bytes a second: no longer."""
     group.mkdir(exist_ok=True)
-    for limit in LIMITS:
+    for limit in limits:
         (group / limit).write_text(f"{device} {bytes_per_s}")
     for pid in members:
         with contextlib.suppress(ProcessLookupError):

@@ -7,6 +7,7 @@ and is free again when the supervisor is gone; from the nodes by a path, as abst
 from __future__ import annotations
 
 import array
+import contextlib
 import json
 import os
 import socket
@@ -36,7 +37,8 @@ def pair() -> tuple[socket.socket, socket.socket]:
 def widen(end: socket.socket) -> None:
     """A message is sent whole or not at all, so the largest must fit."""
     forced = 32  # SO_SNDBUFFORCE, beyond the machine's limit
-    end.setsockopt(socket.SOL_SOCKET, forced, 2 * MOST_BYTES)
+    with contextlib.suppress(PermissionError):  # of who is not root, and not let in
+        end.setsockopt(socket.SOL_SOCKET, forced, 2 * MOST_BYTES)
 
 
 def send(end: socket.socket, message: dict[str, Any], descriptors: Sequence[int] = (), flags: int = 0) -> None:
