@@ -25,7 +25,9 @@ from tailrace.cluster.launch import launcher
 from bench import harness
 from bench.harness import BenchError, Claim, console
 
-PRESETS = ("single", "fpp", "hds", "shared", "split:2", "node", "collective")
+PRESETS = {name: f"layout = '{name}'" for name in ("single", "fpp", "hds", "shared", "split:2", "node", "collective")}
+# For small outputs also with many steps in a file.
+MANY_STEPS = {"fpp, 100 steps": "layout = 'fpp'\nsteps = 100", "single, all steps": "layout = 'single'\nsteps = 'all'"}
 NODES, RANKS_PER_NODE = 4, 2
 RANKS = NODES * RANKS_PER_NODE
 PORT = 7000
@@ -63,6 +65,7 @@ class Workload:
     arrays: int
     kib: int
     seconds: int  # after which no step is begun
+    layouts: dict[str, str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,9 +79,21 @@ class Size:
 
 
 SIZES = {
-    "quick": Size((1, 4), 200, 16, Workload("large arrays", 2, 4, 2048, 20), Workload("2,000 small outputs", 250, 1, 16, 8), 1),
+    "quick": Size(
+        (1, 4),
+        200,
+        16,
+        Workload("large arrays", 2, 4, 2048, 20, PRESETS),
+        Workload("2,000 small outputs", 250, 1, 16, 8, PRESETS | MANY_STEPS),
+        1,
+    ),
     "full": Size(
-        (1, 2, 3, 4), 500, 48, Workload("large arrays", 2, 4, 4096, 20), Workload("20,000 small outputs", 2500, 1, 16, 25), 3
+        (1, 2, 3, 4),
+        500,
+        48,
+        Workload("large arrays", 2, 4, 4096, 20, PRESETS),
+        Workload("20,000 small outputs", 2500, 1, 16, 15, PRESETS | MANY_STEPS),
+        3,
     ),
 }
 
@@ -213,16 +228,17 @@ def print_storage(rows: Sequence[dict[str, Any]], size: Size) -> None:
 
 def measure_presets(cluster: Cluster, workload: Workload, repetitions: int) -> Iterator[dict[str, Any]]:
     """In an order that rotates from one repetition to the next."""
+    names = list(workload.layouts)
     for repetition in range(repetitions):
-        for position in range(len(PRESETS)):
-            preset = PRESETS[(position + repetition) % len(PRESETS)]
-            folder = f"/mnt/pfs/outputs-{preset.replace(':', '-')}"
-            arguments = {"what": "outputs", "directory": folder, "layout": preset, "steps": workload.steps}
+        for position in range(len(names)):
+            name = names[(position + repetition) % len(names)]
+            folder = f"/mnt/pfs/outputs-{re.sub('[^a-z0-9]+', '-', name)}"
+            arguments = {"what": "outputs", "directory": folder, "options": workload.layouts[name], "steps": workload.steps}
             arguments |= {"arrays": workload.arrays, "kib": workload.kib, "seconds": workload.seconds}
             row = run(cluster, RANKS, cluster.compute_nodes, arguments)
             files = int(cluster.shell("n1", f"find {folder} -type f | wc -l", timeout_s=120))
             cluster.on("n1", "rm", "-rf", folder, timeout_s=120)
-            yield {"what": "outputs", "workload": workload.text, "repetition": repetition, "files": files, **row}
+            yield {"what": "outputs", "workload": workload.text, "layout": name, "repetition": repetition, "files": files, **row}
 
 
 def print_presets(rows: Sequence[dict[str, Any]], workload: Workload) -> None:
@@ -232,7 +248,7 @@ def print_presets(rows: Sequence[dict[str, Any]], workload: Workload) -> None:
     for column in ("layout", "MiB/s", "outputs/s", "least..most s", "steps", "files", "read back s"):
         table.add_column(column, justify="left" if column == "layout" else "right")
     speeds: dict[str, float] = {}
-    for preset in PRESETS:
+    for preset in workload.layouts:
         of = [row for row in found if row["layout"] == preset]
         seconds = sorted(row["seconds"] for row in of)
         speeds[preset] = statistics.median(row["outputs_per_s"] for row in of)

@@ -2,7 +2,7 @@
 //
 //   bench_cluster --what storage --directory D --shared 1 --files 500 --mib 64   creates, stats, bytes a second; shared 0: each
 //                                                                                rank reads what it wrote itself, on its own disk
-//   bench_cluster --what outputs --directory D --layout fpp --steps 10 --arrays 4 --kib 4096 --seconds 30
+//   bench_cluster --what outputs --directory D --options "layout = 'fpp'" --steps 10 --arrays 4 --kib 4096 --seconds 30
 #include "outputs.hpp"
 #include "storage.hpp"
 

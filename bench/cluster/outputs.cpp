@@ -73,7 +73,7 @@ void measure_outputs(const Options &options) {
     int steps = 0;
     Clock clock(MPI_COMM_WORLD);
     clock.time([&] {
-        tailrace::Stream stream(MPI_COMM_WORLD, directory, stream_name, "layout = '" + options.text("layout") + "'");
+        tailrace::Stream stream(MPI_COMM_WORLD, directory, stream_name, options.text("options"));
         stream.define_dim("x", shape.first_of(shape.ranks));
         steps = write(stream, shape, options.number("steps"), options.number("seconds"));
         stream.close();
@@ -82,7 +82,7 @@ void measure_outputs(const Options &options) {
     const std::vector<double> seconds = clock.seconds();
     if (shape.rank != 0) return;
     const double bytes = shape.step_bytes() * steps;
-    std::cout << nlohmann::ordered_json{{"layout", options.text("layout")},
+    std::cout << nlohmann::ordered_json{{"options", options.text("options")},
                                         {"steps", steps},
                                         {"outputs", steps * shape.ranks},
                                         {"bytes", bytes},

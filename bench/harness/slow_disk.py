@@ -1,8 +1,8 @@
 """A slow disk: an ext4 file system on a loop device in memory, and a control group in which a program may write so many bytes a
 second to it. Nobody else uses it, unlike the disk of a virtual machine, whose host may hold it back at any moment.
 
-Disk and control group are those of the bench cluster, without the cluster. Needs root, Linux, loop devices, mkfs.ext4, and version 1
-of the blkio control group.
+Disk and control group are those of the bench cluster, without the cluster. Needs root, Linux, loop devices, mkfs.ext4, and
+version 1 of the blkio control group.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ class Need:
     name: str
     for_what: str
     reason: str  # why it is not there, and the remedy; "": it is
+    replaceable: bool = False  # something else serves instead
 
     @property
     def there(self) -> bool:
@@ -52,9 +53,8 @@ def needs_of(spec: ClusterSpec) -> Iterator[Need]:
 def every_need() -> Iterator[Need]:
     """Of everything that a cluster can have, for `tailrace cluster check`."""
     yield from _basics()
-    yield Need(
-        "netem", "delay in the kernel's network", "" if has_netem() else "not in this kernel: the switch in user space is used"
-    )
+    without = "" if has_netem() else "not in this kernel: the switch in user space is used"
+    yield Need("netem", "delay in the kernel's network", without, replaceable=True)
     yield _of("TUN", "the switch in user space", _device("/dev/net/tun"))
     yield from programs("a cluster", TOOLS)
     for file_system in FILE_SYSTEMS.values():

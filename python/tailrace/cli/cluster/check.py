@@ -13,7 +13,7 @@ from tailrace.cluster.check import every_need
 def command(as_json: output.AsJson = False) -> None:
     """Which rights, kernel features and programs are here, and what to do about those that lack.
 
-    The exit status is 1 when something lacks; `up` refuses only what the cluster that is asked for needs.
+    The exit status is 1 when something lacks that nothing replaces; `up` refuses only what the cluster that is asked for needs.
 
     Examples: [bold]tailrace cluster check[/] · [bold]tailrace cluster check --json[/]
     """
@@ -25,4 +25,4 @@ def command(as_json: output.AsJson = False) -> None:
         for need in needs:
             shown.add_row(need.name, need.for_what, "[green]there[/]" if need.there else output.escape(need.reason))
         output.console().print(shown)
-    raise typer.Exit(0 if all(need.there for need in needs) else 1)
+    raise typer.Exit(0 if all(need.there or need.replaceable for need in needs) else 1)

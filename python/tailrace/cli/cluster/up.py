@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import select
 import signal
+import socket
 import time
 from typing import Annotated
 
@@ -16,6 +18,7 @@ from tailrace.cluster import start
 from tailrace.cluster.filesystems import FILE_SYSTEMS
 from tailrace.cluster.values import NETWORKS, ClusterSpec, Link
 
+LOOK_S = 0.2
 FILE_SYSTEM_NAMES = ", ".join(FILE_SYSTEMS)
 
 
@@ -63,8 +66,14 @@ def command(
         print_cluster(started.cluster)
         output.console().print(f"up after {time.monotonic() - began_s:.1f} s")
     if hold:
-        # Whatever ends us ends the cluster: the kernel closes our line to it.
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, lambda *_: None)
-        signal.pause()
+        _wait(started.line)
         started.end()
+
+
+def _wait(line: socket.socket) -> None:
+    """Until we are told to end, or the cluster has ended. Whatever kills us ends it as well: the kernel closes the line."""
+    asked: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda signaled, frame: asked.append(signaled))
+    while not asked and not select.select([line], [], [], LOOK_S)[0]:
+        pass
