@@ -354,7 +354,7 @@ def test_glusterfs(new_cluster: NewCluster) -> None:
     read = "cat /mnt/pfs/kept-*"
     assert sorted(map(int, cluster.shell("n2", read).split())) == list(range(1, 21))
     faults.inject(cluster, "kill", "store2")
-    assert cluster.try_on("n2", ["/bin/sh", "-c", read]).status != 0, "its half of the files is not there"
+    assert len(cluster.try_on("n2", ["/bin/sh", "-c", read]).stdout.split()) < 20, "some were on that server"
     faults.undo(cluster)
     until(lambda: sorted(map(int, cluster.try_on("n2", ["/bin/sh", "-c", read]).stdout.split())) == list(range(1, 21)), 60)
     faults.inject(cluster, "restart", "store1")

@@ -17,9 +17,11 @@ from tailrace.cluster import Cluster, ClusterError, ClusterSpec, names_up, up
 from tailrace.cluster.cluster import sweep_ended
 
 from tests.clusters import Traces, family_of, own_name, skip_or_fail
+from tests.environment import ROOT
 from tests.mpirun import run_within
 
 LIMIT_S = 30.0
+PACKAGE = {"PYTHONPATH": str(ROOT / "python")}
 
 
 @dataclass
@@ -184,7 +186,7 @@ def test_without_root_it_is_refused(tailrace_command: list[str]) -> None:
     skip_or_fail(ClusterSpec(own_name(), file_system="none"))
     program = "import os, sys\nfrom tailrace.cluster import ClusterSpec, NotPossible, up\nos.setresuid(65534, 65534, 65534)\n"
     program += "try:\n    up(ClusterSpec('refused')).__enter__()\nexcept NotPossible as error:\n    print(error)"
-    finished = run_within([sys.executable, "-c", program], 60)
+    finished = run_within([sys.executable, "-c", program], 60, PACKAGE)
     assert "root: user 65534 is not root: run this as root, or with sudo" in finished.stdout, finished.output
 
 
@@ -194,7 +196,7 @@ def test_missing_programs_are_named_with_their_package(tmp_path: Path) -> None:
         (tmp_path / program).symlink_to(shutil.which(program) or "missing")
     code = "from tailrace.cluster import ClusterSpec, NotPossible, up\n"
     code += "try:\n    up(ClusterSpec('refused', slurm=True)).__enter__()\nexcept NotPossible as error:\n    print(error)"
-    finished = run_within([sys.executable, "-c", code], 60, {"PATH": str(tmp_path)})
+    finished = run_within([sys.executable, "-c", code], 60, {**PACKAGE, "PATH": str(tmp_path)})
     for text in ("mfsmaster: not on the PATH: install Debian's package moosefs-master", "munge", "slurm-client"):
         assert text in finished.stdout, finished.output
     assert "iproute2" not in finished.stdout
@@ -206,5 +208,5 @@ def test_others_than_root_may_not_come_in() -> None:
     code = "import os, sys\nfrom tailrace.cluster import Cluster, ClusterError\nos.setresuid(65534, 65534, 65534)\n"
     code += f"try:\n    Cluster('{name}')\nexcept ClusterError as error:\n    print(error)"
     with up(ClusterSpec(name, nodes=1, file_system="none")):
-        finished = run_within([sys.executable, "-c", code], 60)
+        finished = run_within([sys.executable, "-c", code], 60, PACKAGE)
     assert "only root may use a cluster" in finished.stdout, finished.output

@@ -220,12 +220,17 @@ class Supervisor:
         caller.settimeout(None)
         wire.widen(caller)
         credentials = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        if int.from_bytes(credentials[4:8], sys.byteorder) != 0:
-            with contextlib.suppress(OSError):
-                wire.send(caller, {"error": "only root may use a cluster"})
-            caller.close()
-            return
-        self.watch(caller, partial(self.answer, caller))
+        is_root = int.from_bytes(credentials[4:8], sys.byteorder) == 0
+        self.watch(caller, partial(self.answer if is_root else self.refuse, caller))
+
+    def refuse(self, caller: socket.socket) -> None:
+        """What it asks is read first, otherwise it would see an end without an answer."""
+        with contextlib.suppress(OSError):
+            _, descriptors = wire.receive(caller)
+            for descriptor in descriptors:
+                os.close(descriptor)
+            wire.send(caller, {"error": "only root may use a cluster"})
+        self.dismiss(caller)
 
     def answer(self, caller: socket.socket) -> None:
         try:
