@@ -5,7 +5,8 @@
 
 namespace bench {
 
-// Collective. Creates, stats and removes --files files a rank; writes --mib MiB a rank, synced, and reads them back, every byte checked.
+// Collective. Creates, stats and removes --files files a rank; writes --mib MiB a rank, synced, and reads them back, every byte
+// checked.
 void measure_storage(const Options &options);
 
 }  // namespace bench

@@ -1,7 +1,7 @@
 // tailrace-switch NAME=NAMESPACE...: joins network namespaces by a switch whose links have a delay and a rate.
 //
-// Prints "ready"; then each line "NAME DELAY_US RATE_MBIT" of standard input sets a link (a rate of 0: as fast as it goes, less: cut)
-// and is answered by "ok" or by what is wrong with it. Ends with its standard input.
+// Prints "ready"; then each line "NAME DELAY_US RATE_MBIT" of standard input sets a link (a rate of 0: as fast as it goes; less:
+// cut) and is answered by "ok" or by what is wrong with it. Ends with its standard input.
 #include "cluster/switch/fabric.hpp"
 #include "cluster/switch/tap.hpp"
 
