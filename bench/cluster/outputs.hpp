@@ -5,7 +5,7 @@
 
 namespace bench {
 
-// Collective. Writes --steps steps of --arrays arrays of --kib KiB a rank, at most for --seconds. Reads all of them back through the
+// Collective. Writes --steps steps of --arrays arrays of --kib KiB a rank, at most for --seconds. Reads all of them back by the
 // library, each rank what another one wrote, every byte checked.
 void measure_outputs(const Options &options);
 
