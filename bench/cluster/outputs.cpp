@@ -28,14 +28,16 @@ struct Shape {
 int write(tailrace::Stream &stream, const Shape &shape, int steps, double limit_s) {
     std::vector<tailrace::Variable<double>> variables;
     for (int v = 0; v < shape.arrays; ++v) variables.push_back(stream.define_var<double>(variable_name(v), {"x"}));
-    std::vector<double> values(shape.elements);
+    // What is put stays as it is until the step ends: memory for each array.
+    std::vector<std::vector<double>> values(static_cast<size_t>(shape.arrays), std::vector<double>(shape.elements));
     const double started = MPI_Wtime();
     for (int step = 0; step < steps; ++step) {
         stream.begin_step(step);
         for (int v = 0; v < shape.arrays; ++v) {
-            fill_values(values.data(), sizeof(double), v, step, shape.first_of(shape.rank), shape.elements);
+            std::vector<double> &of = values[static_cast<size_t>(v)];
+            fill_values(of.data(), sizeof(double), v, step, shape.first_of(shape.rank), shape.elements);
             stream.put(variables[static_cast<size_t>(v)],
-                       tailrace::Block<double>(values, {shape.first_of(shape.rank)}, {shape.elements}));
+                       tailrace::Block<double>(of, {shape.first_of(shape.rank)}, {shape.elements}));
         }
         stream.end_step();
         if (step % 16 == 15) {
