@@ -23,7 +23,8 @@ namespace {
 
 using namespace tailrace::cluster;
 
-constexpr int frames_a_turn = 16;  // of one node, before the others have their turn
+constexpr int frames_a_turn = 16;         // of one node, before the others have their turn
+constexpr Nanoseconds early_ns = 40'000;  // what waking up takes: for so long we look again and again instead of sleeping
 constexpr double ns_per_us = 1000.0;
 constexpr double ns_per_byte_at_1_mbit = 8000.0;
 
@@ -71,7 +72,7 @@ private:
         }
         timespec limit{};
         if (due_ns != 0) {
-            const Nanoseconds left_ns = std::max(Nanoseconds{0}, due_ns - now_ns());
+            const Nanoseconds left_ns = std::max(Nanoseconds{0}, due_ns - early_ns - now_ns());
             limit = {left_ns / 1'000'000'000, left_ns % 1'000'000'000};
         }
         if (ppoll(polled_.data(), polled_.size(), due_ns != 0 ? &limit : nullptr, nullptr) < 0) {
