@@ -75,7 +75,7 @@ def test_resume_skips_what_passed_at_this_commit(tmp_path: Path) -> None:
 
     def run(**env: str) -> str:
         command = [sys.executable, "-m", "pytest", "-q", f"--resume={record}", "-p", "no:cacheprovider", "test_two.py"]
-        python_path = {"PYTHONPATH": str(ROOT), "TAILRACE_RESUME_STATE": "one"}
+        python_path = {"PYTHONPATH": f"{ROOT}:{ROOT}/python", "TAILRACE_RESUME_STATE": "one"}
         return run_within(command, 60, {**python_path, **env}, cwd=tmp_path).stdout
 
     assert "1 failed, 1 passed, 1 skipped" in run()
@@ -93,7 +93,7 @@ def test_seed_is_printed_and_can_be_given(tmp_path: Path) -> None:
         done = subprocess.run(
             command,
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/python"},
             capture_output=True,
             text=True,
             timeout=60,
