@@ -25,8 +25,8 @@ using namespace tailrace::cluster;
 
 constexpr int frames_a_turn = 16;         // of one node, before the others have their turn
 constexpr Nanoseconds early_ns = 80'000;  // what waking up takes: for so long we look again and again instead of sleeping
-// Who receives after a pause needs about so long to wake, and so do we to take an answer: frames that were delayed are handed over so
-// much earlier (a way of 200 us took 223 before). It does not add up over links: stages count from when a frame was due.
+// Who receives after a pause needs about so long to wake, and so do we to take an answer: frames that were delayed are handed over
+// so much earlier (a way of 200 us took 223 before). It does not add up over links: stages count from when a frame was due.
 constexpr Nanoseconds ahead_ns = 20'000;
 constexpr double ns_per_us = 1000.0;
 constexpr double ns_per_byte_at_1_mbit = 8000.0;

@@ -27,10 +27,11 @@ void write(const std::string& path, const Image& image) {
     file.close();
 }
 
-// Attributes, types, spaces, fill values, filters, links and what they lead to, and the address of contiguous data. Left out are the
-// addresses of objects and the names of filters, which are a plugin's where there is one.
+// Attributes, types, spaces, fill values, filters, links and what they lead to, and the address of contiguous data. Left out are
+// the addresses of objects and the names of filters, which are a plugin's where there is one.
 std::string shown(const std::string& path) {
-    const std::string output = output_of("h5dump -w 0 -p -A " + path + R"( 2>&1 | sed -E 's/DATASET [0-9]+ "/DATASET "/g; /COMMENT/d')");
+    const std::string unlike = R"(s/DATASET [0-9]+ "/DATASET "/g; /COMMENT/d)";
+    const std::string output = output_of("h5dump -w 0 -p -A " + path + " 2>&1 | sed -E '" + unlike + "'");
     return output.substr(output.find('\n'));  // without the file's name
 }
 
