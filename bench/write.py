@@ -67,7 +67,7 @@ class Size:
 
 SIZES = {
     "quick": Size(55, ("disk",), (2,), {"large": 2, "small": 5}),
-    "full": Size(570, ("disk", "shm"), (2, 4), {"large": 2, "small": 20}),
+    "full": Size(570, ("disk", "shm"), (2, 4), {"large": 2, "small": 10}),
 }
 
 

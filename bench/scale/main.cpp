@@ -63,9 +63,9 @@ void measure_manifest(uint64_t ranks, const std::string& directory) {
         const std::string path = directory + "/" + layout.name + ".jsonl";
         const std::vector<std::vector<PartBox>> boxes = job.part_boxes();
         const History history = job.history({});
-        append_journal(path, run_line(history.runs.back()), false);
+        Journal(path).append(run_line(history.runs.back()), false);
         if (!boxes.empty()) {
-            const Cost cost = cost_of([&] { append_journal(path, plan_line(1, boxes), false); });
+            const Cost cost = cost_of([&] { Journal(path).append(plan_line(1, boxes), false); });
             print("plan line", layout.name, ranks, cost,
                   {{"bytes", journal_line(plan_line(1, boxes)).size()}, {"boxes", boxes.front().size()}});
         }
@@ -79,7 +79,7 @@ void measure_manifest(uint64_t ranks, const std::string& directory) {
             forget_peak();
             Stopwatch watch;
             line = step_line(step, history.groups.back());
-            append_journal(path, line, false);
+            Journal(path).append(line, false);
             seconds.push_back(watch.lap());
             if (step.step > 0) most_bytes = std::max(most_bytes, peak_heap_bytes() - before);
         }

@@ -53,6 +53,16 @@ bool ends_intact(const File& file, uint64_t size_bytes) {
     }
 }
 
+File open_to_append(const std::string& path, bool is_there) {
+    try {
+        return File::open_append(path, !is_there);
+    } catch (const Error& error) {
+        if (!is_there || error.status() != Status::NOT_FOUND) throw;
+        fail(Status::NOT_FOUND, error.what(),
+             "; what it says is committed has vanished with it: put it back, or begin anew in another directory");
+    }
+}
+
 }  // namespace
 
 std::string journal_line(const Json& object) {
@@ -87,12 +97,14 @@ JournalContent read_journal(const std::string& path) {
     return content;
 }
 
-void append_journal(const std::string& path, const Json& object, bool sync) {
+void Journal::append(const Json& object, bool sync) {
     const std::string line = journal_line(object);
-    File file = File::open_append(path);
-    const uint64_t size = file.size_bytes();
-    if (size > 0 && !ends_intact(File::open_read(path), size)) file.set_size(read_journal(path).intact_bytes);
-    const uint64_t intact = file.size_bytes();
+    File file = open_to_append(path_, is_there_);
+    uint64_t intact = file.size_bytes();
+    if (intact != intact_bytes_ && !ends_intact(File::open_read(path_), intact)) {
+        intact = read_journal(path_).intact_bytes;
+        file.set_size(intact);
+    }
     try {
         file.append(line.data(), line.size());
         if (sync) file.sync();
@@ -106,6 +118,8 @@ void append_journal(const std::string& path, const Json& object, bool sync) {
         throw;
     }
     file.close();
+    is_there_ = true;
+    intact_bytes_ = intact + line.size();
 }
 
 }  // namespace tailrace

@@ -74,8 +74,8 @@ File::~File() {
 File File::create(const std::string& path) { return {open_checked("create", path, O_RDWR | O_CREAT | O_TRUNC), path}; }
 File File::open_write(const std::string& path) { return {open_checked("open for writing", path, O_RDWR), path}; }
 File File::open_read(const std::string& path) { return {open_checked("open", path, O_RDONLY), path}; }
-File File::open_append(const std::string& path) {
-    return {open_checked("open for appending", path, O_WRONLY | O_APPEND | O_CREAT), path};
+File File::open_append(const std::string& path, bool make) {
+    return {open_checked("open for appending", path, O_WRONLY | O_APPEND | (make ? O_CREAT : 0)), path};
 }
 
 File File::create_unnamed(const std::string& directory) {
@@ -210,6 +210,12 @@ void make_directories(const std::string& path, const std::string& within) {
 
 void rename_path(const std::string& from, const std::string& to) {
     if (::rename(from.c_str(), to.c_str()) != 0) fail_system(text("rename ", from, " to").c_str(), to, errno);
+}
+
+void replace_directory(const std::string& from, const std::string& to) {
+    if (::rename(from.c_str(), to.c_str()) == 0) return;
+    if (errno == ENOTEMPTY || errno == EEXIST) remove_tree(to);
+    rename_path(from, to);
 }
 
 void remove_tree(const std::string& path) {

@@ -26,8 +26,8 @@ public:
     static File create(const std::string& path);      // new or emptied, read and write
     static File open_write(const std::string& path);  // existing, read and write
     static File open_read(const std::string& path);
-    static File open_append(const std::string& path);          // made if absent
-    static File create_unnamed(const std::string& directory);  // in no directory: gone when it is closed
+    static File open_append(const std::string& path, bool make = true);  // absent: made, or NOT_FOUND
+    static File create_unnamed(const std::string& directory);            // in no directory: gone when it is closed
 
     // Where another process of this user and node can open the file as long as it is open here, also one without a name.
     std::string path_for_others() const;
@@ -63,8 +63,9 @@ Status status_of_errno(int code);
 // With parents; existing ones are fine. `within` and what is above it must be there: it is not made.
 void make_directories(const std::string& path, const std::string& within = "");
 void rename_path(const std::string& from, const std::string& to);
-void remove_tree(const std::string& path);  // absent is fine
-void remove_file(const std::string& path);  // absent is fine
+void replace_directory(const std::string& from, const std::string& to);  // a directory that stands there is removed
+void remove_tree(const std::string& path);                               // absent is fine
+void remove_file(const std::string& path);                               // absent is fine
 void sync_directory(const std::string& path);
 bool path_exists(const std::string& path);
 std::vector<std::string> list_directory(const std::string& path);  // names, sorted; [] if absent

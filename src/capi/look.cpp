@@ -81,7 +81,7 @@ int tailrace_combine(const char* directory, const char* name, const char* output
 }
 
 int tailrace_journal_append(const char* path, const char* json, int sync) {
-    return guard([&] { tailrace::append_journal(required(path, "path"), parse(json, "json"), sync != 0); });
+    return guard([&] { tailrace::Journal(required(path, "path")).append(parse(json, "json"), sync != 0); });
 }
 
 int tailrace_journal_read(const char* path, char** json, uint64_t* torn_bytes) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/error.hpp"
 #include "format/chunk_index.hpp"
 #include "format/global_heap.hpp"
 #include "format/messages.hpp"
@@ -70,9 +69,9 @@ private:
 
     // About as much as it will be, so that it is not moved while it grows.
     uint64_t expected_bytes() const {
-        constexpr uint64_t kOfAnArray = 1024, kOfASource = 192;
+        constexpr uint64_t kOfAnArray = 1024;
         uint64_t bytes = 16384;
-        for (const Array& array : description_.arrays) bytes += kOfAnArray + kOfASource * array.sources.size();
+        for (const Array& array : description_.arrays) bytes += kOfAnArray + kExpectedSourceBytes * array.sources.size();
         return bytes;
     }
 
@@ -108,67 +107,58 @@ private:
         heap.end();
     }
 
-    // In a tree: with positions and sizes.
-    bool has_tree(const Array& array) const {
-        return array.packing || (array.is_placed() && plan_.is_chunked(array) && description_.time_unlimited);
+    // How an array is cut, and where its chunks are, step by step.
+    struct Chunks {
+        Extents chunk;
+        std::optional<ChunkGrid> grid;  // of a step; a scalar has none
+        std::vector<Extent> places;
+        bool in_tree;  // with positions and sizes
+    };
+
+    std::optional<Chunks> chunks_of(size_t a) const {
+        const Array& array = description_.arrays[a];
+        if (array.packing) {
+            Extents chunk = array.packing->grid.chunk();
+            chunk.insert(chunk.begin(), 1);
+            return Chunks{std::move(chunk), array.packing->grid, plan_.chunks.at(a), true};
+        }
+        if (!array.is_placed() || !plan_.is_chunked(array)) return std::nullopt;
+        const Extents chunk = plan_.chunk(array), all = plan_.extents(array);
+        std::vector<Extent> places = plan_.chunk_extents(a);
+        const bool in_tree = description_.time_unlimited || places.empty();
+        return Chunks{chunk, ChunkGrid::of({all.begin() + 1, all.end()}, {chunk.begin() + 1, chunk.end()}), std::move(places),
+                      in_tree};
     }
 
     void put_chunk_indexes() {
-        uint64_t most_chunks = 0;
-        for (size_t a = 0; a < layouts_.size(); ++a)
-            if (has_tree(description_.arrays[a]))
-                most_chunks = std::max<uint64_t>(
-                    most_chunks, description_.arrays[a].packing ? plan_.chunks.at(a).size() : plan_.chunk_extents(a).size());
-        most_children_ = most_chunks > 0 ? format::children_for(most_chunks) : format::kMostChildren;
+        std::vector<std::optional<Chunks>> chunks;
+        uint64_t most = 0;
         for (size_t a = 0; a < layouts_.size(); ++a) {
-            const Array& array = description_.arrays[a];
+            chunks.push_back(chunks_of(a));
+            if (chunks[a] && chunks[a]->in_tree) most = std::max<uint64_t>(most, chunks[a]->places.size());
+        }
+        if (most > 0) most_children_ = format::children_for(most);
+        for (size_t a = 0; a < layouts_.size(); ++a) {
             align();
-            if (array.packing)
-                layouts_[a] = packed_layout(a);
-            else if (array.is_placed() && plan_.is_chunked(array))
-                layouts_[a] = chunked_layout(a);
+            if (chunks[a]) layouts_[a] = put_chunk_index(*chunks[a], type_bytes(description_.arrays[a].type));
         }
     }
 
-    Bytes chunked_layout(size_t a) {
-        const Array& array = description_.arrays[a];
-        const Extents chunk = plan_.chunk(array), all = plan_.extents(array);
-        const std::vector<Extent> extents = plan_.chunk_extents(a);
-        const uint64_t element_bytes = type_bytes(array.type);
-        if (!description_.time_unlimited && !extents.empty())
-            return format::fixed_array_layout(chunk, element_bytes, format::put_fixed_array(out_, plan_.metadata_address, extents));
+    Bytes put_chunk_index(const Chunks& chunks, uint64_t element_bytes) {
+        for (const Extent& place : chunks.places) raw_end_ = std::max(raw_end_, place.address + place.bytes);
+        if (!chunks.in_tree)
+            return format::fixed_array_layout(chunks.chunk, element_bytes,
+                                              format::put_fixed_array(out_, plan_.metadata_address, chunks.places));
         std::vector<uint64_t> offsets;
-        offsets.reserve(extents.size() * chunk.size());
-        const auto grid = ChunkGrid::of({all.begin() + 1, all.end()}, {chunk.begin() + 1, chunk.end()});
-        const uint64_t a_step = grid ? grid->count() : 1;  // a scalar has no grid
-        for (uint64_t k = 0; k < extents.size(); ++k) {
-            const Extents offset = grid ? grid->offset(k / a_step, k % a_step) : Extents{k};
+        offsets.reserve(chunks.places.size() * chunks.chunk.size());
+        const uint64_t a_step = chunks.grid ? chunks.grid->count() : 1;
+        for (uint64_t k = 0; k < chunks.places.size(); ++k) {
+            const Extents offset = chunks.grid ? chunks.grid->offset(k / a_step, k % a_step) : Extents{k};
             offsets.insert(offsets.end(), offset.begin(), offset.end());
         }
-        return tree_layout(extents, offsets, chunk, element_bytes);
-    }
-
-    Bytes packed_layout(size_t a) {
-        const Array& array = description_.arrays[a];
-        const ChunkGrid& grid = array.packing->grid;
-        const std::vector<Extent>& places = plan_.chunks.at(a);
-        Extents chunk = grid.chunk();
-        chunk.insert(chunk.begin(), 1);
-        std::vector<uint64_t> offsets;
-        offsets.reserve(places.size() * chunk.size());
-        for (uint64_t k = 0; k < places.size(); ++k) {
-            const Extents offset = grid.offset(k / grid.count(), k % grid.count());
-            offsets.insert(offsets.end(), offset.begin(), offset.end());
-            raw_end_ = std::max(raw_end_, places[k].address + places[k].bytes);
-        }
-        return tree_layout(places, offsets, chunk, type_bytes(array.type));
-    }
-
-    Bytes tree_layout(std::span<const Extent> chunks, std::span<const uint64_t> offsets, const Extents& chunk,
-                      uint64_t element_bytes) {
-        const uint64_t root =
-            format::put_chunk_tree(out_, plan_.metadata_address, chunks, offsets, chunk, element_bytes, most_children_);
-        return format::chunk_tree_layout(chunk, element_bytes, root);
+        const uint64_t root = format::put_chunk_tree(out_, plan_.metadata_address, chunks.places, offsets, chunks.chunk,
+                                                     element_bytes, most_children_);
+        return format::chunk_tree_layout(chunks.chunk, element_bytes, root);
     }
 
     void put_objects() {

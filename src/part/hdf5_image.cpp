@@ -1,6 +1,6 @@
 #include "part/hdf5_image.hpp"
 
-#include "base/error.hpp"
+#include "format/object_header.hpp"
 #include "part/conventions.hpp"
 #include "part/filters.hpp"
 #include "part/netcdf.hpp"
@@ -9,8 +9,6 @@
 
 namespace tailrace {
 namespace {
-
-constexpr unsigned kMaxCompactAttributes = 64;  // beyond these HDF5 makes a heap and two trees for one object's attributes
 
 // Makes the objects of one file through the placement driver.
 class ImageBuilder {
@@ -29,7 +27,6 @@ private:
     hdf5::Dataset create_packed(size_t array, hdf5::DatasetProperties properties);
     hdf5::Dataset create_dataset(const Array& array, hdf5::DatasetProperties properties);
     hdf5::Properties creation_of(const Array& array) const;
-    void write_attributes(hid_t dataset, const Array& array) const;
 
     const ImagePlan& plan_;
     const Description& description_;
@@ -55,7 +52,7 @@ void ImageBuilder::build() {
     // netCDF opens no file for writing whose root does not know the order of its objects.
     hdf5::track_link_order(creation);
     hdf5::track_attribute_order(creation);
-    hdf5::keep_attributes_compact(creation, kMaxCompactAttributes);
+    hdf5::keep_attributes_compact(creation, format::kMostAttributes);
     hdf5::leave_out_times(creation);
     file_ = hdf5::create_file("the metadata image", creation, driver.access());
     attributes_.write_all(file_, description_.attributes);
@@ -98,7 +95,7 @@ void ImageBuilder::create_scale_without_array(size_t dimension) {
 hdf5::Properties ImageBuilder::creation_of(const Array& array) const {
     hdf5::Properties creation = hdf5::create_properties(H5P_DATASET_CREATE);
     hdf5::track_attribute_order(creation);
-    hdf5::keep_attributes_compact(creation, kMaxCompactAttributes);
+    hdf5::keep_attributes_compact(creation, format::kMostAttributes);
     hdf5::leave_out_times(creation);
     const auto& fill = fill_of(array);
     if (!fill.empty()) hdf5::set_fill(creation, memory_type(array.type), fill.data());
@@ -113,7 +110,7 @@ hdf5::Dataset ImageBuilder::create(size_t index) {
                             : array.packing           ? create_packed(index, properties)
                             : plan_.is_chunked(array) ? create_chunked(index, properties)
                                                       : create_contiguous(index, properties);
-    write_attributes(dataset, array);
+    attributes_.write_all(dataset, plan_.attributes(array));
     return dataset;
 }
 
@@ -186,10 +183,6 @@ hdf5::Dataset ImageBuilder::create_packed(size_t index, hdf5::DatasetProperties 
     return dataset;
 }
 
-void ImageBuilder::write_attributes(hid_t dataset, const Array& array) const {
-    attributes_.write_all(dataset, plan_.attributes(array));
-}
-
 }  // namespace
 
 Image hdf5_image(const ImagePlan& plan) {
@@ -201,10 +194,6 @@ Image hdf5_image(const ImagePlan& plan) {
     image.metadata_address = capture.metadata_address();
     image.metadata.assign(capture.metadata().begin(), capture.metadata().end());
     image.file_bytes = capture.file_bytes();
-    for (const Extent& written : capture.raw_writes())
-        if (image.metadata_address < written.address + written.bytes &&
-            written.address < image.metadata_address + image.metadata.size())
-            fail(Status::INTERNAL, "metadata at ", image.metadata_address, " lies in the chunk at ", written.address);
     return image;
 }
 

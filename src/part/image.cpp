@@ -29,13 +29,17 @@ uint64_t reserved_end(const Placement& placement, const std::vector<StepBlock>& 
     return end;
 }
 
-void check_free(const Image& image, const Placement& placement, const std::vector<StepBlock>& blocks) {
+void check_free(const Image& image, const Placement& placement, const std::vector<StepBlock>& blocks, const ChunkPlaces& chunks) {
     const uint64_t first = image.metadata_address, last = first + image.metadata.size();
     for (const StepBlock& block : blocks)
         if (first < block_end(placement, block) && block.address < last)
             fail(Status::INTERNAL, "metadata at ", first, " to ", last, " lies in the steps at ", block.address);
     if (!placement.bytes().static_bytes.empty() && first < placement.static_seal() + placement.bytes().seal_bytes)
         fail(Status::INTERNAL, "metadata at ", first, " lies in the static arrays");
+    for (const std::vector<Extent>& of_array : chunks)
+        for (const Extent& chunk : of_array)
+            if (first < chunk.address + chunk.bytes && chunk.address < last)
+                fail(Status::INTERNAL, "metadata at ", first, " lies in the chunk at ", chunk.address);
 }
 
 }  // namespace
@@ -80,7 +84,7 @@ Image make_image(const Description& description, const Placement& placement, con
     plan.check_sources();
     std::optional<Image> encoded = encoded_image(plan);
     Image image = encoded ? std::move(*encoded) : hdf5_image(plan);
-    check_free(image, placement, blocks);
+    check_free(image, placement, blocks, chunks);
     return image;
 }
 

@@ -1,5 +1,5 @@
-// The metadata image of one part: the bytes that make a file with placed arrays a NetCDF-4 file. HDF5 makes them in memory; no
-// file is opened, no array data is moved. Equal arguments give equal bytes. Not thread-safe, as HDF5 is not.
+// The metadata image of one part: the bytes that make a file with placed arrays a NetCDF-4 file. They are encoded, or HDF5 makes
+// them in memory; no file is opened, no array data is moved. Equal arguments give equal bytes. Not thread-safe, as HDF5 is not.
 #pragma once
 
 #include <cstddef>

@@ -42,14 +42,14 @@ void ExtentWriter::end_extent() {
     extent_ = end_;
 }
 
-PartWriter::PartWriter(WriteQueue& queue, std::shared_ptr<File> file, bool checksum, Gaps gaps)
+PartWriter::PartWriter(WriteQueue& queue, std::shared_ptr<HeldFile> file, bool checksum, Gaps gaps)
     : queue_(queue), written_(std::make_shared<ExtentWriter>(file, checksum)), file_(std::move(file)), gaps_(gaps),
       call_bytes_(checksum ? kSummedCallBytes : kCallBytes) {
     pieces_.reserve(kMaxPieces);
 }
 
-PartWriter::PartWriter(File& file, bool checksum, Gaps gaps)
-    : PartWriter(at_once, std::shared_ptr<File>(std::shared_ptr<void>(), &file), checksum, gaps) {}
+PartWriter::PartWriter(HeldFile& file, bool checksum, Gaps gaps)
+    : PartWriter(at_once, std::shared_ptr<HeldFile>(std::shared_ptr<void>(), &file), checksum, gaps) {}
 
 void PartWriter::add(uint64_t address, const void* data, uint64_t bytes) {
     if (bytes == 0) return;

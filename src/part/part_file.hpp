@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/checksum.hpp"
-#include "base/system.hpp"
 #include "layout/block_view.hpp"
+#include "part/held_file.hpp"
 #include "part/write_queue.hpp"
 
 namespace tailrace {
@@ -22,7 +22,7 @@ struct SealRecord {
 // Runs of bytes of a file as they are written, and their checksums. It may belong to the thread of a WriteQueue.
 class ExtentWriter {
 public:
-    ExtentWriter(std::shared_ptr<File> file, bool checksum) : file_(std::move(file)), checksum_(checksum) {}
+    ExtentWriter(std::shared_ptr<HeldFile> file, bool checksum) : file_(std::move(file)), checksum_(checksum) {}
     // Goes on with the run, or begins another where the address is another. Uses up the pieces.
     void write(uint64_t address, std::span<iovec> pieces);
     void end_extent();
@@ -32,7 +32,7 @@ public:
     uint64_t write_calls() const { return write_calls_; }
 
 private:
-    std::shared_ptr<File> file_;
+    std::shared_ptr<HeldFile> file_;
     const bool checksum_;
     uint64_t extent_ = 0, end_ = 0;
     Checksum sum_;
@@ -47,8 +47,8 @@ public:
     // then (INTERNAL otherwise). With several writers in a file they belong to others.
     enum class Gaps { not_mine, mine };
 
-    PartWriter(WriteQueue& queue, std::shared_ptr<File> file, bool checksum, Gaps gaps = Gaps::not_mine);
-    PartWriter(File& file, bool checksum, Gaps gaps = Gaps::not_mine);  // at once; the file outlives it
+    PartWriter(WriteQueue& queue, std::shared_ptr<HeldFile> file, bool checksum, Gaps gaps = Gaps::not_mine);
+    PartWriter(HeldFile& file, bool checksum, Gaps gaps = Gaps::not_mine);  // at once; the file outlives it
     PartWriter(const PartWriter&) = delete;
 
     // Bytes at an address. Ascending addresses make the fewest writes; none is written twice. The data stays unchanged until
@@ -80,7 +80,7 @@ private:
 
     WriteQueue& queue_;
     std::shared_ptr<ExtentWriter> written_;
-    const std::shared_ptr<File> file_;
+    const std::shared_ptr<HeldFile> file_;
     const Gaps gaps_;
     const uint64_t call_bytes_;  // the most that one write call takes
     std::vector<iovec> pieces_;

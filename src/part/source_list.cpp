@@ -50,10 +50,7 @@ std::string as_pattern(const std::string& name) {
 
 format::Bytes source_list(const std::vector<Source>& sources) {
     format::Bytes out;
-    uint64_t bytes = 0;
-    for (const Source& source : sources)
-        bytes += static_cast<const std::string&>(source.file).size() + source.dataset.size() + 64 + 16 * source.to.count.size();
-    out.reserve(bytes);
+    out.reserve(kExpectedSourceBytes * sources.size());
     out.put(uint8_t{0});  // version
     out.put(static_cast<uint64_t>(std::ranges::count_if(sources, &Source::shows_elements)));
     for (const Source& source : sources) {

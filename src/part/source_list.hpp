@@ -12,6 +12,8 @@ namespace tailrace {
 // HDF5 takes the names of a virtual dataset's sources for patterns, in which a percent sign is written twice.
 std::string as_pattern(const std::string& name);
 
+constexpr uint64_t kExpectedSourceBytes = 192;  // of one source, about
+
 // Of the sources that show elements.
 format::Bytes source_list(const std::vector<Source>& sources);
 

@@ -178,7 +178,7 @@ private:
         }
         remove_file(record_path());
         out_ = File::create(temporary());
-        append_journal(record_path(), {{"combining", mine}, {"stream", stream_}, {"steps", block_.steps}}, false);
+        Journal(record_path()).append({{"combining", mine}, {"stream", stream_}, {"steps", block_.steps}}, false);
         out_.reserve(0, block_end(placement_, block_));
         return 0;
     }
@@ -207,7 +207,7 @@ private:
             line["chunks"] = chunks_since_note(steps);
         }
         noted_ = steps;
-        append_journal(record_path(), line, sync);
+        Journal(record_path()).append(line, sync);
     }
 
     // Of each array: addresses and sizes in turns.

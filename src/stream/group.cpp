@@ -52,11 +52,11 @@ std::string Group::present_path() const { return published() ? part_path() : pen
 std::string Group::part_path() const { return path_of(tailrace::part_path(config_.layout, place_.stream, place_.start, part_)); }
 
 void Group::prepare() const {
+    if (!first_writer_) return;
     if (has_one_part(config_.layout)) {
-        if (ranks_.rank() == 0) create_part(pending_part_path(), config_.layout.storage).close();
+        if (several_writers()) create_part(pending_part_path(), config_.layout.storage).close();
         return;
     }
-    if (!first_writer_) return;
     const std::string mine = parent_of(pending_part_path());
     if (several_writers()) {
         make_directories(mine, path_of(parts_directory(place_.stream)));
@@ -143,7 +143,7 @@ void Group::lay_out_more(const PartContent& content) {
 
 void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, const std::vector<double>& times) {
     // First: a part that cannot be opened leaves a group without steps.
-    if (is_writer_) file_ = std::make_shared<File>(File::open_write(part_path()));
+    if (is_writer_) file_ = std::make_shared<HeldFile>(File::open_write(part_path()), false);
     if (first_writer_) reopened_end_ = file_->size_bytes();
     reopened_ = published_ = true;
     steps_ = committed_ = steps;
@@ -164,10 +164,11 @@ void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_
 void Group::begin_write(const PartContent& content, bool alone) {
     if (!is_writer_) return;
     if (!file_) {
-        const auto file = std::make_shared<File>();
-        const bool exists = has_one_part(config_.layout) || several_writers();  // prepare() has made it
+        const auto file = std::make_shared<HeldFile>();
+        const bool exists = several_writers();  // prepare() has made it
+        const bool hold = !several_steps() && !several_writers();
         queue_.run([=, path = pending_part_path(), storage = config_.layout.storage] {
-            *file = exists ? File::open_write(path) : create_part(path, storage);
+            *file = {exists ? File::open_write(path) : create_part(path, storage), hold};
         });
         file_ = file;
     }
@@ -333,9 +334,8 @@ void Group::publish() {
         // Of a stream's directory that has vanished no new one is made: it would lack all earlier steps.
         if (parent_of(to).starts_with(parts + "/")) make_directories(parent_of(to), parts);
         if (sync && !one_part) sync_directory(from);
-        // What stands there was never committed: a run was killed before its journal line.
-        if (!one_part) remove_tree(to);
-        rename_path(from, to);
+        // A directory that stands there was never committed: a run was killed before its journal line.
+        one_part ? rename_path(from, to) : replace_directory(from, to);
         if (sync) sync_directory(parent_of(to));
     });
     published_ = true;

@@ -138,9 +138,9 @@ private:
     uint64_t committed_ = 0;
     std::vector<StepBlock> blocks_;
     std::shared_ptr<const Image> image_;
-    uint64_t reopened_end_ = 0;   // of what earlier runs wrote
-    ChunkPlaces chunks_;          // of all steps, on the first writer; none where nothing is compressed
-    std::shared_ptr<File> file_;  // opened through the queue; none: not asked for
+    uint64_t reopened_end_ = 0;       // of what earlier runs wrote
+    ChunkPlaces chunks_;              // of all steps, on the first writer; none where nothing is compressed
+    std::shared_ptr<HeldFile> file_;  // opened through the queue; none: not asked for
     std::optional<PartWriter> static_out_, step_out_, exchange_out_;
     double time_ = 0;                             // of the step being written; the writers refer to it
     std::vector<std::vector<std::byte>> slices_;  // replicated values cut to this part, as the writers refer to them

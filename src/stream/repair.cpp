@@ -90,7 +90,7 @@ private:
         if (bad.empty()) return;
         if (bad.size() < group.steps) take_times_away(group, bad);
         for (const uint64_t step : bad) {
-            append_journal(journal_, drop_line(step, step, why), true);
+            Journal(journal_).append(drop_line(step, step, why), true);
             history_.drop(step, step, true);
         }
         tell("dropped", path_of(group_path(group.layout, stream_, group.start)), bad, why);

@@ -65,6 +65,7 @@ void Stream::look_back() {
         for (const std::string& entry : unfinished_index_paths(directory_, name_)) remove_file(entry);
     });
     agree(*ranks_, {.call = Call::open}, error);
+    journal_ = std::make_shared<Journal>(path(journal_path(name_)), !history_.runs.empty());
     storage_ = choose_storage(*ranks_, directory_, config_, requested_, history_);
     config_.layout.storage = storage_.storage;
     index_due_ = !history_.empty();  // a run that was killed may have left an older one

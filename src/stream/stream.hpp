@@ -131,6 +131,7 @@ private:
     uint64_t bytes_before_ = 0, step_bytes_ = 0, dropped_steps_ = 0;
     bool queue_error_told_ = false;
     std::optional<Error> late_;
+    std::shared_ptr<Journal> journal_;              // appended to by rank 0, through the queue
     History history_;                               // rank 0: of the stream; other ranks: empty
     uint64_t plan_number_ = 0, plan_recorded_ = 0;  // rank 0
     StorageChoice storage_;                         // in force; its striping as read back on rank 0

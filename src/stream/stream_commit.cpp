@@ -158,17 +158,11 @@ std::optional<Error> Stream::error_of_queue() {
 }
 
 void Stream::append(const Json& line, bool sync) const {
-    queue_->run([line, sync, journal = path(journal_path(name_))] { append_journal(journal, line, sync); });
+    queue_->run([line, sync, journal = journal_] { journal->append(line, sync); });
 }
 
 // What the journal must say before it says that the step is there.
 void Stream::record_run() {
-    if (!history_.runs.empty())
-        queue_->run([journal = path(journal_path(name_))] {
-            if (!path_exists(journal))
-                fail(Status::NOT_FOUND, journal,
-                     " has vanished, and with it what is committed; put it back, or begin anew in another directory");
-        });
     if (!started_) {
         if (storage_.told.at("striping_by") != "none") queue_->wait();  // the part is there then
         read_back_striping(group_->present_path(), storage_);
@@ -236,7 +230,7 @@ void Stream::drop_old_steps() {
         const StepEntry& oldest = history_.steps[history_.steps.size() - config_.keep_steps];
         const uint64_t first = history_.steps.front().step, end = history_.groups[oldest.group].start;
         if (first < end) {
-            append_journal(path(journal_path(name_)), drop_line(first, end - 1, kDropOld), sync_step() || sync_close());
+            journal_->append(drop_line(first, end - 1, kDropOld), sync_step() || sync_close());
             history_.drop(first, end - 1, false);
             indexed_steps_ = 0;
         }

@@ -175,6 +175,11 @@ static void halve(int descriptor, const struct iovec *pieces, int n, long long t
     if (!halving) return;
     for (int i = 0; i < n; ++i) left += pieces[i].iov_len;
     left /= 2;
+    /* The kernel looks for a kill between pages: what lies in one page is written or not. A line of the journal is halved. */
+    if (to >= 0) {
+        const size_t in_page = (size_t)((to + (long long)left) % 4096);
+        left = left > in_page ? left - in_page : 0;
+    }
     for (int i = 0; i < n && left > 0; ++i) {
         const size_t bytes = pieces[i].iov_len < left ? pieces[i].iov_len : left;
         const long written = to < 0 ? syscall(SYS_write, descriptor, pieces[i].iov_base, bytes)

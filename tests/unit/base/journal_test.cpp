@@ -9,7 +9,7 @@
 namespace tailrace {
 namespace {
 
-class Journal : public testing::Test {
+class Journals : public testing::Test {
 protected:
     std::string write(const std::string& content) {
         const std::string path = directory_ / "journal.jsonl";
@@ -23,10 +23,10 @@ protected:
 
 Json line(int step) { return {{"step", step}, {"path", "s.parts/\"ä\"/00.nc"}, {"time", step * 0.1}}; }
 
-TEST_F(Journal, IsReadAsItWasAppended) {
+TEST_F(Journals, IsReadAsItWasAppended) {
     const std::string path = directory_ / "journal.jsonl";
     EXPECT_TRUE(read_journal(path).lines.empty()) << "an absent journal is empty";
-    for (int step = 0; step < 5; ++step) append_journal(path, line(step), step % 2 == 0);
+    for (int step = 0; step < 5; ++step) Journal(path).append(line(step), step % 2 == 0);
     const JournalContent content = read_journal(path);
     ASSERT_EQ(content.lines.size(), 5u);
     for (int step = 0; step < 5; ++step) EXPECT_EQ(content.lines[static_cast<size_t>(step)], line(step));
@@ -34,7 +34,7 @@ TEST_F(Journal, IsReadAsItWasAppended) {
     EXPECT_EQ(content.intact_bytes, File::open_read(path).size_bytes());
 }
 
-TEST_F(Journal, LineIsTheObjectWithItsChecksum) {
+TEST_F(Journals, LineIsTheObjectWithItsChecksum) {
     const std::string text = journal_line({{"a", 1}});
     EXPECT_TRUE(text.starts_with(R"({"a":1,"sum":")")) << text;
     EXPECT_TRUE(text.ends_with("\"}\n")) << text;
@@ -43,7 +43,7 @@ TEST_F(Journal, LineIsTheObjectWithItsChecksum) {
         EXPECT_EQ(error_of([&] { journal_line(bad); }).status(), Status::BAD_ARGUMENT) << bad;
 }
 
-TEST_F(Journal, TornTailIsLeftOutAtEveryByteAndCutByTheNextAppend) {
+TEST_F(Journals, TornTailIsLeftOutAtEveryByteAndCutByTheNextAppend) {
     const std::string intact = journal_line(line(0)) + journal_line(line(1)), last = journal_line(line(2));
     for (size_t bytes = 1; bytes < last.size(); ++bytes) {
         const std::string path = write(intact + last.substr(0, bytes));
@@ -51,7 +51,7 @@ TEST_F(Journal, TornTailIsLeftOutAtEveryByteAndCutByTheNextAppend) {
         ASSERT_EQ(torn.lines.size(), 2u) << bytes;
         ASSERT_EQ(torn.intact_bytes, intact.size());
         ASSERT_EQ(torn.torn_bytes, bytes);
-        append_journal(path, line(7), false);
+        Journal(path).append(line(7), false);
         const JournalContent mended = read_journal(path);
         ASSERT_EQ(mended.lines.size(), 3u) << bytes;
         ASSERT_EQ(mended.lines[2], line(7));
@@ -60,19 +60,19 @@ TEST_F(Journal, TornTailIsLeftOutAtEveryByteAndCutByTheNextAppend) {
 }
 
 // A crash may also leave a tail of the right length that ends in a newline: blocks that were never written read as zeros.
-TEST_F(Journal, DamagedLastLineIsTornAndCutByTheNextAppend) {
+TEST_F(Journals, DamagedLastLineIsTornAndCutByTheNextAppend) {
     const std::string intact = journal_line(line(0));
     for (const std::string& tail : {std::string("\n"), std::string(40, '\0') + "\n", std::string("{\"step\":1}\n")}) {
         const std::string path = write(intact + tail);
         EXPECT_EQ(read_journal(path).torn_bytes, tail.size());
-        append_journal(path, line(1), false);
+        Journal(path).append(line(1), false);
         const JournalContent mended = read_journal(path);
         ASSERT_EQ(mended.lines.size(), 2u);
         EXPECT_EQ(mended.lines[1], line(1));
     }
 }
 
-TEST_F(Journal, DamageBeforeIntactLinesIsFoundAtEveryByte) {
+TEST_F(Journals, DamageBeforeIntactLinesIsFoundAtEveryByte) {
     const std::string first = journal_line(line(0)), middle = journal_line(line(1)), last = journal_line(line(2));
     for (size_t at = 0; at < middle.size(); ++at) {
         std::string damaged = middle;
@@ -85,19 +85,45 @@ TEST_F(Journal, DamageBeforeIntactLinesIsFoundAtEveryByte) {
     }
 }
 
-TEST_F(Journal, LongLinesAreAppendedTo) {
+TEST_F(Journals, LongLinesAreAppendedTo) {
     const std::string path = directory_ / "journal.jsonl";
-    for (const size_t length : {4000, 4096, 9000, 100'000}) append_journal(path, {{"text", std::string(length, 'x')}}, false);
-    append_journal(path, line(1), false);
+    for (const size_t length : {4000, 4096, 9000, 100'000}) Journal(path).append({{"text", std::string(length, 'x')}}, false);
+    Journal(path).append(line(1), false);
     EXPECT_EQ(read_journal(path).lines.size(), 5u);
 }
 
-TEST_F(Journal, AppendRefusesToCutIntactLines) {
+TEST_F(Journals, GoesOnBehindWhatOthersHaveDone) {
+    const std::string path = directory_ / "journal.jsonl";
+    Journal mine(path);
+    mine.append(line(0), false);
+    mine.append(line(1), true);
+    Journal(path).append(line(2), false);
+    mine.append(line(3), false);
+    File torn = File::open_append(path);
+    torn.append("{\"torn", 6);
+    mine.append(line(4), false);
+    const JournalContent content = read_journal(path);
+    ASSERT_EQ(content.lines.size(), 5u);
+    EXPECT_EQ(content.lines[4], line(4));
+    EXPECT_EQ(content.torn_bytes, 0u);
+}
+
+TEST_F(Journals, OneThatHasVanishedIsNotBegunAnew) {
+    const std::string path = directory_ / "journal.jsonl";
+    EXPECT_EQ(error_of([&] { Journal(path, true).append(line(0), false); }).status(), Status::NOT_FOUND);
+    Journal journal(path);
+    journal.append(line(0), false);
+    remove_file(path);
+    EXPECT_EQ(error_of([&] { journal.append(line(1), false); }).status(), Status::NOT_FOUND);
+    EXPECT_FALSE(path_exists(path));
+}
+
+TEST_F(Journals, AppendRefusesToCutIntactLines) {
     std::string damaged = journal_line(line(0));
     damaged[3] ^= 1;
     const std::string content = damaged + journal_line(line(1)) + "{\"torn";
     const std::string path = write(content);
-    EXPECT_EQ(error_of([&] { append_journal(path, line(2), false); }).status(), Status::CORRUPT);
+    EXPECT_EQ(error_of([&] { Journal(path).append(line(2), false); }).status(), Status::CORRUPT);
     EXPECT_EQ(File::open_read(path).read_all(), content) << "nothing was changed";
 }
 

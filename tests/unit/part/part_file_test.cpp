@@ -12,7 +12,7 @@ namespace {
 
 using test::pattern;
 
-std::string bytes_at(const File& file, uint64_t address, uint64_t bytes) {
+std::string bytes_at(const HeldFile& file, uint64_t address, uint64_t bytes) {
     std::string found(bytes, '\0');
     file.read_at(address, found.data(), bytes);
     return found;
@@ -25,7 +25,7 @@ TEST(PartWriter, every_byte_is_at_its_address) {
     for (const bool checksum : {false, true})
         for (const auto gaps : {PartWriter::Gaps::mine, PartWriter::Gaps::not_mine})
             for (const uint64_t gap : {0, 24, 65'535, 65'536, 200'000}) {
-                File file = File::create("extents");
+                HeldFile file(File::create("extents"), false);
                 PartWriter writer(file, checksum, gaps);
                 std::vector<std::vector<std::byte>> data;
                 for (size_t i = 0; i < sizes.size(); ++i) data.push_back(pattern(sizes[i], i));
@@ -42,12 +42,12 @@ TEST(PartWriter, every_byte_is_at_its_address) {
                 }
                 const bool joined = gap == 0 || (gap < 65'536 && gaps == PartWriter::Gaps::mine);
                 EXPECT_EQ(writer.records().size(), !checksum ? 0 : joined ? 1 : sizes.size());
-                EXPECT_EQ(verify_records(file, writer.records()), std::nullopt);
+                EXPECT_EQ(verify_records(File::open_read(file.path()), writer.records()), std::nullopt);
             }
 }
 
 TEST(PartWriter, many_small_extents_are_few_calls) {
-    File file = File::create("small");
+    HeldFile file(File::create("small"), false);
     PartWriter writer(file, false, PartWriter::Gaps::mine);
     const auto data = pattern(100, 1);
     for (uint64_t i = 0; i < 5000; ++i) writer.add(4096 + i * 104, data.data(), data.size());
@@ -58,7 +58,7 @@ TEST(PartWriter, many_small_extents_are_few_calls) {
 }
 
 TEST(PartWriter, does_not_touch_what_is_not_its_own) {
-    File file = File::create("shared");
+    HeldFile file(File::create("shared"), false);
     const std::string others(1000, 'o');
     file.write_at(0, others.data(), others.size());
     PartWriter writer(file, true);
@@ -76,7 +76,7 @@ TEST(PartWriter, does_not_touch_what_is_not_its_own) {
 // Several blocks of an array may come in any order: nothing that was written before is filled with zeros.
 TEST(PartWriter, goes_back) {
     for (const auto gaps : {PartWriter::Gaps::mine, PartWriter::Gaps::not_mine}) {
-        File file = File::create("back");
+        HeldFile file(File::create("back"), false);
         PartWriter writer(file, true, gaps);
         writer.add(200, "ghi", 3);
         writer.add(100, "abc", 3);
@@ -87,12 +87,12 @@ TEST(PartWriter, goes_back) {
         EXPECT_EQ(bytes_at(file, 200, 3), "ghi");
         EXPECT_EQ(bytes_at(file, 300, 3), "jkl");
         EXPECT_EQ(writer.records().size(), 3u);
-        EXPECT_EQ(verify_records(file, writer.records()), std::nullopt);
+        EXPECT_EQ(verify_records(File::open_read(file.path()), writer.records()), std::nullopt);
     }
 }
 
 TEST(PartWriter, refuses_to_write_into_a_bridge) {
-    File file = File::create("bridge");
+    HeldFile file(File::create("bridge"), false);
     PartWriter writer(file, true, PartWriter::Gaps::mine);
     writer.add(100, "abc", 3);
     writer.add(200, "def", 3);
@@ -132,14 +132,14 @@ TEST(PartWriter, strided_blocks) {
                                 for (uint64_t b = 0; b < element_bytes; ++b)
                                     expected[base + at * element_bytes + b] = static_cast<char>(memory[from * element_bytes + b]);
                             }
-                    File file = File::create("strided");
+                    HeldFile file(File::create("strided"), false);
                     const std::string before(expected.size(), '.');
                     file.write_at(0, before.data(), before.size());
                     PartWriter writer(file, true);
                     writer.add_strided(base, runs, block, lo, hi);
                     writer.flush();
                     ASSERT_EQ(bytes_at(file, 0, expected.size()), expected) << describe(box) << " kind " << kind;
-                    EXPECT_EQ(verify_records(file, writer.records()), std::nullopt);
+                    EXPECT_EQ(verify_records(File::open_read(file.path()), writer.records()), std::nullopt);
                 }
             }
 }

@@ -101,7 +101,7 @@ struct PartFile {
 
     void write(const std::string& path, const std::vector<uint64_t>& steps_of_blocks) {
         placement = Placement(part_bytes(description, checksum ? kSlotBytes : 0), storage);
-        File file = File::create(path);
+        HeldFile file(File::create(path), false);
         if (!placement.bytes().static_bytes.empty()) {
             PartWriter writer(file, checksum, PartWriter::Gaps::mine);
             write_arrays(writer, false, 0, 0);
@@ -113,7 +113,7 @@ struct PartFile {
         file.close();
     }
 
-    uint64_t add_block(File& file, uint64_t end, uint64_t count) {
+    uint64_t add_block(HeldFile& file, uint64_t end, uint64_t count) {
         const StepBlock block{steps(), count, placement.align(end, placement.step_pitch())};
         blocks.push_back(block);
         for (uint64_t s = 0; s < count; ++s) {
@@ -125,13 +125,13 @@ struct PartFile {
         return finish(file, block_end(placement, block));
     }
 
-    void write_seal(File& file, uint64_t step, uint64_t address, const PartWriter& writer) const {
+    void write_seal(HeldFile& file, uint64_t step, uint64_t address, const PartWriter& writer) const {
         if (!checksum) return;
         const auto seal = make_seal(step, 0, writer.records());
         file.write_at(address, seal.data(), seal.size());
     }
 
-    uint64_t finish(File& file, uint64_t end) {
+    uint64_t finish(HeldFile& file, uint64_t end) {
         Description shown = description;
         if (checksum) shown.attributes.push_back(seal_attribute(seal_map(placement, blocks, 1, kSlotBytes)));
         image = make_image(shown, placement, blocks, steps(), (end + 7) / 8 * 8);

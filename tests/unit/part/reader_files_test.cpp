@@ -119,7 +119,7 @@ TEST(ReaderFiles, growing_is_whole_before_the_superblock) {
     part.write(path, {2});
     std::vector<std::byte> old(part.image.superblock);
     PartFile before = part;
-    File file = File::open_write(path);
+    HeldFile file(File::open_write(path), false);
     part.add_block(file, part.image.file_bytes, 3);
     file.write_at(0, old.data(), old.size());
     expect_values(path, before);

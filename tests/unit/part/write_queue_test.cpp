@@ -26,7 +26,7 @@ void write_pieces(PartWriter& writer, size_t count) {
     }
 }
 
-void expect_pieces(const File& file, size_t count) {
+void expect_pieces(const HeldFile& file, size_t count) {
     for (size_t k = 0; k < count; ++k) {
         std::vector<std::byte> found(kPiece);
         file.read_at(k * kPiece, found.data(), kPiece);
@@ -55,7 +55,7 @@ TEST(WriteQueue, keeps_the_order) {
 }
 
 TEST(WriteQueue, the_caller_may_change_its_bytes) {
-    const auto file = std::make_shared<File>(File::create("copied"));
+    const auto file = std::make_shared<HeldFile>(File::create("copied"), false);
     std::promise<void> go;  // outlives the thread that waits for it
     WriteQueue queue({1u << 20, ""});
     queue.run([&] { go.get_future().wait(); });
@@ -76,7 +76,7 @@ TEST(WriteQueue, the_caller_may_change_its_bytes) {
 }
 
 TEST(WriteQueue, memory_has_a_bound) {
-    const auto file = std::make_shared<File>(File::create("bound"));
+    const auto file = std::make_shared<HeldFile>(File::create("bound"), false);
     WriteQueue queue({1u << 20, ""});
     PartWriter writer(queue, file, false);
     write_pieces(writer, 40);
@@ -86,7 +86,7 @@ TEST(WriteQueue, memory_has_a_bound) {
 }
 
 TEST(WriteQueue, spills_what_has_no_room) {
-    const auto file = std::make_shared<File>(File::create("spilled"));
+    const auto file = std::make_shared<HeldFile>(File::create("spilled"), false);
     std::promise<void> go;  // outlives the thread that waits for it
     WriteQueue queue({1u << 20, "."});
     queue.run([&] { go.get_future().wait(); });

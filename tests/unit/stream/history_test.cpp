@@ -24,7 +24,7 @@ RunEntry run_of(const char* options) {
 
 class HistoryTest : public testing::Test {
 protected:
-    void append(const Json& line) { append_journal(path_, line, false); }
+    void append(const Json& line) { Journal(path_).append(line, false); }
     void append_step(uint64_t step, uint64_t group, uint64_t bytes = 100) {
         GroupEntry entry;
         entry.start = group;
