@@ -31,7 +31,7 @@ MANY_STEPS = {"fpp, 100 steps": "layout = 'fpp'\nsteps = 100", "single, all step
 NODES, RANKS_PER_NODE = 4, 2
 RANKS = NODES * RANKS_PER_NODE
 PORT = 7000
-LIMIT_S = 240.0
+LIMIT_S = 300.0  # of one run, which may write for 90 s before it reads back
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Workload:
     steps: int
     arrays: int
     kib: int
-    seconds: int  # after which no step is begun
+    seconds: int  # after which no step is begun, and the claim that all are made does not hold
     layouts: dict[str, str]
 
 
@@ -84,16 +84,16 @@ SIZES = {
         200,
         16,
         Workload("large arrays", 2, 4, 2048, 20, PRESETS),
-        Workload("2,000 small outputs", 250, 1, 16, 8, PRESETS | MANY_STEPS),
+        Workload("2,000 small outputs", 250, 1, 16, 30, PRESETS | MANY_STEPS),
         1,
     ),
     "full": Size(
         (1, 2, 3, 4),
-        500,
-        48,
+        300,
+        32,
         Workload("large arrays", 2, 4, 4096, 20, PRESETS),
-        Workload("20,000 small outputs", 2500, 1, 16, 15, PRESETS | MANY_STEPS),
-        3,
+        Workload("20,000 small outputs", 2500, 1, 16, 90, PRESETS | MANY_STEPS),
+        2,
     ),
 }
 
@@ -176,7 +176,7 @@ def measure_links(cluster: Cluster) -> Iterator[dict[str, Any]]:
 
 
 def claims_of(rows: Sequence[dict[str, Any]]) -> list[Claim]:
-    """How far from what was asked, in parts of it; the bounds of both sides as one distance."""
+    """How far from what was asked, in parts of the bound; the bounds of both sides as one distance."""
     wanted = {claim["id"]: claim for claim in harness.bounds("cluster")["claims"]}
     claims = []
     for row in rows:
@@ -187,6 +187,13 @@ def claims_of(rows: Sequence[dict[str, Any]]) -> list[Claim]:
             detail = {"against": f"measured {row['measured']:.1f}, asked {row['asked']:g}"}
             distance = max(claim["least"] / ratio, ratio / claim["most"]) if ratio > 0 else float("inf")
             claims.append(Claim(where, claim["text"], distance, 1.0, "of the bound", detail, at_most=True))
+    outputs = [row for row in rows if row["what"] == "outputs"]
+    for workload in dict.fromkeys(row["workload"] for row in outputs):
+        claim = wanted["outputs"]
+        least = min((row for row in outputs if row["workload"] == workload), key=lambda row: row["steps"] / row["steps_asked"])
+        detail = {"against": f"{least['steps']} of {least['steps_asked']} steps, {least['layout']}"}
+        missing = least["steps_asked"] / least["steps"]
+        claims.append(Claim(f"outputs/{workload}", claim["text"], missing, claim["most"], "of the bound", detail, at_most=True))
     return claims
 
 
@@ -236,9 +243,10 @@ def measure_presets(cluster: Cluster, workload: Workload, repetitions: int) -> I
             arguments = {"what": "outputs", "directory": folder, "options": workload.layouts[name], "steps": workload.steps}
             arguments |= {"arrays": workload.arrays, "kib": workload.kib, "seconds": workload.seconds}
             row = run(cluster, RANKS, cluster.compute_nodes, arguments)
-            files = int(cluster.shell("n1", f"find {folder} -type f | wc -l", timeout_s=120))
-            cluster.on("n1", "rm", "-rf", folder, timeout_s=120)
-            yield {"what": "outputs", "workload": workload.text, "layout": name, "repetition": repetition, "files": files, **row}
+            # Counted as they are removed: to list many files takes a while too.
+            files = int(cluster.shell("n1", f"find {folder} -type f -print -delete | wc -l; rm -rf {folder}", timeout_s=120))
+            of = {"workload": workload.text, "layout": name, "repetition": repetition, "steps_asked": workload.steps}
+            yield {"what": "outputs", **of, "files": files, **row}
 
 
 def print_presets(rows: Sequence[dict[str, Any]], workload: Workload) -> None:
@@ -304,11 +312,11 @@ def main() -> int:
     except ClusterError as error:
         raise BenchError(str(error)) from None
     claims = claims_of(rows)
-    harness.print_claims(claims, "Claims (1.00: at the bound of 10 %; less: nearer to what was asked)")
+    harness.print_claims(claims, "Claims (1.00: at the bound; less: nearer to what was asked)")
     record = harness.write_record("cluster", {"size": chosen, **dataclasses.asdict(SIZES[chosen])}, rows, claims)
     console.print(f"every byte read back and checked, in {time.monotonic() - started:.0f} s; {record.relative_to(harness.ROOT)}")
     console.print("Two cores and no wire: docs/cluster.md says what these figures can say and what not.")
-    return 0 if chosen == "quick" or all(claim.holds for claim in claims) else 1
+    return 0 if all(claim.holds for claim in claims) else 1
 
 
 if __name__ == "__main__":

@@ -1,24 +1,25 @@
-"""A cluster on this machine: ranks packed and spread, Slurm, links, every fault and its undoing, loads, slow disks."""
+"""A cluster on this machine: ranks packed and spread, Slurm, links, every fault and its undoing."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import signal
 import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tailrace.cluster import Cluster, ClusterError, NotPossible, faults, loads
-from tailrace.cluster.cluster import Done
+from tailrace.cluster.cluster import Done, each
 from tailrace.cluster.launch import launcher
 
-from tests.clusters import NewCluster
+from tests.clusters import NewCluster, family_of, until
 from tests.mpirun import run_within
 
 RANKS = 8
@@ -93,6 +94,19 @@ def test_srun(cluster: Cluster, build_dir: Path) -> None:
     done = cluster.try_on("login", command, timeout_s=90, **environment)
     assert done.status == 0, done
     assert hosts_of(done.stdout) == WHEN_SPREAD
+
+
+def test_srun_packs_what_does_not_fill_the_last_node(cluster: Cluster) -> None:
+    command, environment = launcher(cluster, ["hostname"], 5, cluster.compute_nodes, how="packed", slurm=True)
+    assert Counter(cluster.on("login", *command, timeout_s=90, **environment).split()) == {"n1": 4, "n2": 1}
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_srun_keeps_the_order_of_the_nodes_and_takes_more_ranks_than_slots(cluster: Cluster, build_dir: Path, mpi: str) -> None:
+    program = str(build_dir / ("mpich/tests" if mpi == "mpich" else "tests") / "where_case")
+    command, environment = launcher(cluster, [program], RANKS, ["n4", "n2"], "packed", slots=6, flavour=mpi, slurm=True)
+    printed = cluster.on("login", *command, timeout_s=90, **environment)
+    assert hosts_of(printed) == {rank: "n4" if rank < 6 else "n2" for rank in range(RANKS)}
 
 
 def test_sbatch(cluster: Cluster, build_dir: Path) -> None:
@@ -183,6 +197,45 @@ def test_status(cluster: Cluster, tailrace_command: list[str]) -> None:
     assert run_within([*tailrace_command, "cluster", "status", "-c", "nowhere"], 60).returncode == 1
 
 
+def process_of(cluster: Cluster, name: str) -> int:
+    """Of the cluster, as the machine numbers it."""
+    for pid in (int(entry) for entry in os.listdir("/proc") if entry.isdecimal()):
+        with contextlib.suppress(OSError):  # it has just ended
+            if Path(f"/proc/{pid}/comm").read_text().strip() == "cluster keeper":
+                words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+                family = family_of(pid) if f"tailrace cluster {cluster.name}" in words else []
+                for member in family:
+                    if Path(f"/proc/{member}/comm").read_text().strip() == name:
+                        return member
+    raise AssertionError(f"no process {name}")
+
+
+def test_what_was_killed_from_outside_is_known_to_have_ended(new_cluster: NewCluster, tailrace_command: list[str]) -> None:
+    cluster = new_cluster(nodes=3, file_system="none", network="user")
+    faults.inject(cluster, "cut", "n3")
+    killed: list[str] = []
+    for node in ("n2", "n3"):
+        os.kill(process_of(cluster, f"node {node}"), signal.SIGKILL)
+        with pytest.raises(ClusterError, match="has ended"):  # at once
+            cluster.on(node, "true")
+        killed.append(node)
+        until(lambda: cluster.ended() == killed)
+        with pytest.raises(ClusterError, match=rf"{node} has ended.*tailrace cluster down -c {cluster.name}"):
+            cluster.on(node, "true")
+    for action in (lambda: cluster.set_link("n2", delay_us=10.0), lambda: faults.inject(cluster, "kill", "n2")):
+        with pytest.raises(ClusterError, match="n2 has ended"):
+            action()
+    assert sorted(cluster.describe()["pids"]) == ["login", "n1"]
+    assert faults.undo(cluster) == [("cut", "n3")]
+    assert cluster.on("n1", "hostname") == "n1\n"
+    status = [*tailrace_command, "cluster", "status", "-c", cluster.name]
+    assert len(re.findall(r"\bn[23] .* has ended", run_within(status, 60).stdout)) == 2
+    os.kill(process_of(cluster, "tailrace-switch"), signal.SIGKILL)
+    until(lambda: json.loads(run_within([*status, "--json"], 60).stdout)["cluster"]["switch_ended"])
+    with pytest.raises(ClusterError, match="the switch has ended"):
+        cluster.set_link("n1", delay_us=10.0)
+
+
 # ---- links ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -214,11 +267,10 @@ def test_rate(drill: Cluster) -> None:
     assert drill.links()["n2"].rate_mbit == 0
 
 
-def test_the_network_of_the_kernel(new_cluster: NewCluster) -> None:
-    cluster = new_cluster(nodes=2, file_system="none", network="kernel")
+def seconds_to_send(cluster: Cluster, count: int) -> float:
+    """So many bytes from n1 to n2, until the last has arrived."""
     receive = "import socket; s = socket.create_server(('', 7000)); c, _ = s.accept()\nwhile c.recv(1 << 20): pass"
-    send = "import socket; s = socket.create_connection(('n2', 7000)); s.sendall(bytes(25_000_000)); s.shutdown(1); s.recv(1)"
-    cluster.set_link("n1", rate_mbit=200.0)
+    send = f"import socket; s = socket.create_connection(('n2', 7000)); s.sendall(bytes({count})); s.shutdown(1); s.recv(1)"
     server = threading.Thread(target=cluster.on, args=("n2", "python3", "-c", receive))
     server.start()
     until(lambda: ":7000" in cluster.on("n2", "ss", "-ltn"))
@@ -226,7 +278,15 @@ def test_the_network_of_the_kernel(new_cluster: NewCluster) -> None:
     cluster.on("n1", "python3", "-c", send)
     took_s = time.monotonic() - began_s
     server.join(30)
-    assert 0.9 < took_s < 10, "25 MB at 200 Mbit/s are 1 s, and a little as the first packets are let go at once"
+    return took_s
+
+
+def test_the_network_of_the_kernel(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(nodes=2, file_system="none", network="kernel")
+    cluster.set_link("n1", rate_mbit=200.0)
+    assert 0.95 < seconds_to_send(cluster, 25_000_000) < 10, "25 MB at 200 Mbit/s are 1 s"
+    cluster.set_link("n1", rate_mbit=2.0)
+    assert 0.7 < seconds_to_send(cluster, 250_000) < 10, "250 kB at 2 Mbit/s are 1 s, of which 64 KiB go at once"
     faults.inject(cluster, "cut", "n1")
     assert cluster.try_on("n2", ["ping", "-c", "1", "-W", "1", "n1"]).status != 0
     faults.undo(cluster)
@@ -237,13 +297,6 @@ def test_the_network_of_the_kernel(new_cluster: NewCluster) -> None:
 
 
 # ---- faults --------------------------------------------------------------------------------------------------------------------
-
-
-def until(so: Callable[[], Any], limit_s: float = 30) -> None:
-    deadline = time.monotonic() + limit_s
-    while not so():
-        assert time.monotonic() < deadline, f"not within {limit_s} s"
-        time.sleep(0.05)
 
 
 class Beside:
@@ -272,6 +325,16 @@ def test_cut_and_undo(drill: Cluster) -> None:
     assert drill.try_on("n1", ["ping", "-c", "1", "-W", "1", "n2"]).status == 0
     with pytest.raises(ClusterError, match="nothing to undo"):
         faults.undo(drill, "cut", "n2")
+
+
+def test_faults_of_callers_at_the_same_time_are_all_known(drill: Cluster) -> None:
+    nodes = drill.compute_nodes
+    each(lambda node: faults.inject(drill, "cut", node), nodes)
+    assert sorted(faults.active(drill)) == [("cut", node) for node in nodes]
+    each(lambda node: drill.set_link(node, delay_us=100.0), nodes)
+    assert all(drill.links()[node].cut for node in nodes)
+    each(lambda node: faults.undo(drill, "cut", node), nodes)
+    assert faults.active(drill) == []
 
 
 def test_the_metadata_server_is_killed_and_comes_back_with_everything(drill: Cluster) -> None:
@@ -325,6 +388,40 @@ def test_a_compute_node_is_killed_and_has_its_mount_and_slurm_again(drill: Clust
     assert drill.on("login", "srun", "-w", "n4", "hostname") == "n4\n"
 
 
+def test_many_faults_are_undone_whatever_came_first(drill: Cluster) -> None:
+    """A node's mount needs the metadata server, and Slurm's nodes their controller: in the order of the faults none would start."""
+    drill.shell("n1", "echo kept > /mnt/pfs/kept-by-all")
+    for fault, node in (("fill", "store1"), ("cut", "n1"), ("kill", "meta"), ("kill", "store1"), ("kill", "login"), ("kill", "n1")):
+        faults.inject(drill, fault, node)
+    faults.inject(drill, "kill", "n2")
+    for fault in ("restart", "fill", "pause"):
+        with pytest.raises(ClusterError, match="tailrace cluster undo kill meta"):
+            faults.inject(drill, fault, "meta")
+    assert len(faults.undo(drill)) == 7
+    assert faults.active(drill) == []
+    assert drill.on("n1", "cat", "/mnt/pfs/kept-by-all") == "kept\n"
+    assert sorted(drill.on("login", "srun", "-w", "n1,n2", "hostname").split()) == ["n1", "n2"]
+
+
+def test_one_of_two_killed_nodes_is_revived(drill: Cluster) -> None:
+    """Slurm takes the other one for dead meanwhile."""
+    for node in ("n3", "n4"):
+        faults.inject(drill, "kill", node)
+    until(lambda: re.search(r"\*|down", drill.on("login", "sinfo", "-h", "-n", "n4", "-o", "%T")), 60)
+    faults.undo(drill, "kill", "n3")
+    assert drill.on("login", "srun", "-w", "n3", "hostname") == "n3\n"
+    faults.undo(drill)
+
+
+def test_the_metadata_server_keeps_what_was_made_while_its_disk_was_full(drill: Cluster) -> None:
+    faults.inject(drill, "fill", "meta")
+    drill.shell("n1", "for i in $(seq 20); do : > /mnt/pfs/made-$i; done")
+    faults.undo(drill)
+    faults.inject(drill, "kill", "meta")
+    faults.undo(drill)
+    assert drill.shell("n2", "ls /mnt/pfs/made-* | wc -l").strip() == "20"
+
+
 def test_a_full_disk_and_room_again(drill: Cluster) -> None:
     faults.inject(drill, "fill", "n1")
     write = ["dd", "if=/dev/zero", "of=/mnt/scratch/more", "bs=1M", "count=1"]
@@ -334,6 +431,18 @@ def test_a_full_disk_and_room_again(drill: Cluster) -> None:
     assert drill.try_on("n2", write).status == 0
     faults.undo(drill, "fill", "n1")
     assert drill.try_on("n1", write).status == 0
+
+
+def test_a_disk_that_is_being_written_is_filled(drill: Cluster) -> None:
+    write = "i=0; while :; do i=$((i + 1)); head -c 100000 /dev/zero > /mnt/scratch/growing-$i || exit; done"
+    writing = Beside(drill, "n1", write)
+    until(lambda: drill.try_on("n1", ["test", "-e", "/mnt/scratch/growing-100"]).status == 0)
+    faults.inject(drill, "fill", "n1")
+    assert writing.ends(30)
+    assert "No space left" in writing.done[0].stderr
+    assert drill.on("n1", "stat", "-f", "-c", "%a", "/mnt/scratch") == "0\n"
+    faults.undo(drill)
+    drill.shell("n1", "rm /mnt/scratch/growing-*")
 
 
 def test_full_servers_hold_writers_up_until_there_is_room(drill: Cluster) -> None:
@@ -348,8 +457,9 @@ def test_full_servers_hold_writers_up_until_there_is_room(drill: Cluster) -> Non
 
 
 def test_glusterfs(new_cluster: NewCluster) -> None:
-    """The second file system: shared by all nodes, and a server that is killed and comes back with its files."""
-    cluster = new_cluster(nodes=2, servers=2, file_system="glusterfs", disk_bytes=1 << 30)
+    """The second file system: shared by all nodes, a server that is killed and comes back with its files, one that is restarted,
+    and a node that mounts without the first server."""
+    cluster = new_cluster(nodes=2, file_system="glusterfs", disk_bytes=1 << 30)
     cluster.shell("n1", "for i in $(seq 20); do echo $i > /mnt/pfs/kept-$i; done")
     read = "cat /mnt/pfs/kept-*"
     assert sorted(map(int, cluster.shell("n2", read).split())) == list(range(1, 21))
@@ -357,64 +467,17 @@ def test_glusterfs(new_cluster: NewCluster) -> None:
     assert len(cluster.try_on("n2", ["/bin/sh", "-c", read]).stdout.split()) < 20, "some were on that server"
     faults.undo(cluster)
     until(lambda: sorted(map(int, cluster.try_on("n2", ["/bin/sh", "-c", read]).stdout.split())) == list(range(1, 21)), 60)
+    before = cluster.on("store1", "pgrep", "-x", "glusterd|glusterfsd").split()
     faults.inject(cluster, "restart", "store1")
+    after = cluster.on("store1", "pgrep", "-x", "glusterd|glusterfsd").split()
+    assert len(before) == len(after) == 2, "the daemon and the brick"
+    assert set(before).isdisjoint(after)
     until(lambda: cluster.try_on("n1", ["/bin/sh", "-c", read]).status == 0, 60)
-
-
-# ---- loads and disks -----------------------------------------------------------------------------------------------------------
-
-
-def test_load_is_started_steered_and_stopped(cluster: Cluster) -> None:
-    def written() -> int:
-        """Bytes that the load's processes have written, as the kernel counts them."""
-        count = "for p in $(pgrep -x fio); do grep ^wchar /proc/$p/io; done | cut -d' ' -f2"
-        return sum(map(int, cluster.shell("n3", count).split()))
-
-    loads.start(cluster, "fio", "n3", "scratch", loads.Level(mib_per_s=8))
-    until(lambda: written() > 8 << 20)
-    began_s, before = time.monotonic(), written()
-    time.sleep(2)
-    rate = (written() - before) / (time.monotonic() - began_s) / (1 << 20)
-    assert 1 < rate < 24, "8 MiB/s were asked for"
-    assert loads.steer(cluster, "n3", mib_per_s=0.0, jobs=2) == loads.Level(2, 0.0)
-    until(lambda: written() > 200 << 20)
-    with pytest.raises(ClusterError, match="has a load already"):
-        loads.start(cluster, "fio", "n3", "scratch", loads.Level())
-    loads.stop(cluster, "n3")
-    assert cluster.try_on("n3", ["pgrep", "fio"]).status == 1
-    assert loads.running(cluster) == {}
-    assert cluster.on("n3", "ls", "-A", "/mnt/scratch").count("load") == 0
-
-
-def test_bonnie_on_the_file_system(cluster: Cluster, tailrace_command: list[str]) -> None:
-    load = [*tailrace_command, "cluster", "load", "-c", cluster.name]
-    refused = run_within([*load, "start", "n2", "--with", "bonnie", "--mib-per-s", "5"], 60)
-    assert refused.returncode == 2
-    assert "bonnie++ has no rate" in refused.stderr
-    assert run_within([*load, "start", "n2", "--with", "bonnie", "--on", "pfs"], 60).returncode == 0
-    until(lambda: "load-n2" in cluster.on("n1", "ls", "-A", "/mnt/pfs"))
-    until(lambda: cluster.try_on("n2", ["pgrep", "bonnie"]).status == 0)
-    assert run_within([*load, "stop", "n2"], 60).returncode == 0
-    assert cluster.try_on("n2", ["pgrep", "bonnie"]).status == 1
-
-
-def test_slow_disks(new_cluster: NewCluster, tmp_path: Path) -> None:
-    """Images of ext4: 12 MiB take a second and a half at 8 MiB/s, and much less when the disk is let go."""
-    cluster = new_cluster(nodes=2, file_system="none", images=str(tmp_path), disk_bytes=256 << 20)
-    assert "ext4" in cluster.on("n1", "stat", "-f", "-c", "%T", "/mnt/scratch").replace("ext2/ext3", "ext4")
-    assert list(tmp_path.iterdir()) == [], "images have no names"
-
-    def seconds(node: str) -> float:
-        began_s = time.monotonic()
-        cluster.on(node, "dd", "if=/dev/zero", "of=/mnt/scratch/slow", "bs=1M", "count=12")
-        return time.monotonic() - began_s
-
-    cluster.hold_up_disk("n1", 8 << 20)
-    assert seconds("n1") > 1.2
-    assert seconds("n2") < 1.2, "others are not concerned"
-    cluster.hold_up_disk("n1", 0)
-    assert seconds("n1") < 1.2
-    faults.inject(cluster, "fill", "n2")
-    assert "No space left" in cluster.try_on("n2", ["dd", "if=/dev/zero", "of=/mnt/scratch/more", "bs=64k", "count=16"]).stderr
-    faults.undo(cluster)
-    assert seconds("n2") < 5
+    for node in ("store1", "n2"):
+        faults.inject(cluster, "kill", node)
+    faults.undo(cluster, "kill", "n2")
+    cluster.on("n2", "mountpoint", "/mnt/pfs")
+    for node in ("store2", "store3"):
+        faults.inject(cluster, "kill", node)
+    assert len(faults.undo(cluster)) == 3, "also of servers that are all gone"
+    until(lambda: sorted(map(int, cluster.try_on("n2", ["/bin/sh", "-c", read]).stdout.split())) == list(range(1, 21)), 60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -15,13 +16,13 @@ from pathlib import Path
 import pytest
 from tailrace.cluster import Cluster, ClusterError, ClusterSpec, names_up, up
 from tailrace.cluster.cluster import sweep_ended
+from tailrace.cluster.inside import throttle
+from tailrace.cluster.launch import launcher
 
-from tests.clusters import Traces, family_of, own_name, skip_or_fail
-from tests.environment import ROOT
+from tests.clusters import PACKAGE, Traces, family_of, loops_of, own_name, skip_or_fail, until
 from tests.mpirun import run_within
 
 LIMIT_S = 30.0
-PACKAGE = {"PYTHONPATH": str(ROOT / "python")}
 
 
 @dataclass
@@ -34,47 +35,54 @@ class Held:
     supervisor: int
     traces: Traces
 
-    def left_in_the_end(self) -> list[str]:
-        deadline = time.monotonic() + LIMIT_S
-        while (left := self.traces.left()) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return left
+
+def left_in_the_end(traces: Traces) -> list[str]:
+    deadline = time.monotonic() + LIMIT_S
+    while (left := traces.left()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
 
 
 @pytest.fixture
 def held(tailrace_command: list[str], tmp_path: Path) -> Iterator[Held]:
-    """With disks that are images, one of them slow: the kinds of things that the kernel does not end by itself."""
+    """With disks that are images, one of them slow where the kernel can: the kinds of things that it does not end by itself."""
     name = own_name()
     skip_or_fail(ClusterSpec(name, images=str(tmp_path)))
+    before = Traces.before(name, tmp_path)
     shape = ["--nodes", "2", "--servers", "1", "--network", "user", "--images", str(tmp_path), "--disk", "128M"]
     with subprocess.Popen([*tailrace_command, "cluster", "up", "-c", name, *shape, "--hold"], stdout=subprocess.PIPE) as starter:
-        assert starter.stdout is not None
-        for line in starter.stdout:
-            if line.startswith(b"up after"):
-                break
-        else:
-            pytest.fail("the cluster did not start")
-        cluster = Cluster(name)
+        try:
+            yield see_all_of(starter, name, before)
+        finally:
+            starter.kill()
+            if name in names_up():
+                Cluster(name).end()
+
+
+def see_all_of(starter: subprocess.Popen[bytes], name: str, before: Traces) -> Held:
+    """When it is up; what is looked for when it has ended is there then."""
+    assert starter.stdout is not None
+    for line in starter.stdout:
+        if line.startswith(b"up after"):
+            break
+    else:
+        pytest.fail("the cluster did not start")
+    cluster = Cluster(name)
+    groups = throttle.why_not() is None
+    if groups:
         cluster.hold_up_disk("n1", 4 << 20)
-        (keeper,) = [child for child in children_of(starter.pid) if b"supervisor" in Path(f"/proc/{child}/cmdline").read_bytes()]
-        (supervisor,) = children_of(keeper)
-        made = Held(cluster, starter, keeper, supervisor, Traces.of(cluster, supervisor))
-        assert any("control group" in line for line in made.traces.left()), "what is looked for afterwards is there now"
-        assert len(family_of(supervisor)) > 8
-        assert loops_of(tmp_path) == 5
-        yield made
-        starter.kill()
-        if name in names_up():
-            cluster.end()
+    (keeper,) = [child for child in children_of(starter.pid) if b"supervisor" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    (supervisor,) = children_of(keeper)
+    held = Held(cluster, starter, keeper, supervisor, before.of(supervisor))
+    assert len(held.traces.namespaces) == 4 * (1 + 5), "the supervisor and its nodes share none, with the machine or each other"
+    assert {line.split(":")[0] for line in held.traces.left()} == {"process", "door", "loop device", *(["control group"] * groups)}
+    assert len(family_of(supervisor)) > 8
+    assert len(loops_of(before.images)) == 5
+    return held
 
 
 def children_of(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def loops_of(folder: Path) -> int:
-    backing = [path.read_text() for path in Path("/sys/block").glob("loop*/loop/backing_file")]
-    return sum(str(folder) in text for text in backing)
 
 
 def kill(pid: int) -> None:
@@ -88,8 +96,19 @@ def kill_starter_of_a_busy_cluster(held: Held) -> None:
     held.starter.kill()
 
 
+def down_while_a_slow_disk_is_written(held: Held) -> None:
+    """Who writes waits for 16 seconds, and no signal ends that."""
+    if throttle.why_not() is None:
+        held.cluster.hold_up_disk("n1", 1 << 20)
+    held.cluster.shell("n1", "setsid dd if=/dev/zero of=/mnt/scratch/slow bs=16M count=1 2>/dev/null & sleep 1")
+    began_s = time.monotonic()
+    held.cluster.end()
+    assert time.monotonic() - began_s < 8
+
+
 WAYS: dict[str, Callable[[Held], None]] = {
     "down": lambda held: held.cluster.end(),
+    "down while a slow disk is written": down_while_a_slow_disk_is_written,
     "starter killed": lambda held: held.starter.kill(),
     "starter told to end": lambda held: held.starter.terminate(),
     "supervisor killed": lambda held: kill(held.supervisor),
@@ -101,49 +120,84 @@ WAYS: dict[str, Callable[[Held], None]] = {
 @pytest.mark.parametrize("way", WAYS)
 def test_nothing_is_left(held: Held, tmp_path: Path, way: str) -> None:
     WAYS[way](held)
-    assert held.left_in_the_end() == []
-    deadline = time.monotonic() + LIMIT_S
-    while loops_of(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert loops_of(tmp_path) == 0
+    assert left_in_the_end(held.traces) == []
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(ClusterError, match="tailrace cluster up"):
         Cluster(held.cluster.name)
 
 
+@pytest.mark.skipif(throttle.why_not() is not None, reason=f"no slow disks: {throttle.why_not()}")
 def test_what_a_killed_keeper_and_supervisor_leave_is_swept_by_the_next_command(held: Held) -> None:
     os.kill(held.keeper, signal.SIGSTOP)
     kill(held.supervisor)
     kill(held.keeper)
     held.starter.kill()
-    time.sleep(0.5)
-    left = held.traces.left()
-    assert all("control group" in line for line in left), left
+    until(lambda: all("control group" in line for line in held.traces.left()))
+    assert held.traces.left() != []
     sweep_ended()
-    assert held.left_in_the_end() == []
+    assert left_in_the_end(held.traces) == []
 
 
-def test_killed_while_it_comes_up(tailrace_command: list[str], tmp_path: Path) -> None:
-    """At several moments: before the supervisor, while nodes are made, while services start."""
-    skip_or_fail(ClusterSpec(own_name(), images=str(tmp_path)))
-    for after_s in (0.45, 0.6, 0.8, 1.2, 2.0):
-        name = own_name()
-        words = [*tailrace_command, "cluster", "up", "-c", name, "--images", str(tmp_path), "--disk", "128M", "--slurm"]
-        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as starter:
-            time.sleep(after_s)
-            was_up = starter.poll() is not None
-            starter.kill()
-        assert not was_up, "it was faster than this test expects"
-        deadline = time.monotonic() + LIMIT_S
-        while ((left := Traces(name, frozenset()).left()) or loops_of(tmp_path)) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert left == []
-        assert loops_of(tmp_path) == 0
+def programs_of(pid: int) -> list[str]:
+    """What a process and its descendants are called."""
+    found = []
+    for member in family_of(pid):
+        with contextlib.suppress(OSError):  # it has just ended
+            found.append(Path(f"/proc/{member}/comm").read_text().strip())
+    return found
+
+
+# Moments of a cluster that comes up: its name and the process that holds it.
+MOMENTS: dict[str, Callable[[str, int], bool]] = {
+    "its name is taken": lambda name, pid: name in names_up(),
+    "its first nodes are made": lambda name, pid: sum(text.startswith("node ") for text in programs_of(pid)) >= 3,
+    "all nodes are made": lambda name, pid: sum(text.startswith("node ") for text in programs_of(pid)) == 9,
+    "its metadata server starts": lambda name, pid: "mfsmaster" in programs_of(pid),
+    "the file system is mounted": lambda name, pid: "mfsmount" in programs_of(pid),
+    "Slurm starts": lambda name, pid: "slurmctld" in programs_of(pid),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_killed_while_it_comes_up(tailrace_command: list[str], tmp_path: Path, moment: str) -> None:
+    name = own_name()
+    skip_or_fail(ClusterSpec(name, images=str(tmp_path), slurm=True))
+    traces = Traces.before(name, tmp_path)
+    words = [*tailrace_command, "cluster", "up", "-c", name, "--images", str(tmp_path), "--disk", "128M", "--slurm"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as starter:
+        until(lambda: MOMENTS[moment](name, starter.pid), pause_s=0.002)
+        assert starter.poll() is None, "it was faster than this test expects"
+        traces = traces.of(starter.pid)
+        assert {line.split(":")[0] for line in traces.left()} >= {"process", "door"}
+        starter.kill()
+    assert left_in_the_end(traces) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("file_system", ["moosefs", "glusterfs"])
+def test_services_leave_no_file(file_system: str) -> None:
+    """Not where their packages would have them write: on the machine they run as root, in folders that others may use."""
+    name = own_name()
+    spec = ClusterSpec(name, nodes=2, servers=2, file_system=file_system, slurm=True)
+    skip_or_fail(spec)
+    traces = Traces.before(name)
+    with up(spec) as cluster:
+        command, environment = launcher(
+            cluster, ["sh", "-c", "echo > /mnt/pfs/$SLURM_PROCID"], 4, cluster.compute_nodes, slurm=True
+        )
+        cluster.on("login", *command, timeout_s=60, **environment)
+        (keeper,) = [child for child in children_of(os.getpid()) if name.encode() in Path(f"/proc/{child}/cmdline").read_bytes()]
+        traces = traces.of(keeper)
+        server = "mfschunkserver" if file_system == "moosefs" else "glusterfsd"
+        assert {server, "slurmctld", "munged"} <= set(programs_of(keeper))
+        assert [line for line in traces.left() if line.startswith("file")] == []
+    assert left_in_the_end(traces) == []
 
 
 def test_a_cluster_that_stays_outlives_its_starter(tailrace_command: list[str]) -> None:
     name = own_name()
     skip_or_fail(ClusterSpec(name, file_system="none"))
+    traces = Traces.before(name)
     up = [*tailrace_command, "cluster", "up", "-c", name, "-f", "none", "-n", "1"]
     try:
         assert run_within(up, 60).returncode == 0
@@ -154,18 +208,19 @@ def test_a_cluster_that_stays_outlives_its_starter(tailrace_command: list[str]) 
     finally:
         ended = run_within([*tailrace_command, "cluster", "down", "-c", name], 60)
     assert ended.returncode == 0, ended.output
-    assert Traces(name, frozenset()).left() == []
+    assert traces.left() == []
 
 
 def test_a_cluster_that_cannot_start_leaves_nothing(tailrace_command: list[str], tmp_path: Path) -> None:
     """Its disks have no place."""
     name = own_name()
     skip_or_fail(ClusterSpec(name))
+    traces = Traces.before(name)
     nowhere = tmp_path / "nowhere"
     refused = run_within([*tailrace_command, "cluster", "up", "-c", name, "--images", str(nowhere)], 60)
     assert refused.returncode == 2
     assert f"{nowhere} is not a folder" in refused.stderr.replace("\n", "")
-    assert Traces(name, frozenset()).left() == []
+    assert traces.left() == []
 
 
 @pytest.mark.full
@@ -174,9 +229,10 @@ def test_many_times_up_and_down() -> None:
     skip_or_fail(ClusterSpec(own_name(), slurm=True))
     for _ in range(30):
         name = own_name()
+        traces = Traces.before(name)
         with up(ClusterSpec(name, nodes=2, slurm=True, network="user")) as cluster:
             assert cluster.on("login", "srun", "-N", "2", "hostname").split() in (["n1", "n2"], ["n2", "n1"])
-        assert Traces(name, frozenset()).left() == []
+        assert traces.left() == []
 
 
 # ---- rights and programs ---------------------------------------------------------------------------------------------------------

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tailrace.cli.cluster.choices import parse_bytes
 from tailrace.cluster import mpi, plan
 from tailrace.cluster.filesystems import FILE_SYSTEMS, file_system_of
+from tailrace.cluster.inside import throttle, wire
 from tailrace.cluster.inside.network import Link, shaping
 from tailrace.cluster.placement import PACKED, SPREAD, place
 from tailrace.cluster.values import ClusterError, ClusterSpec
@@ -95,10 +97,31 @@ def test_unknown_file_system_names_the_known_ones() -> None:
 def test_links_of_the_kernel() -> None:
     assert shaping("eth0", Link()) == []
     (rate,) = shaping("eth0", Link(rate_mbit=1000))
-    assert rate[4:] == ["eth0", "root", "tbf", "rate", "1000000kbit", "burst", "262144", "latency", "50ms"]
+    assert rate[4:] == ["eth0", "root", "tbf", "rate", "1000000kbit", "burst", "250000", "latency", "50ms"]
+    (rate,) = shaping("eth0", Link(rate_mbit=10))
+    assert rate[-4:-2] == ["burst", "65536"]
     delay, below = shaping("eth0", Link(delay_us=200, rate_mbit=100))
     assert delay[5:] == ["root", "handle", "1:", "netem", "delay", "200us", "limit", "100000"]
     assert below[5:7] == ["parent", "1:1"]
+
+
+def test_what_the_io_controller_is_told(tmp_path: Path) -> None:
+    """Version 2 of the control groups, as files; where the machine has it, the tests of slow disks use it."""
+    control, group = throttle.Version2(tmp_path), tmp_path / "group"
+    group.mkdir()
+    assert control.why_not() == f"no io in {tmp_path}/cgroup.controllers"
+    for name, text in (("controllers", "cpu io memory"), ("subtree_control", "cpu"), ("type", "domain"), ("procs", "1\n")):
+        (tmp_path / f"cgroup.{name}").write_text(text)
+    assert "while it has members" in str(control.why_not()), "a container's group, in which its processes are"
+    (tmp_path / "cgroup.procs").write_text("")
+    assert control.why_not() is None
+    control.allow()
+    assert control.allowed.read_text() == "+io"
+    control.limit(group, "7:0", 1 << 20, reads=True)
+    assert (group / "io.max").read_text() == "7:0 wbps=1048576 rbps=1048576"
+    assert control.limited(group) == ["7:0"]
+    control.limit(group, "7:0", 0, reads=False)
+    assert (group / "io.max").read_text() == "7:0 wbps=max"
 
 
 def test_each_mpi_gets_the_placement() -> None:
@@ -108,6 +131,26 @@ def test_each_mpi_gets_the_placement() -> None:
     assert words[-2:] == ["./a.out", "x"]
     assert "n2:3,n4:1" in words
     assert words[words.index("-n") + 1] == "4"
+
+
+@pytest.mark.parametrize("sent", [b"x", b"[]", b'{"do": ', b"\xff", b"[" * 500_000])
+def test_what_is_no_message_is_an_error_of_the_caller(sent: bytes) -> None:
+    ours, theirs = wire.pair()
+    with ours, theirs:
+        ours.send(sent)
+        with pytest.raises(OSError, match="not a message"):
+            wire.receive(theirs)
+
+
+def test_a_message_is_received_whole_or_not_sent() -> None:
+    ours, theirs = wire.pair()
+    with ours, theirs:
+        with pytest.raises(OSError, match="a message of"):
+            wire.send(ours, {"argv": ["x" * wire.MOST_BYTES]})
+        wire.send(ours, {"argv": ["x" * (wire.MOST_BYTES - 100)]})
+        message, _ = wire.receive(theirs)
+        assert message is not None
+        assert len(message["argv"][0]) == wire.MOST_BYTES - 100
 
 
 @pytest.mark.parametrize(("text", "count"), [("20M", 20 << 20), ("4GiB", 4 << 30), ("1.5k", 1536), ("0", 0), ("65536", 65536)])

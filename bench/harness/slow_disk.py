@@ -1,8 +1,8 @@
 """A slow disk: an ext4 file system on a loop device in memory, and a control group in which a program may write so many bytes a
 second to it. Nobody else uses it, unlike the disk of a virtual machine, whose host may hold it back at any moment.
 
-Disk and control group are those of the bench cluster, without the cluster. Needs root, Linux, loop devices, mkfs.ext4, and
-version 1 of the blkio control group.
+Disk and control group are those of the bench cluster, without the cluster. Needs root, Linux, loop devices, mkfs.ext4, and control
+groups that can hold disks up (version 2 with io, or version 1 with blkio).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def slow_disk(bytes_per_s: int, size_bytes: int) -> Iterator[SlowDisk]:
         except OSError as error:
             raise BenchError(f"no slow disk: {error}") from None
         undo.callback(subprocess.run, ["umount", str(directory)], check=True)
-        group = throttle.CONTROL / directory.parent.name
+        group = throttle.group_called(directory.parent.name)
         undo.callback(throttle.remove, group)
-        throttle.hold_up(group, disk.device_of(str(directory)), bytes_per_s, limits=throttle.WRITES)
+        throttle.hold_up(group, disk.device_of(str(directory)), bytes_per_s, reads=False)
         yield SlowDisk(directory, group)

@@ -9,7 +9,10 @@ namespace {
 
 // Of a node's own link, before it waits: a few of the largest frames that a device hands over.
 constexpr std::size_t most_in_bytes = 1 << 18;
-// Of a switch's port: many senders at once are held for a moment, as the buffers of a switch do.
+// Of a switch's port: many senders at once are held for a moment, as the buffers of a switch do. No longer than the kernel's
+// network holds them, but a few of the largest frames always have room.
+constexpr Nanoseconds most_out_ns = 50'000'000;
+constexpr std::size_t least_out_bytes = 1 << 18;
 constexpr std::size_t most_out_bytes = 4 << 20;
 constexpr std::size_t most_addresses = 4096;
 
@@ -19,6 +22,14 @@ Address address_at(const Frame& frame, std::size_t offset) {
     return address;
 }
 
+std::size_t room_of(const Link& link) {
+    if (link.ns_per_byte == 0) {
+        return most_out_bytes;
+    }
+    const double bytes = static_cast<double>(most_out_ns) / link.ns_per_byte;
+    return static_cast<std::size_t>(std::clamp(bytes, double{least_out_bytes}, double{most_out_bytes}));
+}
+
 bool for_many(const Address& address) { return (address[0] & 1) != 0; }
 
 }  // namespace
@@ -26,6 +37,30 @@ bool for_many(const Address& address) { return (address[0] & 1) != 0; }
 Address Frame::destination() const { return address_at(*this, 0); }
 
 Address Frame::source() const { return address_at(*this, 6); }
+
+void Fabric::set_link(std::size_t port, Link link, Nanoseconds now_ns) {
+    Port& changed = ports_.at(port);
+    const double before = changed.link.ns_per_byte;
+    changed.link = link;
+    if (link.cut || before == 0 || before == link.ns_per_byte) {
+        return;
+    }
+    const auto at_new_rate = [&](Nanoseconds due_ns) {
+        const auto left_ns = static_cast<double>(due_ns - now_ns);
+        return left_ns <= 0 ? due_ns : now_ns + static_cast<Nanoseconds>(left_ns * link.ns_per_byte / before);
+    };
+    changed.in.busy_until_ns = at_new_rate(changed.in.busy_until_ns);
+    changed.out.busy_until_ns = at_new_rate(changed.out.busy_until_ns);
+    decltype(events_) events;
+    for (; !events_.empty(); events_.pop()) {
+        Event event = events_.top();
+        if (event.port == port && (event.stage == Stage::Serialized || event.stage == Stage::Sent)) {
+            event.due_ns = at_new_rate(event.due_ns);
+        }
+        events.push(event);
+    }
+    events_ = std::move(events);
+}
 
 bool Fabric::takes(std::size_t port) const { return ports_[port].in.queued_bytes < most_in_bytes; }
 
@@ -106,7 +141,7 @@ void Fabric::forward(std::size_t from, std::size_t frame, Nanoseconds now_ns) {
 void Fabric::send(std::size_t to, std::size_t frame, Nanoseconds now_ns) {
     Port& port = ports_[to];
     const std::size_t bytes = kept_[frame].frame.wire_bytes;
-    if (port.link.cut || port.out.queued_bytes + bytes > most_out_bytes) {
+    if (port.link.cut || port.out.queued_bytes + bytes > room_of(port.link)) {
         dropped_ += port.link.cut ? 0 : 1;
         release(frame);
         return;

@@ -38,7 +38,8 @@ public:
 
     explicit Fabric(std::size_t ports) : ports_(ports) {}
 
-    void set_link(std::size_t port, Link link) { ports_.at(port).link = link; }
+    /// What waits on the link goes on at its new rate.
+    void set_link(std::size_t port, Link link, Nanoseconds now_ns);
 
     /// A frame that a node has sent.
     void take(std::size_t port, Frame frame, Nanoseconds now_ns);

@@ -124,7 +124,7 @@ private:
                 link.delay_ns = static_cast<Nanoseconds>(delay_us * ns_per_us);
                 link.ns_per_byte = rate_mbit > 0 ? ns_per_byte_at_1_mbit / rate_mbit : 0;
                 link.cut = rate_mbit < 0;
-                fabric_.set_link(port, link);
+                fabric_.set_link(port, link, now_ns());
                 return "ok";
             }
         }

@@ -14,9 +14,16 @@ from tailrace.cluster import loads, mpi
 from tailrace.cluster.filesystems import FILE_SYSTEMS, FileSystem, file_system_of
 from tailrace.cluster.inside import kernel, throttle
 from tailrace.cluster.slurm import PROGRAMS as SLURM_PROGRAMS
-from tailrace.cluster.values import AUTO, KERNEL, USER, ClusterSpec, NotPossible
+from tailrace.cluster.values import AUTO, USER, ClusterSpec, NotPossible
 
 TOOLS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "mount": "mount", "mkfs.ext4": "e2fsprogs"}
+# What the kernel's network is made of, and how it is tried.
+LINKS = {
+    "bridge": "ip link add bridge0 type bridge",
+    "veth": "ip link add n1 type veth peer name eth0",
+    "tbf": "tc qdisc add dev lo root tbf rate 1mbit burst 64kb latency 50ms",
+}
+NETEM = "tc qdisc add dev lo root netem delay 1ms"
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,7 @@ def every_need() -> Iterator[Need]:
     yield from _basics()
     without = "" if has_netem() else "not in this kernel: the switch in user space is used"
     yield Need("netem", "delay in the kernel's network", without, replaceable=True)
+    yield from _links(LINKS)
     yield _of("TUN", "the switch in user space", _device("/dev/net/tun"))
     yield from programs("a cluster", TOOLS)
     for file_system in FILE_SYSTEMS.values():
@@ -65,21 +73,38 @@ def every_need() -> Iterator[Need]:
     for name, load in loads.LOADS.items():
         yield from programs(f"load {name}", {load.program: load.package})
     yield _of("loop devices", "disks that are images", _device("/dev/loop-control"))
-    yield _of("blkio control group", "slow disks", throttle.why_not)
+    yield _of("control groups", "slow disks", throttle.why_not)
 
 
 def has_netem() -> bool:
-    """Whether an interface can delay. Tried in a network namespace that is gone at once."""
+    """Whether an interface can delay."""
+    return not _why_not_in_own_network(NETEM)
+
+
+def _why_not_in_own_network(command: str) -> str:
+    """Tried in a network namespace that is gone at once; "": it works."""
+
+    def action() -> None:
+        kernel.unshare(kernel.CLONE_NEWNET)
+        done = subprocess.run(command.split(), check=False, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise OSError(done.stderr.strip() or f"status {done.returncode}")
+
     try:
-        status, _ = _in_child(_add_netem)
-    except OSError:
-        return False
-    return status
+        made, why = _in_child(action)
+    except OSError as error:
+        return str(error)
+    return "" if made else why or "not possible"
 
 
-def _add_netem() -> None:
-    kernel.unshare(kernel.CLONE_NEWNET)
-    subprocess.run(["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"], check=True, capture_output=True)
+def _links(names: Iterable[str]) -> Iterator[Need]:
+    """Of who is root and has the programs; others are told so already."""
+    if platform.system() != "Linux" or os.geteuid() != 0 or not all(map(shutil.which, ("ip", "tc"))):
+        return
+    for name in names:
+        why = _why_not_in_own_network(LINKS[name])
+        remedy = f"not in this kernel ({why}): load its module, or choose --network user"
+        yield Need(name, "the kernel's network", remedy if why else "", replaceable=True)
 
 
 def _basics() -> Iterator[Need]:
@@ -100,7 +125,9 @@ def _network(spec: ClusterSpec) -> Iterator[Need]:
     delays = spec.links.delay_us > 0
     if spec.network == USER or (spec.network == AUTO and delays and not has_netem()):
         yield _of("TUN", "the switch in user space", _device("/dev/net/tun"))
-    elif spec.network == KERNEL and delays and not has_netem():
+        return
+    yield from _links(LINKS if spec.links.rate_mbit > 0 else ("bridge", "veth"))
+    if delays and not has_netem():
         yield Need("netem", "delay", "not in this kernel: choose --network user, or auto")
 
 
@@ -126,10 +153,6 @@ def programs(for_what: str, wanted: Mapping[str, str]) -> Iterator[Need]:
     for program, package in wanted.items():
         there = shutil.which(program) is not None
         yield Need(program, for_what, "" if there else f"not on the PATH: install Debian's package {package}")
-
-
-def missing_programs(wanted: Mapping[str, str]) -> Iterable[Need]:
-    return [need for need in programs("", wanted) if not need.there]
 
 
 def _of(name: str, for_what: str, why_not: Callable[[], str | None]) -> Need:

@@ -20,6 +20,8 @@ from tailrace.cluster.values import COMPUTE, ClusterError, ClusterSpec, Host, Li
 
 T = TypeVar("T")
 END_S = 20.0
+DISKS = "disks"
+LEAST_RATE = 64 << 10  # of a slow disk, in bytes a second: its programs cannot be killed while they wait for it
 LISTED = "@" + wire.PREFIX[1:]  # how /proc/net/unix shows abstract names
 
 
@@ -45,10 +47,12 @@ class Cluster:
     def connect(self) -> socket.socket:
         try:
             return wire.connect(self.name)
+        except PermissionError as error:
+            raise ClusterError(f"cluster {self.name}: {error}") from None
         except OSError:
             others = ", ".join(names_up()) or "none is"
             raise ClusterError(
-                f"no cluster '{self.name}' is up (up: {others}); `tailrace cluster up {self.name}` makes it"
+                f"no cluster '{self.name}' is up (up: {others}); `tailrace cluster up -c {self.name}` makes it"
             ) from None
 
     def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,12 +65,14 @@ class Cluster:
     def describe(self) -> dict[str, Any]:
         return self.ask({"do": "describe"})
 
-    def note(self, key: str, value: Any) -> None:
-        """Kept by the cluster until it ends, for whoever asks later."""
-        self.ask({"do": "note", "key": key, "value": value})
+    def note(self, kind: str, key: str, value: Any) -> None:
+        """Kept by the cluster until it ends, for whoever asks later; None: no longer."""
+        self.ask({"do": "note", "kind": kind, "key": key, "value": value})
 
-    def noted(self, key: str, default: Any = None) -> Any:
-        return self.describe()["notes"].get(key, default)
+    def noted(self, kind: str) -> dict[str, Any]:
+        """By key, the oldest first."""
+        found: dict[str, Any] = self.describe()["notes"].get(kind, {})
+        return found
 
     # ---- nodes -----------------------------------------------------------------------------------------------------------------
 
@@ -82,6 +88,10 @@ class Cluster:
             if host.name == name:
                 return host
         raise ClusterError(f"no node is called '{name}'; there are {', '.join(host.name for host in self.hosts)}")
+
+    def ended(self) -> list[str]:
+        """Nodes whose first process was killed: nothing can be done on them any more."""
+        return list(self.describe()["ended"])
 
     def run(self, node: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
         """In the foreground, with our own standard streams; its exit status."""
@@ -149,9 +159,9 @@ class Cluster:
         link = dataclasses.replace(self.links()[node], **changes)
         check_link(link)
         if link.delay_us > 0 and self.network_kind == "kernel" and not self.describe()["network"].get("netem"):
-            remedy = f"`tailrace cluster down {self.name}`, then `up` with --network user"
+            remedy = f"`tailrace cluster down -c {self.name}`, then `up` with --network user"
             raise NotPossible(f"{node}: this kernel has no netem, so the kernel's network cannot delay: {remedy}")
-        self.ask({"do": "link", "node": node, "link": dataclasses.asdict(link)})
+        self.ask({"do": "link", "node": node, "changes": changes})
         return link
 
     def hold_up_disk(self, node: str, bytes_per_s: int) -> None:
@@ -159,20 +169,26 @@ class Cluster:
         self.host(node)
         if not self.spec.images:
             raise ClusterError(f"{node}: its disk is memory, which cannot be slow: `up` with --images FOLDER makes disks of ext4")
+        if 0 < bytes_per_s < LEAST_RATE:
+            raise ClusterError(f"{node}: {bytes_per_s} bytes a second: must be {LEAST_RATE} or more, or 0 for as fast as it goes")
         if reason := throttle.why_not():
             raise NotPossible(f"no slow disks here: {reason}")
         self.ask({"do": "hold up", "node": node, "bytes_per_s": bytes_per_s})
         # Otherwise the kernel's own threads write later what programs have written, and nobody holds those up.
         mode = "sync" if bytes_per_s else "async"
         self.on(node, "mount", "-o", f"remount,{mode}", SCRATCH)
-        self.note(f"disk {node}", bytes_per_s)
+        self.note(DISKS, node, bytes_per_s or None)
+
+    def slow_disks(self) -> dict[str, int]:
+        """Nodes and the bytes a second that their disks are held to."""
+        return self.noted(DISKS)
 
     # ---- the end -----------------------------------------------------------------------------------------------------------------
 
     def end(self) -> None:
         """Returns when no process of the cluster is left."""
         with self.connect() as end:
-            keeper = _listener_of(end)
+            keeper, _ = wire.peer_of(end)
             watched = os.pidfd_open(keeper) if keeper else None
             wire.send(end, {"do": "end"})
             if watched is not None:
@@ -181,11 +197,6 @@ class Cluster:
                 if not ended:
                     raise ClusterError(f"cluster {self.name}: process {keeper} has not ended after {END_S:g} s")
         throttle.sweep(self.name)
-
-
-def _listener_of(end: socket.socket) -> int:
-    """The process that listens at the door, as we number processes; 0 where we cannot see it."""
-    return int.from_bytes(end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], "little")
 
 
 def names_up() -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tailrace.cluster import mpi
 from tailrace.cluster.cluster import Cluster
-from tailrace.cluster.placement import place
+from tailrace.cluster.placement import SPREAD, place
 from tailrace.cluster.values import COMPUTE, LOGIN, ClusterError
 
 
@@ -23,7 +23,7 @@ def launcher(
     words: Sequence[str],
     ranks: int,
     nodes: Sequence[str],
-    how: str = "spread",
+    how: str = SPREAD,
     slots: int = 0,
     flavour: str = "openmpi",
     slurm: bool = False,
@@ -39,9 +39,9 @@ def launcher(
         raise ClusterError(f"cluster {cluster.name} has no Slurm: `tailrace cluster up --slurm` makes one that has")
     if others := [node for node, _ in placed if cluster.host(node).role != COMPUTE]:
         raise ClusterError(f"{', '.join(others)}: Slurm has only the compute nodes {', '.join(cluster.compute_nodes)}")
-    # Slurm's own placement is the same: blocks of consecutive ranks.
-    most = max(count for _, count in placed)
-    where = ["-w", ",".join(node for node, _ in placed), "-N", str(len(placed)), "-n", str(ranks)]
+    # Rank by rank: Slurm's own placement sorts the nodes, and does not pack a last node that is not full.
+    where = ",".join(node for node, count in placed for _ in range(count))
+    how_many = ["-N", str(len(placed)), "-n", str(ranks), "--overcommit"]
     variables = [f"{name}={value}" for name, value in chosen.of_ranks().items()]
-    how_many = [f"--ntasks-per-node={most}", "-m", "block", "--overcommit"]
-    return ["srun", f"--mpi={chosen.pmi}", *where, *how_many, "env", *variables, *words], dict(chosen.environment)
+    words = ["env", *variables, *words]
+    return ["srun", f"--mpi={chosen.pmi}", "-m", "arbitrary", "-w", where, *how_many, *words], dict(chosen.environment)

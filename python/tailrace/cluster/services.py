@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tailrace.cluster import slurm
+from tailrace.cluster import faults, slurm
 from tailrace.cluster.cluster import Cluster, each
 from tailrace.cluster.filesystems import file_system_of
 from tailrace.cluster.values import COMPUTE, LOGIN, META, STORE
@@ -26,7 +26,7 @@ def start_services(cluster: Cluster, tell: Callable[[str], None]) -> None:
         slurm.prepare(cluster)
         slurm.start(cluster, LOGIN)
         each(lambda node: slurm.start(cluster, node), cluster.compute_nodes)
-        slurm.settle(cluster)
+        slurm.settle(cluster, cluster.compute_nodes)
 
 
 def revive(cluster: Cluster, node: str) -> None:
@@ -34,4 +34,6 @@ def revive(cluster: Cluster, node: str) -> None:
     file_system_of(cluster.spec).start(cluster, node)
     if cluster.spec.slurm and cluster.host(node).role in (LOGIN, COMPUTE):
         slurm.start(cluster, node)
-        slurm.settle(cluster)
+        faulty = {where for _, where in faults.active(cluster)} - {node}
+        if LOGIN not in faulty:
+            slurm.settle(cluster, [name for name in cluster.compute_nodes if name not in faulty])

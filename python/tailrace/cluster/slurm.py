@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tailrace.cluster.inside.paths import SHARED
@@ -77,11 +78,15 @@ def start(cluster: Cluster, node: str) -> None:
         cluster.shell(node, f"mkdir -p /run/slurmd; exec slurmd -N {node}")
 
 
-def settle(cluster: Cluster) -> None:
+def settle(cluster: Cluster, nodes: Sequence[str]) -> None:
+    """Returns when Slurm answers and starts jobs on these nodes."""
+
     def lacking() -> str:
         done = cluster.try_on(LOGIN, ["sinfo", "-h", "-N", "-o", "%N %T"])
+        if done.status != 0:
+            return f"Slurm: {done.stderr.strip() or 'sinfo fails'}"
         states = dict(line.split() for line in done.stdout.splitlines())
-        absent = [node for node in cluster.compute_nodes if states.get(node) not in ("idle", "mixed", "allocated")]
+        absent = [node for node in nodes if states.get(node) not in ("idle", "mixed", "allocated")]
         return f"Slurm's nodes {', '.join(f'{node} {states.get(node)}' for node in absent)} {done.stderr.strip()}" if absent else ""
 
     wait_until(lacking, READY_S)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from tailrace.cluster import check, plan, programs
 from tailrace.cluster.cluster import END_S, Cluster, sweep_ended
 from tailrace.cluster.filesystems import file_system_of
 from tailrace.cluster.inside import wire
+from tailrace.cluster.inside.paths import DOOR
 from tailrace.cluster.services import start_services
 from tailrace.cluster.values import AUTO, KERNEL, USER, ClusterError, ClusterSpec
 
@@ -40,10 +42,12 @@ class Started:
         self.line.close()
 
     def end(self) -> None:
-        with contextlib.suppress(ClusterError):  # one that has ended by itself
-            self.cluster.end()
-        self.line.close()
-        self.keeper.wait(END_S)
+        try:
+            with contextlib.suppress(ClusterError, OSError):  # one that has ended by itself, or does so now
+                self.cluster.end()
+        finally:
+            self.line.close()
+            self.keeper.wait(END_S)
 
 
 def network_for(spec: ClusterSpec) -> dict[str, str]:
@@ -58,6 +62,8 @@ def network_for(spec: ClusterSpec) -> dict[str, str]:
 
 def start(spec: ClusterSpec, tell: Callable[[str], None] = lambda text: None) -> Started:
     """Tied to us. ClusterError names what is missing or does not start, and leaves nothing behind."""
+    if os.path.exists(DOOR):
+        raise ClusterError("this is a node of a cluster, whose commands reach that cluster alone: make another one on the machine")
     sweep_ended()
     check.refuse_missing(spec)
     file_system = file_system_of(spec)
@@ -95,7 +101,7 @@ def start(spec: ClusterSpec, tell: Callable[[str], None] = lambda text: None) ->
 
 def _reason(spec: ClusterSpec, error: str) -> str:
     if error == "up":
-        return f"a cluster '{spec.name}' is up: use it, end it with `tailrace cluster down {spec.name}`, or give another name"
+        return f"a cluster '{spec.name}' is up: use it, end it with `tailrace cluster down -c {spec.name}`, or give another name"
     return f"cluster {spec.name} did not start: {error}"
 
 

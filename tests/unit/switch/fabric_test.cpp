@@ -64,8 +64,8 @@ TEST_F(FabricTest, ForwardsToAllWhatIsForAllOrForNobodyKnown) {
 }
 
 TEST_F(FabricTest, DelaysOfBothLinksAddUp) {
-    fabric.set_link(0, {100 * us, 0, false});
-    fabric.set_link(2, {30 * us, 0, false});
+    fabric.set_link(0, {100 * us, 0, false}, 0);
+    fabric.set_link(2, {30 * us, 0, false}, 0);
     fabric.take(0, frame_of(0, 2), 0);
     fabric.take(0, frame_of(0, 1), 0);
     run(0);
@@ -73,22 +73,22 @@ TEST_F(FabricTest, DelaysOfBothLinksAddUp) {
 }
 
 TEST_F(FabricTest, LatenessDoesNotAddUp) {
-    fabric.set_link(0, {100 * us, 0, false});
-    fabric.set_link(2, {100 * us, 0, false});
+    fabric.set_link(0, {100 * us, 0, false}, 0);
+    fabric.set_link(2, {100 * us, 0, false}, 0);
     fabric.take(0, frame_of(0, 2), 0);
     const auto nothing = [](std::size_t, const Frame&) { FAIL(); };
     EXPECT_EQ(fabric.advance(150 * us, nothing), 200 * us) << "50 us too late at the switch";
 }
 
 TEST_F(FabricTest, FramesFollowEachOtherAtTheRate) {
-    fabric.set_link(0, {0, 8.0, false});  // 1000 Mbit/s
+    fabric.set_link(0, {0, 8.0, false}, 0);  // 1000 Mbit/s
     for (int count = 0; count < 3; ++count) fabric.take(0, frame_of(0, 2), 0);
     run(0);
     EXPECT_EQ(arrivals, (std::vector<Arrival>{{2, 8 * us, 0}, {2, 16 * us, 0}, {2, 24 * us, 0}}));
 }
 
 TEST_F(FabricTest, SendersShareTheLinkOfTheReceiver) {
-    fabric.set_link(2, {0, 8.0, false});
+    fabric.set_link(2, {0, 8.0, false}, 0);
     fabric.take(0, frame_of(0, 2), 0);
     fabric.take(1, frame_of(1, 2), 0);
     run(0);
@@ -96,7 +96,7 @@ TEST_F(FabricTest, SendersShareTheLinkOfTheReceiver) {
 }
 
 TEST_F(FabricTest, ASlowLinkMakesItsOwnNodeWait) {
-    fabric.set_link(0, {0, 8000.0, false});
+    fabric.set_link(0, {0, 8000.0, false}, 0);
     int taken = 0;
     while (fabric.takes(0) && taken < 1'000'000) {
         fabric.take(0, frame_of(0, 2), 0);
@@ -110,7 +110,7 @@ TEST_F(FabricTest, ASlowLinkMakesItsOwnNodeWait) {
 }
 
 TEST_F(FabricTest, AReceiverThatIsTooSlowLosesFrames) {
-    fabric.set_link(2, {0, 8000.0, false});
+    fabric.set_link(2, {0, 8000.0, false}, 0);
     const std::size_t sent = 100'000;
     for (std::size_t count = 0; count < sent; ++count) fabric.take(0, frame_of(0, 2), 0);
     run(0);
@@ -118,13 +118,35 @@ TEST_F(FabricTest, AReceiverThatIsTooSlowLosesFrames) {
     EXPECT_EQ(arrivals.size() + fabric.dropped(), sent);
 }
 
+TEST_F(FabricTest, APortHoldsWhatItsLinkSendsIn50Ms) {
+    fabric.set_link(2, {0, 80.0, false}, 0);  // 100 Mbit/s
+    for (int count = 0; count < 10'000; ++count) fabric.take(0, frame_of(0, 2), 0);
+    run(0);
+    EXPECT_EQ(arrivals.back().at_ns, 50'000 * us);
+}
+
+TEST_F(FabricTest, WhatWaitsGoesOnAtTheNewRate) {
+    Nanoseconds now = 0;
+    for (std::size_t slow : {0U, 2U}) {
+        arrivals.clear();
+        fabric.set_link(slow, {0, 8000.0, false}, now);
+        for (int count = 0; count < 3; ++count) fabric.take(0, frame_of(0, 2), now);
+        fabric.advance(now, [](std::size_t, const Frame&) { FAIL(); });
+        fabric.set_link(slow, {0, 8.0, false}, now);
+        run(now);
+        EXPECT_EQ(arrivals, (std::vector<Arrival>{{2, now + 8 * us, 0}, {2, now + 16 * us, 0}, {2, now + 24 * us, 0}}));
+        now += 24 * us;
+        fabric.set_link(slow, {}, now);
+    }
+}
+
 TEST_F(FabricTest, ACutLinkCarriesNothingEitherWay) {
-    fabric.set_link(1, {0, 0, true});
+    fabric.set_link(1, {0, 0, true}, 0);
     fabric.take(1, frame_of(1, 0), 0);
     fabric.take(0, frame_of(0, 1), 0);
     run(0);
     EXPECT_TRUE(arrivals.empty());
-    fabric.set_link(1, {});
+    fabric.set_link(1, {}, 0);
     fabric.take(1, frame_of(1, 0), 0);
     run(0);
     EXPECT_EQ(arrivals, (std::vector<Arrival>{{0, 0, 1}}));

@@ -33,5 +33,5 @@ def command(
     if as_json:
         output.print_json({"done": [[fault, name] for name in names], "faults": faults.active(found)})
         return
-    again = f"; `tailrace cluster undo {fault} NODE` ends it" if faults.fault_of(fault).lasts else ""
+    again = f"; `tailrace cluster undo {fault} NODE -c {cluster}` ends it" if faults.fault_of(fault).lasts else ""
     output.console().print(f"{fault}: {', '.join(names)}{again}")

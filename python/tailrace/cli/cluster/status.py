@@ -39,23 +39,35 @@ def command(cluster: TheCluster = DEFAULT, as_json: output.AsJson = False) -> No
 
 def describe(cluster: Cluster) -> dict[str, Any]:
     links = cluster.links()
-    nodes = [{**dataclasses.asdict(host), "link": dataclasses.asdict(links[host.name])} for host in cluster.hosts]
+    now = cluster.describe()
+    nodes = [
+        {**dataclasses.asdict(host), "link": dataclasses.asdict(links[host.name]), "ended": host.name in now["ended"]}
+        for host in cluster.hosts
+    ]
     described = {"name": cluster.name, "spec": cluster.spec.to_json(), "network": cluster.network_kind, "nodes": nodes}
-    return {**described, "faults": faults.active(cluster), "loads": dict(loads.running(cluster))}
+    described["switch_ended"] = now["switch_ended"]
+    what_goes_on = {"faults": faults.active(cluster), "loads": dict(loads.running(cluster)), "slow_disks": cluster.slow_disks()}
+    return {**described, **what_goes_on}
 
 
 def print_cluster(cluster: Cluster) -> None:
     spec, links = cluster.spec, cluster.links()
     console = output.console()
     disks = f"images in {spec.images}" if spec.images else "memory"
-    parts = [spec.file_system, *(["Slurm"] if spec.slurm else []), f"network: {cluster.network_kind}"]
+    now = cluster.describe()
+    network = f"network: {cluster.network_kind}" + (", [red]its switch has ended[/]" if now["switch_ended"] else "")
+    parts = [spec.file_system, *(["Slurm"] if spec.slurm else []), network]
     console.print(f"[bold]{cluster.name}[/]  {', '.join(parts)}; disks of {output.bytes_text(spec.disk_bytes)}, {disks}")
     shown = output.table("node", "role", "address", "delay us", "Mbit/s", "", numbers=("delay us", "Mbit/s"))
     holding = faults.active(cluster)
     running = loads.running(cluster)
+    slow_disks = cluster.slow_disks()
     for host in cluster.hosts:
         link = links[host.name]
-        notes = [fault for fault, node in holding if node == host.name]
+        notes = ["[red]has ended[/]"] if host.name in now["ended"] else []
+        notes += [fault for fault, node in holding if node == host.name]
+        if host.name in slow_disks:
+            notes.append(f"disk: {output.bytes_text(slow_disks[host.name])}/s")
         if host.name in running:
             load = running[host.name]
             rate = f"{load['mib_per_s']:g} MiB/s" if load["mib_per_s"] else "as much as it can"

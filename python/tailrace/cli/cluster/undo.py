@@ -18,7 +18,7 @@ def command(
     cluster: TheCluster = DEFAULT,
     as_json: output.AsJson = False,
 ) -> None:
-    """Undoes the faults that hold, the newest first; all of them, or only those that are named.
+    """Undoes the faults that hold, servers before their clients; all of them, or only those that are named.
 
     Examples: [bold]tailrace cluster undo[/] · [bold]tailrace cluster undo cut[/] · [bold]tailrace cluster undo kill store1[/]
     """

@@ -9,12 +9,14 @@ from tailrace.cluster.faults.fill import Fill
 from tailrace.cluster.faults.kill import Kill
 from tailrace.cluster.faults.pause import Pause
 from tailrace.cluster.faults.restart import Restart
-from tailrace.cluster.values import ClusterError
+from tailrace.cluster.values import COMPUTE, LOGIN, META, STORE, ClusterError
 
 if TYPE_CHECKING:
     from tailrace.cluster.cluster import Cluster
 
 NOTE = "faults"
+STANDS_STILL = ("pause", "kill")  # nothing else can go wrong there, but the link
+SERVE_IN_TURN = (META, STORE, LOGIN, COMPUTE)  # each needs those before it
 
 
 class Fault(Protocol):
@@ -38,34 +40,42 @@ FAULTS: dict[str, Fault] = {fault.name: fault for fault in (Cut(), Kill(), Pause
 
 def active(cluster: Cluster) -> list[tuple[str, str]]:
     """Faults and nodes, the oldest first."""
-    return [(fault, node) for fault, node in cluster.noted(NOTE, [])]
+    return [(fault, node) for fault, node in map(str.split, cluster.noted(NOTE))]
 
 
 def inject(cluster: Cluster, fault: str, node: str) -> None:
     cluster.host(node)
+    if node in cluster.ended():
+        raise ClusterError(f"{node} has ended: `tailrace cluster down -c {cluster.name}`, and `up` again")
     known = active(cluster)
     if (fault, node) in known:
-        raise ClusterError(f"{node}: there is a {fault} already; `tailrace cluster undo {fault} {node}` ends it")
-    if fault != "cut" and ("pause", node) in known:
-        raise ClusterError(f"{node} is paused: undo that first")
+        raise ClusterError(f"{node}: there is a {fault} already; `tailrace cluster undo {fault} {node} -c {cluster.name}` ends it")
+    if held := [name for name in STANDS_STILL if fault != "cut" and (name, node) in known]:
+        raise ClusterError(f"{node}: there is a {held[0]}; `tailrace cluster undo {held[0]} {node} -c {cluster.name}` first")
     # Noted first: what is half done can be undone.
     if fault_of(fault).lasts:
-        cluster.note(NOTE, [*known, (fault, node)])
+        cluster.note(NOTE, f"{fault} {node}", True)
     fault_of(fault).inject(cluster, node)
 
 
 def undo(cluster: Cluster, fault: str | None = None, node: str | None = None) -> list[tuple[str, str]]:
-    """Those that fit, the newest first; what was undone."""
+    """Those that fit, servers before their clients and otherwise the newest first; what was undone."""
     known = active(cluster)
     chosen = [(f, n) for f, n in reversed(known) if fault in (None, f) and node in (None, n)]
     if not chosen and (fault or node):
         there = ", ".join(f"{f} {n}" for f, n in known) or "none"
         raise ClusterError(f"nothing to undo for {' '.join(filter(None, (fault, node)))}; faults that hold: {there}")
-    for entry in chosen:
-        fault_of(entry[0]).undo(cluster, entry[1])
-        known.remove(entry)
-        cluster.note(NOTE, known)
+    ended = cluster.ended()
+    for name, where in sorted(chosen, key=lambda entry: _turn(cluster, *entry)):
+        if where not in ended:
+            fault_of(name).undo(cluster, where)
+        cluster.note(NOTE, f"{name} {where}", None)
     return chosen
+
+
+def _turn(cluster: Cluster, fault: str, node: str) -> int:
+    """Links, rooms and processes that stand still come first: services start when those that they need serve."""
+    return 1 + SERVE_IN_TURN.index(cluster.host(node).role) if fault == "kill" else 0
 
 
 def fault_of(name: str) -> Fault:

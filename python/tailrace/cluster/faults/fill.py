@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tailrace.cluster.inside.paths import SCRATCH
-from tailrace.cluster.values import STORE
+from tailrace.cluster.values import META, STORE
 
 if TYPE_CHECKING:
     from tailrace.cluster.cluster import Cluster
 
 FILLER = f"{SCRATCH}/.tailrace-fill"
+MORE_MIB = "8 64 512"  # what is left and then written: the least that works
 
 
 @dataclass(frozen=True)
@@ -25,19 +26,23 @@ class Fill:
             # Reserved, not written: the image stays as small as it is.
             free = f"$(stat -f -c '%a * %S' {SCRATCH})"
             grow = f"while :; do n=$(({free})); [ $n -gt 0 ] || break; "
-            grow += f"fallocate -o $(stat -c %s {FILLER}) -l $n {FILLER} 2>/dev/null || break; done"
-            cluster.shell(node, f": > {FILLER}; {grow}; cat /dev/zero >> {FILLER} 2>/dev/null || :; sync -f {SCRATCH}")
+            less = f"{grow}fallocate -o $(stat -c %s {FILLER}) -l $n {FILLER} 2>/dev/null || break; done"
         else:
-            # A file would take the machine's memory: the disk shrinks to what is on it. A size of 0 would be no limit at all.
+            # Written, it would take the machine's memory: the disk shrinks to little more than what is on it. That is refused when
+            # programs have written more than this since we looked.
             used = f"$(stat -f -c '%b %f %S' {SCRATCH} | {{ read blocks free size; echo $(((blocks - free) * size)); }})"
-            cluster.shell(node, f"head -c 4096 /dev/zero > {FILLER}; mount -o remount,size={used} {SCRATCH}")
+            size = f"size=$(({used} + (more << 20))); [ $size -lt {cluster.spec.disk_bytes} ] || break"
+            less = f"for more in {MORE_MIB}; do {size}; mount -o remount,size=$size {SCRATCH} 2>/dev/null && break; done"
+        cluster.shell(node, f": > {FILLER}; {less}; cat /dev/zero >> {FILLER} 2>/dev/null || :; sync -f {SCRATCH}")
 
     def undo(self, cluster: Cluster, node: str) -> None:
         if not cluster.spec.images:
             cluster.shell(node, f"mount -o remount,size={cluster.spec.disk_bytes} {SCRATCH}")
         cluster.shell(node, f"rm -f {FILLER}")
-        if cluster.host(node).role == STORE:
-            from tailrace.cluster.filesystems import file_system_of
+        from tailrace.cluster.faults import active
+        from tailrace.cluster.filesystems import file_system_of
 
-            # A server that has met a full disk may hold it for damaged until it is started again.
+        # A server that has met a full disk may hold it for damaged until it is started again, and a metadata server has not written
+        # all its changes down; one that was killed meanwhile starts when that is undone.
+        if cluster.host(node).role in (META, STORE) and ("kill", node) not in active(cluster):
             file_system_of(cluster.spec).restart(cluster, node)

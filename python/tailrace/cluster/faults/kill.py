@@ -17,7 +17,10 @@ class Kill:
 
     def inject(self, cluster: Cluster, node: str) -> None:
         # Within the node's process namespace: all but its first and the shell. Until none is left: the dying take a moment.
+        from tailrace.cluster import loads
+
         cluster.shell(node, "while kill -s KILL -- -1 2>/dev/null; do sleep 0.02; done")
+        loads.forget(cluster, node)
 
     def undo(self, cluster: Cluster, node: str) -> None:
         from tailrace.cluster.services import revive

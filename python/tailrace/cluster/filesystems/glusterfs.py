@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from tailrace.cluster.cluster import Cluster
 
 DATA = f"{SCRATCH}/glusterfs"
+BRICK = f"{DATA}/brick/data"
 VOLUME = "bench"
 READY_S = 40.0
 
@@ -38,9 +40,11 @@ class GlusterFS:
             binds += f"mount --bind {DATA}/log /var/log/glusterfs; }}"
             cluster.shell(node, f"mkdir -p {own} /run/gluster; {binds}; exec glusterd -p /run/glusterd.pid -L WARNING")
             wait_until(lambda: self._refused(cluster, node), READY_S)
+            wait_until(lambda: self._without_brick(cluster, node), READY_S)
         else:
-            server = cluster.with_role(STORE)[0]
-            mount = f"glusterfs -l /run/glusterfs.log --volfile-server={server} --volfile-id={VOLUME} {FILE_SYSTEM}"
+            # The first that answers says where the bricks are.
+            servers = " ".join(f"--volfile-server={server}" for server in cluster.with_role(STORE))
+            mount = f"glusterfs -l /run/glusterfs.log {servers} --volfile-id={VOLUME} {FILE_SYSTEM}"
             cluster.shell(node, f"umount -l {FILE_SYSTEM} 2>/dev/null || :; {mount}")
             wait_until(lambda: self._not_mounted(cluster, node), READY_S)
 
@@ -48,8 +52,9 @@ class GlusterFS:
         first, *others = cluster.with_role(STORE)
         for other in others:
             cluster.shell(first, f"gluster --mode=script peer probe {other}")
-        wait_until(lambda: self._apart(cluster, first, len(others)), READY_S)
-        bricks = " ".join(f"{store}:{DATA}/brick/data" for store in (first, *others))
+        for store in (first, *others):  # each must know all others before a volume can be made
+            wait_until(lambda store=store: self._apart(cluster, store, len(others)), READY_S)  # type: ignore[misc]
+        bricks = " ".join(f"{store}:{BRICK}" for store in (first, *others))
         cluster.shell(first, f"gluster --mode=script volume create {VOLUME} {bricks} force")
         cluster.shell(first, f"gluster --mode=script volume start {VOLUME}")
 
@@ -60,17 +65,28 @@ class GlusterFS:
         wait_until(lambda: cluster.try_on(node, ["/bin/sh", "-c", script]).stderr, READY_S)
 
     def restart(self, cluster: Cluster, node: str) -> None:
-        cluster.shell(node, "kill $(cat /run/glusterd.pid); while pgrep -x glusterd >/dev/null; do sleep 0.05; done")
+        """The daemon and the brick, which outlives its daemon."""
+        stop = "pkill -x glusterd || :; pkill -x glusterfsd || :"
+        cluster.shell(node, f"{stop}; while pgrep -x 'glusterd|glusterfsd' >/dev/null; do sleep 0.05; done")
         self.start(cluster, node)
 
     def _refused(self, cluster: Cluster, node: str) -> str:
         done = cluster.try_on(node, ["gluster", "--mode=script", "pool", "list"])
         return "" if done.status == 0 else f"{node}: {done.stderr.strip() or done.stdout.strip() or 'glusterd does not answer'}"
 
-    def _apart(self, cluster: Cluster, first: str, others: int) -> str:
-        shown = cluster.on(first, "gluster", "--mode=script", "peer", "status")
+    def _without_brick(self, cluster: Cluster, node: str) -> str:
+        """At first there is none. Later its daemon starts it, but of three servers only when it has met another: so it is told."""
+        done = cluster.try_on(node, ["gluster", "--mode=script", "volume", "status", VOLUME, f"{node}:{BRICK}"])
+        said = f"{done.stdout.strip()} {done.stderr.strip()}"
+        if re.search(r"\sY\s+\d+\s*$", done.stdout, re.MULTILINE) or "does not exist" in said:
+            return ""
+        told = cluster.try_on(node, ["gluster", "--mode=script", "volume", "start", VOLUME, "force"])
+        return f"{node}: its brick does not serve: {said} {told.stderr.strip()}"
+
+    def _apart(self, cluster: Cluster, store: str, others: int) -> str:
+        shown = cluster.on(store, "gluster", "--mode=script", "peer", "status")
         joined = shown.count("Peer in Cluster (Connected)")
-        return "" if joined == others else f"{joined} of {others} servers have joined {first}"
+        return "" if joined == others else f"{joined} of {others} servers have joined {store}"
 
     def _not_mounted(self, cluster: Cluster, node: str) -> str:
         done = cluster.try_on(node, ["mountpoint", "-q", FILE_SYSTEM])

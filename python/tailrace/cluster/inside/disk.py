@@ -6,6 +6,7 @@ with the namespace that it is in.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -33,8 +34,8 @@ def mount(described: dict[str, Any], target: str) -> None:
         kernel.mount_memory(target, described["bytes"])
 
 
-def mount_image(folder: str, size_bytes: int, target: str) -> str:
-    """The loop device that was mounted. OSError names what failed."""
+def mount_image(folder: str, size_bytes: int, target: str) -> None:
+    """OSError names what failed."""
     image = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         os.truncate(image, size_bytes)
@@ -50,7 +51,6 @@ def mount_image(folder: str, size_bytes: int, target: str) -> str:
         raise
     finally:
         os.close(device)  # from here on the mount alone keeps it
-    return path
 
 
 def make_file_system(image: int) -> None:
@@ -61,13 +61,12 @@ def make_file_system(image: int) -> None:
 
 
 def attach(image: int) -> tuple[str, int]:
-    """A loop device over the file, and a descriptor of it; it detaches itself at the last close or umount."""
+    """A loop device over the file: what to mount, and its descriptor; it detaches itself at the last close or umount."""
     config = CONFIG.pack(image, 0, 0, 0, 0, 0, 0, 0, 0, 0, LO_FLAGS_AUTOCLEAR, b"", b"", b"", 0, 0)
     control = os.open("/dev/loop-control", os.O_RDWR | os.O_CLOEXEC)
     try:
         for _ in range(ATTEMPTS):
-            number = fcntl.ioctl(control, LOOP_CTL_GET_FREE)
-            device = os.open(node_of(number), os.O_RDWR | os.O_CLOEXEC)
+            path, device = open_loop(fcntl.ioctl(control, LOOP_CTL_GET_FREE))
             try:
                 fcntl.ioctl(device, LOOP_CONFIGURE, config)
             except OSError as error:
@@ -75,18 +74,24 @@ def attach(image: int) -> tuple[str, int]:
                 if error.errno != errno.EBUSY:  # otherwise another process was faster
                     raise
             else:
-                return node_of(number), device
+                return path, device
     finally:
         os.close(control)
     raise OSError(errno.EBUSY, "no free loop device")
 
 
-def node_of(number: int) -> str:
-    """/dev/loopN; made here where /dev does not make its own entries."""
+def open_loop(number: int) -> tuple[str, int]:
+    """Where /dev makes no entries of its own, ours is there while it is opened, under a name that nobody else takes."""
     path = f"/dev/loop{number}"
-    if not os.path.exists(path):
-        os.mknod(path, 0o600 | stat.S_IFBLK, os.makedev(LOOP_MAJOR, number))
-    return path
+    with contextlib.suppress(FileNotFoundError):
+        return path, os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    made = f"/dev/.tailrace-loop-{os.urandom(8).hex()}"
+    os.mknod(made, 0o600 | stat.S_IFBLK, os.makedev(LOOP_MAJOR, number))
+    try:
+        device = os.open(made, os.O_RDWR | os.O_CLOEXEC)
+    finally:
+        os.unlink(made)
+    return f"/proc/self/fd/{device}", device
 
 
 def device_of(mounted: str) -> str:

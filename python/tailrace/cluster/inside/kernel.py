@@ -11,11 +11,9 @@ CLONE_NEWIPC = 0x08000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
 
-MS_REMOUNT = 32
 MS_BIND = 4096
 MS_REC = 16384
 MS_SLAVE = 1 << 19
-MNT_DETACH = 2
 
 PR_SET_NAME = 15
 
@@ -30,11 +28,6 @@ def _checked(result: int, what: str) -> None:
 
 def unshare(flags: int) -> None:
     _checked(_libc.unshare(ctypes.c_int(flags)), "unshare")
-
-
-def join_namespace(descriptor: int, kind: int = 0) -> None:
-    """`kind` 0: whichever namespace the descriptor is of."""
-    _checked(_libc.setns(descriptor, kind), "setns")
 
 
 def mount(source: str, target: str, kind: str = "none", flags: int = 0, options: str = "") -> None:

@@ -6,14 +6,18 @@ user space delays on any kernel that has TUN.
 
 from __future__ import annotations
 
+import select
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 MTU_BYTES = 9000
-READY_S = 10.0
-BURST_BYTES = 1 << 18
+READY_S = 60.0  # for all links of the largest cluster; meanwhile nobody is answered at the door
+# What goes at once after a pause. Less than the first, and packets of the offload are cut; less than the second, and the rate
+# suffers where timers are late because the cores are busy (1 ms: 6 % at 1 Gbit/s).
+BURST_BYTES = 1 << 16
+BURST_MS = 2
 QUEUE_MS = 50
 NETEM_PACKETS = 100_000  # more than a link holds at any delay that makes sense: it must not drop
 
@@ -28,13 +32,24 @@ class Link:
 
 
 class Network(Protocol):
+    @property
+    def has_ended(self) -> bool:
+        """Whether what forwards was killed."""
+
     def start(self, pids: Mapping[str, int]) -> None: ...
 
-    def set_link(self, node: str, link: Link) -> None: ...
+    def set_link(self, node: str, link: Link, pid: int) -> None:
+        """`pid`: the node's first process."""
+
+    def reaped(self, pid: int) -> None:
+        """A process has ended, maybe ours."""
 
 
 def run(words: Sequence[str], text: str = "") -> None:
-    done = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(words, input=text, capture_output=True, text=True, check=False, timeout=READY_S)
+    except subprocess.TimeoutExpired:
+        raise OSError(f"{' '.join(words)}: not finished after {READY_S:g} s") from None
     if done.returncode != 0:
         raise OSError(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}")
 
@@ -44,11 +59,9 @@ def in_network_of(pid: int) -> list[str]:
 
 
 class KernelNetwork:
-    def __init__(self) -> None:
-        self.pids: dict[str, int] = {}
+    has_ended = False
 
     def start(self, pids: Mapping[str, int]) -> None:
-        self.pids = dict(pids)
         lines = ["link set lo up", f"link add bridge0 mtu {MTU_BYTES} type bridge forward_delay 0 mcast_snooping 0"]
         lines.append("link set bridge0 up")
         for node, pid in pids.items():
@@ -57,12 +70,15 @@ class KernelNetwork:
             lines.append(f"link set {node} master bridge0 up")
         run(["ip", "-batch", "-"], "\n".join(lines))
 
-    def set_link(self, node: str, link: Link) -> None:
+    def set_link(self, node: str, link: Link, pid: int) -> None:
         run(["ip", "link", "set", node, "down" if link.cut else "up"])
-        for start, interface in (([], node), (in_network_of(self.pids[node]), "eth0")):
+        for start, interface in (([], node), (in_network_of(pid), "eth0")):
             subprocess.run([*start, "tc", "qdisc", "del", "dev", interface, "root"], capture_output=True, check=False)
             for words in shaping(interface, link):
                 run([*start, *words])
+
+    def reaped(self, pid: int) -> None:
+        """The kernel forwards without a process."""
 
 
 def shaping(interface: str, link: Link) -> list[list[str]]:
@@ -73,7 +89,7 @@ def shaping(interface: str, link: Link) -> list[list[str]]:
         delay = ["netem", "delay", f"{link.delay_us:.0f}us", "limit", str(NETEM_PACKETS)]
         commands.append([*add, "root", "handle", "1:", *delay])
     if link.rate_mbit > 0:
-        burst_bytes = max(BURST_BYTES, int(link.rate_mbit * 125))  # a millisecond of the rate, and whole packets of the offload
+        burst_bytes = max(BURST_BYTES, int(link.rate_mbit * 125 * BURST_MS))
         rate = ["tbf", "rate", f"{link.rate_mbit * 1000:.0f}kbit", "burst", str(burst_bytes), "latency", f"{QUEUE_MS}ms"]
         commands.append([*add, *(["parent", "1:1", "handle", "2:"] if commands else ["root"]), *rate])
     return commands
@@ -83,6 +99,7 @@ class UserNetwork:
     def __init__(self, program: str) -> None:
         self.program = program
         self.process: subprocess.Popen[str] | None = None
+        self.has_ended = False
 
     def start(self, pids: Mapping[str, int]) -> None:
         ports = [f"{node}=/proc/{pid}/ns/net" for node, pid in pids.items()]
@@ -91,7 +108,7 @@ class UserNetwork:
         )
         self._expect("ready")
 
-    def set_link(self, node: str, link: Link) -> None:
+    def set_link(self, node: str, link: Link, pid: int) -> None:
         assert self.process is not None
         assert self.process.stdin is not None
         rate_mbit = -1.0 if link.cut else link.rate_mbit
@@ -99,9 +116,15 @@ class UserNetwork:
         self.process.stdin.flush()
         self._expect("ok")
 
+    def reaped(self, pid: int) -> None:
+        self.has_ended = self.has_ended or (self.process is not None and pid == self.process.pid)
+
     def _expect(self, word: str) -> None:
         assert self.process is not None
         assert self.process.stdout is not None
+        if not select.select([self.process.stdout], [], [], READY_S)[0]:
+            self.process.kill()  # a late answer would be taken for that to another order
+            raise OSError(f"{self.program}: no answer after {READY_S:g} s, so it was ended: no link carries anything")
         line = self.process.stdout.readline().strip()
         if line != word:
             raise OSError(f"{self.program}: {line or 'ended'}")

@@ -102,7 +102,7 @@ class Node:
         except OSError:
             message = None
         if message is not None:
-            signal_group(pid, int(message["signal"]))
+            signal_group(pid, message.get("signal", 0))
             return
         self.selector.unregister(entry.caller)
         signal_group(pid, signal.SIGTERM)
@@ -137,7 +137,7 @@ class Node:
 
 
 def signal_group(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(OSError, TypeError):  # it has ended; or there is no such signal
         os.killpg(pid, number)
 
 

@@ -117,6 +117,7 @@ def make_room(described: dict[str, Any]) -> None:
 
 def end(cluster: str) -> None:
     """All processes first, so that the control groups are empty."""
+    throttle.let_go(cluster)
     with contextlib.suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):
@@ -133,8 +134,8 @@ class Supervisor:
         self.network = network.network_of(described["network"])
         self.links: dict[str, network.Link] = {}
         self.channels: dict[str, socket.socket] = {}
-        self.pids: dict[str, int] = {}
-        self.notes: dict[str, Any] = {}
+        self.pids: dict[str, int] = {}  # of the nodes that live: the kernel gives the numbers of others to new processes
+        self.notes: dict[str, dict[str, Any]] = {}
         self.tied = True
         self.asked_to_end = False
         self.door = door
@@ -170,11 +171,13 @@ class Supervisor:
             os.write(tell, str(pid).encode())
             os._exit(0)
         theirs.close()
+        os.close(tell)  # otherwise a process between that has failed would be waited for
         os.waitpid(between, 0)
-        pid = int(os.read(told, 32))
+        answer = os.read(told, 32)
         os.close(told)
-        os.close(tell)
-        return ours, pid
+        if not answer:
+            raise OSError(f"node {host['name']} has no process")
+        return ours, int(answer)
 
     def leave_to_node(self, ours: socket.socket) -> None:
         """A node holds nothing of the supervisor's: its ends of others would tell nobody that the supervisor is gone."""
@@ -194,11 +197,26 @@ class Supervisor:
         self.watch(self.keeper_gone, self.finish)
         signal.signal(signal.SIGTERM, lambda number, frame: self.finish())
         while not self.asked_to_end:
-            for key, _ in self.selector.select(1.0):
+            ready = self.selector.select(1.0)
+            self.reap()
+            for key, _ in ready:
                 key.data()
-            with contextlib.suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
+
+    def reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while pid := os.waitpid(-1, os.WNOHANG)[0]:
+                self.pids = {name: of for name, of in self.pids.items() if of != pid}
+                self.network.reaped(pid)
+
+    def refuse_ended(self, name: str) -> None:
+        if name not in self.hosts:
+            raise OSError(f"no node is called '{name}'; there are {', '.join(self.hosts)}")
+        if name not in self.pids:
+            raise OSError(f"{name} has ended: its first process was killed. {self.remedy()}")
+
+    def remedy(self) -> str:
+        name = self.described["name"]
+        return f"Nothing brings it back: `tailrace cluster down -c {name}`, and `up` again"
 
     def watch(self, what: Any, action: Callable[[], None]) -> None:
         self.selector.register(what, selectors.EVENT_READ, action)
@@ -207,20 +225,26 @@ class Supervisor:
         self.asked_to_end = True
 
     def listen_to_starter(self) -> None:
-        message, _ = wire.receive(self.starter)
+        try:
+            message, _ = wire.receive(self.starter)
+        except OSError:  # gone, and has not read our answer
+            message = None
         if message is not None and message.get("do") == "stay":
             self.tied = False
-            wire.send(self.starter, {"ok": True})
+            with contextlib.suppress(OSError):
+                wire.send(self.starter, {"ok": True})
         elif message is None:
             self.selector.unregister(self.starter)
             self.asked_to_end = self.tied
 
     def open_door(self, listening: socket.socket) -> None:
-        caller, _ = listening.accept()
+        try:
+            caller, _ = listening.accept()
+        except OSError:  # gone already, or no descriptor is left: the cluster outlives its callers
+            return
         caller.settimeout(None)
         wire.widen(caller)
-        credentials = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        is_root = int.from_bytes(credentials[4:8], sys.byteorder) == 0
+        is_root = wire.peer_of(caller)[1] == 0
         self.watch(caller, partial(self.answer if is_root else self.refuse, caller))
 
     def refuse(self, caller: socket.socket) -> None:
@@ -242,8 +266,8 @@ class Supervisor:
             return
         try:
             reply = self.do(message, caller, descriptors)
-        except (OSError, KeyError, ValueError) as error:
-            reply = {"error": str(error)}
+        except Exception as error:  # whatever a caller asks for: the cluster goes on
+            reply = {"error": str(error) or type(error).__name__}
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -265,11 +289,12 @@ class Supervisor:
             return self.hand_over(message, caller, descriptors)
         if action == "describe":
             links = {name: dataclasses.asdict(link) for name, link in self.links.items()}
-            return {**self.described, "links": links, "pids": self.pids, "notes": self.notes, "tied": self.tied}
+            ended = {"ended": [name for name in self.hosts if name not in self.pids], "switch_ended": self.network.has_ended}
+            return {**self.described, **ended, "links": links, "pids": self.pids, "notes": self.notes, "tied": self.tied}
         if action == "link":
-            self.set_link(message["node"], message["link"])
+            self.set_link(message["node"], message["changes"])
         elif action == "note":
-            self.notes[message["key"]] = message["value"]
+            self.note(message["kind"], message["key"], message["value"])
         elif action == "hold up":
             self.hold_up(message["node"], message["bytes_per_s"])
         elif action == "end":
@@ -279,20 +304,35 @@ class Supervisor:
         return {"ok": True}
 
     def hand_over(self, message: dict[str, Any], caller: socket.socket, descriptors: list[int]) -> Answer:
-        channel = self.channels.get(message["node"])
-        if channel is None:
-            return {"error": f"no node is called '{message['node']}'; there are {', '.join(self.hosts)}"}
+        name = message["node"]
+        self.refuse_ended(name)
         if len(descriptors) != 3:
             return {"error": "three descriptors are needed, for the standard streams"}
-        wire.send(channel, message, [caller.fileno(), *descriptors], socket.MSG_DONTWAIT)
+        try:
+            wire.send(self.channels[name], message, [caller.fileno(), *descriptors], socket.MSG_DONTWAIT)
+        except ConnectionError:  # it ends now, and is reaped when its processes are gone
+            del self.pids[name]
+            self.refuse_ended(name)
         return None
 
-    def set_link(self, name: str, link: dict[str, Any]) -> None:
-        wanted = network.Link(**link)
-        self.network.set_link(name, wanted)
+    def note(self, kind: str, key: str, value: Any) -> None:
+        """One entry at a time, so that callers who note at the same time do not undo each other's. None: no longer."""
+        entries = self.notes.setdefault(kind, {})
+        if value is None:
+            entries.pop(key, None)
+        else:
+            entries[key] = value
+
+    def set_link(self, name: str, changes: dict[str, Any]) -> None:
+        self.refuse_ended(name)
+        if self.network.has_ended:
+            raise OSError(f"{name}: the switch has ended: it was killed, and no link carries anything. {self.remedy()}")
+        wanted = dataclasses.replace(self.links.get(name, network.Link()), **changes)
+        self.network.set_link(name, wanted, self.pids[name])
         self.links[name] = wanted
 
     def hold_up(self, name: str, bytes_per_s: int) -> None:
+        self.refuse_ended(name)
         pid = self.pids[name]
         device = disk.device_of(f"/proc/{pid}/root{SCRATCH}")
         group = throttle.group_of(self.described["name"], name)

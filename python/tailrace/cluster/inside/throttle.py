@@ -1,4 +1,5 @@
-"""Disks held to so many bytes a second, by version 1 of the blkio control group.
+"""Disks held to so many bytes a second, by the kernel's control groups: version 2 where it has the io controller, otherwise the
+blkio controller of version 1.
 
 The kernel holds up what the members of the group send to the device themselves: direct writes, and what they wait for in fsync or
 on a file system that is mounted `sync`. A control group is the one thing of a cluster that the machine keeps: `sweep` removes it.
@@ -9,30 +10,121 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-CONTROL = Path("/sys/fs/cgroup/blkio")
-WRITES = ("blkio.throttle.write_bps_device",)
-BOTH = (*WRITES, "blkio.throttle.read_bps_device")
+MOUNTED = Path("/sys/fs/cgroup")
 PREFIX = "tailrace-cluster"
 PATIENCE_S = 5.0
 
 
+class Control(Protocol):
+    """Where groups are made."""
+
+    @property
+    def root(self) -> Path: ...
+
+    def why_not(self) -> str | None:
+        """The reason why no disk can be held up by it; None where it can."""
+
+    def allow(self) -> None:
+        """Groups may have limits from now on."""
+
+    def limit(self, group: Path, device: str, bytes_per_s: int, reads: bool) -> None:
+        """`device`: MAJOR:MINOR. 0 bytes a second: no limit."""
+
+    def limited(self, group: Path) -> list[str]:
+        """Devices."""
+
+
+@dataclass(frozen=True)
+class Version1:
+    root: Path = MOUNTED / "blkio"
+
+    def why_not(self) -> str | None:
+        file = self.root / "blkio.throttle.write_bps_device"
+        return None if file.exists() else f"no {file}"
+
+    def allow(self) -> None:
+        """They do as they are."""
+
+    def limit(self, group: Path, device: str, bytes_per_s: int, reads: bool) -> None:
+        for what in ("write", "read") if reads else ("write",):
+            (group / f"blkio.throttle.{what}_bps_device").write_text(f"{device} {bytes_per_s}")
+
+    def limited(self, group: Path) -> list[str]:
+        files = [group / f"blkio.throttle.{what}_bps_device" for what in ("write", "read")]
+        return sorted({line.split()[0] for file in files for line in file.read_text().splitlines()})
+
+
+@dataclass(frozen=True)
+class Version2:
+    root: Path = MOUNTED
+
+    def why_not(self) -> str | None:
+        file = self.root / "cgroup.controllers"
+        if "io" not in words_of(file):
+            return f"no io in {file}"
+        # The machine's first group has no type, and may have members beside groups with limits; that of a container may not.
+        is_first = not (self.root / "cgroup.type").exists()
+        if not is_first and "io" not in words_of(self.allowed) and words_of(self.root / "cgroup.procs"):
+            return f"{self.root} cannot give io to groups while it has members: start the container with --cgroupns=host"
+        return None if os.access(self.root, os.W_OK) else f"{self.root} cannot be written to: start the container privileged"
+
+    @property
+    def allowed(self) -> Path:
+        return self.root / "cgroup.subtree_control"
+
+    def allow(self) -> None:
+        if "io" not in words_of(self.allowed):
+            self.allowed.write_text("+io")
+
+    def limit(self, group: Path, device: str, bytes_per_s: int, reads: bool) -> None:
+        value = bytes_per_s or "max"
+        (group / "io.max").write_text(f"{device} wbps={value}" + (f" rbps={value}" if reads else ""))
+
+    def limited(self, group: Path) -> list[str]:
+        return [line.split()[0] for line in (group / "io.max").read_text().splitlines()]
+
+
+CONTROLS: tuple[Control, ...] = (Version2(), Version2(MOUNTED / "unified"), Version1())
+
+
+def words_of(file: Path) -> list[str]:
+    with contextlib.suppress(OSError):
+        return file.read_text().split()
+    return []
+
+
 def why_not() -> str | None:
     """The reason why no disk can be held up here; None where it can."""
-    return None if (CONTROL / WRITES[0]).exists() else f"no {CONTROL / WRITES[0]}: version 1 of the blkio control group is needed"
+    reasons = [control.why_not() for control in CONTROLS]
+    return None if None in reasons else "; ".join(dict.fromkeys(filter(None, reasons)))
+
+
+def control() -> Control:
+    for one in CONTROLS:
+        if one.why_not() is None:
+            return one
+    raise OSError(f"no disk can be held up: {why_not()}")
+
+
+def group_called(name: str) -> Path:
+    return control().root / name
 
 
 def group_of(cluster: str, node: str) -> Path:
-    return CONTROL / f"{PREFIX}.{cluster}.{node}"
+    return group_called(f"{PREFIX}.{cluster}.{node}")
 
 
-def hold_up(group: Path, device: str, bytes_per_s: int, members: Iterable[int] = (), limits: Sequence[str] = BOTH) -> None:
+def hold_up(group: Path, device: str, bytes_per_s: int, members: Iterable[int] = (), reads: bool = True) -> None:
     """`device`: MAJOR:MINOR. 0 bytes a second: no longer."""
+    by = control()
+    by.allow()
     group.mkdir(exist_ok=True)
-    for limit in limits:
-        (group / limit).write_text(f"{device} {bytes_per_s}")
+    by.limit(group, device, bytes_per_s, reads)
     for pid in members:
         with contextlib.suppress(ProcessLookupError):
             (group / "cgroup.procs").write_text(str(pid))
@@ -52,18 +144,26 @@ def remove(group: Path, patience_s: float = PATIENCE_S) -> None:
         time.sleep(0.02)
 
 
-def groups_of(cluster: str) -> list[Path]:
-    return sorted(CONTROL.glob(f"{PREFIX}.{cluster}.*"))
+def groups(pattern: str) -> list[tuple[Control, Path]]:
+    return [(one, group) for one in CONTROLS for group in sorted(one.root.glob(f"{PREFIX}.{pattern}"))]
+
+
+def let_go(cluster: str) -> None:
+    """Who waits for a slow disk cannot be killed before its bytes are there: so they go as fast as they can."""
+    for by, group in groups(f"{cluster}.*"):
+        with contextlib.suppress(OSError):
+            for device in by.limited(group):
+                by.limit(group, device, 0, reads=True)
 
 
 def sweep(cluster: str) -> None:
-    for group in groups_of(cluster):
+    for _, group in groups(f"{cluster}.*"):
         with contextlib.suppress(OSError):
             remove(group)
 
 
 def clusters_with_groups() -> set[str]:
-    return {path.name.split(".")[1] for path in CONTROL.glob(f"{PREFIX}.*.*")}
+    return {group.name.split(".")[1] for _, group in groups("*.*")}
 
 
 def processes_in(namespace: str) -> list[int]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import array
 import contextlib
+import errno
 import json
 import os
 import socket
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,18 +44,37 @@ def widen(end: socket.socket) -> None:
 
 
 def send(end: socket.socket, message: dict[str, Any], descriptors: Sequence[int] = (), flags: int = 0) -> None:
-    socket.send_fds(end, [json.dumps(message).encode()], list(descriptors), flags)
+    text = json.dumps(message).encode()
+    if len(text) > MOST_BYTES:  # the other end would see a part of it
+        raise OSError(errno.E2BIG, f"a message of {len(text)} bytes: a command and its environment may have {MOST_BYTES}")
+    socket.send_fds(end, [text], list(descriptors), flags)
 
 
 def receive(end: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
-    """None: the other end is closed. Descriptors are not inherited by programs."""
+    """None: the other end is closed. Descriptors are not inherited by programs. OSError for what is no message."""
     space = socket.CMSG_SPACE(MOST_DESCRIPTORS * array.array("i").itemsize)
     data, ancillary, _, _ = end.recvmsg(MOST_BYTES, space, socket.MSG_CMSG_CLOEXEC)
     descriptors = array.array("i")
     for level, kind, content in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             descriptors.frombytes(content[: len(content) - len(content) % descriptors.itemsize])
-    return (json.loads(data) if data else None), list(descriptors)
+    if not data:
+        return None, list(descriptors)
+    try:
+        message = json.loads(data)
+        if not isinstance(message, dict):
+            raise ValueError("not a dictionary")
+    except (ValueError, RecursionError) as error:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        raise OSError(errno.EBADMSG, f"not a message: {error}") from None
+    return message, list(descriptors)
+
+
+def peer_of(end: socket.socket) -> tuple[int, int]:
+    """Process (as we number them; 0 where we cannot see it) and user at the other end: of a door, who has begun to listen."""
+    pid, user, _ = struct.unpack("=iII", end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return pid, user
 
 
 def connect(cluster: str) -> socket.socket:
@@ -61,6 +82,8 @@ def connect(cluster: str) -> socket.socket:
     end = new_socket()
     try:
         end.connect(DOOR if os.path.exists(DOOR) else f"{PREFIX}{cluster}")
+        if peer_of(end)[1] != 0:  # anybody may take an abstract name, and we hand over our environment and our terminal
+            raise PermissionError(errno.EPERM, f"who listens as cluster '{cluster}' is not root")
     except OSError:
         end.close()
         raise

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tailrace.cluster.inside.paths import FILE_SYSTEM, SCRATCH
 from tailrace.cluster.loads.bonnie import Bonnie
 from tailrace.cluster.loads.fio import Fio
-from tailrace.cluster.values import ClusterError, NotPossible
+from tailrace.cluster.values import META, STORE, ClusterError, NotPossible
 
 if TYPE_CHECKING:
     from tailrace.cluster.cluster import Cluster
@@ -54,29 +54,38 @@ LOADS: dict[str, Load] = {load.name: load for load in (Fio(), Bonnie())}
 def start(cluster: Cluster, name: str, node: str, target: str, level: Level) -> None:
     """One load a node."""
     if node in running(cluster):
-        raise ClusterError(f"{node}: has a load already; `tailrace cluster load set {node}` steers it, `load stop {node}` ends it")
+        steer = f"`tailrace cluster load set {node} -c {cluster.name}`"
+        raise ClusterError(f"{node}: has a load already; {steer} steers it, `load stop` ends it")
     if name not in LOADS:
         raise ClusterError(f"load '{name}': choose one of {', '.join(LOADS)}")
     if target not in TARGETS:
         raise ClusterError(f"target '{target}': choose one of {', '.join(TARGETS)}")
     if target == "pfs" and cluster.spec.file_system == "none":
         raise ClusterError(f"cluster {cluster.name} has no file system: choose --on scratch")
+    if target == "pfs" and cluster.host(node).role in (META, STORE):
+        raise ClusterError(f"{node}: servers do not mount the file system: choose --on scratch, or another node")
     load = LOADS[name]
     if cluster.try_on(node, ["which", load.program]).status != 0:
         raise NotPossible(f"{load.program}: not on the PATH: install Debian's package {load.package}")
     folder = f"{TARGETS[target]}/.tailrace-load-{node}"
-    script = f"while :; do {load.script(folder, level)}; done"
+    script = f"while :; do {load.script(folder, level)}; sleep 0.1; done"  # one that fails, as on a full disk, takes no core
     begin = f"rm -rf {folder}; mkdir -p {folder}; cd {folder}"
     cluster.shell(node, f"{begin}; setsid /bin/sh -c '{script}' </dev/null >{LOG} 2>&1 & echo $! > {PID}")
-    entry = {"load": name, "target": target, **asdict(level)}
-    cluster.note(NOTE, {**running(cluster), node: entry})
+    cluster.note(NOTE, node, {"load": name, "target": target, **asdict(level)})
 
 
 def stop(cluster: Cluster, node: str) -> None:
     entry = _entry(cluster, node)
     folder = f"{TARGETS[entry['target']]}/.tailrace-load-{node}"
     cluster.shell(node, f"while kill -s KILL -- -$(cat {PID}) 2>/dev/null; do sleep 0.02; done; rm -f {PID}; cd /; rm -rf {folder}")
-    cluster.note(NOTE, {name: other for name, other in running(cluster).items() if name != node})
+    cluster.note(NOTE, node, None)
+
+
+def forget(cluster: Cluster, node: str) -> None:
+    """Its processes have been killed with all others of the node."""
+    if node in running(cluster):
+        cluster.shell(node, f"rm -f {PID}")
+        cluster.note(NOTE, node, None)
 
 
 def steer(cluster: Cluster, node: str, **changes: Any) -> Level:
@@ -91,8 +100,7 @@ def steer(cluster: Cluster, node: str, **changes: Any) -> Level:
 
 def running(cluster: Cluster) -> Mapping[str, dict[str, Any]]:
     """By node."""
-    loads: dict[str, dict[str, Any]] = cluster.noted(NOTE, {})
-    return loads
+    return cluster.noted(NOTE)
 
 
 def _entry(cluster: Cluster, node: str) -> dict[str, Any]:
