@@ -46,6 +46,39 @@ function(tailrace_library name)
     target_link_options(tailrace PRIVATE "-Wl,--version-script=${exports}" -Wl,--no-undefined)
 endfunction()
 
+# tailrace_preloaded(NAME DEPENDS layer...): the layer and those that it uses as libtailrace-NAME.so, which goes into any program.
+# So it brings no library of its own along, that of C++ neither; its objects are its own; it exports hooks alone.
+function(tailrace_preloaded name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS")
+    foreach(layer IN LISTS name arg_DEPENDS)
+        file(GLOB found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${layer}/*.cpp")
+        list(APPEND sources ${found})
+    endforeach()
+    add_library(tailrace_${name} SHARED ${sources})
+    set_target_properties(
+        tailrace_${name}
+        PROPERTIES OUTPUT_NAME tailrace-${name} LINKER_LANGUAGE C CXX_VISIBILITY_PRESET hidden
+    )
+    target_include_directories(tailrace_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+    target_compile_options(
+        tailrace_${name}
+        PRIVATE
+            -fno-exceptions
+            -fno-rtti
+            -fno-asynchronous-unwind-tables
+            -fno-threadsafe-statics
+            -fno-stack-protector
+            -ftls-model=initial-exec
+            -U_FORTIFY_SOURCE
+    )
+    target_link_options(tailrace_${name} PRIVATE -Wl,--no-undefined -Wl,-z,now)
+    if(SKBUILD)
+        install(TARGETS tailrace_${name} LIBRARY DESTINATION tailrace/lib)
+    else()
+        install(TARGETS tailrace_${name} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+    endif()
+endfunction()
+
 # The folder's own CMakeLists.txt, when it is there.
 function(tailrace_subdirectory folder)
     file(GLOB found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt")

@@ -16,7 +16,7 @@ from sources import ROOT, sources
 TABLE = Path("docs/architecture.md")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 IMPORT = re.compile(r"^\s*(?:from|import)\s+([A-Za-z_][\w.]*)", re.MULTILINE)
-LAYER_IN_CMAKE = re.compile(r"tailrace_(?:layer|library)\(\s*(\w+)([^)]*)\)")
+LAYER_IN_CMAKE = re.compile(r"tailrace_(?:layer|library|preloaded)\(\s*(\w+)([^)]*)\)")
 IMPURE = re.compile(r"^(mpi|hdf5|hdf5_hl|unistd|fcntl|fstream|iostream|filesystem|sys/\w+|tailrace/tailrace)(\.h)?$")
 
 

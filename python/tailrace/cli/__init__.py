@@ -26,6 +26,8 @@ COMMANDS = (
     "index",
     "combine",
     "convert",
+    "run",
+    "trace",
     "cluster",
     "keys",
     "resolve",
@@ -61,7 +63,7 @@ for _name in COMMANDS:
     if hasattr(_module, "group"):
         app.add_typer(_module.group, name=_name)
     else:
-        app.command(_name, no_args_is_help=False)(_module.command)
+        app.command(_name, no_args_is_help=False, context_settings=getattr(_module, "CONTEXT", None))(_module.command)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,0 +1,1 @@
+"""What programs do to files: logs of their calls, as `tailrace run` makes them."""

@@ -1,0 +1,175 @@
+"""The log of one process (docs/trace-log.md), read without trusting it: what is no log, or a damaged one, is an error that names
+the file; a log whose process was killed is whole but for the record that it was killed in."""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+MAGIC = b"TRTRACE\n"
+VERSION = 1
+NAME, CHUNK, COUNTER = 0xFFFF, 0xFFFE, 0xFFFD
+NOWHERE = -1  # an offset that the call does not say
+
+COUNTS = ("read_bytes", "written_bytes", "read_calls", "write_calls", "device_read_bytes", "device_written_bytes")
+HEADER = np.dtype(
+    [
+        ("magic", "S8"),
+        *((name, "<u4") for name in ("version", "header_bytes", "chunk_bytes", "slot_bytes")),
+        *((name, "<u8") for name in ("begin_ns", "begin_real_ns", "end_ns", "end_real_ns")),
+        *((name, "<i4") for name in ("process", "parent", "rank", "ranks")),
+        *((name, "<u8") for name in ("budget_bytes", "dropped_events")),
+        *((name, "<u4") for name in ("chunks", "reserved")),
+        *((name, [(count, "<u8") for count in COUNTS]) for name in ("at_begin", "at_end")),
+        *((name, f"S{size}") for name, size in (("host", 64), ("program", 512), ("command", 2048), ("calls", 4096))),
+    ]
+)
+EVENT = np.dtype(
+    [
+        ("begin_ns", "<u8"),
+        ("end_ns", "<u8"),
+        ("call", "<u2"),
+        ("flags", "<u2"),
+        ("descriptor", "<i4"),
+        ("file", "<u8"),
+        ("offset", "<i8"),
+        ("bytes", "<u8"),
+        ("result", "<i8"),
+        ("detail", "<u8"),
+    ]
+)
+NAME_HEAD = np.dtype([("file", "<u8"), ("bytes", "<u4"), ("slots", "<u4"), ("call", "<u2"), ("text", "S46")])
+CHUNK_HEAD = np.dtype(
+    [("begin_ns", "<u8"), ("thread", "<u4"), ("process", "<u4"), ("call", "<u2"), ("kind", "<u2"), ("rest", "S44")]
+)
+TOTALS = ("reads", "writes", "bytes_read", "bytes_written", "failed", "busy_ns", "first_ns", "last_ns")
+COUNTER_SLOTS = np.dtype(
+    [
+        ("file", "<u8"),
+        ("calls", "<u8"),
+        ("call", "<u2"),
+        ("reserved", "S6"),
+        *((name, "<u8") for name in TOTALS),
+        ("rest", "S40"),
+    ]
+)
+
+
+class LogError(ValueError):
+    """A file that is no log, or a damaged one."""
+
+
+@dataclass(frozen=True)
+class Call:
+    number: int
+    name: str
+    group: str
+
+
+@dataclass(frozen=True)
+class Log:
+    path: Path
+    header: dict[str, Any]
+    calls: dict[int, Call]
+    events: np.ndarray[Any, np.dtype[Any]]  # EVENT, in order of their beginning
+    threads: np.ndarray[Any, np.dtype[np.uint32]]  # of each event
+    names: dict[int, str]
+    counters: np.ndarray[Any, np.dtype[Any]]  # COUNTER_SLOTS: files of events that were only counted
+
+    @property
+    def ended(self) -> bool:
+        """By itself: not killed, and not replaced by another program."""
+        return bool(self.header["end_ns"])
+
+    def name_of(self, file: int) -> str:
+        return self.names.get(file, "?" if file else "")
+
+
+def read_log(path: Path) -> Log:
+    """Raises LogError, OSError."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        if size < HEADER.itemsize:
+            raise LogError(f"{path}: {size} bytes are no log, whose header has {HEADER.itemsize}")
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    header = _header(path, np.frombuffer(content, HEADER, 1)[0])
+    data = np.frombuffer(content, np.uint8)[header["header_bytes"] :]
+    chunks = [data[at : at + header["chunk_bytes"]] for at in range(0, len(data), header["chunk_bytes"])]
+    events, threads, counters = [], [], []
+    names: dict[int, str] = {}
+    for chunk in chunks:
+        slots = chunk[: len(chunk) // EVENT.itemsize * EVENT.itemsize].view(EVENT)
+        if len(slots) == 0 or slots["call"][0] != CHUNK:
+            continue  # claimed, and killed before anything was in it
+        head = slots[:1].view(CHUNK_HEAD)[0]
+        if head["kind"] == 1:
+            found = slots[2 : len(slots) // 2 * 2].view(COUNTER_SLOTS)
+            counters.append(found[found["call"] == COUNTER])
+            continue
+        is_event = _take_names(slots, names)
+        events.append(slots[is_event])
+        threads.append(np.full(len(events[-1]), head["thread"], np.uint32))
+    all_events = np.concatenate(events) if events else np.empty(0, EVENT)
+    all_threads = np.concatenate(threads) if threads else np.empty(0, np.uint32)
+    calls = _calls(path, header.pop("calls"))
+    known = np.isin(all_events["call"], list(calls))
+    order = np.argsort(all_events["begin_ns"][known], kind="stable")
+    found_counters = np.concatenate(counters) if counters else np.empty(0, COUNTER_SLOTS)
+    return Log(path, header, calls, all_events[known][order], all_threads[known][order], names, found_counters)
+
+
+def _header(path: Path, raw: np.void) -> dict[str, Any]:
+    header = {name: raw[name].item() for name in HEADER.names or ()}
+    if raw["magic"] != MAGIC:
+        raise LogError(f"{path}: not a log of calls: it begins with {raw['magic']!r}")
+    if header["version"] != VERSION:
+        raise LogError(f"{path}: version {header['version']} of the log; this reader knows {VERSION}")
+    sizes = (header["header_bytes"], header["chunk_bytes"], header["slot_bytes"])
+    if sizes[0] < HEADER.itemsize or sizes[1] < EVENT.itemsize or sizes[1] % EVENT.itemsize or sizes[2] != EVENT.itemsize:
+        raise LogError(f"{path}: damaged: header, chunk and slot of {sizes} bytes")
+    for key in ("host", "program", "command"):
+        header[key] = bytes(raw[key]).decode(errors="replace")
+    header["command"] = header["command"].replace("\0", " ")
+    for key in ("at_begin", "at_end"):
+        header[key] = dict(zip(COUNTS, header[key], strict=True))
+    return header
+
+
+def _calls(path: Path, text: bytes) -> dict[int, Call]:
+    calls = {}
+    for line in text.decode(errors="replace").splitlines():
+        words = line.split()
+        if len(words) != 3 or not words[1].isdecimal():
+            raise LogError(f"{path}: damaged: {line!r} in its list of calls")
+        calls[int(words[1])] = Call(int(words[1]), words[0], words[2])
+    return calls
+
+
+def _take_names(slots: np.ndarray[Any, np.dtype[Any]], names: dict[int, str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Adds the names in a chunk; returns which of its slots may be events."""
+    is_event = slots["call"] != 0
+    raw = slots.view(np.uint8).reshape(len(slots), EVENT.itemsize)
+    text_at = NAME_HEAD.fields["text"][1] if NAME_HEAD.fields else 0
+    is_event[0] = False
+    for at in map(int, np.flatnonzero(slots["call"] == NAME)):
+        if not is_event[at]:
+            continue  # within another name
+        head = slots[at : at + 1].view(NAME_HEAD)[0]
+        end = min(at + max(1, int(head["slots"])), len(slots))
+        text = raw[at:end].tobytes()[text_at : text_at + int(head["bytes"])]
+        is_event[at:end] = False
+        if len(text) == head["bytes"] and hash_of(text) == head["file"]:
+            names[int(head["file"])] = text.decode(errors="surrogateescape")
+    return is_event
+
+
+def hash_of(text: bytes) -> int:
+    """FNV-1a, 64 bits; never 0."""
+    value = 0xCBF29CE484222325
+    for byte in text:
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return value or 1

@@ -1,0 +1,71 @@
+"""Programs with the tracer: their environment, and what launchers must be told."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tailrace.trace.log import HEADER
+
+PACKAGE = Path(__file__).resolve().parents[1]
+LIBRARY = "libtailrace-preload.so"
+FOLDER_KEY, BUDGET_KEY, PRELOAD_KEY = "TAILRACE_TRACE", "TAILRACE_TRACE_BYTES", "LD_PRELOAD"
+# Open MPI's launcher hands no variable on to ranks of other nodes, unless it is told. Hydra and srun hand on all.
+OPEN_MPI = {"mpirun", "mpiexec", "orterun", "mpirun.openmpi", "mpiexec.openmpi"}
+
+
+class NotTraceable(RuntimeError):
+    """What is asked for cannot be traced here; the text says why, and what to do."""
+
+
+def preload_library() -> Path:
+    """Within an installed package, in the build folder of a checkout, or where CMake has installed it."""
+    for home in (PACKAGE, PACKAGE.parents[1] / "build", Path("/usr/local"), Path("/usr")):
+        if (home / "lib" / LIBRARY).exists():
+            return home / "lib" / LIBRARY
+    raise NotTraceable(f"{LIBRARY} is not here: it comes with Tailrace on Linux; in a checkout, `make build` makes it")
+
+
+def make_folder(folder: Path | None) -> Path:
+    """The folder of a run: the one that is asked for, which must be new or empty, or the first tailrace-run-N that is not there."""
+    if folder is None:
+        folder = next(path for n in range(1, 10**6) if not (path := Path(f"tailrace-run-{n}")).exists())
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise NotTraceable(f"{folder}: not empty; name a new folder with --log, one for each run")
+        _check_maps(folder)
+    except OSError as error:
+        raise NotTraceable(f"{folder}: no logs can be written there ({error.strerror}); name another folder with --log") from None
+    return folder.resolve()
+
+
+def _check_maps(folder: Path) -> None:
+    """Logs are written as shared memory, which some file systems have not."""
+    probe = folder / ".probe"
+    try:
+        with probe.open("w+b") as file:
+            file.truncate(HEADER.itemsize)
+            with mmap.mmap(file.fileno(), HEADER.itemsize, mmap.MAP_SHARED) as memory:
+                memory[0] = 1
+    finally:
+        probe.unlink(missing_ok=True)
+
+
+def environment_of(folder: Path, budget_bytes: int, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    others = environment.get(PRELOAD_KEY, "")
+    preload = f"{preload_library()}{' ' + others if others else ''}"
+    return {**environment, PRELOAD_KEY: preload, FOLDER_KEY: str(folder), BUDGET_KEY: str(budget_bytes)}
+
+
+def words_of(command: Sequence[str]) -> list[str]:
+    """The command, with what its launcher needs so that ranks everywhere are traced."""
+    if shutil.which(command[0]) is None:
+        raise NotTraceable(f"{command[0]}: no such program; name one on the PATH, or by its path")
+    name = Path(os.path.realpath(shutil.which(command[0]) or command[0])).name
+    if name in OPEN_MPI:
+        return [command[0], *(word for key in (PRELOAD_KEY, FOLDER_KEY, BUDGET_KEY) for word in ("-x", key)), *command[1:]]
+    return list(command)

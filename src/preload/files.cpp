@@ -1,0 +1,97 @@
+#include "preload/files.hpp"
+
+#include <string.h>
+
+#include <atomic>
+
+#include "trace/log.hpp"
+#include "trace/raw.hpp"
+
+namespace tailrace::preload {
+namespace {
+
+namespace raw = trace::raw;
+
+constexpr unsigned kDescriptors = 1u << 16;  // names of higher ones are asked for at each call
+constexpr uint64_t kNameBytes = 4096 + 256;
+constinit std::atomic<void*> files = nullptr;  // a child asks anew: its log needs the names, too
+
+std::atomic<uint64_t>* place_of(unsigned descriptor) {
+    if (descriptor >= kDescriptors) return nullptr;
+    auto* all = static_cast<std::atomic<uint64_t>*>(trace::own_memory(files, kDescriptors * sizeof(uint64_t)));
+    return all == nullptr ? nullptr : all + descriptor;
+}
+
+// What the kernel calls it: a path, or such as socket:[42]. Its length, 0 for none.
+uint64_t name_of(int descriptor, char* to) {
+    char link[32] = "/proc/self/fd/";
+    char digits[12];
+    uint64_t at = 14, count = 0;
+    auto left = static_cast<unsigned>(descriptor);
+    do digits[count++] = static_cast<char>('0' + left % 10);
+    while ((left /= 10) != 0);
+    while (count > 0) link[at++] = digits[--count];
+    link[at] = '\0';
+    const int64_t bytes = raw::call(SYS_readlinkat, kHere, raw::address(link), raw::address(to), kNameBytes - 1);
+    return bytes < 0 ? 0 : static_cast<uint64_t>(bytes);
+}
+
+// Without double slashes and steps to the same folder. `..` stays: what it means depends on links.
+uint64_t shorten(char* name, uint64_t bytes) {
+    uint64_t to = 0;
+    for (uint64_t from = 0; from < bytes; ++from) {
+        const bool after_slash = to > 0 && name[to - 1] == '/';
+        if (after_slash && name[from] == '/') continue;
+        if (after_slash && name[from] == '.' && (from + 1 == bytes || name[from + 1] == '/')) {
+            ++from;
+            continue;
+        }
+        name[to++] = name[from];
+    }
+    return to > 1 && name[to - 1] == '/' ? to - 1 : to;
+}
+
+}  // namespace
+
+uint64_t file_of(int descriptor) {
+    if (const auto* place = place_of(static_cast<unsigned>(descriptor)))
+        if (const uint64_t known = place->load(std::memory_order_relaxed)) return known;
+    char name[kNameBytes];
+    const uint64_t bytes = name_of(descriptor, name);
+    const uint64_t file = bytes == 0 ? 0 : trace::file_id(name, bytes);
+    opened(descriptor, file);
+    return file;
+}
+
+uint64_t file_of(const char* path, int directory) {
+    if (path == nullptr || *path == '\0') return 0;
+    char name[kNameBytes];
+    uint64_t at = 0;
+    if (*path != '/') {
+        if (directory == kHere) {
+            const int64_t bytes = raw::call(SYS_getcwd, raw::address(name), kNameBytes / 2);
+            at = bytes > 1 ? static_cast<uint64_t>(bytes) - 1 : 0;
+        } else {
+            at = name_of(directory, name);
+        }
+        name[at++] = '/';
+    }
+    const uint64_t bytes = strnlen(path, kNameBytes - at);
+    memcpy(name + at, path, bytes);
+    return trace::file_id(name, shorten(name, at + bytes));
+}
+
+void opened(int descriptor, uint64_t file) {
+    if (auto* place = place_of(static_cast<unsigned>(descriptor))) place->store(file, std::memory_order_relaxed);
+}
+
+void closed(int descriptor) { opened(descriptor, 0); }
+
+void closed(unsigned first, unsigned last) {
+    for (unsigned number = first; number <= last && place_of(number) != nullptr; ++number)
+        place_of(number)->store(0, std::memory_order_relaxed);
+}
+
+void copied(int from, int to) { opened(to, file_of(from)); }
+
+}  // namespace tailrace::preload

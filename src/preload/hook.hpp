@@ -1,0 +1,99 @@
+// What every hook is made of:
+//
+//   HOOK(ssize_t, pread, (int descriptor, void* to, size_t bytes, off_t offset)) {
+//       Traced call(Call::pread, descriptor);
+//       return call.done(NEXT(pread)(descriptor, to, bytes, offset), {.offset = offset, .bytes = bytes});
+//   }
+//
+// A hook has the symbol's name only for the linker, so that no declaration of the C library is in its way, and calls the next
+// definition of that name. Hooks run before constructors and after destructors, in signal handlers and in children of vfork: they
+// take no lock, no memory and no other hook's way, and leave errno as the call has left it.
+#pragma once
+
+#include <dlfcn.h>
+#include <errno.h>
+
+#include <atomic>
+#include <type_traits>
+
+#include "preload/files.hpp"
+#include "trace/log.hpp"
+
+#define HOOK(result, symbol, parameters)                                                    \
+    extern "C" [[gnu::visibility("default")]] result hook_##symbol parameters asm(#symbol); \
+    extern "C" [[gnu::visibility("default")]] result hook_##symbol parameters
+
+// The definition of a hooked symbol that the program would have called without us.
+#define NEXT(symbol)                                                                \
+    ([] {                                                                           \
+        static constinit std::atomic<void*> found = nullptr;                        \
+        return ::tailrace::preload::next<decltype(&hook_##symbol)>(found, #symbol); \
+    }())
+
+namespace tailrace::preload {
+
+using trace::Call;
+
+void* find_next(const char* symbol);
+
+template <class Function>
+Function next(std::atomic<void*>& found, const char* symbol) {
+    void* function = found.load(std::memory_order_relaxed);
+    if (function == nullptr) [[unlikely]] {
+        function = find_next(symbol);
+        found.store(function, std::memory_order_relaxed);
+    }
+    return reinterpret_cast<Function>(function);
+}
+
+// A child of vfork shares this memory with its parent, which sleeps: it records nothing.
+extern "C" {
+[[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] extern thread_local constinit char tailrace_in_vfork;
+}
+
+// What an event says of a call besides its answer.
+struct About {
+    int64_t offset = trace::kNowhere;
+    uint64_t bytes = 0, detail = 0;
+    uint16_t flags = 0;
+};
+
+// One call while it runs.
+class Traced {
+public:
+    explicit Traced(Call call, int descriptor = -1) : call_(call), descriptor_(descriptor) {
+        on_ = !tailrace_in_vfork && trace::is_on();
+        if (on_) begin_ns_ = trace::now_ns();
+    }
+    bool on() const { return on_; }
+
+    // Records what the call answered, and hands that on. Calls that answer a pointer fail with none, others with less than 0.
+    template <class Result>
+    Result done(Result result, const About& about = {}, uint64_t file = 0) {
+        if constexpr (std::is_pointer_v<Result>)
+            note(result == nullptr ? -int64_t{errno} : 0, about, file);
+        else
+            note(result < 0 ? -int64_t{errno} : static_cast<int64_t>(result), about, file);
+        return result;
+    }
+    // The same for calls that answer otherwise: less than 0 is minus an errno.
+    void note(int64_t answer, const About& about = {}, uint64_t file = 0) {
+        if (!on_) [[unlikely]]
+            return;
+        const int code = errno;
+        const uint64_t end_ns = trace::now_ns();
+        if (file == 0 && descriptor_ >= 0) file = file_of(descriptor_);
+        trace::record({begin_ns_, end_ns, static_cast<uint16_t>(call_), about.flags, descriptor_, file, about.offset, about.bytes,
+                       answer, about.detail});
+        errno = code;
+    }
+    void set_descriptor(int descriptor) { descriptor_ = descriptor; }
+
+private:
+    Call call_;
+    int descriptor_;
+    bool on_;
+    uint64_t begin_ns_ = 0;
+};
+
+}  // namespace tailrace::preload

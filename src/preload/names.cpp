@@ -1,0 +1,249 @@
+// Names, attributes and directories.
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/time.h>
+#include <utime.h>
+
+#include "preload/hook.hpp"
+
+namespace tailrace::preload {
+namespace {
+
+// After the call: before, the name may be memory that is none.
+uint64_t named(const Traced& call, const char* path, int directory, bool failed) {
+    return call.on() && !(failed && errno == EFAULT) ? file_of(path, directory) : 0;
+}
+
+}  // namespace
+
+// A call with one name, which is below `directory`. Its answer is less than 0 where it failed.
+#define OF_PATH_AS(answer, symbol, name, parameters, arguments, directory, ...) \
+    HOOK(answer, symbol, parameters) {                                          \
+        Traced call(Call::name);                                                \
+        const answer result = NEXT(symbol) arguments;                           \
+        const uint64_t file = named(call, path, directory, result < 0);         \
+        return call.done(result, About __VA_ARGS__, file);                      \
+    }
+#define OF_DESCRIPTOR_AS(answer, symbol, name, parameters, arguments, ...) \
+    HOOK(answer, symbol, parameters) {                                     \
+        Traced call(Call::name, descriptor);                               \
+        return call.done(NEXT(symbol) arguments, About __VA_ARGS__);       \
+    }
+#define OF_PATH(...) OF_PATH_AS(int, __VA_ARGS__)
+#define OF_DESCRIPTOR(...) OF_DESCRIPTOR_AS(int, __VA_ARGS__)
+
+OF_PATH(stat, stat, (const char* path, struct stat* to), (path, to), kHere, {})
+OF_PATH(stat64, stat, (const char* path, struct stat64* to), (path, to), kHere, {})
+OF_PATH(lstat, stat, (const char* path, struct stat* to), (path, to), kHere, {})
+OF_PATH(lstat64, stat, (const char* path, struct stat64* to), (path, to), kHere, {})
+OF_PATH(fstatat, stat, (int directory, const char* path, struct stat* to, int flags), (directory, path, to, flags), directory, {})
+OF_PATH(fstatat64, stat, (int directory, const char* path, struct stat64* to, int flags), (directory, path, to, flags), directory,
+        {})
+OF_PATH(statx, stat, (int directory, const char* path, int flags, unsigned mask, struct statx* to),
+        (directory, path, flags, mask, to), directory, {})
+OF_PATH(__xstat, stat, (int version, const char* path, struct stat* to), (version, path, to), kHere, {})
+OF_PATH(__xstat64, stat, (int version, const char* path, struct stat64* to), (version, path, to), kHere, {})
+OF_PATH(__lxstat, stat, (int version, const char* path, struct stat* to), (version, path, to), kHere, {})
+OF_PATH(__lxstat64, stat, (int version, const char* path, struct stat64* to), (version, path, to), kHere, {})
+OF_PATH(__fxstatat, stat, (int version, int directory, const char* path, struct stat* to, int flags),
+        (version, directory, path, to, flags), directory, {})
+OF_PATH(__fxstatat64, stat, (int version, int directory, const char* path, struct stat64* to, int flags),
+        (version, directory, path, to, flags), directory, {})
+OF_DESCRIPTOR(fstat, fstat, (int descriptor, struct stat* to), (descriptor, to), {})
+OF_DESCRIPTOR(fstat64, fstat, (int descriptor, struct stat64* to), (descriptor, to), {})
+OF_DESCRIPTOR(__fxstat, fstat, (int version, int descriptor, struct stat* to), (version, descriptor, to), {})
+OF_DESCRIPTOR(__fxstat64, fstat, (int version, int descriptor, struct stat64* to), (version, descriptor, to), {})
+
+OF_PATH(access, access, (const char* path, int mode), (path, mode), kHere, {})
+OF_PATH(eaccess, access, (const char* path, int mode), (path, mode), kHere, {})
+OF_PATH(euidaccess, access, (const char* path, int mode), (path, mode), kHere, {})
+OF_PATH(faccessat, access, (int directory, const char* path, int mode, int flags), (directory, path, mode, flags), directory, {})
+OF_PATH(unlink, unlink, (const char* path), (path), kHere, {})
+OF_PATH(unlinkat, unlink, (int directory, const char* path, int flags), (directory, path, flags), directory, {})
+OF_PATH(remove, unlink, (const char* path), (path), kHere, {})
+OF_PATH(mkdir, mkdir, (const char* path, mode_t mode), (path, mode), kHere, {})
+OF_PATH(mkdirat, mkdir, (int directory, const char* path, mode_t mode), (directory, path, mode), directory, {})
+OF_PATH(rmdir, rmdir, (const char* path), (path), kHere, {})
+OF_PATH(truncate, truncate, (const char* path, off_t bytes), (path, bytes), kHere, {.offset = bytes})
+OF_PATH(truncate64, truncate, (const char* path, off_t bytes), (path, bytes), kHere, {.offset = bytes})
+OF_DESCRIPTOR(ftruncate, ftruncate, (int descriptor, off_t bytes), (descriptor, bytes), {.offset = bytes})
+OF_DESCRIPTOR(ftruncate64, ftruncate, (int descriptor, off_t bytes), (descriptor, bytes), {.offset = bytes})
+
+#define ALLOCATE(symbol, parameters, arguments) \
+    OF_DESCRIPTOR(symbol, fallocate, parameters, arguments, {.offset = offset, .bytes = static_cast<uint64_t>(bytes)})
+ALLOCATE(fallocate, (int descriptor, int mode, off_t offset, off_t bytes), (descriptor, mode, offset, bytes))
+ALLOCATE(fallocate64, (int descriptor, int mode, off_t offset, off_t bytes), (descriptor, mode, offset, bytes))
+// These answer an errno, and are recorded so.
+#define POSIX_ALLOCATE(symbol)                                                                \
+    HOOK(int, symbol, (int descriptor, off_t offset, off_t bytes)) {                          \
+        Traced call(Call::fallocate, descriptor);                                             \
+        const int code = NEXT(symbol)(descriptor, offset, bytes);                             \
+        call.note(-int64_t{code}, {.offset = offset, .bytes = static_cast<uint64_t>(bytes)}); \
+        return code;                                                                          \
+    }
+POSIX_ALLOCATE(posix_fallocate)
+POSIX_ALLOCATE(posix_fallocate64)
+
+OF_PATH(symlink, symlink, (const char* to, const char* path), (to, path), kHere, {})
+OF_PATH(symlinkat, symlink, (const char* to, int directory, const char* path), (to, directory, path), directory, {})
+OF_PATH(chmod, chmod, (const char* path, mode_t mode), (path, mode), kHere, {})
+OF_PATH(fchmodat, chmod, (int directory, const char* path, mode_t mode, int flags), (directory, path, mode, flags), directory, {})
+OF_DESCRIPTOR(fchmod, chmod, (int descriptor, mode_t mode), (descriptor, mode), {})
+OF_PATH(chown, chown, (const char* path, uid_t user, gid_t group), (path, user, group), kHere, {})
+OF_PATH(lchown, chown, (const char* path, uid_t user, gid_t group), (path, user, group), kHere, {})
+OF_PATH(fchownat, chown, (int directory, const char* path, uid_t user, gid_t group, int flags),
+        (directory, path, user, group, flags), directory, {})
+OF_DESCRIPTOR(fchown, chown, (int descriptor, uid_t user, gid_t group), (descriptor, user, group), {})
+OF_PATH(utime, utime, (const char* path, const utimbuf* times), (path, times), kHere, {})
+OF_PATH(utimes, utime, (const char* path, const timeval* times), (path, times), kHere, {})
+OF_PATH(utimensat, utime, (int directory, const char* path, const timespec* times, int flags), (directory, path, times, flags),
+        directory, {})
+OF_PATH(lutimes, utime, (const char* path, const timeval* times), (path, times), kHere, {})
+OF_PATH(futimesat, utime, (int directory, const char* path, const timeval* times), (directory, path, times), directory, {})
+OF_DESCRIPTOR(futimes, utime, (int descriptor, const timeval* times), (descriptor, times), {})
+OF_DESCRIPTOR(futimens, utime, (int descriptor, const timespec* times), (descriptor, times), {})
+OF_PATH(statfs, statfs, (const char* path, struct statfs* to), (path, to), kHere, {})
+OF_PATH(statfs64, statfs, (const char* path, struct statfs64* to), (path, to), kHere, {})
+OF_PATH(statvfs, statfs, (const char* path, struct statvfs* to), (path, to), kHere, {})
+OF_PATH(statvfs64, statfs, (const char* path, struct statvfs64* to), (path, to), kHere, {})
+OF_DESCRIPTOR(fstatfs, statfs, (int descriptor, struct statfs* to), (descriptor, to), {})
+OF_DESCRIPTOR(fstatfs64, statfs, (int descriptor, struct statfs64* to), (descriptor, to), {})
+OF_DESCRIPTOR(fstatvfs, statfs, (int descriptor, struct statvfs* to), (descriptor, to), {})
+OF_DESCRIPTOR(fstatvfs64, statfs, (int descriptor, struct statvfs64* to), (descriptor, to), {})
+OF_PATH(chdir, chdir, (const char* path), (path), kHere, {})
+OF_DESCRIPTOR(fchdir, chdir, (int descriptor), (descriptor), {})
+OF_DESCRIPTOR(flock, flock, (int descriptor, int operation), (descriptor, operation), {.detail = static_cast<uint64_t>(operation)})
+
+OF_PATH_AS(ssize_t, getxattr, xattr, (const char* path, const char* name, void* to, size_t bytes), (path, name, to, bytes), kHere,
+           {.bytes = bytes})
+OF_PATH_AS(ssize_t, lgetxattr, xattr, (const char* path, const char* name, void* to, size_t bytes), (path, name, to, bytes), kHere,
+           {.bytes = bytes})
+OF_DESCRIPTOR_AS(ssize_t, fgetxattr, xattr, (int descriptor, const char* name, void* to, size_t bytes),
+                 (descriptor, name, to, bytes), {.bytes = bytes})
+OF_PATH_AS(ssize_t, listxattr, xattr, (const char* path, char* to, size_t bytes), (path, to, bytes), kHere, {.bytes = bytes})
+OF_PATH_AS(ssize_t, llistxattr, xattr, (const char* path, char* to, size_t bytes), (path, to, bytes), kHere, {.bytes = bytes})
+OF_DESCRIPTOR_AS(ssize_t, flistxattr, xattr, (int descriptor, char* to, size_t bytes), (descriptor, to, bytes), {.bytes = bytes})
+OF_PATH(setxattr, xattr, (const char* path, const char* name, const void* from, size_t bytes, int flags),
+        (path, name, from, bytes, flags), kHere, {.bytes = bytes})
+OF_PATH(lsetxattr, xattr, (const char* path, const char* name, const void* from, size_t bytes, int flags),
+        (path, name, from, bytes, flags), kHere, {.bytes = bytes})
+OF_DESCRIPTOR(fsetxattr, xattr, (int descriptor, const char* name, const void* from, size_t bytes, int flags),
+              (descriptor, name, from, bytes, flags), {.bytes = bytes})
+OF_PATH(removexattr, xattr, (const char* path, const char* name), (path, name), kHere, {})
+OF_PATH(lremovexattr, xattr, (const char* path, const char* name), (path, name), kHere, {})
+OF_DESCRIPTOR(fremovexattr, xattr, (int descriptor, const char* name), (descriptor, name), {})
+OF_PATH(mknod, mknod, (const char* path, mode_t mode, dev_t device), (path, mode, device), kHere, {})
+OF_PATH(mknodat, mknod, (int directory, const char* path, mode_t mode, dev_t device), (directory, path, mode, device), directory,
+        {})
+OF_PATH(mkfifo, mknod, (const char* path, mode_t mode), (path, mode), kHere, {})
+OF_PATH(mkfifoat, mknod, (int directory, const char* path, mode_t mode), (directory, path, mode), directory, {})
+#define LOCK(symbol)                                                                                       \
+    OF_DESCRIPTOR(symbol, flock, (int descriptor, int command, off_t bytes), (descriptor, command, bytes), \
+                  {.detail = static_cast<uint64_t>(command)})
+LOCK(lockf)
+LOCK(lockf64)
+// These answer an errno, and are recorded so.
+#define ADVISE(symbol)                                                                                                 \
+    HOOK(int, symbol, (int descriptor, off_t offset, off_t bytes, int advice)) {                                       \
+        Traced call(Call::fadvise, descriptor);                                                                        \
+        const int code = NEXT(symbol)(descriptor, offset, bytes, advice);                                              \
+        call.note(-int64_t{code},                                                                                      \
+                  {.offset = offset, .bytes = static_cast<uint64_t>(bytes), .detail = static_cast<uint64_t>(advice)}); \
+        return code;                                                                                                   \
+    }
+ADVISE(posix_fadvise)
+ADVISE(posix_fadvise64)
+
+// Two names: the first is the file, the second the detail.
+#define OF_TWO_PATHS(symbol, name, parameters, arguments, from_directory, to_directory)        \
+    HOOK(int, symbol, parameters) {                                                            \
+        Traced call(Call::name);                                                               \
+        const int result = NEXT(symbol) arguments;                                             \
+        const uint64_t file = named(call, from, from_directory, result < 0);                   \
+        return call.done(result, {.detail = named(call, to, to_directory, result < 0)}, file); \
+    }
+OF_TWO_PATHS(rename, rename, (const char* from, const char* to), (from, to), kHere, kHere)
+OF_TWO_PATHS(renameat, rename, (int directory, const char* from, int to_directory, const char* to),
+             (directory, from, to_directory, to), directory, to_directory)
+OF_TWO_PATHS(renameat2, rename, (int directory, const char* from, int to_directory, const char* to, unsigned flags),
+             (directory, from, to_directory, to, flags), directory, to_directory)
+OF_TWO_PATHS(link, link, (const char* from, const char* to), (from, to), kHere, kHere)
+OF_TWO_PATHS(linkat, link, (int directory, const char* from, int to_directory, const char* to, int flags),
+             (directory, from, to_directory, to, flags), directory, to_directory)
+
+#define READLINK(symbol, parameters, arguments, directory)                                    \
+    HOOK(ssize_t, symbol, parameters) {                                                       \
+        Traced call(Call::readlink);                                                          \
+        const ssize_t result = NEXT(symbol) arguments;                                        \
+        return call.done(result, {.bytes = bytes}, named(call, path, directory, result < 0)); \
+    }
+READLINK(readlink, (const char* path, char* to, size_t bytes), (path, to, bytes), kHere)
+READLINK(__readlink_chk, (const char* path, char* to, size_t bytes, size_t room), (path, to, bytes, room), kHere)
+READLINK(readlinkat, (int directory, const char* path, char* to, size_t bytes), (directory, path, to, bytes), directory)
+READLINK(__readlinkat_chk, (int directory, const char* path, char* to, size_t bytes, size_t room),
+         (directory, path, to, bytes, room), directory)
+
+#define REALPATH(symbol, parameters, arguments)                                    \
+    HOOK(char*, symbol, parameters) {                                              \
+        Traced call(Call::realpath);                                               \
+        char* result = NEXT(symbol) arguments;                                     \
+        return call.done(result, {}, named(call, path, kHere, result == nullptr)); \
+    }
+REALPATH(realpath, (const char* path, char* to), (path, to))
+REALPATH(__realpath_chk, (const char* path, char* to, size_t room), (path, to, room))
+REALPATH(canonicalize_file_name, (const char* path), (path))
+
+HOOK(char*, mkdtemp, (char* name)) {
+    Traced call(Call::mkdir);
+    char* result = NEXT(mkdtemp)(name);
+    return call.done(result, {}, named(call, result, kHere, result == nullptr));
+}
+
+// A whole directory at once: its entries are read within the C library.
+#define SCANDIR(symbol, entry)                                                                                              \
+    HOOK(int, symbol,                                                                                                       \
+         (const char* path, entry*** entries, int (*filter)(const entry*), int (*compare)(const entry**, const entry**))) { \
+        Traced call(Call::readdir);                                                                                         \
+        const int result = NEXT(symbol)(path, entries, filter, compare);                                                    \
+        return call.done(result, {}, named(call, path, kHere, result < 0));                                                 \
+    }
+SCANDIR(scandir, dirent)
+SCANDIR(scandir64, dirent64)
+
+HOOK(DIR*, opendir, (const char* path)) {
+    Traced call(Call::opendir);
+    DIR* result = NEXT(opendir)(path);
+    const uint64_t file = named(call, path, kHere, result == nullptr);
+    if (call.on() && result != nullptr) opened(dirfd(result), file);
+    return call.done(result, {}, file);
+}
+
+HOOK(DIR*, fdopendir, (int descriptor)) {
+    Traced call(Call::opendir, descriptor);
+    return call.done(NEXT(fdopendir)(descriptor));
+}
+
+HOOK(int, closedir, (DIR * directory)) {
+    Traced call(Call::closedir, dirfd(directory));
+    const int descriptor = dirfd(directory);
+    const uint64_t file = call.on() ? file_of(descriptor) : 0;
+    if (call.on()) closed(descriptor);
+    return call.done(NEXT(closedir)(directory), {}, file);
+}
+
+// No entry is no failure.
+#define READDIR(symbol, entry)                        \
+    HOOK(entry*, symbol, (DIR * directory)) {         \
+        Traced call(Call::readdir, dirfd(directory)); \
+        entry* result = NEXT(symbol)(directory);      \
+        call.note(int64_t{result != nullptr});        \
+        return result;                                \
+    }
+READDIR(readdir, dirent)
+READDIR(readdir64, dirent64)
+
+}  // namespace tailrace::preload

@@ -1,0 +1,392 @@
+#include "trace/log.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "trace/raw.hpp"
+
+namespace tailrace::trace {
+namespace {
+
+constexpr uint64_t kDefaultBudget = 64u << 20;
+constexpr uint32_t kNames = 8192, kNameProbes = 8;  // names that the log has; beyond these a name may be stored again
+constexpr uint32_t kStores = 0, kIsFull = 1, kMakesCounters = 2, kCounts = 3;  // the values of `counting`
+constexpr uint32_t kCounters = kSlotsOfChunk / 2 - 1;
+// They start ranks and are none; nor do they tell of their own calls.
+constexpr const char* kLaunchers[] = {
+    "mpirun",        "mpiexec",         "orterun",        "orted",           "prterun",      "prted",
+    "mpiexec.hydra", "hydra_pmi_proxy", "mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich",
+    "srun",          "sbatch",          "salloc",         "slurmstepd",      "ssh",          "sshd"};
+
+constexpr char kCalls[] =
+#define TAILRACE_CALL(name, number, group) #name " " #number " " #group "\n"
+#include "trace/calls.def"
+#undef TAILRACE_CALL
+    "";
+
+enum class Moves : uint8_t { nothing, reads, writes };
+consteval Moves moves_of(const char* group) {
+    for (const char* at = group; *at != '\0'; ++at) {
+        if (at[0] == 'r' && at[1] == 'e' && at[2] == 'a' && at[3] == 'd' && at[4] == '\0') return Moves::reads;
+        if (at[0] == 'w' && at[1] == 'r' && at[2] == 'i' && at[3] == 't' && at[4] == 'e' && at[5] == '\0') return Moves::writes;
+    }
+    return Moves::nothing;
+}
+
+Moves moves_of(uint16_t call) {
+    switch (call) {
+#define TAILRACE_CALL(name, number, group)           \
+    case number: {                                   \
+        constexpr Moves of_group = moves_of(#group); \
+        return of_group;                             \
+    }
+#include "trace/calls.def"
+#undef TAILRACE_CALL
+        default: return Moves::nothing;
+    }
+}
+
+enum class State : uint32_t { off, on };
+
+// In memory of its own, so that a child begins its own log.
+struct OfProcess {
+    std::atomic<uint32_t> begun;  // 0: not yet; 1: being begun; 2: done
+    std::atomic<State> state;
+    Header* header;
+    std::atomic<Counter*> counters;
+    std::atomic<uint32_t> chunks, counting;
+    uint32_t most_chunks;
+    uint32_t serial;  // another in each child
+    std::atomic<uint64_t> names[kNames];
+    char path[4096 + 128];
+};
+
+constinit std::atomic<void*> of_process = nullptr;
+
+// Of this thread; `serial` tells whether the chunk is one of this process's log.
+struct OfThread {
+    std::atomic<uint64_t> next;  // address of the next slot
+    uint64_t end;
+    uint32_t serial;
+};
+[[gnu::tls_model("initial-exec")]] thread_local constinit OfThread of_thread = {};
+
+uint64_t time_of(clockid_t clock) {
+    timespec now;
+    clock_gettime(clock, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+void* map(uint64_t bytes, int protection, int flags, int64_t descriptor, uint64_t offset) {
+    const int64_t at =
+        raw::call(SYS_mmap, 0, static_cast<int64_t>(bytes), protection, flags, descriptor, static_cast<int64_t>(offset));
+    return at < 0 && at > -4096 ? nullptr : reinterpret_cast<void*>(at);
+}
+
+// Room on the device: without it, writing to the memory of a full disk would end the user's program.
+bool reserve(int64_t descriptor, uint64_t offset, uint64_t bytes) {
+    const int64_t answer = raw::call(SYS_fallocate, descriptor, 0, static_cast<int64_t>(offset), static_cast<int64_t>(bytes));
+    if (answer != -EOPNOTSUPP) return answer == 0;
+    static const char zeros[4096] = {};
+    for (uint64_t done = 0; done < bytes; done += sizeof zeros)
+        if (raw::call(SYS_pwrite64, descriptor, raw::address(zeros), sizeof zeros, static_cast<int64_t>(offset + done)) !=
+            sizeof zeros)
+            return false;
+    return true;
+}
+
+// A part of the log as memory. RATIONALE: it is opened each time. A descriptor that stays would be seen by the program, which may
+// close it and get another file under its number.
+void* map_log(const OfProcess& mine, uint64_t offset, uint64_t bytes, int64_t flags = 0) {
+    const int64_t log = raw::call(SYS_openat, AT_FDCWD, raw::address(mine.path), O_RDWR | O_CLOEXEC | flags, 0666);
+    if (log < 0) return nullptr;
+    void* at = reserve(log, offset, bytes) ? map(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, log, offset) : nullptr;
+    raw::call(SYS_close, log);
+    return at;
+}
+
+// Decimal digits of a number, and a zero; how many.
+uint64_t put_number(char* to, uint64_t number) {
+    char digits[20];
+    uint64_t count = 0, length = 0;
+    do digits[count++] = static_cast<char>('0' + number % 10);
+    while ((number /= 10) != 0);
+    while (count > 0) to[length++] = digits[--count];
+    to[length] = '\0';
+    return length;
+}
+
+uint64_t put_text(char* to, const char* from, uint64_t room) {
+    uint64_t length = 0;
+    while (length + 1 < room && from[length] != '\0') to[length] = from[length], ++length;
+    to[length] = '\0';
+    return length;
+}
+
+uint64_t number_at(const char* text, uint64_t otherwise) {
+    if (text == nullptr || *text < '0' || *text > '9') return otherwise;
+    uint64_t number = 0;
+    for (; *text >= '0' && *text <= '9'; ++text) number = number * 10 + static_cast<uint64_t>(*text - '0');
+    return number;
+}
+
+int32_t first_number_of(const char* const* names, uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i)
+        if (const char* text = getenv(names[i])) return static_cast<int32_t>(number_at(text, 0));
+    return -1;
+}
+
+KernelCounts kernel_counts() {
+    char text[512] = "";
+    raw::read_file("/proc/self/io", text, sizeof text - 1);
+    KernelCounts counts = {};
+    uint64_t* const fields[] = {&counts.read_bytes,  &counts.written_bytes,     &counts.read_calls,
+                                &counts.write_calls, &counts.device_read_bytes, &counts.device_written_bytes};
+    const char* at = text;
+    for (uint64_t* field : fields) {
+        at = strchr(at, ':');
+        if (at == nullptr) break;
+        at += 2;
+        *field = number_at(at, 0);
+    }
+    return counts;
+}
+
+bool is_launcher(const char* program) {
+    const char* slash = strrchr(program, '/');
+    const char* name = slash == nullptr ? program : slash + 1;
+    for (const char* launcher : kLaunchers)
+        if (strcmp(name, launcher) == 0) return true;
+    return false;
+}
+
+void describe_process(Header& header) {
+    memcpy(header.magic, kMagic, sizeof kMagic);
+    header.version = kVersion;
+    header.header_bytes = kHeaderBytes;
+    header.chunk_bytes = kChunkBytes;
+    header.slot_bytes = kSlotBytes;
+    header.process = static_cast<int32_t>(raw::call(SYS_getpid));
+    header.parent = static_cast<int32_t>(raw::call(SYS_getppid));
+    constexpr const char* kRanks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
+    constexpr const char* kSizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"};
+    header.rank = first_number_of(kRanks, 4);
+    header.ranks = first_number_of(kSizes, 3);
+    char host[65] = "";
+    gethostname(host, sizeof host);
+    put_text(header.host, host, sizeof header.host);
+    raw::call(SYS_readlinkat, AT_FDCWD, raw::address("/proc/self/exe"), raw::address(header.program), sizeof header.program - 1);
+    raw::read_file("/proc/self/cmdline", header.command, sizeof header.command - 1);
+    static_assert(sizeof kCalls <= sizeof header.calls);
+    memcpy(header.calls, kCalls, sizeof kCalls);
+    header.at_begin = kernel_counts();
+    header.begin_ns = time_of(CLOCK_MONOTONIC);
+    header.begin_real_ns = time_of(CLOCK_REALTIME);
+}
+
+// FOLDER/HOST.PROCESS.N.trace: N tells programs apart that one process was in turn.
+Header* create_log(OfProcess& mine, const char* folder, const Header& described) {
+    uint64_t at = put_text(mine.path, folder, 4000);
+    mine.path[at++] = '/';
+    at += put_text(mine.path + at, described.host, sizeof described.host);
+    mine.path[at++] = '.';
+    at += put_number(mine.path + at, static_cast<uint64_t>(described.process));
+    mine.path[at++] = '.';
+    constexpr uint64_t kMostPrograms = 100'000;
+    for (uint64_t n = 0; n < kMostPrograms; ++n) {
+        put_text(mine.path + at + put_number(mine.path + at, n), ".trace", 8);
+        if (raw::call(SYS_faccessat, AT_FDCWD, raw::address(mine.path), F_OK) == 0) continue;
+        return static_cast<Header*>(map_log(mine, 0, kHeaderBytes, O_CREAT | O_EXCL));
+    }
+    return nullptr;
+}
+
+void begin_log(OfProcess& mine) {
+    mine.state.store(State::off);
+    const char* folder = getenv("TAILRACE_TRACE");
+    if (folder == nullptr || *folder == '\0') return;
+    static Header described;
+    described = {};
+    describe_process(described);
+    if (is_launcher(described.program)) return;
+    mine.header = create_log(mine, folder, described);
+    if (mine.header == nullptr) return;
+    described.budget_bytes = number_at(getenv("TAILRACE_TRACE_BYTES"), kDefaultBudget);
+    const uint64_t chunks = described.budget_bytes / kChunkBytes;
+    mine.most_chunks = static_cast<uint32_t>(chunks < 2 ? 2 : chunks);
+    *mine.header = described;
+    mine.state.store(State::on);
+}
+
+OfProcess* process() {
+    auto* mine = static_cast<OfProcess*>(own_memory(of_process, sizeof(OfProcess)));
+    if (mine == nullptr) return nullptr;
+    if (mine->begun.load(std::memory_order_acquire) == 2) [[likely]]
+        return mine;
+    uint32_t not_yet = 0;
+    if (mine->begun.compare_exchange_strong(not_yet, 1)) {
+        static std::atomic<uint32_t> serials = 0;
+        mine->serial = ++serials;
+        begin_log(*mine);
+        mine->begun.store(2, std::memory_order_release);
+        return mine;
+    }
+    return nullptr;  // another thread is at it, or this one, in a signal handler
+}
+
+void* claim_chunk(OfProcess& mine, uint16_t kind) {
+    const uint64_t number = mine.chunks.fetch_add(1);
+    auto* head = static_cast<ChunkHead*>(map_log(mine, kHeaderBytes + number * kChunkBytes, kChunkBytes));
+    if (head == nullptr) return nullptr;
+    head->begin_ns = now_ns();
+    head->process = static_cast<uint32_t>(mine.header->process);
+    head->thread = static_cast<uint32_t>(raw::call(SYS_gettid));
+    head->kind = kind;
+    reinterpret_cast<std::atomic<uint16_t>&>(head->call).store(static_cast<uint16_t>(Call::chunk), std::memory_order_release);
+    reinterpret_cast<std::atomic<uint32_t>&>(mine.header->chunks).fetch_add(1);
+    return head;
+}
+
+// Room for that many slots; nullptr where none is left. A signal handler that comes in between takes other slots.
+void* claim(OfProcess& mine, uint32_t slots) {
+    OfThread& thread = of_thread;
+    if (thread.serial != mine.serial) {
+        thread.next = 0;
+        thread.end = 0;
+        thread.serial = mine.serial;
+    }
+    for (;;) {
+        const uint64_t at = thread.next.fetch_add(uint64_t{slots} * kSlotBytes, std::memory_order_relaxed);
+        if (at + uint64_t{slots} * kSlotBytes <= thread.end) return reinterpret_cast<void*>(at);
+        // The last chunk of the budget is for counters.
+        if (mine.counting.load(std::memory_order_relaxed) != kStores || mine.chunks.load() + 1 >= mine.most_chunks) return nullptr;
+        auto* chunk = static_cast<char*>(claim_chunk(mine, 0));
+        if (chunk == nullptr) {
+            uint32_t stores = kStores;
+            mine.counting.compare_exchange_strong(stores, kIsFull);
+            return nullptr;
+        }
+        thread.end = 0;
+        thread.next.store(reinterpret_cast<uint64_t>(chunk) + kSlotBytes);
+        thread.end = reinterpret_cast<uint64_t>(chunk) + kChunkBytes;
+    }
+}
+
+void add(uint64_t& to, uint64_t value) { reinterpret_cast<std::atomic<uint64_t>&>(to).fetch_add(value, std::memory_order_relaxed); }
+
+// They are made when they are needed. Who comes meanwhile waits a little, not for ever: it may be a signal handler of the maker.
+Counter* counters_of(OfProcess& mine) {
+    uint32_t before = mine.counting.load();
+    if (before < kMakesCounters && mine.counting.compare_exchange_strong(before, kMakesCounters)) {
+        auto* chunk = static_cast<char*>(claim_chunk(mine, 1));
+        if (chunk != nullptr) mine.counters.store(reinterpret_cast<Counter*>(chunk + 2 * kSlotBytes));
+        mine.counting.store(kCounts);
+    }
+    for (int patience = 10'000; mine.counting.load() == kMakesCounters && patience > 0; --patience) raw::call(SYS_sched_yield);
+    return mine.counters.load();
+}
+
+void count(OfProcess& mine, const Event& event) {
+    add(mine.header->dropped_events, 1);
+    Counter* const counters = counters_of(mine);
+    if (counters == nullptr) return;
+    for (uint64_t probe = 0; probe < kCounters; ++probe) {
+        Counter& counter = counters[(event.file + probe) % kCounters];
+        auto& owner = reinterpret_cast<std::atomic<uint64_t>&>(counter.file);
+        uint64_t nobody = 0;
+        const bool last = probe + 1 == kCounters;
+        if (owner.load() != event.file && !owner.compare_exchange_strong(nobody, event.file) && nobody != event.file && !last)
+            continue;
+        reinterpret_cast<std::atomic<uint16_t>&>(counter.call).store(static_cast<uint16_t>(Call::counter));
+        add(counter.calls, 1);
+        add(counter.busy_ns, event.end_ns - event.begin_ns);
+        if (event.result < 0) add(counter.failed, 1);
+        const Moves moves = moves_of(event.call);
+        if (moves != Moves::nothing) {
+            add(moves == Moves::reads ? counter.reads : counter.writes, 1);
+            if (event.result > 0)
+                add(moves == Moves::reads ? counter.bytes_read : counter.bytes_written, static_cast<uint64_t>(event.result));
+        }
+        uint64_t nothing = 0;  // about: threads may pass each other
+        reinterpret_cast<std::atomic<uint64_t>&>(counter.first_ns).compare_exchange_strong(nothing, event.begin_ns);
+        reinterpret_cast<std::atomic<uint64_t>&>(counter.last_ns).store(event.end_ns);
+        return;
+    }
+}
+
+}  // namespace
+
+void* own_memory(std::atomic<void*>& place, uint64_t bytes) {
+    void* there = place.load(std::memory_order_acquire);
+    if (there != nullptr) [[likely]]
+        return there;
+    void* made = map(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (made == nullptr) return nullptr;
+    raw::call(SYS_madvise, raw::address(made), static_cast<int64_t>(bytes), MADV_WIPEONFORK);
+    if (place.compare_exchange_strong(there, made)) return made;
+    raw::call(SYS_munmap, raw::address(made), static_cast<int64_t>(bytes));
+    return there;
+}
+
+uint64_t now_ns() { return time_of(CLOCK_MONOTONIC); }
+
+bool is_on() {
+    const OfProcess* mine = process();
+    return mine != nullptr && mine->state.load(std::memory_order_relaxed) == State::on;
+}
+
+void record(const Event& event) {
+    OfProcess* mine = process();
+    if (mine == nullptr || mine->state.load(std::memory_order_relaxed) != State::on) return;
+    auto* slot = static_cast<Event*>(claim(*mine, 1));
+    if (slot == nullptr) return count(*mine, event);
+    const uint16_t call = event.call;
+    Event whole = event;
+    whole.call = 0;
+    *slot = whole;
+    reinterpret_cast<std::atomic<uint16_t>&>(slot->call).store(call, std::memory_order_release);
+}
+
+uint64_t file_id(const char* name, uint64_t bytes) {
+    const uint64_t id = hash_of(name, bytes);
+    OfProcess* mine = process();
+    if (mine == nullptr || mine->state.load(std::memory_order_relaxed) != State::on) return id;
+    for (uint32_t probe = 0; probe < kNameProbes; ++probe) {
+        std::atomic<uint64_t>& place = mine->names[(id + probe) % kNames];
+        uint64_t there = place.load(std::memory_order_relaxed);
+        if (there == id) return id;
+        if (there == 0 && (place.compare_exchange_strong(there, id) || there == id)) {
+            if (there == id) return id;
+            break;
+        }
+    }
+    const auto slots = static_cast<uint32_t>((sizeof(Name) - sizeof(Name::text) + bytes + kSlotBytes - 1) / kSlotBytes);
+    if (slots >= kSlotsOfChunk) return id;
+    auto* slot = static_cast<Name*>(claim(*mine, slots));
+    if (slot == nullptr) return id;
+    slot->file = id;
+    slot->bytes = static_cast<uint32_t>(bytes);
+    slot->slots = slots;
+    // Before the bytes behind it: these are never taken for events. Whether they are whole, the id tells.
+    reinterpret_cast<std::atomic<uint16_t>&>(slot->call).store(static_cast<uint16_t>(Call::name), std::memory_order_release);
+    memcpy(reinterpret_cast<char*>(slot) + offsetof(Name, text), name, bytes);
+    return id;
+}
+
+void end_log() {
+    auto* mine = static_cast<OfProcess*>(of_process.load(std::memory_order_acquire));
+    if (mine == nullptr || mine->begun.load() != 2 || mine->state.load() != State::on) return;
+    mine->header->at_end = kernel_counts();
+    mine->header->end_real_ns = time_of(CLOCK_REALTIME);
+    mine->header->end_ns = time_of(CLOCK_MONOTONIC);
+}
+
+}  // namespace tailrace::trace

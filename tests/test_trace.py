@@ -1,0 +1,240 @@
+"""What unchanged programs do is in their logs: every call, of every thread and child, also when they are killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tailrace.trace import start
+from tailrace.trace.log import HEADER, Log, LogError, read_log
+from tailrace.trace.summary import read_run, summarize
+
+BUDGET = 64 << 20
+
+
+class Runs:
+    """Runs programs with the tracer, in a folder of their own."""
+
+    def __init__(self, tmp_path: Path, case: Path) -> None:
+        self.case = str(case)
+        self.work, self.logs = tmp_path / "work", tmp_path / "logs"
+        self.work.mkdir()
+        self.logs.mkdir()
+
+    def environment(self, budget: int = BUDGET) -> dict[str, str]:
+        return start.environment_of(self.logs, budget)
+
+    def run(self, *words: str, budget: int = BUDGET) -> None:
+        subprocess.run(words, env=self.environment(budget), cwd=self.work, check=True, timeout=60)
+
+    def run_case(self, what: str, *words: str, budget: int = BUDGET) -> list[Log]:
+        self.run(self.case, what, str(self.work), *words, budget=budget)
+        return self.read()
+
+    def read(self) -> list[Log]:
+        logs, damaged = read_run(self.logs)
+        assert not damaged
+        return logs
+
+
+@pytest.fixture
+def runs(tmp_path: Path, build_dir: Path) -> Runs:
+    return Runs(tmp_path, build_dir / "tests" / "trace_case")
+
+
+def called(log: Log) -> Iterator[tuple[str, str, int, int, int]]:
+    for event in log.events:
+        name = Path(log.name_of(int(event["file"]))).name
+        yield log.calls[int(event["call"])].name, name, int(event["offset"]), int(event["bytes"]), int(event["result"])
+
+
+def count(log: Log, call: str, name: str = "") -> int:
+    return sum(1 for found in called(log) if found[0] == call and name in ("", found[1]))
+
+
+def test_every_call_is_there_with_what_it_was_asked_for(runs: Runs) -> None:
+    (log,) = runs.run_case("calls")
+    found = [call for call in called(log) if call[0] != "chdir"]
+    opened = found[0][4]
+    assert found == [
+        ("open", "a.dat", -1, 0, opened),
+        ("write", "a.dat", -1, 100, 100),
+        ("pwrite", "a.dat", 1000, 200, 200),
+        ("pwritev", "a.dat", 5000, 30, 30),
+        ("lseek", "a.dat", 50, 0, 50),
+        ("read", "a.dat", -1, 4096, 4096),
+        ("pread", "a.dat", 1000, 64, 64),
+        ("fsync", "a.dat", -1, 0, 0),
+        ("ftruncate", "a.dat", 2000, 0, 0),
+        ("dup", "a.dat", -1, 0, opened + 1),
+        ("write", "a.dat", -1, 1, 1),
+        ("close", "a.dat", -1, 0, 0),
+        ("close", "a.dat", -1, 0, 0),
+        ("stat", "a.dat", -1, 0, 0),
+        ("open", "b.dat", -1, 0, -2),
+        ("mkdir", "folder", -1, 0, 0),
+        ("rename", "a.dat", -1, 0, 0),
+        ("unlink", "c.dat", -1, 0, 0),
+        ("rmdir", "folder", -1, 0, 0),
+        ("fopen", "s.txt", -1, 0, 0),
+        ("fprintf", "s.txt", -1, 0, 6),
+        ("fwrite", "s.txt", -1, 24, 24),
+        ("fclose", "s.txt", -1, 0, 0),
+    ]
+    rename = log.events[[call[0] for call in called(log)].index("rename")]
+    assert log.name_of(int(rename["detail"])) == str(runs.work / "folder/c.dat")
+    times = log.events[["begin_ns", "end_ns"]]
+    assert (times["begin_ns"] <= times["end_ns"]).all()
+    assert (np.diff(times["begin_ns"].astype(np.int64)) >= 0).all()
+    assert log.ended
+    assert log.header["program"] == runs.case
+    assert log.header["begin_ns"] <= times["begin_ns"][0]
+    assert times["end_ns"][-1] <= log.header["end_ns"]
+
+
+def test_threads_have_chunks_of_their_own(runs: Runs) -> None:
+    (log,) = runs.run_case("threads", "5000")
+    for thread in range(8):
+        mine = [event for event in called(log) if event[1] == f"thread.{thread}" and event[0] == "pwrite"]
+        assert [offset for _, _, offset, _, _ in mine] == [8 * i for i in range(5000)]
+    assert len(set(log.threads)) == 9  # with the first
+
+
+def test_children_have_logs_of_their_own(runs: Runs) -> None:
+    logs = runs.run_case("children")
+    pwrites = Counter({log.header["process"]: count(log, "pwrite", "children.dat") for log in logs})
+    assert sorted(pwrites.values()) == [0, 2, 10, 20], "true, parent, child of fork, child of clone"
+    programs = Counter(Path(log.header["program"]).name for log in logs)
+    assert programs == {"trace_case": 3, "true": 1}
+    parent = next(log for log in logs if pwrites[log.header["process"]] == 2)
+    assert all(log.header["parent"] in (parent.header["process"], os.getpid()) for log in logs)
+
+
+def test_a_program_that_closes_all_descriptors_goes_on_in_its_log(runs: Runs) -> None:
+    (log,) = runs.run_case("close-all", "3000")
+    assert (count(log, "pwrite", "closed"), count(log, "pwrite", "again")) == (3000, 3000)
+
+
+def test_calls_of_signal_handlers_are_there(runs: Runs) -> None:
+    (log,) = runs.run_case("signals", "4000")
+    assert (count(log, "pwrite", "signals"), count(log, "pwrite", "handler")) == (4000, 1200)
+
+
+def test_a_budget_that_is_spent_leaves_counters(runs: Runs) -> None:
+    (log,) = runs.run_case("threads", "5000", budget=1 << 20)
+    stored, dropped = len(log.events), log.header["dropped_events"]
+    assert stored > 5000
+    assert dropped > 20_000
+    assert stored + dropped >= 8 * 5002
+    assert log.counters["calls"].sum() == dropped
+    assert log.counters["bytes_written"].sum() == 8 * (8 * 5000 - count(log, "pwrite"))
+    size = sum(path.stat().st_size for path in runs.logs.iterdir())
+    assert size <= (1 << 20) + log.header["header_bytes"]
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_a_killed_program_loses_at_most_its_last_record(runs: Runs, rng: random.Random, number: int) -> None:
+    process = subprocess.Popen([runs.case, "count", str(runs.work)], env=runs.environment(1 << 30))
+    counted = runs.work / "count"
+    while not counted.exists() or counted.stat().st_size == 0:
+        time.sleep(0.001)
+    time.sleep(rng.uniform(0, 0.05))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    done = int(np.fromfile(counted, np.uint64, 1)[0])
+    (log,) = runs.read()
+    assert done <= count(log, "pwrite") <= done + 1
+    assert not log.ended
+
+
+def test_logs_are_read_without_being_trusted(runs: Runs, rng: random.Random) -> None:
+    (log,) = runs.run_case("calls")
+    whole = log.path.read_bytes()
+    used = HEADER.itemsize + 64 * 200
+    for _ in range(400):
+        damaged = bytearray(whole[: rng.randrange(len(whole))] if rng.random() < 0.2 else whole)
+        for _ in range(rng.choice((0, 1, 2, 20))):
+            if damaged:
+                damaged[rng.randrange(min(used, len(damaged)))] = rng.randrange(256)
+        log.path.write_bytes(damaged)
+        with contextlib.suppress(LogError):  # and no other error
+            summarize([read_log(log.path)])
+
+
+@pytest.mark.parametrize("damage", [b"", b"x" * 10_000, b"TRTRACE\n\x09" + bytes(10_000)])
+def test_what_is_no_log_is_refused(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "x.trace"
+    path.write_bytes(damage)
+    with pytest.raises(LogError, match=r"x\.trace"):
+        read_log(path)
+
+
+def test_where_no_log_can_be_made_the_program_runs(runs: Runs) -> None:
+    shutil.rmtree(runs.logs)
+    runs.run(runs.case, "calls", str(runs.work))
+    assert not runs.logs.exists()
+
+
+def test_a_full_disk_leaves_the_program_alone(runs: Runs, small_device: Path) -> None:
+    environment = {**runs.environment(1 << 30), start.FOLDER_KEY: str(small_device)}
+    subprocess.run([runs.case, "threads", str(runs.work), "100000"], env=environment, check=True, timeout=120)
+    (log,) = read_run(small_device)[0]
+    assert log.header["dropped_events"] > 0
+    assert len(log.events) > 0
+
+
+@pytest.mark.parametrize("words", [["cat", "/etc/passwd"], ["tar", "cf", "etc.tar", "/etc/apt"], ["cp", "-r", "/etc/apt", "copy"]])
+def test_the_kernel_was_asked_for_no_file_more(runs: Runs, words: list[str], needs: Any) -> None:
+    """Names that strace sees opened, after the loader's."""
+    needs("strace")
+    seen = runs.work.parent / "strace"
+    subprocess.run(["strace", "-f", "-e", "trace=open,openat,creat", "-o", str(seen), *words], cwd=runs.work, check=True)
+    shutil.rmtree(runs.work)
+    runs.work.mkdir()
+    runs.run(*words)
+    (log,) = runs.read()
+    opened = Counter(Path(name).name for call, name, *_ in called(log) if call in ("open", "fopen", "opendir"))
+    of_kernel = Counter(
+        Path(line.split('"')[1]).name for line in seen.read_text().splitlines() if '"' in line and " = -1 " not in line
+    )
+    loader = {name for name in of_kernel if ".so" in name or "locale" in name or "LC_" in name or "gconv" in name}
+    inner = {"nsswitch.conf", "group", "passwd"} if words[0] == "tar" else set()
+    missing = {name: number for name, number in (of_kernel - opened).items() if name not in loader | inner}
+    assert not missing
+
+
+def test_ranks_are_recorded_and_their_launcher_is_not(runs: Runs, needs: Any) -> None:
+    needs("mpirun")
+    words = start.words_of(["mpirun", "-n", "2", runs.case, "calls"])
+    folders = [runs.work / str(rank) for rank in range(2)]
+    for folder in folders:
+        folder.mkdir()
+    script = f"exec {runs.case} calls {runs.work}/$OMPI_COMM_WORLD_RANK"
+    environment = {**runs.environment(), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    subprocess.run([*words[:-2], "--oversubscribe", "sh", "-c", script], env=environment, check=True, timeout=60)
+    logs = [log for log in runs.read() if Path(log.header["program"]).name == "trace_case"]
+    assert sorted(log.header["rank"] for log in logs) == [0, 1]
+    assert all(log.header["ranks"] == 2 for log in logs)
+    assert not any("orte" in log.header["program"] for log in runs.read())
+
+
+def test_run_keeps_output_and_status(runs: Runs, tailrace_command: list[str]) -> None:
+    script = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)"
+    command = [*tailrace_command, "run", "--log", str(runs.logs), "--", sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (7, "out\n")
+    assert done.stderr.startswith("err\n")
+    shown = subprocess.run([*tailrace_command, "trace", str(runs.logs)], capture_output=True, text=True, check=True, timeout=60)
+    assert "open" in shown.stdout

@@ -1,0 +1,163 @@
+/* Calls that a test expects in the log: trace_case WHAT FOLDER [NUMBER]. Prints nothing. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char data[4096];
+
+static int check(long result, const char *what) {
+    if (result >= 0) return (int)result;
+    perror(what);
+    exit(2);
+}
+
+static void calls(void) {
+    const int file = check(open("a.dat", O_RDWR | O_CREAT | O_TRUNC, 0666), "open");
+    check(write(file, data, 100), "write");
+    check(pwrite(file, data, 200, 1000), "pwrite");
+    struct iovec pieces[2] = {{data, 10}, {data, 20}};
+    check(pwritev(file, pieces, 2, 5000), "pwritev");
+    check((int)lseek(file, 50, SEEK_SET), "lseek");
+    check(read(file, data, 4096), "read");
+    check(pread(file, data, 64, 1000), "pread");
+    check(fsync(file), "fsync");
+    check(ftruncate(file, 2000), "ftruncate");
+    const int copy = check(dup(file), "dup");
+    check(write(copy, data, 1), "write");
+    check(close(copy), "close");
+    check(close(file), "close");
+    struct stat status;
+    check(stat("./a.dat", &status), "stat");
+    errno = 0;
+    if (open("absent/b.dat", O_RDONLY) != -1 || errno != ENOENT) exit(3);
+    check(mkdir("folder", 0777), "mkdir");
+    check(rename("a.dat", "folder/c.dat"), "rename");
+    check(unlink("folder/c.dat"), "unlink");
+    check(rmdir("folder"), "rmdir");
+    FILE *stream = fopen("s.txt", "w");
+    if (stream == NULL) exit(4);
+    fprintf(stream, "%d\n", 12345);
+    fwrite(data, 8, 3, stream);
+    check(fclose(stream), "fclose");
+}
+
+static long of_thread;
+
+static void *write_many(void *number) {
+    char name[32];
+    snprintf(name, sizeof name, "thread.%ld", (long)(intptr_t)number);
+    const int file = check(open(name, O_RDWR | O_CREAT, 0666), "open");
+    for (long i = 0; i < of_thread; ++i) check(pwrite(file, data, 8, 8 * i), "pwrite");
+    check(close(file), "close");
+    return NULL;
+}
+
+static void threads(long number) {
+    pthread_t made[8];
+    of_thread = number;
+    for (long t = 0; t < 8; ++t) pthread_create(&made[t], NULL, write_many, (void *)(intptr_t)t);
+    for (int t = 0; t < 8; ++t) pthread_join(made[t], NULL);
+}
+
+static void wait_for(pid_t child) {
+    int status;
+    check(waitpid(child, &status, 0), "waitpid");
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) exit(5);
+}
+
+/* Children of every kind; each writes another number of times. */
+static void children(void) {
+    const int file = check(open("children.dat", O_RDWR | O_CREAT, 0666), "open");
+    check(pwrite(file, data, 1, 0), "pwrite");
+    pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 10; ++i) check(pwrite(file, data, 1, i), "pwrite");
+        _exit(0);
+    }
+    wait_for(child);
+    /* Without the C library's knowledge. */
+    child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0) {
+        for (int i = 0; i < 20; ++i) check(pwrite(file, data, 1, i), "pwrite");
+        _exit(0);
+    }
+    wait_for(child);
+    child = vfork();
+    if (child == 0) {
+        execl("/bin/true", "true", (char *)NULL);
+        _exit(9);
+    }
+    wait_for(child);
+    child = vfork();
+    if (child == 0) _exit(0);
+    wait_for(child);
+    check(pwrite(file, data, 2, 0), "pwrite");
+}
+
+/* A record for each call, and beside it, in memory that outlives us, how many have come back. */
+static void count(void) {
+    const int kept = check(open("count", O_RDWR | O_CREAT, 0666), "open");
+    check(ftruncate(kept, 4096), "ftruncate");
+    volatile uint64_t *done = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, kept, 0);
+    if (done == MAP_FAILED) exit(6);
+    const int file = check(open("written", O_RDWR | O_CREAT, 0666), "open");
+    for (;;) {
+        check(pwrite(file, data, 8, (off_t)(8 * *done % 4096)), "pwrite");
+        ++*done;
+    }
+}
+
+/* As daemons do. */
+static void close_all(long number) {
+    for (int descriptor = 3; descriptor < 2048; ++descriptor) syscall(SYS_close, descriptor);
+    const int file = check(open("closed", O_RDWR | O_CREAT, 0666), "open");
+    for (long i = 0; i < number; ++i) check(pwrite(file, data, 4, 4 * i), "pwrite");
+    closefrom(3);
+    const int again = check(open("again", O_RDWR | O_CREAT, 0666), "open");
+    for (long i = 0; i < number; ++i) check(pwrite(again, data, 4, 4 * i), "pwrite");
+    struct stat status;
+    check(fstat(again, &status), "fstat");
+    if (status.st_size != 4 * number) exit(7);
+}
+
+static int in_handler;
+static void handle(int number) {
+    (void)number;
+    for (int i = 0; i < 3; ++i) check(pwrite(in_handler, data, 2, 0), "pwrite");
+}
+
+/* Calls of a signal handler in between. */
+static void signals(long number) {
+    in_handler = check(open("handler", O_RDWR | O_CREAT, 0666), "open");
+    const int file = check(open("signals", O_RDWR | O_CREAT, 0666), "open");
+    signal(SIGALRM, handle);
+    for (long i = 0; i < number; ++i) {
+        if (i % 10 == 0) raise(SIGALRM);
+        check(pwrite(file, data, 1, i), "pwrite");
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc < 3 || chdir(argv[2]) != 0) return 1;
+    const long number = argc > 3 ? atol(argv[3]) : 0;
+    const char *what = argv[1];
+    if (strcmp(what, "calls") == 0) calls();
+    if (strcmp(what, "threads") == 0) threads(number);
+    if (strcmp(what, "children") == 0) children();
+    if (strcmp(what, "count") == 0) count();
+    if (strcmp(what, "close-all") == 0) close_all(number);
+    if (strcmp(what, "signals") == 0) signals(number);
+    return 0;
+}
