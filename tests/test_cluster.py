@@ -109,6 +109,14 @@ def test_srun_keeps_the_order_of_the_nodes_and_takes_more_ranks_than_slots(clust
     assert hosts_of(printed) == {rank: "n4" if rank < 6 else "n2" for rank in range(RANKS)}
 
 
+def test_a_barrier_of_slurm_s_waits_for_ranks_of_other_nodes(cluster: Cluster, build_dir: Path) -> None:
+    command, environment = launcher(cluster, [str(build_dir / "tests" / "barrier_case")], RANKS, cluster.compute_nodes, slurm=True)
+    printed = cluster.on("login", *command, timeout_s=90, **environment)
+    when = {int(rank): float(seconds) for rank, seconds in map(str.split, printed.splitlines())}
+    assert sorted(when) == list(range(RANKS))
+    assert min(when.values()) == when[0], when
+
+
 def test_sbatch(cluster: Cluster, build_dir: Path) -> None:
     """A job with a step that uses PMIx, from the queue to its output."""
     program = build_dir / "tests" / "where_case"
