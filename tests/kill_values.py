@@ -27,6 +27,7 @@ LAYOUTS |= {
     for name in ("fpp-1", "fpp-all", "single-2", "shared-1", "collective-all")
 }
 IS_DATASET = ("single-all", "shared-all", "collective-all", "collective-all-deflate")
+OF_ONE_STEP = [name for name, text in LAYOUTS.items() if "steps = '1'" in text]
 LEVELS, ROWS, COLUMNS = 3, 10, 256
 TIMEOUT_S = 60.0
 

@@ -22,7 +22,17 @@ import tailrace
 from tests.environment import open_mpi_environment
 from tests.error_run import YIELD, answers_in, committed_steps
 from tests.kill_states import STATES, Histogram, Moment, moments, state_at_end
-from tests.kill_values import IS_DATASET, LAYOUTS, TIMEOUT_S, check_shown, check_times_of_parts, check_whole, intact_lines, problems
+from tests.kill_values import (
+    IS_DATASET,
+    LAYOUTS,
+    OF_ONE_STEP,
+    TIMEOUT_S,
+    check_shown,
+    check_times_of_parts,
+    check_whole,
+    intact_lines,
+    problems,
+)
 from tests.mpirun import Mpirun, kill_group
 from tests.presets import PRESETS
 
@@ -139,7 +149,7 @@ class Killed:
         if repaired and (self.directory / "history.parts" / "journal.jsonl").exists():
             assert tailrace.repair(self.directory, "history")["ok"]
             assert tailrace.verify(self.directory, "history", deep=True)["problems"] == []
-            if not self.layout.endswith("-1"):
+            if self.layout not in OF_ONE_STEP:
                 check_times_of_parts(self.directory)
         self.ranks = ranks
         mpirun("kill_steps", ranks, ["run", self.directory, LAYOUTS[self.layout], 2], env=YIELD, timeout_s=TIMEOUT_S)

@@ -1,5 +1,5 @@
-// barrier_case: rank 0 enters MPI_Finalize half a second after the others, and prints when; each other rank prints when it has left.
-// The launcher's barrier in MPI_Finalize, which sends no data, holds them until then: "RANK SECONDS", by the clock of the machine.
+// barrier_case: rank 0 enters MPI_Finalize half a second after the others, and prints when; each other rank prints when it left.
+// The launcher's barrier in MPI_Finalize, which sends no data, holds them until then: "RANK SECONDS", by the machine's clock.
 #include <mpi.h>
 #include <stdio.h>
 #include <time.h>
