@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import json
 import re
 import statistics
@@ -53,6 +54,7 @@ TARGETS = (
 )
 # The delay of a link and the rate of a link that are asked for, one by one.
 DELAYS_US = (100.0, 500.0, 2000.0)
+DELAY_ROUNDS = 5
 RATES_MBIT = (100.0, 1000.0)
 
 
@@ -159,15 +161,24 @@ def stream_mbit(cluster: Cluster, seconds: float) -> float:
     return float(cluster.shell("n2", "cat /run/received").split()[-1])
 
 
-def measure_links(cluster: Cluster) -> Iterator[dict[str, Any]]:
-    without_us = round_trip_us(cluster)
-    yield {"what": "link", "quantity": "round trip without delay, us", "measured": without_us}
-    for delay_us in DELAYS_US:
+def measure_delays(cluster: Cluster) -> Iterator[dict[str, Any]]:
+    """With and without delay in turns: what waking up takes is another time from one second to the next."""
+    without_us: list[float] = []
+    added_us: dict[float, list[float]] = {delay_us: [] for delay_us in DELAYS_US}
+    for _, delay_us in itertools.product(range(DELAY_ROUNDS), DELAYS_US):
+        set_links(cluster, 0, 0)
+        without_us.append(round_trip_us(cluster))
         for node in ("n1", "n2"):
             cluster.set_link(node, delay_us=delay_us)
-        added_us = (round_trip_us(cluster) - without_us) / 4  # each of the two links, there and back
-        yield {"what": "link", "quantity": "delay, us", "asked": delay_us, "measured": added_us}
+        added_us[delay_us].append((round_trip_us(cluster) - without_us[-1]) / 4)  # each of the two links, there and back
     set_links(cluster, 0, 0)
+    yield {"what": "link", "quantity": "round trip without delay, us", "measured": statistics.median(without_us)}
+    for delay_us, measured in added_us.items():
+        yield {"what": "link", "quantity": "delay, us", "asked": delay_us, "measured": statistics.median(measured), "rounds": measured}
+
+
+def measure_links(cluster: Cluster) -> Iterator[dict[str, Any]]:
+    yield from measure_delays(cluster)
     yield {"what": "link", "quantity": "rate without limit, Mbit/s", "measured": stream_mbit(cluster, 1.0)}
     for rate_mbit in RATES_MBIT:
         cluster.set_link("n1", rate_mbit=rate_mbit)

@@ -25,9 +25,7 @@ using namespace tailrace::cluster;
 
 constexpr int frames_a_turn = 16;         // of one node, before the others have their turn
 constexpr Nanoseconds early_ns = 80'000;  // what waking up takes: for so long we look again and again instead of sleeping
-// Who receives after a pause needs about so long to wake, and so do we to take an answer: frames that were delayed are handed over
-// so much earlier (a way of 200 us took 223 before). It does not add up over links: stages count from when a frame was due.
-constexpr Nanoseconds ahead_ns = 20'000;
+constexpr Nanoseconds most_ahead_ns = 40'000;
 constexpr double ns_per_us = 1000.0;
 constexpr double ns_per_byte_at_1_mbit = 8000.0;
 
@@ -63,7 +61,7 @@ public:
                     read_frames(port);
                 }
             }
-            next_ns = fabric_.advance(now_ns() + ahead_ns, deliver);
+            next_ns = fabric_.advance(now_ns() + ahead_ns_, deliver);
         }
     }
 
@@ -74,15 +72,25 @@ private:
             polled_.push_back({taps_[port]->descriptor(), static_cast<short>(fabric_.takes(port) ? POLLIN : 0), 0});
         }
         timespec limit{};
+        const Nanoseconds began_ns = now_ns();
         if (due_ns != 0) {
-            const Nanoseconds left_ns = std::max(Nanoseconds{0}, due_ns - early_ns - now_ns());
+            const Nanoseconds left_ns = std::max(Nanoseconds{0}, due_ns - early_ns - began_ns);
             limit = {left_ns / 1'000'000'000, left_ns % 1'000'000'000};
         }
-        if (ppoll(polled_.data(), polled_.size(), due_ns != 0 ? &limit : nullptr, nullptr) < 0) {
+        const int ready = ppoll(polled_.data(), polled_.size(), due_ns != 0 ? &limit : nullptr, nullptr);
+        if (ready < 0) {
             for (pollfd& entry : polled_) {
                 entry.revents = 0;
             }
         }
+        if (ready == 0 && due_ns - early_ns > began_ns) {
+            learn_to_wake(now_ns() - (due_ns - early_ns));
+        }
+    }
+
+    /// Who receives after a pause needs about as long to wake as we have just needed, which is another time on each machine.
+    void learn_to_wake(Nanoseconds late_ns) {
+        ahead_ns_ += (std::min(late_ns, most_ahead_ns) - ahead_ns_) / 16;
     }
 
     void read_frames(std::size_t port) {
@@ -134,6 +142,8 @@ private:
     std::vector<std::string> names_;
     std::vector<std::unique_ptr<Tap>> taps_;
     Fabric fabric_;
+    // Frames that were delayed are handed over so much earlier. It does not add up over links: stages count from when a frame was due.
+    Nanoseconds ahead_ns_ = 0;
     std::vector<pollfd> polled_;
     std::string input_;
 };
