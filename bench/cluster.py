@@ -174,7 +174,13 @@ def measure_delays(cluster: Cluster) -> Iterator[dict[str, Any]]:
     set_links(cluster, 0, 0)
     yield {"what": "link", "quantity": "round trip without delay, us", "measured": statistics.median(without_us)}
     for delay_us, measured in added_us.items():
-        yield {"what": "link", "quantity": "delay, us", "asked": delay_us, "measured": statistics.median(measured), "rounds": measured}
+        yield {
+            "what": "link",
+            "quantity": "delay, us",
+            "asked": delay_us,
+            "measured": statistics.median(measured),
+            "rounds": measured,
+        }
 
 
 def measure_links(cluster: Cluster) -> Iterator[dict[str, Any]]:

@@ -89,9 +89,7 @@ private:
     }
 
     /// Who receives after a pause needs about as long to wake as we have just needed, which is another time on each machine.
-    void learn_to_wake(Nanoseconds late_ns) {
-        ahead_ns_ += (std::min(late_ns, most_ahead_ns) - ahead_ns_) / 16;
-    }
+    void learn_to_wake(Nanoseconds late_ns) { ahead_ns_ += (std::min(late_ns, most_ahead_ns) - ahead_ns_) / 16; }
 
     void read_frames(std::size_t port) {
         for (int count = 0; count < frames_a_turn && fabric_.takes(port); ++count) {
@@ -142,7 +140,7 @@ private:
     std::vector<std::string> names_;
     std::vector<std::unique_ptr<Tap>> taps_;
     Fabric fabric_;
-    // Frames that were delayed are handed over so much earlier. It does not add up over links: stages count from when a frame was due.
+    // Delayed frames are handed over so much earlier. It does not add up over links: stages count from when a frame was due.
     Nanoseconds ahead_ns_ = 0;
     std::vector<pollfd> polled_;
     std::string input_;
