@@ -2,10 +2,11 @@
 module tailrace_message
   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int64_t, c_null_char, c_ptr
   use, intrinsic :: iso_fortran_env, only: error_unit, int64
-  use tailrace_contract, only: contract_error_message, contract_status_name, contract_strlen, contract_version, TAILRACE_OK
+  use tailrace_contract, only: contract_error_message, contract_status_name, contract_strlen, contract_version, TAILRACE_OK, &
+    contract_phase_begin, contract_phase_end
   implicit none
   private
-  public :: tailrace_error_message, tailrace_status_name, tailrace_version
+  public :: tailrace_error_message, tailrace_status_name, tailrace_version, tailrace_phase_begin, tailrace_phase_end
   public :: refuse, from_contract, finish, terminated, fortran_text, decimal, decimal_list
 
   !> The text of the last failure that the binding found before C; not allocated: ask C.
@@ -38,6 +39,21 @@ contains
 
     text = fortran_text(contract_version())
   end function
+
+  !> What the program does from here to the matching tailrace_phase_end has this name in a recorded run.
+  subroutine tailrace_phase_begin(name)
+    character(*), intent(in) :: name
+    integer(c_int) :: always_ok
+
+    always_ok = contract_phase_begin(terminated(name))
+  end subroutine
+
+  !> The phase that was begun last ends.
+  subroutine tailrace_phase_end()
+    integer(c_int) :: always_ok
+
+    always_ok = contract_phase_end()
+  end subroutine
 
   !> A failure found here, before C.
   subroutine refuse(refused_with, text, status)

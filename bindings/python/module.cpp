@@ -144,6 +144,8 @@ void define_text_functions(nb::module_ &module) {
         },
         "comm"_a, "dedicated"_a);
     module.def("release", [](int compute) { check(tailrace_release_fortran(&compute)); }, "compute"_a);
+    module.def("phase_begin", [](const std::string &name) { tailrace_phase_begin(name.c_str()); }, "name"_a);
+    module.def("phase_end", [] { tailrace_phase_end(); });
     module.def(
         "journal_append",
         [](const std::string &path, const std::string &json, bool sync) {

@@ -240,6 +240,14 @@ int tailrace_convert(MPI_Comm comm, const char *from, const char *name, const ch
 int tailrace_convert_fortran(MPI_Fint comm, const char *from, const char *name, const char *to, const char *options,
                              tailrace_progress progress, void *context, char **json);
 
+/* ---- phases of a program ---------------------------------------------------------------------------------------------------- */
+
+/* Local. What the program does from here to the matching tailrace_phase_end has this name in a recorded run (`tailrace run`);
+ * phases may lie within each other. Without that they do nothing. Always TAILRACE_OK. */
+int tailrace_phase_begin(const char *name);
+/* Local. The phase that was begun last ends. */
+int tailrace_phase_end(void);
+
 /* ---- the journal: checksummed JSON lines, appended whole or not at all ------------------------------------------------------- */
 /* Appends one JSON object as a line with its checksum; with `sync` != 0 it is on the device when the call returns. */
 int tailrace_journal_append(const char *path, const char *json, int sync);

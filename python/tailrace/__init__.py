@@ -27,6 +27,7 @@ from tailrace.contract import (
 from tailrace.errors import *  # noqa: F403  one class for each line of status.def
 from tailrace.errors import __all__ as _error_names
 from tailrace.layout import Layout
+from tailrace.phase import phase
 from tailrace.reader import Reader, open_read
 from tailrace.set_aside import set_aside
 from tailrace.stream import RAGGED, Step, Stream, open  # open is meant to be read as tailrace.open
@@ -47,6 +48,7 @@ __all__ = [
     "list_streams",
     "open",
     "open_read",
+    "phase",
     "plan",
     "repair",
     "resolve",

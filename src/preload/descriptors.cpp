@@ -121,13 +121,13 @@ CLOSE(__close)
 
 HOOK(int, close_range, (unsigned first, unsigned last, int flags)) {
     const int result = NEXT(close_range)(first, last, flags);
-    if (result == 0 && !tailrace_in_vfork) closed(first, last);
+    if (result == 0 && !tailrace_silent) closed(first, last);
     return result;
 }
 
 HOOK(void, closefrom, (int first)) {
     NEXT(closefrom)(first);
-    if (!tailrace_in_vfork && first >= 0) closed(static_cast<unsigned>(first), ~0u);
+    if (!tailrace_silent && first >= 0) closed(static_cast<unsigned>(first), ~0u);
 }
 
 #define DUP(symbol, parameters, arguments)                                                  \

@@ -2,6 +2,10 @@
 
 namespace tailrace::preload {
 
+extern "C" {
+thread_local constinit uint16_t tailrace_within = 0;
+}
+
 void* find_next(const char* symbol) {
     const int code = errno;
     void* function = dlsym(RTLD_NEXT, symbol);

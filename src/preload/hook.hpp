@@ -46,9 +46,14 @@ Function next(std::atomic<void*>& found, const char* symbol) {
     return reinterpret_cast<Function>(function);
 }
 
-// A child of vfork shares this memory with its parent, which sleeps: it records nothing.
+// This thread records nothing: it is a child of vfork, which shares the memory of its parent, or asks a library in our name.
 extern "C" {
-[[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] extern thread_local constinit char tailrace_in_vfork;
+[[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] extern thread_local constinit char tailrace_silent;
+}
+
+// Within which libraries' calls this thread is: flags of an event.
+extern "C" {
+[[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] extern thread_local constinit uint16_t tailrace_within;
 }
 
 // What an event says of a call besides its answer.
@@ -61,8 +66,8 @@ struct About {
 // One call while it runs.
 class Traced {
 public:
-    explicit Traced(Call call, int descriptor = -1) : call_(call), descriptor_(descriptor) {
-        on_ = !tailrace_in_vfork && trace::is_on();
+    explicit Traced(Call call, int descriptor = -1) : call_(call), within_(tailrace_within), descriptor_(descriptor) {
+        on_ = !tailrace_silent && trace::is_on();
         if (on_) begin_ns_ = trace::now_ns();
     }
     bool on() const { return on_; }
@@ -83,14 +88,15 @@ public:
         const int code = errno;
         const uint64_t end_ns = trace::now_ns();
         if (file == 0 && descriptor_ >= 0) file = file_of(descriptor_);
-        trace::record({begin_ns_, end_ns, static_cast<uint16_t>(call_), about.flags, descriptor_, file, about.offset, about.bytes,
-                       answer, about.detail});
+        trace::record({begin_ns_, end_ns, static_cast<uint16_t>(call_), static_cast<uint16_t>(about.flags | within_), descriptor_,
+                       file, about.offset, about.bytes, answer, about.detail});
         errno = code;
     }
     void set_descriptor(int descriptor) { descriptor_ = descriptor; }
 
 private:
     Call call_;
+    uint16_t within_;
     int descriptor_;
     bool on_;
     uint64_t begin_ns_ = 0;

@@ -6,7 +6,7 @@
 
 namespace tailrace::preload {
 extern "C" {
-thread_local constinit char tailrace_in_vfork = 0;
+thread_local constinit char tailrace_silent = 0;
 }
 }  // namespace tailrace::preload
 
@@ -26,7 +26,7 @@ __vfork:
     movl $58, %eax
     syscall
     pushq %rdi
-    movq tailrace_in_vfork@gottpoff(%rip), %rdx
+    movq tailrace_silent@gottpoff(%rip), %rdx
     cmpq $-4095, %rax
     jae 2f
     testq %rax, %rax
@@ -53,24 +53,24 @@ namespace tailrace::preload {
 // Begun at the first moment, so that a program without a call has a log, too.
 [[gnu::constructor(101)]] static void begin() { trace::is_on(); }
 
-#define EXIT_NOW(symbol)                          \
-    HOOK(void, symbol, (int status)) {            \
-        if (!tailrace_in_vfork) trace::end_log(); \
-        NEXT(symbol)(status);                     \
-        __builtin_unreachable();                  \
+#define EXIT_NOW(symbol)                        \
+    HOOK(void, symbol, (int status)) {          \
+        if (!tailrace_silent) trace::end_log(); \
+        NEXT(symbol)(status);                   \
+        __builtin_unreachable();                \
     }
 EXIT_NOW(_exit)
 EXIT_NOW(_Exit)
 
 // The log says that the program was replaced, by which file.
-#define EXEC(symbol, parameters, arguments)         \
-    HOOK(int, symbol, parameters) {                 \
-        if (!tailrace_in_vfork && trace::is_on()) { \
-            Traced call(Call::exec);                \
-            call.note(0, {}, file_of(path));        \
-            trace::end_log();                       \
-        }                                           \
-        return NEXT(symbol) arguments;              \
+#define EXEC(symbol, parameters, arguments)       \
+    HOOK(int, symbol, parameters) {               \
+        if (!tailrace_silent && trace::is_on()) { \
+            Traced call(Call::exec);              \
+            call.note(0, {}, file_of(path));      \
+            trace::end_log();                     \
+        }                                         \
+        return NEXT(symbol) arguments;            \
     }
 EXEC(execve, (const char* path, char* const words[], char* const variables[]), (path, words, variables))
 EXEC(execv, (const char* path, char* const words[]), (path, words))

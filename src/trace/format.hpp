@@ -22,6 +22,10 @@ constexpr uint32_t kHeaderBytes = 8192, kSlotBytes = 64, kChunkBytes = 64u << 10
 constexpr uint32_t kSlotsOfChunk = kChunkBytes / kSlotBytes;
 constexpr int64_t kNowhere = -1;  // an offset that the call does not say
 
+// Flags of an event: within which libraries' calls it was made.
+enum class Within : uint16_t { mpi = 1, hdf5 = 2, netcdf = 4, pnetcdf = 8 };
+constexpr uint16_t kInserted = 256;  // and that it was ours: a barrier that the user asked for
+
 // One call. Times: CLOCK_MONOTONIC of the node.
 struct Event {
     uint64_t begin_ns, end_ns;
@@ -79,7 +83,7 @@ struct Header {
     uint32_t chunks, reserved;
     KernelCounts at_begin, at_end;
     char host[64], program[512], command[2048];
-    char calls[kHeaderBytes / 2];  // lines of "name number group": so a log needs no list beside it
+    char calls[5376];  // lines of "name number group": so a log needs no list beside it
 };
 
 static_assert(sizeof(Event) == kSlotBytes && sizeof(Name) <= kSlotBytes && sizeof(ChunkHead) == kSlotBytes);

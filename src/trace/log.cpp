@@ -113,17 +113,6 @@ void* map_log(const OfProcess& mine, uint64_t offset, uint64_t bytes, int64_t fl
     return at;
 }
 
-// Decimal digits of a number, and a zero; how many.
-uint64_t put_number(char* to, uint64_t number) {
-    char digits[20];
-    uint64_t count = 0, length = 0;
-    do digits[count++] = static_cast<char>('0' + number % 10);
-    while ((number /= 10) != 0);
-    while (count > 0) to[length++] = digits[--count];
-    to[length] = '\0';
-    return length;
-}
-
 uint64_t put_text(char* to, const char* from, uint64_t room) {
     uint64_t length = 0;
     while (length + 1 < room && from[length] != '\0') to[length] = from[length], ++length;
@@ -198,11 +187,11 @@ Header* create_log(OfProcess& mine, const char* folder, const Header& described)
     mine.path[at++] = '/';
     at += put_text(mine.path + at, described.host, sizeof described.host);
     mine.path[at++] = '.';
-    at += put_number(mine.path + at, static_cast<uint64_t>(described.process));
+    at += raw::put_number(mine.path + at, static_cast<uint64_t>(described.process));
     mine.path[at++] = '.';
     constexpr uint64_t kMostPrograms = 100'000;
     for (uint64_t n = 0; n < kMostPrograms; ++n) {
-        put_text(mine.path + at + put_number(mine.path + at, n), ".trace", 8);
+        put_text(mine.path + at + raw::put_number(mine.path + at, n), ".trace", 8);
         if (raw::call(SYS_faccessat, AT_FDCWD, raw::address(mine.path), F_OK) == 0) continue;
         return static_cast<Header*>(map_log(mine, 0, kHeaderBytes, O_CREAT | O_EXCL));
     }
@@ -379,6 +368,23 @@ uint64_t file_id(const char* name, uint64_t bytes) {
     reinterpret_cast<std::atomic<uint16_t>&>(slot->call).store(static_cast<uint16_t>(Call::name), std::memory_order_release);
     memcpy(reinterpret_cast<char*>(slot) + offsetof(Name, text), name, bytes);
     return id;
+}
+
+const char* name_of(Call call) {
+    switch (static_cast<uint16_t>(call)) {
+#define TAILRACE_CALL(name, number, group) \
+    case number: return #name;
+#include "trace/calls.def"
+#undef TAILRACE_CALL
+        default: return "";
+    }
+}
+
+void set_rank(int32_t rank, int32_t ranks) {
+    const OfProcess* mine = process();
+    if (mine == nullptr || mine->state.load() != State::on) return;
+    mine->header->rank = rank;
+    mine->header->ranks = ranks;
 }
 
 void end_log() {

@@ -26,6 +26,12 @@ void record(const Event& event);
 // The id of a name, which the log has from now on.
 uint64_t file_id(const char* name, uint64_t bytes);
 
+// As calls.def names a call.
+const char* name_of(Call call);
+
+// What MPI says of this process.
+void set_rank(int32_t rank, int32_t ranks);
+
 // The process ends by itself.
 void end_log();
 

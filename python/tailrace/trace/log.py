@@ -25,7 +25,7 @@ HEADER = np.dtype(
         *((name, "<u8") for name in ("budget_bytes", "dropped_events")),
         *((name, "<u4") for name in ("chunks", "reserved")),
         *((name, [(count, "<u8") for count in COUNTS]) for name in ("at_begin", "at_end")),
-        *((name, f"S{size}") for name, size in (("host", 64), ("program", 512), ("command", 2048), ("calls", 4096))),
+        *((name, f"S{size}") for name, size in (("host", 64), ("program", 512), ("command", 2048), ("calls", 5376))),
     ]
 )
 EVENT = np.dtype(

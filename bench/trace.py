@@ -1,0 +1,198 @@
+"""What recording costs: a call more, and a run of the OLAM kernel more.
+
+    make bench NAME=trace [SIZE=quick|full] [ARGS="--peer darshan=/opt/darshan/lib/libdarshan.so"]
+
+The same program runs without and with the tracer (and with the libraries of peers, which are preloaded likewise), in turns that
+rotate. Of a call: the median over rounds of calls, and of that the difference, run by run. Of the kernel: the processor time of all
+its ranks, user and system. docs/benchmarks.md says how to read it; bench/bounds.toml has the bounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from tailrace.trace import start
+from tailrace.trace.log import read_log
+
+from bench import harness
+from bench.harness import Claim, Spread, console
+from bench.olam import prepare_input
+
+CALLS = {"pwrite": 1, "open": 2, "stat": 1, "fwrite": 1}  # and how many are recorded of each
+BUDGET = 1 << 30
+FOLDER = Path("/dev/shm/tailrace-bench-trace")
+LIMIT_S = 120
+PLAIN, OURS = "plain", "tailrace"
+Row = Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    runs: int  # of each call
+    rounds: int
+    calls: int  # of a round
+    kernel_runs: int
+    kernel_steps: int
+
+
+SIZES = {"quick": Size(7, 200, 500, 7, 40), "full": Size(25, 200, 1000, 21, 150)}
+
+
+def environment_of(method: str, peers: Mapping[str, Path], logs: Path) -> dict[str, str]:
+    if method == PLAIN:
+        return {}
+    if method == OURS:
+        return start.environment_of(logs, BUDGET, {})
+    return {
+        "LD_PRELOAD": str(peers[method]),
+        "DARSHAN_ENABLE_NONMPI": "1",
+        "DXT_ENABLE_IO_TRACE": "1",
+        "DARSHAN_LOGPATH": str(logs),
+    }
+
+
+class Folders:
+    """New ones for each run: the program's files and the logs."""
+
+    def __enter__(self) -> tuple[Path, Path]:
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        work, logs = FOLDER / "work", FOLDER / "logs"
+        work.mkdir(parents=True)
+        logs.mkdir()
+        return work, logs
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+def run_call(call: str, method: str, peers: Mapping[str, Path], size: Size) -> float:
+    """Nanoseconds of one call. What was to be recorded was: the log is read."""
+    with Folders() as (work, logs):
+        command = [str(harness.program("bench_trace")), call, str(size.rounds), str(size.calls), str(work)]
+        surroundings = {**os.environ, **environment_of(method, peers, logs)}
+        done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        if done.returncode != 0:
+            raise harness.BenchError(f"{' '.join(command)} ended with status {done.returncode}: {done.stderr[-2000:]}")
+        if method == OURS:
+            (log,) = [read_log(path) for path in logs.iterdir()]
+            least = (size.rounds + 1) * size.calls * CALLS[call]
+            if len(log.events) < least:
+                raise harness.BenchError(f"{log.path}: {len(log.events)} events, at least {least} were to be recorded")
+        return float(json.loads(done.stdout)["ns"])
+
+
+def run_kernel(method: str, peers: Mapping[str, Path], size: Size, maps: Path) -> float:
+    """Seconds of processor time of a whole run on two ranks, launcher included."""
+    with Folders() as (work, logs):
+        ranks = [word for key, value in environment_of(method, peers, logs).items() for word in ("-x", f"{key}={value}")]
+        steps = [f"steps={size.kernel_steps}", "sweeps=20"]
+        arguments = [f"dir={work}", f"run={work / 'run.json'}", f"input={maps}", *steps]
+        command = ["mpirun", "-n", "2", *ranks, str(harness.program("olam")), *arguments]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(
+            command, env=harness.mpi_environment({}), capture_output=True, text=True, timeout=LIMIT_S, check=False
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if done.returncode != 0:
+            raise harness.BenchError(f"{' '.join(command)} ended with status {done.returncode}: {done.stderr[-2000:]}")
+        if method == OURS and len(list(logs.iterdir())) < 2:
+            raise harness.BenchError(f"{' '.join(command)}: not all ranks were recorded")
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure(size: Size, peers: Mapping[str, Path]) -> list[Row]:
+    """Rows of all runs; number 0 warms up."""
+    methods = [PLAIN, OURS, *peers]
+    maps = prepare_input()
+    rows: list[Row] = []
+    for run in range(max(size.runs, size.kernel_runs) + 1):
+        for method in methods[run % len(methods) :] + methods[: run % len(methods)]:
+            if run <= size.runs:
+                for call in CALLS:
+                    rows.append({"run": run, "what": call, "method": method, "ns": run_call(call, method, peers, size)})
+            if run <= size.kernel_runs:
+                rows.append({"run": run, "what": "kernel", "method": method, "seconds": run_kernel(method, peers, size, maps)})
+    return rows
+
+
+def values_of(rows: Sequence[Row], what: str, method: str, key: str) -> list[float]:
+    return [row[key] for row in rows if row["what"] == what and row["method"] == method and row["run"] > 0]
+
+
+def added_us(rows: Sequence[Row], call: str, method: str) -> Spread:
+    plain, other = (values_of(rows, call, each, "ns") for each in (PLAIN, method))
+    return Spread.of([(b - a) / 1e3 for a, b in zip(plain, other, strict=True)])
+
+
+def kernel_ratio(rows: Sequence[Row], method: str) -> Spread:
+    plain, other = (values_of(rows, "kernel", each, "seconds") for each in (PLAIN, method))
+    return Spread.of([b / a for a, b in zip(plain, other, strict=True)])
+
+
+def claims_of(rows: Sequence[Row]) -> list[Claim]:
+    claims = []
+    for wanted in harness.bounds("trace")["claims"]:
+        spread = added_us(rows, "pwrite", OURS) if wanted["id"] == "pwrite" else kernel_ratio(rows, OURS)
+        detail = {"least": spread.least, "most": spread.most, "against": "the same without"}
+        unit = "us" if wanted["id"] == "pwrite" else "ratio"
+        claims.append(Claim(wanted["id"], wanted["text"], spread.median, wanted["bound"], unit, detail, at_most=True))
+    return claims
+
+
+def print_costs(rows: Sequence[Row], methods: Sequence[str]) -> None:
+    table = Table(
+        title="Added to a call, us, and to the processor time of a kernel run (medians, least..most)", title_justify="left"
+    )
+    table.add_column("")
+    for heading in ("plain", *methods):
+        table.add_column(heading, justify="right")
+    for call in CALLS:
+        plain = statistics.median(values_of(rows, call, PLAIN, "ns")) / 1e3
+        added = [added_us(rows, call, method) for method in methods]
+        table.add_row(call, f"{plain:.3f} us", *(f"+{a.median:.3f} ({a.least:.3f}..{a.most:.3f})" for a in added))
+    ratios = [kernel_ratio(rows, method) for method in methods]
+    plain_s = statistics.median(values_of(rows, "kernel", PLAIN, "seconds"))
+    table.add_row("OLAM kernel", f"{plain_s:.2f} s", *(f"x {r.median:.4f} ({r.least:.3f}..{r.most:.3f})" for r in ratios))
+    console.print(table)
+
+
+def peer(text: str) -> tuple[str, Path]:
+    name, _, path = text.partition("=")
+    if not Path(path).is_file():
+        raise argparse.ArgumentTypeError(f"'{text}': give NAME=LIBRARY, a library that is there")
+    return name, Path(path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench.trace", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--size", choices=SIZES, default="quick")
+    parser.add_argument("--peer", type=peer, action="append", default=[], help="NAME=LIBRARY: another tracer that is preloaded")
+    options = parser.parse_args()
+    peers = dict(options.peer)
+    harness.need_space(FOLDER, BUDGET)
+    rows = measure(SIZES[options.size], peers)
+    print_costs(rows, [OURS, *peers])
+    claims = claims_of(rows)
+    harness.print_claims(claims, "Claims (with the tracer, less or over without it)")
+    settings = {"size": options.size, **dataclasses.asdict(SIZES[options.size]), "peers": {k: str(v) for k, v in peers.items()}}
+    console.print(str(harness.write_record("trace", settings, rows, claims).relative_to(harness.ROOT)))
+    return 0 if all(claim.holds for claim in claims) else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (harness.BenchError, start.NotTraceable) as error:
+        sys.exit(f"bench trace: {error}")

@@ -1,0 +1,119 @@
+#include "preload/callers.hpp"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+
+#include "preload/files.hpp"
+#include "trace/log.hpp"
+#include "trace/raw.hpp"
+
+namespace tailrace::preload {
+
+extern "C" {
+// The function of a library that this thread has called last, while it runs.
+[[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] thread_local constinit const void* tailrace_called = nullptr;
+}
+
+// By the linker: where this library begins and ends in memory.
+extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start, _end;
+
+namespace {
+
+bool is_ours(const void* address) {
+    const auto* at = static_cast<const char*>(address);
+    return at >= &__ehdr_start && at < &_end;
+}
+
+constexpr uint64_t kSites = 4096, kProbes = 16;
+
+struct Known {
+    std::atomic<const void*> address;
+    std::atomic<const void*> object;  // stored last
+    uint64_t name;
+};
+constinit std::atomic<void*> sites = nullptr;  // of this process: a child's log needs the names, too
+
+Site look_up(const void* address) {
+    const int code = errno;
+    Dl_info about = {};
+    void* object = nullptr;
+    if (dladdr1(address, &about, &object, RTLD_DL_LINKMAP) == 0) about = {};
+    char name[4096 + 32];
+    uint64_t at = about.dli_fname == nullptr ? 0 : strnlen(about.dli_fname, 4096);
+    memcpy(name, about.dli_fname == nullptr ? "" : about.dli_fname, at);
+    memcpy(name + at, "+0x", 3);
+    at += 3;
+    const uint64_t offset = reinterpret_cast<uint64_t>(address) - reinterpret_cast<uint64_t>(about.dli_fbase);
+    for (int shift = 60, begun = 0; shift >= 0; shift -= 4) {
+        const auto digit = static_cast<unsigned>(offset >> shift & 15);
+        if (digit == 0 && !begun && shift > 0) continue;
+        begun = 1;
+        name[at++] = "0123456789abcdef"[digit];
+    }
+    errno = code;
+    return {object, trace::file_id(name, at)};
+}
+
+// As the calling object's libraries have it; the main program's are all that are global.
+void* find(const char* symbol, const void* object) {
+    const int code = errno;
+    const auto* map = static_cast<const link_map*>(object);
+    void* found = nullptr;
+    if (map != nullptr && map->l_name != nullptr && map->l_name[0] != '\0')
+        // RATIONALE: the handle is not given back. The object stays, so what is kept here stays true.
+        if (void* handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD)) found = dlsym(handle, symbol);
+    if (found == nullptr) found = dlsym(RTLD_NEXT, symbol);
+    errno = code;
+    return found;
+}
+
+}  // namespace
+
+Word call_words(void* function, const Words& words) {
+    if (function == nullptr) return kNoFunction;
+    const Word* a = words.at;
+    const void* before = tailrace_called;
+    tailrace_called = function;
+    const Word answer = reinterpret_cast<LibraryFunction>(function)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9]);
+    tailrace_called = before;
+    return answer;
+}
+
+Site site_of(const void* return_address) {
+    if (is_ours(return_address) && tailrace_called != nullptr) return_address = tailrace_called;
+    auto* all = static_cast<Known*>(trace::own_memory(sites, kSites * sizeof(Known)));
+    if (all == nullptr) return look_up(return_address);
+    const uint64_t start = reinterpret_cast<uint64_t>(return_address) * 0x9E3779B97F4A7C15 >> 52;
+    for (uint64_t probe = 0; probe < kProbes; ++probe) {
+        Known& known = all[(start + probe) % kSites];
+        const void* there = known.address.load(std::memory_order_relaxed);
+        if (there == nullptr && known.address.compare_exchange_strong(there, return_address)) {
+            const Site site = look_up(return_address);
+            known.name = site.name;
+            known.object.store(site.object, std::memory_order_release);
+            return site;
+        }
+        if (there != return_address) continue;
+        const void* object = known.object.load(std::memory_order_acquire);
+        return object == nullptr ? look_up(return_address) : Site{object, known.name};
+    }
+    return look_up(return_address);
+}
+
+void* next_of_caller(NextOfCallers& known, const char* symbol, const void* object) {
+    for (unsigned i = 0; i < NextOfCallers::kMost; ++i) {
+        const void* there = known.objects[i].load(std::memory_order_relaxed);
+        if (there == nullptr && known.objects[i].compare_exchange_strong(there, object)) there = object;
+        if (there != object) continue;
+        void* function = known.functions[i].load(std::memory_order_relaxed);
+        if (function != nullptr) return function;
+        function = find(symbol, object);
+        known.functions[i].store(function, std::memory_order_relaxed);
+        return function;
+    }
+    return find(symbol, object);
+}
+
+}  // namespace tailrace::preload

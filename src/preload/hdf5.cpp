@@ -1,0 +1,122 @@
+// HDF5: files, datasets and attributes, as the program names them. Two HDF5 libraries in one process are told apart by who calls.
+//
+// What an event should say is asked of the library only where the call has worked: each call of HDF5 forgets the errors of the one
+// before, which the program may want to see.
+#include "preload/layers.hpp"
+#include "preload/library_call.hpp"
+
+namespace tailrace::preload {
+namespace {
+
+constexpr uint64_t kNameBytes = 4096;
+
+class Hdf5Call : public LibraryCall {
+public:
+    Hdf5Call(Call call, const void* return_address) : LibraryCall(trace::Within::hdf5, call, return_address) {}
+
+    // The file that an object is in, and its name there.
+    uint64_t file_of_object(Word id) const {
+        char name[kNameBytes] = "";
+        const Word bytes = call_words(LIBRARY_FUNCTION(H5Fget_name)(object()), {{id, as_word(name), sizeof name}});
+        return bytes > 0 ? file_of(name) : 0;
+    }
+    uint64_t name_of_object(Word id) const {
+        char name[kNameBytes] = "";
+        const Word bytes = call_words(LIBRARY_FUNCTION(H5Iget_name)(object()), {{id, as_word(name), sizeof name}});
+        return bytes > 0 && bytes < Word{sizeof name} ? trace::file_id(name, static_cast<uint64_t>(bytes)) : 0;
+    }
+    bool is_valid(Word id) const { return as_int(call_words(LIBRARY_FUNCTION(H5Iis_valid)(object()), {{id}})) > 0; }
+
+    uint64_t bytes_of_type(Word type) const {
+        const Word bytes = call_words(LIBRARY_FUNCTION(H5Tget_size)(object()), {{type}});
+        return bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
+    }
+    uint64_t elements_of(Word space) const {
+        const Word elements = call_words(LIBRARY_FUNCTION(H5Sget_select_npoints)(object()), {{space}});
+        return elements > 0 ? static_cast<uint64_t>(elements) : 0;
+    }
+    uint64_t elements_of_space_that(void* get_space, Word id) const {
+        const Word space = call_words(get_space, {{id}});
+        if (space < 0) return 0;
+        const uint64_t elements = elements_of(space);
+        call_words(LIBRARY_FUNCTION(H5Sclose)(object()), {{space}});
+        return elements;
+    }
+    // herr_t or hid_t: less than 0 where it failed
+    Word done(Word answer, const LibraryAbout& about) { return LibraryCall::done(answer, as_int(answer) < 0 ? -1 : 0, about); }
+};
+
+// (name, ...)
+Word open_file(const Words& words, FindFunction find, const void* return_address, Call name) {
+    Hdf5Call call(name, return_address);
+    const Word answer = call_words(find(call.object()), words);
+    return call.done(answer, {.file = call.on() ? file_of(reinterpret_cast<const char*>(words.at[0])) : 0});
+}
+
+// (object, ...): a file, dataset or attribute that may be gone afterwards
+Word of_object(const Words& words, FindFunction find, const void* return_address, Call name) {
+    Hdf5Call call(name, return_address);
+    LibraryAbout about;
+    if (call.on() && call.is_valid(words.at[0]))
+        about = {.file = call.file_of_object(words.at[0]), .object = call.name_of_object(words.at[0])};
+    return call.done(call_words(find(call.object()), words), about);
+}
+
+// (place, name, ...), answers the object
+Word make_object(const Words& words, FindFunction find, const void* return_address, Call name) {
+    Hdf5Call call(name, return_address);
+    const Word answer = call_words(find(call.object()), words);
+    if (!call.on() || answer < 0) return call.done(answer, {});
+    return call.done(answer, {.file = call.file_of_object(answer), .object = call.name_of_object(answer)});
+}
+
+// (dataset, type in memory, elements in memory, elements in the file, properties, memory)
+Word transfer(const Words& words, FindFunction find, const void* return_address, Call name) {
+    Hdf5Call call(name, return_address);
+    const Word answer = call_words(find(call.object()), words);
+    if (!call.on() || as_int(answer) < 0) return call.done(answer, {});
+    constexpr Word kLastSpecial = 2;  // H5S_ALL and what stands for other descriptions of the same elements
+    uint64_t elements = 0;
+    for (const Word space : {words.at[2], words.at[3]})
+        if (space > kLastSpecial && elements == 0) elements = call.elements_of(space);
+    if (words.at[2] <= kLastSpecial && words.at[3] <= kLastSpecial)
+        elements = call.elements_of_space_that(LIBRARY_FUNCTION(H5Dget_space)(call.object()), words.at[0]);
+    const uint64_t bytes = elements * call.bytes_of_type(words.at[1]);
+    return call.done(answer,
+                     {.file = call.file_of_object(words.at[0]), .object = call.name_of_object(words.at[0]), .bytes = bytes});
+}
+
+// (attribute, type in memory, memory)
+Word transfer_attribute(const Words& words, FindFunction find, const void* return_address, Call name) {
+    Hdf5Call call(name, return_address);
+    const Word answer = call_words(find(call.object()), words);
+    if (!call.on() || as_int(answer) < 0) return call.done(answer, {});
+    const uint64_t elements = call.elements_of_space_that(LIBRARY_FUNCTION(H5Aget_space)(call.object()), words.at[0]);
+    const uint64_t bytes = elements * call.bytes_of_type(words.at[1]);
+    return call.done(answer,
+                     {.file = call.file_of_object(words.at[0]), .object = call.name_of_object(words.at[0]), .bytes = bytes});
+}
+
+}  // namespace
+
+#define HDF5(symbol, name, how) LIBRARY_HOOK(symbol, how, Call::name)
+HDF5(H5Fcreate, H5Fcreate, open_file)
+HDF5(H5Fopen, H5Fopen, open_file)
+HDF5(H5Fclose, H5Fclose, of_object)
+HDF5(H5Fflush, H5Fflush, of_object)
+HDF5(H5Dcreate1, H5Dcreate, make_object)
+HDF5(H5Dcreate2, H5Dcreate, make_object)
+HDF5(H5Dopen1, H5Dopen, make_object)
+HDF5(H5Dopen2, H5Dopen, make_object)
+HDF5(H5Dset_extent, H5Dset_extent, of_object)
+HDF5(H5Dclose, H5Dclose, of_object)
+HDF5(H5Dwrite, H5Dwrite, transfer)
+HDF5(H5Dread, H5Dread, transfer)
+HDF5(H5Acreate1, H5Acreate, make_object)
+HDF5(H5Acreate2, H5Acreate, make_object)
+HDF5(H5Awrite, H5Awrite, transfer_attribute)
+HDF5(H5Aread, H5Aread, transfer_attribute)
+HDF5(H5Gcreate1, H5Gcreate, make_object)
+HDF5(H5Gcreate2, H5Gcreate, make_object)
+
+}  // namespace tailrace::preload

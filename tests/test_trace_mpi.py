@@ -1,0 +1,185 @@
+"""Recorded MPI programs: collectives with their ranks and places, MPI-IO, HDF5 and netCDF above it, phases and who came last."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tailrace.trace import start
+from tailrace.trace.log import Log
+from tailrace.trace.phases import Phase, Phases, phases_of
+from tailrace.trace.summary import read_run
+
+from tests.mpirun import Mpirun
+
+pytestmark = pytest.mark.both_mpis(3, 10)
+
+RANKS = 4
+ALL = "MPI ranks 0-3"
+
+
+class Recorder:
+    """Runs programs on ranks, and reads their logs."""
+
+    def __init__(self, mpirun: Mpirun, folder: Path) -> None:
+        self.mpirun, self.logs, self.work = mpirun, folder / "logs", folder / "work"
+        self.logs.mkdir()
+        self.work.mkdir()
+
+    def __call__(self, program: str | Path, *arguments: object, ranks: int = RANKS, **variables: str) -> list[Log]:
+        of_ranks = dict(start.environment_of(self.logs, 64 << 20, {}).items())
+        self.mpirun(program, ranks, arguments, of_ranks={**of_ranks, **variables}, cwd=self.work, timeout_s=90)
+        logs, damaged = read_run(self.logs)
+        assert not damaged
+        mine = [log for log in logs if log.header["rank"] >= 0 and any(call.startswith("MPI_Init") for call, *_ in called(log))]
+        assert sorted(log.header["rank"] for log in mine) == list(range(ranks))
+        assert all(log.header["ranks"] == ranks for log in mine)
+        return sorted(mine, key=lambda log: int(log.header["rank"]))
+
+
+@pytest.fixture
+def record(mpirun: Mpirun, tmp_path: Path) -> Recorder:
+    return Recorder(mpirun, tmp_path)
+
+
+def called(log: Log) -> list[tuple[str, str, int, int, int]]:
+    """Call, file, offset, bytes, answer: of each event."""
+    return [
+        (
+            log.calls[int(event["call"])].name,
+            log.name_of(int(event["file"])),
+            int(event["offset"]),
+            int(event["bytes"]),
+            int(event["result"]),
+        )
+        for event in log.events
+    ]
+
+
+def of_mpi(log: Log) -> list[tuple[str, str, int, int, int]]:
+    return [event for event in called(log) if event[0].startswith("MPI_")]
+
+
+def phase_of(found: Phases, name: str) -> Phase:
+    (phase,) = [phase for phase in found.phases if phase.name == name]
+    return phase
+
+
+def test_collectives_and_mpi_io_are_recorded_as_the_program_calls_them(record: Recorder) -> None:
+    for log in record("phase_case", record.work):
+        rank = int(log.header["rank"])
+        pair = "MPI ranks 0,2" if rank % 2 == 0 else "MPI ranks 1,3"
+        shared = str(record.work / "all")
+        begin, *events, end = of_mpi(log)
+        assert (begin[0], end[0]) == ("MPI_Init", "MPI_Finalize")
+        assert events == [
+            ("MPI_Barrier", ALL, -1, 0, 0),
+            ("MPI_Barrier", ALL, -1, 0, 0),
+            ("MPI_Allreduce", ALL, -1, 0, 0),  # in place: nothing of its own
+            ("MPI_Comm_split", ALL, -1, 0, 0),
+            ("MPI_Bcast", pair, -1, 8, 0),
+            ("MPI_Comm_free", "", -1, 0, 0),
+            ("MPI_File_open", shared, -1, 0, 0),
+            ("MPI_File_write_at_all", shared, 1000 * rank, 800, 800),
+            ("MPI_File_read_at", shared, 1000 * rank, 400, 400),
+            ("MPI_File_close", shared, -1, 0, 0),
+        ]
+        within = [int(event["flags"]) & 1 for event in log.events if log.name_of(int(event["file"])) == shared]
+        assert sum(within) > 0, "what MPI-IO makes of it"
+
+
+def test_phases_say_who_was_late_and_why(record: Recorder) -> None:
+    found = phases_of(record("phase_case", record.work))
+    assert not found.unmatched
+    assert [phase.name for phase in found.phases] == ["8exec", "9write"]
+    compute, write = phase_of(found, "8exec"), phase_of(found, "9write")
+    assert (compute.last_ranks, write.last_ranks) == ({1: 1}, {2: 1})
+    assert compute.slowest_rank in range(RANKS)
+    for phase in (compute, write):
+        assert 0.15 < phase.sync_s < 3.0
+        assert phase.most_s >= phase.sync_s
+    assert compute.late_by_io_s < 0.25 * compute.sync_s
+    assert write.late_by_io_s > 0.5 * write.sync_s
+    assert compute.written_bytes == 0
+    assert write.written_bytes > 100 * 4096
+
+
+def test_without_names_phases_lie_between_collectives_of_all_ranks(record: Recorder) -> None:
+    found = phases_of(record("phase_case_mpi"))
+    assert [phase.name for phase in found.phases] == [
+        "to MPI_Init",
+        "MPI_Barrier phase_case_mpi.f90:10",
+        "MPI_Allreduce phase_case_mpi.f90:12",
+        "to the end",
+    ]
+    assert [(phase.times, phase.collectives) for phase in found.phases] == [(1, 0), (3, 3), (1, 1), (1, 0)]
+
+
+@pytest.mark.parametrize("program", ["phase_case_mpi", "phase_case_f08"])
+def test_fortran_is_recorded_where_it_calls(record: Recorder, program: str) -> None:
+    for log in record(program):
+        assert [event[:4] for event in of_mpi(log)][1:-1] == [("MPI_Barrier", ALL, -1, 0)] * 3 + [("MPI_Allreduce", ALL, -1, 4)]
+        sites = {log.name_of(int(event["detail"])) for event in log.events if log.calls[int(event["call"])].group == "collective"}
+        assert all(program in site for site in sites), sites
+
+
+def test_barriers_can_be_inserted(record: Recorder) -> None:
+    for log in record("phase_case", record.work, TAILRACE_BARRIERS="MPI_File_open,phase_begin"):
+        calls = log.events[[call.startswith(("MPI_", "phase")) for call, *_ in called(log)]]
+        names = [(log.calls[int(event["call"])].name, bool(event["flags"] & 256)) for event in calls]
+        for index, (name, _) in enumerate(names):
+            wanted = name in ("MPI_File_open", "phase_begin")
+            assert (names[index - 1] == ("MPI_Barrier", True)) == wanted, names
+
+
+HDF5_AND_NETCDF = """
+import os, sys
+from mpi4py import MPI
+import h5py, netCDF4, numpy as np
+rank = MPI.COMM_WORLD.rank
+with h5py.File(f"h5.{rank}", "w") as file:
+    file["values"] = np.arange(100.0)
+with netCDF4.Dataset(f"nc.{rank}", "w") as file:
+    file.createDimension("x", 10)
+    file.createVariable("T", "f4", ("x",))[:] = np.arange(10)
+with h5py.File(f"h5.{rank}") as file:
+    assert (file["values"][10:20] == np.arange(10, 20)).all()
+MPI.COMM_WORLD.Barrier()
+"""
+
+
+def test_two_hdf5_libraries_and_mpi_of_an_extension_module(record: Recorder, tmp_path: Path) -> None:
+    """h5py and netCDF4 bring an HDF5 each, and mpi4py an MPI that only it sees."""
+    if record.mpirun.mpi.folder == "mpich":
+        pytest.skip("mpi4py is built for Open MPI here")
+    script = tmp_path / "both.py"
+    script.write_text(HDF5_AND_NETCDF)
+    for log in record(script, ranks=2):
+        rank = int(log.header["rank"])
+        events = called(log)
+        counts = Counter((call, Path(file).name) for call, file, *_ in events)
+        assert counts["H5Fcreate", f"h5.{rank}"] == 1
+        assert counts["H5Dwrite", f"h5.{rank}"] == 1
+        assert ("H5Dwrite", str(record.work / f"h5.{rank}"), -1, 800, 800) in events
+        assert ("H5Dread", str(record.work / f"h5.{rank}"), -1, 80, 80) in events
+        assert ("nc_put_vara", f"nc.{rank}") in counts
+        assert counts["nc_create", f"nc.{rank}"] == counts["nc_close", f"nc.{rank}"] == 1
+        assert counts["H5Fcreate", f"nc.{rank}"] == 1, "of netCDF"
+        assert counts["MPI_Barrier", "MPI ranks 0-1"] == 1
+
+
+def test_a_program_without_mpi_that_asks_for_it_gets_an_error_and_no_crash(tmp_path: Path) -> None:
+    """Weak symbols of MPI are there while a program is recorded: called, they fail."""
+    script = "import ctypes; print(ctypes.CDLL(None).MPI_Barrier(0), ctypes.CDLL(None).nc_close(1))"
+    environment = start.environment_of(tmp_path, 1 << 20)
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "-1 -1\n"), done.stderr
+
+
+def test_phases_of_runs_without_ranks_are_none(tmp_path: Path) -> None:
+    environment = start.environment_of(tmp_path, 1 << 20)
+    subprocess.run(["true"], env=environment, check=True, timeout=60)
+    assert phases_of(read_run(tmp_path)[0]) == Phases([], 0, [])
