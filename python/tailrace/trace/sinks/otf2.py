@@ -12,12 +12,11 @@ import pyarrow as pa
 from tailrace.trace.recording import library
 from tailrace.trace.schema import READS, WRITES, Tables
 from tailrace.trace.sinks.otf2_handles import OPENS, POSIX, STREAMS, Row, Use, Uses
-from tailrace.trace.sinks.timeline import Place, marks, sound
+from tailrace.trace.sinks.timeline import Place, marks, sound, values_of
 
 SUFFIX = ".otf2"
 HOLDS = ("events", "processes")
 NS_PER_S = 10**9
-COLUMNS = ("log", "call", "group", "begin_ns", "end_ns", "descriptor", "file", "offset", "bytes", "result", "error", "detail")
 
 
 def write(parts: Iterable[Tables], out: Path) -> None:
@@ -67,8 +66,7 @@ class Writer:
         self.groups[process["log"]] = self.define.location_group(name, system_tree_parent=host)
 
     def add_events(self, events: pa.Table) -> None:
-        columns = {name: events[name].to_pylist() for name in COLUMNS}
-        rows = [Row(*values) for values in zip(*columns.values(), strict=True)]
+        rows = [Row(*values) for values in zip(*values_of(events, Row._fields).values(), strict=True)]
         uses = self.uses.of(rows)
         for place, number, begins in marks(events):
             location, row, use = self.location_of(place), rows[number], uses[number]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tailrace.trace.recording import library
 from tailrace.trace.schema import Tables
-from tailrace.trace.sinks.timeline import Place, marks, sound
+from tailrace.trace.sinks.timeline import Place, marks, sound, values_of
 
 SUFFIX = ".pftrace"
 HOLDS = ("events", "processes")
@@ -60,9 +60,9 @@ class Writer:
         return packet
 
     def flush(self) -> None:
-        """Traces one behind the other are a trace."""
+        """Traces one behind the other are a trace. Each is a new one: emptied, it would keep its memory."""
         self.file.write(self.trace.SerializeToString())
-        del self.trace.packet[:]
+        self.trace = self.proto.Trace()
 
     def begin_process(self, process: dict[str, Any]) -> None:
         if not self.is_placed:
@@ -96,7 +96,7 @@ class Writer:
         return self.tracks[place]
 
     def add_events(self, events: pa.Table) -> None:
-        columns = {name: events[name].to_pylist() for name in ("call", "group", "begin_ns", "end_ns", *ARGUMENTS)}
+        columns = values_of(events, ("call", "group", "begin_ns", "end_ns", *ARGUMENTS))
         kinds = self.proto.TrackEvent
         for place, row, begins in marks(events):
             track = self.track_of(place)

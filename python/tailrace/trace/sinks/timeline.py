@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-Rows = list[dict[str, Any]]
 
-
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A timeline: of a thread of a process, which has more than one only where its calls overlap, as those of a Darshan log may."""
 
     log: int
@@ -42,6 +39,18 @@ def sound(events: pa.Table) -> pa.Table:
     kept = events.filter(pa.array((begin >= 0) & (begin <= end)))
     at = kept.schema.get_field_index("thread")
     return kept.set_column(at, "thread", kept["thread"].fill_null(0))
+
+
+def values_of(events: pa.Table, names: Iterable[str]) -> dict[str, list[Any]]:
+    """Columns as lists; a text that many rows have is in memory once."""
+    return {name: _values(events[name].combine_chunks()) for name in names}
+
+
+def _values(column: pa.Array) -> list[Any]:
+    if not pa.types.is_dictionary(column.type):
+        return column.to_pylist()
+    texts = [*column.dictionary.to_pylist(), None]
+    return [texts[place] for place in column.indices.fill_null(-1).to_pylist()]
 
 
 def times_of(events: pa.Table) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
