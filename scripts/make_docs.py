@@ -14,7 +14,7 @@ from pathlib import Path
 
 import man_pages
 import tailrace
-from reference import c, cpp, fortran, python
+from reference import c, cpp, fortran, python, tables
 from sources import ROOT, sources
 from tailrace.cli import keys
 
@@ -26,7 +26,7 @@ def key_page() -> Iterator[tuple[Path, str]]:
 
 
 # Each gives paths and texts: a further kind of generated page is one more name.
-GENERATORS = (key_page, c.pages, cpp.pages, fortran.pages, python.pages, man_pages.pages)
+GENERATORS = (key_page, c.pages, cpp.pages, fortran.pages, python.pages, tables.pages, man_pages.pages)
 # What is in them is generated.
 FOLDERS = ("docs/man", "docs/reference")
 

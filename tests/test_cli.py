@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tailrace
-from tailrace.cli import COMMANDS, cluster, main
+from tailrace.cli import COMMANDS, cluster, main, trace
 from tailrace.cli.choices import balanced_grid
 from tailrace.cli.flow import ranks_text, shortened
 
@@ -62,11 +62,13 @@ def test_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]
     assert f"tailrace {command}" in " ".join(text.split())
 
 
-@pytest.mark.parametrize("command", cluster.COMMANDS)
-def test_every_command_of_the_cluster_has_help_with_examples(capsys: pytest.CaptureFixture[str], command: str) -> None:
-    text = run(capsys, "cluster", command, "--help")
+@pytest.mark.parametrize(
+    ("group", "command"), [("cluster", name) for name in cluster.COMMANDS] + [("trace", name) for name in trace.COMMANDS]
+)
+def test_every_command_of_a_group_has_help_with_examples(capsys: pytest.CaptureFixture[str], group: str, command: str) -> None:
+    text = run(capsys, group, command, "--help")
     assert "Usage:" in text
-    assert f"tailrace cluster {command}" in " ".join(text.split("Example")[1].split())
+    assert f"tailrace {group} {command}" in " ".join(text.split("Example")[1].split())
 
 
 def test_cluster_check(capsys: pytest.CaptureFixture[str]) -> None:

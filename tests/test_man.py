@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import typer
-from tailrace.cli import COMMANDS, app, cluster
+from tailrace.cli import COMMANDS, app, cluster, trace
 
 from tests.environment import ROOT
 from tests.mpirun import run_within
@@ -25,7 +25,7 @@ def shown(page: str) -> str:
     return finished.stdout
 
 
-ALL_COMMANDS = (*COMMANDS, *(f"cluster-{name}" for name in cluster.COMMANDS))
+ALL_COMMANDS = (*COMMANDS, *(f"cluster-{name}" for name in cluster.COMMANDS), *(f"trace-{name}" for name in trace.COMMANDS))
 
 
 def test_a_page_for_each_command() -> None:

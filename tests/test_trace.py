@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tailrace.trace import start
-from tailrace.trace.log import HEADER, Log, LogError, read_log
-from tailrace.trace.summary import read_run, summarize
+from tailrace.trace.log import HEADER, Log, LogError, read_log, read_run
+from tailrace.trace.summary import summarize
+from tailrace.trace.tables import tables_of
 
 BUDGET = 64 << 20
 
@@ -170,7 +171,7 @@ def test_logs_are_read_without_being_trusted(runs: Runs, rng: random.Random) -> 
                 damaged[rng.randrange(min(used, len(damaged)))] = rng.randrange(256)
         log.path.write_bytes(damaged)
         with contextlib.suppress(LogError):  # and no other error
-            summarize([read_log(log.path)])
+            summarize([tables_of(read_log(log.path))])
 
 
 @pytest.mark.parametrize("damage", [b"", b"x" * 10_000, b"TRTRACE\n\x09" + bytes(10_000)])
@@ -236,5 +237,7 @@ def test_run_keeps_output_and_status(runs: Runs, tailrace_command: list[str]) ->
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (7, "out\n")
     assert done.stderr.startswith("err\n")
-    shown = subprocess.run([*tailrace_command, "trace", str(runs.logs)], capture_output=True, text=True, check=True, timeout=60)
+    shown = subprocess.run(
+        [*tailrace_command, "trace", "show", str(runs.logs)], capture_output=True, text=True, check=True, timeout=60
+    )
     assert "open" in shown.stdout

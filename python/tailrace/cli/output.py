@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -14,6 +14,7 @@ from rich.markup import escape  # also for the commands
 from rich.progress import Progress, ProgressColumn
 from rich.table import Table
 
+T = TypeVar("T")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 
 
@@ -33,6 +34,13 @@ def progress_of(text: str, *columns: ProgressColumn) -> Iterator[Callable[[int, 
     with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as progress:
         task = progress.add_task(escape(text))
         yield lambda done, every: progress.update(task, completed=done, total=every)
+
+
+def told(parts: Iterable[T], count: int, tell: Callable[[int, int], None]) -> Iterator[T]:
+    """Parts of something long; of each that is done the bar is told."""
+    for done, part in enumerate(parts, start=1):
+        yield part
+        tell(done, count)
 
 
 def steps_text(answer: Mapping[str, Any]) -> str:

@@ -47,5 +47,5 @@ def command(
         except KeyboardInterrupt:  # the program has got it, too: it ends as it likes
             continue
     (folder / "run.json").write_text(json.dumps({**about, "ended": time.time(), "status": status}, indent=2) + "\n")
-    typer.echo(f"tailrace: calls are in {folder}; `tailrace trace {folder}` shows them", err=True)
+    typer.echo(f"tailrace: calls are in {folder}; `tailrace trace show {folder}` shows them", err=True)
     raise typer.Exit(status if status >= 0 else 128 - status)

@@ -89,14 +89,38 @@ class Log:
         return self.names.get(file, "?" if file else "")
 
 
+def read_run(folder: Path) -> tuple[list[Log], list[str]]:
+    """The logs of a run, and what is wrong with those that cannot be read. LogError where there is none."""
+    logs, damaged = [], []
+    for path in logs_of(folder):
+        try:
+            logs.append(read_log(path))
+        except LogError as error:
+            damaged.append(str(error))
+    return logs, damaged
+
+
+def logs_of(folder: Path) -> list[Path]:
+    """LogError where there is none."""
+    paths = sorted(folder.glob("*.trace"))
+    if not paths:
+        raise LogError(f"{folder}: no logs of calls in it; `tailrace run --log {folder} -- COMMAND` makes them")
+    return paths
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """Of a log, without its list of calls. Raises LogError, OSError."""
+    with path.open("rb") as file:
+        header = _header(path, file.read(HEADER.itemsize))
+    del header["calls"]
+    return header
+
+
 def read_log(path: Path) -> Log:
     """Raises LogError, OSError."""
     with path.open("rb") as file:
-        size = file.seek(0, 2)
-        if size < HEADER.itemsize:
-            raise LogError(f"{path}: {size} bytes are no log, whose header has {HEADER.itemsize}")
+        header = _header(path, file.read(HEADER.itemsize))
         content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    header = _header(path, np.frombuffer(content, HEADER, 1)[0])
     data = np.frombuffer(content, np.uint8)[header["header_bytes"] :]
     chunks = [data[at : at + header["chunk_bytes"]] for at in range(0, len(data), header["chunk_bytes"])]
     events, threads, counters = [], [], []
@@ -122,7 +146,10 @@ def read_log(path: Path) -> Log:
     return Log(path, header, calls, all_events[known][order], all_threads[known][order], names, found_counters)
 
 
-def _header(path: Path, raw: np.void) -> dict[str, Any]:
+def _header(path: Path, content: bytes) -> dict[str, Any]:
+    if len(content) < HEADER.itemsize:
+        raise LogError(f"{path}: {len(content)} bytes are no log, whose header has {HEADER.itemsize}")
+    raw = np.frombuffer(content, HEADER, 1)[0]
     header = {name: raw[name].item() for name in HEADER.names or ()}
     if raw["magic"] != MAGIC:
         raise LogError(f"{path}: not a log of calls: it begins with {raw['magic']!r}")

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from tailrace.trace.log import Log, LogError, read_log
+from tailrace.trace.schema import READS, WRITES, Tables
 
-READS = {"read", "stdio_read"}
-WRITES = {"write", "stdio_write"}
 # Where programs and the system have their own files.
 SYSTEM = ("/proc/", "/sys/", "/usr/", "/lib", "/etc/", "/opt/", "/bin/", "/sbin/", "/run/", "/var/lib/")
+SUMS = ("calls", "failed", "read_bytes", "written_bytes", "busy_ns")
 
 
 def is_data(name: str) -> bool:
@@ -32,60 +31,63 @@ class Sum:
     written_bytes: int = 0
     busy_s: float = 0.0
 
-    def add(self, group: str, results: np.ndarray[Any, Any], busy_ns: np.ndarray[Any, Any]) -> None:
-        self.calls += len(results)
-        self.failed += int(np.count_nonzero(results < 0))
-        moved = int(results[results > 0].sum())
-        self.read_bytes += moved if group in READS else 0
-        self.written_bytes += moved if group in WRITES else 0
-        self.busy_s += float(busy_ns.sum()) / 1e9
-
 
 @dataclass
 class Summary:
     processes: list[dict[str, Any]] = field(default_factory=list)
     calls: dict[str, Sum] = field(default_factory=dict)
     files: dict[str, Sum] = field(default_factory=dict)
+    counted: list[dict[str, Any]] = field(default_factory=list)  # rows of `counters`: calls without events
+    results: list[dict[str, Any]] = field(default_factory=list)  # of a benchmark
     dropped: int = 0
-    damaged: list[str] = field(default_factory=list)
+    damaged: Sequence[str] = ()
 
 
-def read_run(folder: Path) -> tuple[list[Log], list[str]]:
-    """The logs of a run, and what is wrong with those that cannot be read. LogError where there is none."""
-    logs, damaged = [], []
-    paths = sorted(folder.glob("*.trace"))
-    if not paths:
-        raise LogError(f"{folder}: no logs of calls in it; `tailrace run --log {folder} -- COMMAND` makes them")
-    for path in paths:
-        try:
-            logs.append(read_log(path))
-        except LogError as error:
-            damaged.append(str(error))
-    return logs, damaged
-
-
-def summarize(logs: Iterable[Log], damaged: Sequence[str] = ()) -> Summary:
-    summary = Summary(damaged=list(damaged))
-    for log in logs:
-        _add(summary, log)
+def summarize(parts: Iterable[Tables], damaged: Sequence[str] = ()) -> Summary:
+    """`damaged` may still grow while the parts are read."""
+    summary, sums = Summary(), []
+    for part in parts:
+        sums.append(_sums(part["events"]))
+        summary.processes += [_process(row) for row in part["processes"].to_pylist()]
+        summary.counted += part["counters"].to_pylist()
+        summary.results += part["results"].to_pylist()
+    if sums:
+        every = pa.concat_tables(sums)
+        summary.calls, summary.files = _by(every, "call"), _by(every, "file")
+    summary.dropped = sum(process["dropped_events"] for process in summary.processes)
+    summary.damaged = list(damaged)
     return summary
 
 
-def _add(summary: Summary, log: Log) -> None:
-    events = log.events
-    busy_ns = (events["end_ns"] - events["begin_ns"]).astype(np.int64)
-    for number in np.unique(events["call"]):
-        call = log.calls[int(number)]
-        of_call = events["call"] == number
-        summary.calls.setdefault(call.name, Sum()).add(call.group, events["result"][of_call], busy_ns[of_call])
-        files = events["file"][of_call]
-        for file in np.unique(files[files != 0]):
-            chosen = of_call.copy()
-            chosen[of_call] = files == file
-            name = log.name_of(int(file))
-            summary.files.setdefault(name, Sum()).add(call.group, events["result"][chosen], busy_ns[chosen])
-    summary.dropped += log.header["dropped_events"]
-    header = log.header
-    about = {key: header[key] for key in ("host", "process", "parent", "rank", "program", "command")}
-    seconds = (header["end_ns"] - header["begin_ns"]) / 1e9 if log.ended else None
-    summary.processes.append({**about, "events": len(events), "ended": log.ended, "seconds": seconds})
+def _process(row: dict[str, Any]) -> dict[str, Any]:
+    about = {key: row[key] for key in ("host", "process", "parent", "rank", "program", "command", "events", "dropped_events")}
+    ended = row["end_ns"] is not None
+    return {**about, "ended": ended, "seconds": (row["end_ns"] - row["begin_ns"]) / 1e9 if ended else None}
+
+
+def _sums(events: pa.Table) -> pa.Table:
+    """A row for each call and file."""
+    moved = pc.max_element_wise(events["result"], 0)
+    table = pa.table(
+        {
+            "call": events["call"],
+            "file": events["file"],
+            "calls": pa.repeat(1, len(events)),
+            "failed": pc.less(events["result"], 0),
+            "read_bytes": pc.if_else(pc.is_in(events["group"], pa.array(READS)), moved, 0),
+            "written_bytes": pc.if_else(pc.is_in(events["group"], pa.array(WRITES)), moved, 0),
+            "busy_ns": pc.subtract(events["end_ns"], events["begin_ns"]),
+        }
+    )
+    return _added(table, ["call", "file"])
+
+
+def _added(table: pa.Table, keys: list[str]) -> pa.Table:
+    added = table.group_by(keys).aggregate([(name, "sum") for name in SUMS])
+    texts = [added[key].cast(pa.string()) for key in keys]
+    return pa.table([*texts, *(added[f"{name}_sum"].cast(pa.int64()) for name in SUMS)], names=[*keys, *SUMS])
+
+
+def _by(sums: pa.Table, key: str) -> dict[str, Sum]:
+    rows = _added(sums.filter(pc.is_valid(sums[key])), [key]).to_pylist()
+    return {row.pop(key): Sum(busy_s=row.pop("busy_ns") / 1e9, **row) for row in rows}

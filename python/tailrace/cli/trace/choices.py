@@ -1,0 +1,42 @@
+"""What the commands of the group share: their input, and its errors."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailrace.cli import output
+from tailrace.trace.sinks import SINKS
+
+TheSource = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SOURCE",
+        help="Folder of a run, folder of its Parquet tables, a Darshan log, or what IOR printed (text, JSON, CSV).",
+    ),
+]
+
+
+def complete_format(incomplete: str) -> list[str]:
+    """For the shell: the formats that begin so."""
+    return [name for name in SINKS if name.startswith(incomplete)]
+
+
+@contextlib.contextmanager
+def errors_told(as_json: bool) -> Iterator[None]:
+    """What is wrong with an input or an output ends the command with its text; the status is 2."""
+    from tailrace.trace.log import LogError
+    from tailrace.trace.recording import MissingLibraryError
+    from tailrace.trace.sinks import NoSuchSinkError
+
+    try:
+        yield
+    except (LogError, MissingLibraryError, NoSuchSinkError) as error:
+        if as_json:
+            output.print_json({"error": {"message": str(error)}})
+        output.fail(str(error))
+        raise typer.Exit(2) from None

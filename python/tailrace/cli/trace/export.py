@@ -1,0 +1,58 @@
+"""tailrace trace export: a run as tables or traces for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tailrace.cli import output
+from tailrace.cli.trace.choices import TheSource, complete_format, errors_told
+from tailrace.trace import sinks
+
+FORMATS_TEXT = "; ".join(f"{name}: {what}" for name, what in sinks.SINKS.items())
+
+
+def command(
+    source: TheSource,
+    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"{FORMATS_TEXT}.", autocompletion=complete_format)],
+    out: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File or folder to write; without it SOURCE's name with another ending, here."),
+    ] = None,
+    as_json: output.AsJson = False,
+) -> None:
+    """Writes what was recorded in a format of other tools. The output has its name when it is whole; none is replaced.
+
+    The exit status is 1 when a log was damaged and is left out.
+
+    Examples: [bold]tailrace trace export tailrace-run-1 --to perfetto[/] ·
+    [bold]tailrace trace export tailrace-run-1 --to otf2 -o first.otf2[/] ·
+    [bold]tailrace trace export model.darshan --to parquet -o tables[/] · [bold]tailrace trace export ior.json --to csv[/]
+    """
+    from tailrace.trace import sources
+
+    with errors_told(as_json):
+        target = out or Path(source.resolve().name + sinks.sink_of(to).SUFFIX)
+        sinks.refuse_existing(target)  # before a long reading
+        recording = sources.read(source)
+        with output.progress_of(f"export {source.name} to {to}") as tell:
+            rows = sinks.write(output.told(recording.parts, recording.count, tell), to, target)
+    answer = {"output": str(target), "format": to, **rows, "damaged": recording.damaged}
+    if as_json:
+        output.print_json(answer)
+    else:
+        _print(answer)
+    if recording.damaged:
+        raise typer.Exit(1)
+
+
+def _print(answer: dict[str, Any]) -> None:
+    console = output.console()
+    written = ", ".join(f"{output.count_text(count)} {table}" for table, count in answer["written"].items())
+    console.print(f"{output.escape(answer['output'])}: {written}", soft_wrap=True)
+    for table, count in answer["left_out"].items():
+        console.print(f"left out: {output.count_text(count)} {table}, for which {answer['format']} has no place", soft_wrap=True)
+    for message in answer["damaged"]:
+        output.fail(message)

@@ -1,0 +1,109 @@
+"""tailrace trace show: what a recorded run did, in few numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from tailrace.cli import output
+from tailrace.cli.trace.choices import TheSource, errors_told
+
+if TYPE_CHECKING:
+    from tailrace.trace.summary import Sum, Summary
+
+
+def command(
+    source: TheSource,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many calls, files and processes to show.")] = 12,
+    every: Annotated[bool, typer.Option("--all", help="Also files of the system, pipes and sockets.")] = False,
+    as_json: output.AsJson = False,
+) -> None:
+    """Shows what a recorded run did to files: its processes, calls and files.
+
+    The exit status is 1 when a log was damaged and is left out.
+
+    Examples: [bold]tailrace trace show tailrace-run-1[/] · [bold]tailrace trace show first --json[/] ·
+    [bold]tailrace trace show model.darshan --top 30[/]
+    """
+    from tailrace.trace import sources
+    from tailrace.trace.summary import summarize
+
+    with errors_told(as_json):
+        recording = sources.read(source)
+        with output.progress_of(f"read {source.name}") as tell:
+            summary = summarize(output.told(recording.parts, recording.count, tell), recording.damaged)
+    if as_json:
+        output.print_json(dataclasses.asdict(summary))
+    else:
+        _print(summary, top, every)
+    if summary.damaged:
+        raise typer.Exit(1)
+
+
+def _print(summary: Summary, top: int, every: bool) -> None:
+    from tailrace.trace.summary import is_data
+
+    files = {name: of for name, of in summary.files.items() if every or is_data(name)}
+    tables = (
+        _processes(summary.processes, top),
+        _sums("call", summary.calls, top),
+        _sums("file", files, top),
+        _counted([row for row in summary.counted if every or is_data(row["file"] or "")], top),
+        _results(summary.results),
+    )
+    console = output.console()
+    console.print(*(table for table in tables if table.row_count), sep="\n\n")
+    more = [f"{len(summary.processes)} processes, {len(files)} files" if max(len(summary.processes), len(files)) > top else ""]
+    more.append(f"{len(summary.files) - len(files)} of the system (--all)" if len(files) < len(summary.files) else "")
+    if any(more):
+        console.print(f"\n{'; '.join(filter(None, more))}; --top shows more")
+    if summary.dropped:
+        console.print(f"{output.count_text(summary.dropped)} calls are only counted: the budget was spent (`run --budget`)")
+    for message in summary.damaged:
+        output.fail(message)
+
+
+def _processes(processes: list[dict[str, Any]], top: int) -> Table:
+    shown = output.table("process", "rank", "program", "events", "seconds", numbers=("process", "rank", "events", "seconds"))
+    for process in sorted(processes, key=lambda process: -process["events"])[:top]:
+        number, rank = (_text(process[key]) for key in ("process", "rank"))
+        seconds = f"{process['seconds']:.3f}" if process["ended"] else "killed"
+        shown.add_row(*map(output.escape, (number, rank, process["program"], output.count_text(process["events"]), seconds)))
+    return shown
+
+
+def _sums(heading: str, sums: dict[str, Sum], top: int) -> Table:
+    numbers = ("calls", "failed", "read", "written", "busy s")
+    shown = output.table(heading, *numbers, numbers=numbers)
+    for name, of in sorted(sums.items(), key=lambda item: -item[1].busy_s)[:top]:
+        moved = (output.bytes_text(of.read_bytes), output.bytes_text(of.written_bytes))
+        shown.add_row(output.escape(name), output.count_text(of.calls), str(of.failed), *moved, f"{of.busy_s:.4f}")
+    return shown
+
+
+def _counted(rows: list[dict[str, Any]], top: int) -> Table:
+    numbers = ("rank", "calls", "read", "written", "busy s")
+    shown = output.table("file, only counted", "interface", *numbers, numbers=numbers)
+    for row in sorted(rows, key=lambda row: -row["busy_ns"])[:top]:
+        moved = (output.bytes_text(row["bytes_read"]), output.bytes_text(row["bytes_written"]))
+        about = (output.escape(row["file"] or ""), row["interface"], _text(row["rank"]), output.count_text(row["calls"]))
+        shown.add_row(*about, *moved, f"{row['busy_ns'] / 1e9:.4f}")
+    return shown
+
+
+def _results(rows: list[dict[str, Any]]) -> Table:
+    numbers = ("iteration", "tasks", "MiB/s", "operations/s", "total s")
+    shown = output.table("benchmark", "operation", *numbers, numbers=numbers)
+    for row in rows:
+        cells = (row[key] for key in ("iteration", "tasks", "bandwidth_mib_s", "iops", "total_s"))
+        shown.add_row(row["benchmark"], row["operation"], *map(_text, cells))
+    return shown
+
+
+def _text(value: float | None) -> str:
+    if value is None:
+        return ""
+    return str(value) if isinstance(value, int) else f"{value:.4g}"

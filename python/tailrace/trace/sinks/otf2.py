@@ -1,0 +1,158 @@
+"""An OTF2 archive: each call as a region that is entered and left, and what it does to a file as a record of I/O, with handles that
+are opened, copied and closed. A folder with the anchor file traces.otf2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tailrace.trace.recording import library
+from tailrace.trace.schema import READS, WRITES, Tables
+from tailrace.trace.sinks.otf2_handles import OPENS, POSIX, STREAMS, Row, Use, Uses
+from tailrace.trace.sinks.timeline import Place, marks, sound, values_of
+
+SUFFIX = ".otf2"
+HOLDS = ("events", "processes")
+NS_PER_S = 10**9
+
+
+def write(parts: Iterable[Tables], out: Path) -> None:
+    otf2 = library("otf2")
+    with otf2.writer.open(str(out), timer_resolution=NS_PER_S) as archive:
+        writer = Writer(otf2, archive)
+        for part in parts:
+            for process in part["processes"].to_pylist():
+                writer.begin_process(process)
+            writer.add_events(sound(part["events"]))
+        writer.finish()
+
+
+class Writer:
+    """Definitions are made when they are needed; OTF2 numbers them, and stores them when the archive is closed."""
+
+    def __init__(self, otf2: Any, archive: Any) -> None:
+        self.otf2, self.archive, self.define = otf2, archive, archive.definitions
+        self.root = self.define.system_tree_node("run")
+        self.paradigms = {
+            POSIX: self.define.io_paradigm("POSIX", "POSIX I/O", otf2.IoParadigmClass.SERIAL, otf2.IoParadigmFlag.OS),
+            STREAMS: self.define.io_paradigm("ISOC", "ISO C I/O", otf2.IoParadigmClass.SERIAL, otf2.IoParadigmFlag.NONE),
+        }
+        self.offset = self.define.attribute("offset", "where in the file, bytes", otf2.Type.UINT64)
+        self.error = self.define.attribute("error", "name of the error", otf2.Type.STRING)
+        self.modes = {
+            **dict.fromkeys(READS, otf2.IoOperationMode.READ),
+            **dict.fromkeys(WRITES, otf2.IoOperationMode.WRITE),
+            "sync": otf2.IoOperationMode.FLUSH,
+        }
+        self.groups: dict[int, Any] = {}  # location groups, by log
+        self.locations: dict[Place, Any] = {}  # writers of events
+        self.handles: dict[Use, Any] = {}
+        self.uses = Uses()
+        self.operations = 0
+        self.regions: dict[str, Any] = {}
+        self.begin_real_ns: int | None = None
+
+    def begin_process(self, process: dict[str, Any]) -> None:
+        if self.begin_real_ns is None:
+            self.begin_real_ns = process["begin_real_ns"] - process["begin_ns"]
+        host = self.define.system_tree_node(process["host"] or "?", "node", self.root)
+        rank = "" if process["rank"] is None else f"rank {process['rank']}: "
+        number = "" if process["process"] is None else f" {process['process']}"
+        # The number of the log, too: definitions that are alike are one to OTF2.
+        name = f"{rank}{process['program']}{number} [{process['log']}]"
+        self.groups[process["log"]] = self.define.location_group(name, system_tree_parent=host)
+
+    def add_events(self, events: pa.Table) -> None:
+        rows = [Row(*values) for values in zip(*values_of(events, Row._fields).values(), strict=True)]
+        uses = self.uses.of(rows)
+        for place, number, begins in marks(events):
+            location, row, use = self.location_of(place), rows[number], uses[number]
+            if begins:
+                location.enter(row.begin_ns, self.region_of(row))
+                self.begin_io(location, row, use, self.operations + number)
+            else:
+                self.end_io(location, row, use, self.operations + number)
+                location.leave(row.end_ns, self.region_of(row), {self.error: row.error} if row.error else None)
+        self.operations += len(rows)
+
+    def begin_io(self, location: Any, row: Row, use: Use | None, operation: int) -> None:
+        mode = self.modes.get(row.group)
+        if mode is not None and use is not None:
+            at = {self.offset: row.offset} if row.offset is not None and row.offset >= 0 else None
+            none = self.otf2.IoOperationFlag.NONE
+            location.io_operation_begin(row.begin_ns, self.handle_of(use), mode, none, row.bytes, operation, at)
+
+    def end_io(self, location: Any, row: Row, use: Use | None, operation: int) -> None:
+        otf2, time = self.otf2, row.end_ns
+        if row.call == "unlink" and row.result >= 0 and row.file is not None:
+            location.io_delete_file(time, self.paradigms[POSIX], self.file_of(row.file))
+        if use is None:
+            return
+        if row.group in self.modes:
+            location.io_operation_complete(time, self.handle_of(use), max(0, row.result), operation)
+        elif row.result < 0:
+            return
+        elif row.group == "open" and use.copied is not None:
+            location.io_duplicate_handle(time, self.handle_of(use.copied), self.handle_of(use), otf2.IoStatusFlag.NONE)
+        elif row.group == "open":
+            access, creation, status = self.flags_of(row)
+            location.io_create_handle(time, self.handle_of(use), access, creation, status)
+        elif row.group == "close":
+            location.io_destroy_handle(time, self.handle_of(use))
+        elif row.group == "seek":
+            whence = otf2.IoSeekOption
+            options = (whence.FROM_START, whence.FROM_CURRENT, whence.FROM_END, whence.DATA, whence.HOLE)
+            option = options[row.detail] if row.detail is not None and row.detail < len(options) else whence.FROM_START
+            location.io_seek(time, self.handle_of(use), row.offset or 0, option, row.result)
+
+    def flags_of(self, row: Row) -> tuple[Any, Any, Any]:
+        """How a file was opened; a stream's mode is not recorded: reading and writing."""
+        otf2, detail = self.otf2, row.detail or 0
+        access = (otf2.IoAccessMode.READ_ONLY, otf2.IoAccessMode.WRITE_ONLY, otf2.IoAccessMode.READ_WRITE)
+        creation, status = otf2.IoCreationFlag.NONE, otf2.IoStatusFlag.NONE
+        for bit, name in OPENS.items():
+            if detail & bit:
+                if hasattr(otf2.IoCreationFlag, name):
+                    creation |= getattr(otf2.IoCreationFlag, name)
+                else:
+                    status |= getattr(otf2.IoStatusFlag, name)
+        return access[2 if row.call != "open" else min(2, detail & 3)], creation, status
+
+    def location_of(self, place: Place) -> Any:
+        if place not in self.locations:
+            group = self.groups.get(place.log)
+            if group is None:
+                group = self.groups[place.log] = self.define.location_group(f"process {place.log}", system_tree_parent=self.root)
+            name = f"thread {place.thread}" + (f", overlapping {place.lane}" if place.lane else "")
+            self.locations[place] = self.archive.event_writer(name, group=group)
+        return self.locations[place]
+
+    def handle_of(self, use: Use) -> Any:
+        if use not in self.handles:
+            otf2 = self.otf2
+            flag = otf2.IoHandleFlag.PRE_CREATED if use.inherited else otf2.IoHandleFlag.NONE
+            name = f"{use.descriptor} [{use.log}.{use.number}]"
+            handle = self.define.io_handle(name, self.file_of(use.file or "?"), self.paradigms[use.paradigm], flag)
+            if use.inherited:
+                self.define.io_pre_created_handle_state(handle, otf2.IoAccessMode.READ_WRITE)
+            self.handles[use] = handle
+        return self.handles[use]
+
+    def file_of(self, name: str) -> Any:
+        """Of the whole run: whether hosts share a file system is not recorded."""
+        return self.define.io_regular_file(name, self.root)
+
+    def region_of(self, row: Row) -> Any:
+        if row.call not in self.regions:
+            roles = self.otf2.RegionRole
+            role = roles.FILE_IO_METADATA if row.group == "meta" else roles.FILE_IO
+            self.regions[row.call] = self.define.region(row.call, description=row.group, region_role=role)
+        return self.regions[row.call]
+
+    def finish(self) -> None:
+        """The library takes the time of day of writing for that of the run."""
+        if self.begin_real_ns is not None and self.archive._first_timestamp is not None:
+            self.archive._realtime_timestamp = (self.begin_real_ns + self.archive._first_timestamp) / NS_PER_S

@@ -1,0 +1,94 @@
+"""Which handle of OTF2 a call uses: a descriptor from its opening to its closing is one, the next opening that gets its number is
+another."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tailrace.trace.schema import READS, WRITES
+
+POSIX, STREAMS = "posix", "streams"
+COPIES = ("dup", "fcntl")  # calls that open a descriptor for a file that is open
+USERS = (*READS, *WRITES, "sync", "open", "close", "seek")  # groups of calls that use a handle
+# Flags of open that OTF2 knows, by its names.
+OPENS = {
+    os.O_CREAT: "CREATE",
+    os.O_TRUNC: "TRUNCATE",
+    os.O_EXCL: "EXCLUSIVE",
+    os.O_DIRECTORY: "DIRECTORY",
+    os.O_APPEND: "APPEND",
+    os.O_NONBLOCK: "NON_BLOCKING",
+    os.O_CLOEXEC: "CLOSE_ON_EXEC",
+    os.O_DIRECT: "AVOID_CACHING",
+}
+
+
+class Row(NamedTuple):
+    """Of `events`, as far as OTF2 has a place for it."""
+
+    log: int
+    call: str
+    group: str
+    begin_ns: int
+    end_ns: int
+    descriptor: int | None
+    file: str | None
+    offset: int | None
+    bytes: int
+    result: int
+    error: str | None
+    detail: int | None
+
+
+@dataclass(frozen=True)
+class Use:
+    """A descriptor while it is one file. Where descriptors are not recorded, as by Darshan, a file of a process."""
+
+    log: int
+    number: int  # tells uses apart
+    descriptor: int | None
+    file: str | None
+    paradigm: str
+    inherited: bool = False  # it was open when the recording began
+    copied: Use | None = None
+
+
+class Uses:
+    """What is in use, from one part of a run to the next."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[int, object], Use] = {}
+        self.numbers = itertools.count(1)
+
+    def of(self, rows: Sequence[Row]) -> list[Use | None]:
+        """The use of each call; None where it has none."""
+        uses: list[Use | None] = [None] * len(rows)
+        for at in sorted(range(len(rows)), key=lambda at: (rows[at].log, rows[at].begin_ns)):
+            uses[at] = self._use(rows[at])
+        return uses
+
+    def _use(self, row: Row) -> Use | None:
+        if row.group not in USERS:
+            return None
+        key = (row.log, row.file if row.descriptor is None else row.descriptor)
+        if key[1] is None or (row.group == "open" and row.result < 0):
+            return None
+        if row.call in COPIES:
+            source = self.known.get(key) or self._begin(row, key, inherited=True)
+            return self._begin(row, (row.log, row.result), copied=source)
+        if row.group == "open":
+            return self._begin(row, key)
+        if row.group == "close" and row.result >= 0:
+            return self.known.pop(key, None)
+        return self.known.get(key) or self._begin(row, key, inherited=True)
+
+    def _begin(self, row: Row, key: tuple[int, object], inherited: bool = False, copied: Use | None = None) -> Use:
+        paradigm = STREAMS if row.call == "fopen" or row.group.startswith("stdio") else POSIX
+        descriptor = None if row.descriptor is None else row.result if copied else row.descriptor
+        use = Use(row.log, next(self.numbers), descriptor, row.file, paradigm, inherited, copied)
+        self.known[key] = use
+        return use

@@ -1,0 +1,132 @@
+"""A trace for Perfetto (ui.perfetto.dev): a track for each process, below it one for each thread, its calls as slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from tailrace.trace.recording import library
+from tailrace.trace.schema import Tables
+from tailrace.trace.sinks.timeline import Place, marks, sound, values_of
+
+SUFFIX = ".pftrace"
+HOLDS = ("events", "processes")
+ARGUMENTS = (
+    "file",
+    "other_file",
+    "descriptor",
+    "offset",
+    "bytes",
+    "result",
+    "error",
+    "detail",
+)  # of a slice, where they are not null
+SEQUENCE = 1  # all packets come from one writer
+FLUSH_PACKETS = 4096
+
+
+def write(parts: Iterable[Tables], out: Path) -> None:
+    proto = library("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    with out.open("wb") as file:
+        writer = Writer(proto, file)
+        for part in parts:
+            for process in part["processes"].to_pylist():
+                writer.begin_process(process)
+            writer.add_events(sound(part["events"]))
+        writer.flush()
+
+
+class Writer:
+    """Packets in the order of their making. Texts are stored once and then named by a number, as Perfetto calls interning."""
+
+    def __init__(self, proto: Any, file: IO[bytes]) -> None:
+        self.proto, self.file = proto, file
+        self.trace = proto.Trace()
+        self.interned: dict[tuple[str, str], int] = {}
+        self.tracks: dict[Place | int, int] = {}  # of threads, and of processes by their log
+        first = self.packet()
+        first.sequence_flags = proto.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
+        self.is_placed = False
+
+    def packet(self) -> Any:
+        if len(self.trace.packet) >= FLUSH_PACKETS:
+            self.flush()
+        packet = self.trace.packet.add()
+        packet.trusted_packet_sequence_id = SEQUENCE
+        packet.sequence_flags = self.proto.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
+        return packet
+
+    def flush(self) -> None:
+        """Traces one behind the other are a trace. Each is a new one: emptied, it would keep its memory."""
+        self.file.write(self.trace.SerializeToString())
+        self.trace = self.proto.Trace()
+
+    def begin_process(self, process: dict[str, Any]) -> None:
+        if not self.is_placed:
+            self.place(process["begin_real_ns"] - process["begin_ns"])
+        rank = "" if process["rank"] is None else f"rank {process['rank']}: "
+        number = "" if process["process"] is None else f" {process['process']}"
+        self.add_track(process["log"], f"{rank}{process['program']}{number} ({process['host']})", order=process["rank"])
+
+    def place(self, begin_real_ns: int) -> None:
+        """The viewer's time 0 is the beginning of the run; this says which time of day that was."""
+        self.is_placed = True
+        clocks = self.packet().clock_snapshot.clocks
+        for clock, time_ns in ((self.proto.BUILTIN_CLOCK_BOOTTIME, 0), (self.proto.BUILTIN_CLOCK_REALTIME, begin_real_ns)):
+            clocks.add(clock_id=clock, timestamp=max(0, time_ns))
+
+    def add_track(self, key: Place | int, name: str, parent: int | None = None, order: int | None = None) -> int:
+        track = self.tracks[key] = len(self.tracks) + 1
+        descriptor = self.packet().track_descriptor
+        descriptor.uuid, descriptor.name = track, name
+        if parent is not None:
+            descriptor.parent_uuid = parent
+        if order is not None:
+            descriptor.sibling_order_rank = order
+        return track
+
+    def track_of(self, place: Place) -> int:
+        if place not in self.tracks:
+            process = self.tracks.get(place.log) or self.add_track(place.log, f"process {place.log}")
+            name = f"thread {place.thread}" + (f", overlapping {place.lane}" if place.lane else "")
+            self.add_track(place, name, parent=process)
+        return self.tracks[place]
+
+    def add_events(self, events: pa.Table) -> None:
+        columns = values_of(events, ("call", "group", "begin_ns", "end_ns", *ARGUMENTS))
+        kinds = self.proto.TrackEvent
+        for place, row, begins in marks(events):
+            track = self.track_of(place)
+            packet = self.packet()
+            packet.timestamp = columns["begin_ns" if begins else "end_ns"][row]
+            slice_ = packet.track_event
+            slice_.track_uuid = track
+            slice_.type = kinds.TYPE_SLICE_BEGIN if begins else kinds.TYPE_SLICE_END
+            if begins:
+                slice_.name_iid = self.intern(packet, "event_names", columns["call"][row])
+                slice_.category_iids.append(self.intern(packet, "event_categories", columns["group"][row]))
+                self.add_arguments(packet, ((name, columns[name][row]) for name in ARGUMENTS))
+
+    def add_arguments(self, packet: Any, arguments: Iterator[tuple[str, Any]]) -> None:
+        for name, value in arguments:
+            if value is None:
+                continue
+            argument = packet.track_event.debug_annotations.add(name_iid=self.intern(packet, "debug_annotation_names", name))
+            if isinstance(value, str):
+                argument.string_value_iid = self.intern(packet, "debug_annotation_string_values", value)
+            elif value < 0:
+                argument.int_value = value
+            else:
+                argument.uint_value = value
+
+    def intern(self, packet: Any, kind: str, text: str) -> int:
+        known = self.interned.get((kind, text))
+        if known is None:
+            known = self.interned[kind, text] = len(self.interned) + 1
+            is_bytes = kind == "debug_annotation_string_values"
+            field = {"str": text.encode()} if is_bytes else {"name": text}
+            getattr(packet.interned_data, kind).add(iid=known, **field)
+        return known

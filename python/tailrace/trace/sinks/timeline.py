@@ -1,0 +1,85 @@
+"""Calls as timelines: on each, calls begin and end like brackets, which is what viewers of traces show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+
+class Place(NamedTuple):
+    """A timeline: of a thread of a process, which has more than one only where its calls overlap, as those of a Darshan log may."""
+
+    log: int
+    thread: int
+    lane: int = 0
+
+
+@dataclass
+class Lane:
+    """Rows that have begun, the last on top."""
+
+    place: Place
+    begun: list[tuple[int, int]] = field(default_factory=list)  # end, row
+
+    def ends_until(self, time_ns: int) -> Iterator[tuple[Place, int, bool]]:
+        while self.begun and self.begun[-1][0] <= time_ns:
+            yield self.place, self.begun.pop()[1], False
+
+    def has_room_for(self, end_ns: int) -> bool:
+        return not self.begun or end_ns <= self.begun[-1][0]
+
+
+def sound(events: pa.Table) -> pa.Table:
+    """Without calls whose times damage has made impossible; threads that are not known are 0."""
+    begin, end = times_of(events)
+    kept = events.filter(pa.array((begin >= 0) & (begin <= end)))
+    at = kept.schema.get_field_index("thread")
+    return kept.set_column(at, "thread", kept["thread"].fill_null(0))
+
+
+def values_of(events: pa.Table, names: Iterable[str]) -> dict[str, list[Any]]:
+    """Columns as lists; a text that many rows have is in memory once."""
+    return {name: _values(events[name].combine_chunks()) for name in names}
+
+
+def _values(column: pa.Array) -> list[Any]:
+    if not pa.types.is_dictionary(column.type):
+        return column.to_pylist()
+    texts = [*column.dictionary.to_pylist(), None]
+    return [texts[place] for place in column.indices.fill_null(-1).to_pylist()]
+
+
+def times_of(events: pa.Table) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    return events["begin_ns"].to_numpy(), events["end_ns"].to_numpy()
+
+
+def marks(events: pa.Table) -> Iterator[tuple[Place, int, bool]]:
+    """Where, the row, and whether it begins or ends; in the order of time on each timeline. For `sound` events."""
+    begins, ends = times_of(events)
+    logs, threads = events["log"].to_numpy(), events["thread"].to_numpy()
+    # Of two that begin together the longer one holds the other.
+    order = np.lexsort((-ends, begins, threads, logs))
+    breaks = np.flatnonzero((np.diff(logs[order]) != 0) | (np.diff(threads[order]) != 0)) + 1
+    for rows in np.split(order, breaks):
+        if len(rows):
+            yield from _marks_of_thread(Place(int(logs[rows[0]]), int(threads[rows[0]])), rows, begins, ends)
+
+
+def _marks_of_thread(place: Place, rows: Any, begins: Any, ends: Any) -> Iterator[tuple[Place, int, bool]]:
+    lanes = [Lane(place)]
+    for row, begin, end in zip(rows.tolist(), begins[rows].tolist(), ends[rows].tolist(), strict=True):
+        for lane in lanes:
+            yield from lane.ends_until(begin)
+            if lane.has_room_for(end):
+                break
+        else:
+            lane = Lane(Place(place.log, place.thread, len(lanes)))
+            lanes.append(lane)
+        yield lane.place, row, True
+        lane.begun.append((end, row))
+    for lane in lanes:
+        yield from lane.ends_until(2**63)

@@ -1,0 +1,122 @@
+"""What IOR prints (versions 3 and 4): its text, its JSON (-O summaryFormat=JSON) or its CSV (-O summaryFormat=CSV)."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tailrace.trace.log import LogError
+from tailrace.trace.recording import Recording
+from tailrace.trace.schema import empty, table_of
+
+WHAT = "what IOR prints (text, JSON or CSV)"
+
+Row = dict[str, object]
+# IOR's name of a value in its texts and CSV, and in its JSON; ours; what it is multiplied with.
+VALUES = (
+    ("bw(MiB/s)", "bwMiB", "bandwidth_mib_s", 1.0),
+    ("IOPS", "iops", "iops", 1.0),
+    ("Latency", "latency", "latency_s", 1.0),
+    ("block(KiB)", "blockKiB", "block_bytes", 1024.0),
+    ("xfer(KiB)", "xferKiB", "transfer_bytes", 1024.0),
+    ("open(s)", "openTime", "open_s", 1.0),
+    ("wr/rd(s)", "wrRdTime", "move_s", 1.0),
+    ("close(s)", "closeTime", "close_s", 1.0),
+    ("total(s)", "totalTime", "total_s", 1.0),
+)
+OPTION = re.compile(r"^\s*([A-Za-z][A-Za-z ]*?)\s*[:=]\s*(.*)$")
+SNIFFED_BYTES = 4096
+
+
+def fits(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(SNIFFED_BYTES).lstrip()
+    is_json = head.startswith(b"{") and b'"Command line"' in head
+    return head.startswith((b"IOR-", b"access,bw(MiB/s)")) or b"\nIOR-" in head or is_json
+
+
+def read(path: Path) -> Recording:
+    """Raises LogError where no result is in it."""
+    text = path.read_text(errors="replace").lstrip()
+    reader = _of_json if text.startswith("{") else _of_csv if text.startswith("access,") else _of_text
+    try:
+        rows = list(reader(text))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise LogError(f"{path}: damaged output of IOR ({error}); let IOR run to its end") from None
+    if not rows:
+        raise LogError(f"{path}: output of IOR without a result; let IOR run to its end")
+    return Recording(iter([empty(results=table_of("results", rows))]), 1)
+
+
+def _of_text(text: str) -> Iterator[Row]:
+    """A heading, a line of dashes, then a line for each result; before them what was asked for, as `name : value`."""
+    about: dict[str, str] = {}
+    heading: list[str] = []
+    for line in text.splitlines():
+        words = line.split()
+        if words[:2] == ["access", "bw(MiB/s)"]:
+            heading = [word.removesuffix("(s)") if word == "Latency(s)" else word for word in words]
+        elif heading and len(words) == len(heading) and words[0] in ("write", "read"):
+            cells = dict(zip(heading, words, strict=True))
+            yield {**_about(about), **_row(words[0], cells["iter"], {name: cells.get(name) for name, *_ in VALUES})}
+        elif match := OPTION.match(line):
+            about[match.group(1)] = match.group(2).strip()
+
+
+def _of_csv(text: str) -> Iterator[Row]:
+    for cells in csv.DictReader(text.splitlines()):
+        values = {name: cells[name] for name, *_ in VALUES if name in cells}
+        yield {**_about({"tasks": cells["numTasks"]}), **_row(cells["access"], cells["iter"], values)}
+
+
+def _of_json(text: str) -> Iterator[Row]:
+    """Results belong to a test, or to its options, as versions have it."""
+    for test in json.loads(text)["tests"]:
+        options = test.get("Options", {})
+        about = {**test.get("Parameters", {}), **options}
+        iterations: Counter[str] = Counter()
+        for result in _flat(test.get("Results", options.get("Results", []))):
+            operation = result["access"]
+            iteration = result.get("iter", iterations[operation])
+            iterations[operation] += 1
+            values = {name: result.get(in_json) for name, in_json, *_ in VALUES}
+            yield {**_about(about), **_row(operation, iteration, values)}
+
+
+def _flat(results: Any) -> Iterator[dict[str, Any]]:
+    for result in results:
+        if isinstance(result, list):
+            yield from _flat(result)
+        else:
+            yield result
+
+
+def _about(options: Mapping[str, Any]) -> Row:
+    tasks = options.get("tasks", options.get("numTasks", options.get("clients")))
+    return {
+        "benchmark": "IOR",
+        "interface": options.get("api"),
+        "file": options.get("test filename", options.get("testFileName")),
+        "tasks": None if tasks is None else int(str(tasks).split()[0]),
+    }
+
+
+def _row(operation: str, iteration: Any, values: Mapping[str, Any]) -> Row:
+    row: Row = {"operation": operation, "iteration": int(iteration)}
+    for name, _, ours, factor in VALUES:
+        number = _number(values.get(name))
+        if number is not None:
+            row[ours] = round(number * factor) if ours.endswith("_bytes") else number * factor
+    return row
+
+
+def _number(cell: Any) -> float | None:
+    """Dashes and NA stand for what was not measured."""
+    return None if cell is None or str(cell).strip() in ("-", "NA", "") else float(cell)

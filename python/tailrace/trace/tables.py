@@ -1,0 +1,136 @@
+"""From a log to tables (schema.py), column by column."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.trace.clock import Clock, clock_of
+from tailrace.trace.log import COUNTS, NOWHERE, Log
+from tailrace.trace.schema import COUNTERS, EVENTS, TEXTS, Tables, empty, table_of
+
+NONE = -1  # a descriptor or a rank that is none
+Values = np.ndarray[Any, np.dtype[Any]]
+
+
+def tables_of(log: Log, number: int = 0, clock: Clock | None = None) -> Tables:
+    """`number` is the log's row in `processes`; without a clock its times begin with itself."""
+    clock = clock or clock_of([log.header])
+    return empty(
+        processes=_processes(log, number, clock),
+        events=_events(log, number, clock),
+        counters=_counters(log, number, clock),
+    )
+
+
+def _processes(log: Log, number: int, clock: Clock) -> pa.Table:
+    header = log.header
+    host, begin_ns = header["host"], header["begin_ns"]
+    begin, end = clock.since_begin(host, np.array([begin_ns, header["end_ns"]], np.uint64)).tolist()
+    row = {
+        "log": number,
+        "host": host,
+        "process": header["process"],
+        "rank": _or_none(header["rank"]),
+        "parent": header["parent"],
+        "ranks": _or_none(header["ranks"]),
+        "program": header["program"],
+        "command": header["command"].strip(),
+        "begin_ns": begin,
+        "end_ns": end if log.ended else None,
+        "begin_real_ns": _wrapped(clock.zero_real_ns[host] + begin_ns),
+        "events": len(log.events),
+        "dropped_events": _wrapped(header["dropped_events"]),
+        **{f"kernel_{name}_at_begin": header["at_begin"][name] for name in COUNTS},
+        **{f"kernel_{name}_at_end": header["at_end"][name] if log.ended else None for name in COUNTS},
+    }
+    return table_of("processes", [row])
+
+
+def _events(log: Log, number: int, clock: Clock) -> pa.Table:
+    events, host = log.events, log.header["host"]
+    is_name = np.isin(events["detail"], np.fromiter(log.names, np.uint64, len(log.names)))
+    columns = {
+        **_who(log, number, len(events)),
+        "thread": pa.array(log.threads),
+        "program": _same(log.header["program"], len(events)),
+        "call": _texts(events["call"], lambda call: log.calls[call].name),
+        "group": _texts(events["call"], lambda call: log.calls[call].group),
+        "begin_ns": pa.array(clock.since_begin(host, events["begin_ns"])),
+        "end_ns": pa.array(clock.since_begin(host, events["end_ns"])),
+        "descriptor": _unless(events["descriptor"], events["descriptor"] == NONE),
+        "file": _file_names(log, events["file"]),
+        "other_file": _file_names(log, np.where(is_name, events["detail"], 0)),
+        "offset": _unless(events["offset"], events["offset"] == NOWHERE),
+        "bytes": _unless(events["bytes"]),
+        "result": _unless(events["result"]),
+        "error": _texts(np.minimum(events["result"], 0), _error),
+        "flags": _unless(events["flags"]),
+        "detail": _unless(events["detail"], is_name),
+    }
+    return pa.table(columns, schema=EVENTS)
+
+
+def _counters(log: Log, number: int, clock: Clock) -> pa.Table:
+    counters, host = log.counters, log.header["host"]
+    sums = ("calls", "reads", "writes", "bytes_read", "bytes_written", "failed", "busy_ns")
+    columns = {
+        **_who(log, number, len(counters)),
+        "interface": _same("all", len(counters)),
+        "file": _file_names(log, counters["file"]),
+        **{name: _unless(counters[name]) for name in sums},
+        "first_ns": pa.array(clock.since_begin(host, counters["first_ns"])),
+        "last_ns": pa.array(clock.since_begin(host, counters["last_ns"])),
+    }
+    return pa.table(columns, schema=COUNTERS)
+
+
+def _who(log: Log, number: int, rows: int) -> dict[str, pa.Array]:
+    header = log.header
+    numbers = {"log": number, "process": header["process"], "rank": _or_none(header["rank"])}
+    return {
+        "host": _same(header["host"], rows),
+        **{name: pa.repeat(pa.scalar(value, pa.int32()), rows) for name, value in numbers.items()},
+    }
+
+
+def _same(text: str, rows: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), [text])
+
+
+def _texts(values: Values, text_of: Callable[[int], str | None]) -> pa.DictionaryArray:
+    """Each different value is made a text once."""
+    different, places = np.unique(values, return_inverse=True)
+    texts = pa.array([text_of(value) for value in different.tolist()], pa.string()).dictionary_encode()
+    return texts.take(pa.array(places)).cast(TEXTS)
+
+
+def _file_names(log: Log, files: Values) -> pa.DictionaryArray:
+    return _texts(files, lambda file: shown(log.name_of(file)) if file else None)
+
+
+def shown(name: str) -> str:
+    """A name as text of Unicode: bytes of it that are none are written as \\xNN."""
+    return name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
+def _unless(values: Values, is_null: Values | None = None) -> pa.Array:
+    """Fields of records lie apart, columns together."""
+    return pa.array(np.ascontiguousarray(values), mask=is_null)
+
+
+def _error(result: int) -> str | None:
+    return errno.errorcode.get(-result, f"errno {-result}") if result else None
+
+
+def _or_none(number: int) -> int | None:
+    return None if number == NONE else number
+
+
+def _wrapped(number: int) -> int:
+    """A damaged number still fits into its column."""
+    return (number + 2**63) % 2**64 - 2**63

@@ -1,0 +1,272 @@
+"""Logs become tables, whole or damaged, and tables are written, read back and asked."""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tailrace.cli import main
+from tailrace.trace import sinks, sources
+from tailrace.trace.log import EVENT, LogError, read_log, read_run
+from tailrace.trace.query import connect
+from tailrace.trace.schema import TABLES, Tables, joined
+from tailrace.trace.summary import summarize
+from tailrace.trace.tables import tables_of
+
+from tests.test_trace import Runs
+from tests.trace_logs import events_of, write_log
+
+pytestmark = pytest.mark.fast
+
+OLD, NEW, ODD = b"/data/old", b"/data/new", b'/data/\xff\xfe,\n"odd"'
+ROWS: list[dict[str, Any]] = [
+    {"call": "open", "file": OLD, "begin_ns": 1100, "end_ns": 1200, "result": 3, "descriptor": 3, "detail": 0o101},
+    {"call": "pwrite", "file": OLD, "begin_ns": 1300, "end_ns": 1400, "descriptor": 3, "offset": 8, "bytes": 100, "result": 60},
+    {"call": "rename", "file": OLD, "begin_ns": 1500, "end_ns": 1600, "detail": NEW},
+    {"call": "open", "file": ODD, "begin_ns": 1700, "end_ns": 1800, "result": -2},
+    {"call": "read", "file": b"/nameless", "begin_ns": 1900, "end_ns": 2000, "bytes": 2**63, "result": -4000},
+]
+
+
+@pytest.fixture
+def runs(tmp_path: Path, build_dir: Path) -> Runs:
+    return Runs(tmp_path, build_dir / "tests" / "trace_case")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run of three processes on two hosts, whose clocks have different zeros; the last one was killed."""
+    made = tmp_path / "run"
+    made.mkdir()
+    whole: dict[str, Any] = {"end_ns": 9000, "end_real_ns": 9001, "rank": 0, "ranks": 2, "command": b"a.out\0input\0"}
+    write_log(made / "n1.1.0.trace", events_of(ROWS), [OLD, NEW, ODD], begin_ns=1000, begin_real_ns=50_000, **whole)
+    write_log(made / "n1.2.0.trace", events_of([]), [], begin_ns=3000, begin_real_ns=52_000, process=2)
+    other: dict[str, Any] = {"host": b"n2", "process": 1, "rank": 1, "ranks": 2}
+    write_log(made / "n2.1.0.trace", events_of(ROWS[:2]), [OLD], begin_ns=1050, begin_real_ns=51_000, **other)
+    return made
+
+
+def all_of(path: Path) -> Tables:
+    return joined(list(sources.read(path).parts))
+
+
+def as_rows(tables: Tables) -> dict[str, list[dict[str, Any]]]:
+    return {name: table.to_pylist() for name, table in tables.items()}
+
+
+def test_each_field_of_a_record_has_its_column(folder: Path) -> None:
+    tables = all_of(folder)
+    assert all(tables[name].schema.equals(schema) for name, schema in TABLES.items())
+    first = tables["events"].to_pylist()[:5]
+    assert [row["call"] for row in first] == ["open", "pwrite", "rename", "open", "read"]
+    assert first[1] == {
+        "log": 0,
+        "host": "n1",
+        "process": 1,
+        "rank": 0,
+        "thread": 100,
+        "program": "/a.out",
+        "call": "pwrite",
+        "group": "write",
+        "begin_ns": 300,
+        "end_ns": 400,
+        "descriptor": 3,
+        "file": "/data/old",
+        "other_file": None,
+        "offset": 8,
+        "bytes": 100,
+        "result": 60,
+        "error": None,
+        "flags": 0,
+        "detail": 0,
+    }
+    assert first[2]["other_file"] == "/data/new"
+    assert (first[0]["detail"], first[2]["detail"]) == (0o101, None)
+    assert (first[3]["file"], first[3]["error"], first[3]["result"]) == ('/data/\\xff\\xfe,\n"odd"', "ENOENT", -2)
+    assert (first[4]["file"], first[4]["error"], first[4]["bytes"]) == ("?", "errno 4000", 2**63)
+
+
+def test_hosts_are_placed_on_one_clock(folder: Path) -> None:
+    tables = all_of(folder)
+    began = {(row["host"], row["process"]): row["begin_ns"] for row in tables["processes"].to_pylist()}
+    assert began == {("n1", 1): 0, ("n1", 2): 2000, ("n2", 1): 1000}
+    on_n2 = [row for row in tables["events"].to_pylist() if row["host"] == "n2"]
+    assert [row["begin_ns"] for row in on_n2] == [1050, 1250]
+    assert [row["end_ns"] is None for row in tables["processes"].to_pylist()] == [False, True, True]
+
+
+def test_processes_say_what_the_kernel_has_counted(folder: Path) -> None:
+    first, killed, _ = all_of(folder)["processes"].to_pylist()
+    assert (first["command"], first["events"], first["ranks"], first["begin_real_ns"]) == ("a.out input", 5, 2, 50_000)
+    assert (killed["rank"], killed["events"], killed["kernel_read_bytes_at_end"]) == (None, 0, None)
+
+
+@pytest.mark.parametrize("again", ["parquet", "csv"])
+def test_tables_are_the_same_when_they_are_read_back(folder: Path, tmp_path: Path, again: str) -> None:
+    rows = sinks.write(sources.read(folder).parts, again, tmp_path / "out")
+    assert rows["written"]["events"] == 7
+    expected = as_rows(all_of(folder))
+    if again == "parquet":
+        assert as_rows(all_of(tmp_path / "out")) == expected
+        return
+    names = [str(tmp_path / "out" / f"{name}.csv") for name in TABLES]
+    for name, file in zip(TABLES, names, strict=True):
+        read = pa.csv.read_csv(
+            file,
+            convert_options=pa.csv.ConvertOptions(
+                column_types=plain(TABLES[name]), strings_can_be_null=True, quoted_strings_can_be_null=False
+            ),
+            parse_options=pa.csv.ParseOptions(newlines_in_values=True),
+        )
+        assert read.to_pylist() == expected[name]
+
+
+def plain(schema: pa.Schema) -> dict[str, pa.DataType]:
+    return {field.name: pa.string() if pa.types.is_dictionary(field.type) else field.type for field in schema}
+
+
+def test_sql_asks_tables_and_runs_alike(folder: Path, tmp_path: Path) -> None:
+    sinks.write(sources.read(folder).parts, "parquet", tmp_path / "out")
+    sql = "select host, sum(result) from events where \"group\" = 'write' group by host order by host"
+    for source in (folder, tmp_path / "out"):
+        assert connect(source).execute(sql).fetchall() == [("n1", 60), ("n2", 60)]
+        assert connect(source).execute("select count(*) from processes").fetchone() == (3,)
+
+
+def test_summaries_count_calls_and_bytes(folder: Path) -> None:
+    summary = summarize(sources.read(folder).parts)
+    written = summary.files["/data/old"]
+    assert (written.calls, written.written_bytes, written.failed) == (5, 120, 0)
+    assert (summary.calls["open"].calls, summary.calls["open"].failed, summary.calls["read"].failed) == (3, 1, 1)
+    assert summary.calls["pwrite"].busy_s == pytest.approx(200e-9)
+
+
+def test_a_recorded_run_has_all_its_calls_in_tables(runs: Runs) -> None:
+    (log,) = runs.run_case("threads", "2000")
+    events = all_of(runs.logs)["events"]
+    assert len(events) == len(log.events)
+    mine = connect(runs.logs).execute(
+        "select \"offset\" from events where file like '%/thread.3' and call = 'pwrite' order by begin_ns"
+    )
+    assert [row[0] for row in mine.fetchall()] == [8 * i for i in range(2000)]
+
+
+def test_calls_that_were_only_counted_are_counters(runs: Runs) -> None:
+    (log,) = runs.run_case("threads", "5000", budget=1 << 20)
+    tables = all_of(runs.logs)
+    assert sum(tables["counters"]["calls"].to_pylist()) == log.header["dropped_events"]
+    assert tables["processes"]["dropped_events"].to_pylist() == [log.header["dropped_events"]]
+    assert set(tables["counters"]["file"].to_pylist()) <= {str(runs.work / f"thread.{i}") for i in range(8)} | {None, "?"}
+
+
+def test_a_killed_run_has_tables(runs: Runs) -> None:
+    process = subprocess.Popen([runs.case, "count", str(runs.work)], env=runs.environment())
+    time.sleep(0.3)
+    process.kill()
+    process.wait()
+    tables = all_of(runs.logs)
+    assert tables["processes"]["end_ns"].to_pylist() == [None]
+    assert len(tables["events"]) > 0
+
+
+def test_a_damaged_log_is_told_and_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "n1.1.0.trace").write_bytes(b"TRTRACE\n\x09" + bytes(10_000))
+    assert main(["trace", "show", str(folder), "--json"]) == 1
+    shown = json.loads(capsys.readouterr().out)
+    assert len(shown["processes"]) == 2
+    assert "n1.1.0.trace" in shown["damaged"][0]
+
+
+@pytest.mark.parametrize("sink", sinks.SINKS)
+def test_damaged_logs_end_no_export(folder: Path, tmp_path: Path, rng: random.Random, sink: str) -> None:
+    log = folder / "n1.1.0.trace"
+    whole = log.read_bytes()
+    for number in range(25):
+        damaged = bytearray(whole)
+        for _ in range(rng.choice((1, 2, 20))):
+            damaged[rng.randrange(8192 + 64 * 16)] = rng.randrange(256)
+        log.write_bytes(damaged)
+        sinks.write(sources.read(folder).parts, sink, tmp_path / f"out-{number}")
+
+
+@pytest.mark.parametrize("sink", sinks.SINKS)
+def test_a_run_without_calls_is_exported(tmp_path: Path, sink: str) -> None:
+    write_log(tmp_path / "n1.1.0.trace", events_of([]), [])
+    assert sinks.write(sources.read(tmp_path).parts, sink, tmp_path / "out")["written"]["processes"] == 1
+    assert (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        (["trace", "show", "nowhere"], "nowhere: No such file"),
+        (["trace", "show", "empty"], "tailrace run --log"),
+        (["trace", "export", "text", "--to", "csv"], "text: none of the inputs"),
+        (["trace", "export", "empty", "--to", "xml"], "xml: no such format; one of otf2"),
+        (["trace", "export", "text", "--to", "csv", "-o", "text"], "text: File exists: remove it, or name another"),
+        (["trace", "show", "torn"], "events.parquet: no Parquet file, or a damaged one"),
+    ],
+)
+def test_errors_name_what_is_wrong_and_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], remedy: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty").mkdir()
+    Path("text").write_text("nothing that anybody knows")
+    Path("torn").mkdir()
+    for name in TABLES:
+        Path("torn", f"{name}.parquet").write_bytes(b"PAR1")
+    assert main(words) == 2
+    assert remedy in capsys.readouterr().err
+
+
+def test_an_export_that_fails_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+    def parts() -> Any:
+        yield from sources.read(folder).parts
+        raise LogError("in the middle")
+
+    with pytest.raises(LogError):
+        sinks.write(parts(), "parquet", tmp_path / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+
+
+def test_export_says_what_it_wrote(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "first.parquet"
+    assert main(["trace", "export", str(folder), "--to", "parquet", "-o", str(out), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["output"], answer["format"], answer["damaged"]) == (str(out), "parquet", [])
+    assert answer["written"] == {"events": 7, "processes": 3, "counters": 0, "results": 0}
+    assert main(["trace", "show", str(out)]) == 0
+    assert "/data/old" in capsys.readouterr().out
+
+
+def test_a_million_events_take_seconds_and_little_memory(tmp_path: Path) -> None:
+    count, files = 1_000_000, 1000
+    names = [f"/data/{number}".encode() for number in range(files)]
+    events = np.zeros(count, EVENT)
+    every = events_of([{"call": "pwrite", "file": name} for name in names])
+    events[:] = np.resize(every, count)
+    events["begin_ns"] = 2000 + 10 * np.arange(count)
+    events["end_ns"] = events["begin_ns"] + 5
+    events["bytes"], events["result"] = 64, 64
+    (tmp_path / "run").mkdir()
+    write_log(tmp_path / "run" / "n1.1.0.trace", events, names, threads=8)
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    sinks.write(sources.read(tmp_path / "run").parts, "parquet", tmp_path / "out")
+    summary = summarize(sources.read(tmp_path / "out").parts)
+    took_s, more_kib = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert (summary.calls["pwrite"].calls, summary.calls["pwrite"].written_bytes) == (count, 64 * count)
+    assert len(summary.files) == files
+    assert took_s < 20
+    assert more_kib < 1 << 20
+    (log,) = read_run(tmp_path / "run")[0]
+    assert tables_of(log)["events"]["begin_ns"].to_pylist() == sorted(events["begin_ns"].astype(np.int64) - 1000)
+    assert read_log(log.path).ended is False
