@@ -105,7 +105,7 @@ def test_steps_of_many_pieces(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no second file system")
-def test_to_another_file_system(tmp_path: Path) -> None:
+def test_to_another_name_system(tmp_path: Path) -> None:
     """Where the system does not copy from file to file, the bytes pass through memory."""
     large(tmp_path, 2)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as other:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from tailrace.trace import start
-from tailrace.trace.log import Log
+from tailrace.trace.log import Log, read_run
 from tailrace.trace.phases import Phase, Phases, phases_of
-from tailrace.trace.summary import read_run
 
 from tests.mpirun import Mpirun
 

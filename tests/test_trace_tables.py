@@ -80,7 +80,7 @@ def test_each_field_of_a_record_has_its_column(folder: Path) -> None:
         "end_ns": 400,
         "descriptor": 3,
         "file": "/data/old",
-        "other_file": None,
+        "other_name": None,
         "offset": 8,
         "bytes": 100,
         "result": 60,
@@ -88,7 +88,7 @@ def test_each_field_of_a_record_has_its_column(folder: Path) -> None:
         "flags": 0,
         "detail": 0,
     }
-    assert first[2]["other_file"] == "/data/new"
+    assert first[2]["other_name"] == "/data/new"
     assert (first[0]["detail"], first[2]["detail"]) == (0o101, None)
     assert (first[3]["file"], first[3]["error"], first[3]["result"]) == ('/data/\\xff\\xfe,\n"odd"', "ENOENT", -2)
     assert (first[4]["file"], first[4]["error"], first[4]["bytes"]) == ("?", "errno 4000", 2**63)

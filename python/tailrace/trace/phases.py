@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from tailrace.trace.clock import Clock, clock_of
 from tailrace.trace.log import Log
 from tailrace.trace.sites import site_texts
 
@@ -31,19 +32,17 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass
 class Rank:
-    """The events of one rank, by times of the run: seconds since its first log began, on the node's clock."""
+    """The events of one rank; times are seconds since the run began."""
 
     log: Log
-    begin_ns: int  # of the run
+    clock: Clock
 
     @property
     def number(self) -> int:
         return int(self.log.header["rank"])
 
     def seconds(self, nanoseconds: Array) -> Array:
-        header = self.log.header
-        since = header["begin_real_ns"] - header["begin_ns"] - self.begin_ns
-        return (nanoseconds.astype(np.int64) + since) / 1e9
+        return np.asarray(self.clock.since_begin(self.log.header["host"], nanoseconds) / 1e9)
 
     @cached_property
     def groups(self) -> Array:
@@ -150,13 +149,13 @@ class Phases:
 
 def ranks_of(logs: Sequence[Log]) -> list[Rank]:
     """One log of each rank: where a rank was several programs, that which called MPI, or did most."""
-    begin_ns = min((int(log.header["begin_real_ns"]) for log in logs), default=0)
+    clock = clock_of([log.header for log in logs])
     best: dict[int, Log] = {}
     for log in logs:
         rank = int(log.header["rank"])
         if rank >= 0 and (rank not in best or weight(log) > weight(best[rank])):
             best[rank] = log
-    return [Rank(best[rank], begin_ns) for rank in sorted(best)]
+    return [Rank(best[rank], clock) for rank in sorted(best)]
 
 
 def weight(log: Log) -> tuple[int, int]:

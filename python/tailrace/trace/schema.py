@@ -36,12 +36,17 @@ EVENTS = pa.schema(
         _column("end_ns", pa.int64(), "ns", "since the run's beginning"),
         _column("descriptor", pa.int32(), "", "of the file; null: none"),
         _column("file", TEXTS, "", "full name; ? where it is not known, null where the call has none"),
-        _column("other_file", TEXTS, "", "new name of a renaming, source of a copy"),
+        _column("other_name", TEXTS, "", "new name of a renaming, source of a copy, variable of a file, place of an MPI call"),
         _column("offset", pa.int64(), "bytes", "where in the file, or its new size; null: the call does not say"),
         _column("bytes", pa.uint64(), "bytes", "asked for"),
-        _column("result", pa.int64(), "", "what it answered: bytes moved, a descriptor, 0; minus errno where it failed"),
-        _column("error", TEXTS, "", "name of the error, such as ENOENT; null: it did not fail"),
-        _column("flags", pa.uint16(), "", "of the record"),
+        _column(
+            "result",
+            pa.int64(),
+            "",
+            "what it answered: bytes moved, a descriptor, 0; minus errno (of a library: its number) where it failed",
+        ),
+        _column("error", TEXTS, "", "name of the error, such as ENOENT; null: it did not fail, or a library's call did"),
+        _column("flags", pa.uint16(), "", "1, 2, 4, 8: made within MPI, HDF5, netCDF, PnetCDF; 256: a barrier that was inserted"),
         _column("detail", pa.uint64(), "", "flags of an opening, whence of a seek; null where it is the other file"),
     ]
 )

@@ -13,6 +13,7 @@ from tailrace.trace.clock import Clock, clock_of
 from tailrace.trace.log import COUNTS, NOWHERE, Log
 from tailrace.trace.schema import COUNTERS, EVENTS, TEXTS, Tables, empty, table_of
 
+LIBRARIES = ("collective", "mpi", "hdf5", "netcdf", "pnetcdf")  # with what groups of their calls begin
 NONE = -1  # a descriptor or a rank that is none
 Values = np.ndarray[Any, np.dtype[Any]]
 
@@ -64,15 +65,21 @@ def _events(log: Log, number: int, clock: Clock) -> pa.Table:
         "end_ns": pa.array(clock.since_begin(host, events["end_ns"])),
         "descriptor": _unless(events["descriptor"], events["descriptor"] == NONE),
         "file": _file_names(log, events["file"]),
-        "other_file": _file_names(log, np.where(is_name, events["detail"], 0)),
+        "other_name": _file_names(log, np.where(is_name, events["detail"], 0)),
         "offset": _unless(events["offset"], events["offset"] == NOWHERE),
         "bytes": _unless(events["bytes"]),
         "result": _unless(events["result"]),
-        "error": _texts(np.minimum(events["result"], 0), _error),
+        "error": _texts(np.where(_of_library(log), 0, np.minimum(events["result"], 0)), _error),
         "flags": _unless(events["flags"]),
         "detail": _unless(events["detail"], is_name),
     }
     return pa.table(columns, schema=EVENTS)
+
+
+def _of_library(log: Log) -> Values:
+    """Of each event, whether its result is a library's: no errno."""
+    libraries = [number for number, call in log.calls.items() if call.group.startswith(LIBRARIES)]
+    return np.isin(log.events["call"], libraries)
 
 
 def _counters(log: Log, number: int, clock: Clock) -> pa.Table:

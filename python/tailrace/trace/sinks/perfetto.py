@@ -16,7 +16,7 @@ SUFFIX = ".pftrace"
 HOLDS = ("events", "processes")
 ARGUMENTS = (
     "file",
-    "other_file",
+    "other_name",
     "descriptor",
     "offset",
     "bytes",
