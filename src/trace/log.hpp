@@ -29,4 +29,11 @@ uint64_t file_id(const char* name, uint64_t bytes);
 // The process ends by itself.
 void end_log();
 
+// What the tracer has done itself, as the kernel counts it.
+void add_own(const KernelCounts& counts);
+
+// What the loader has read until the log's beginning, and until its end.
+void set_loader_at_begin(const LoaderCounts& counts);
+void set_loader_at_end(const LoaderCounts& counts);
+
 }  // namespace tailrace::trace

@@ -34,4 +34,15 @@ inline int64_t read_file(const char* path, char* to, uint64_t bytes) {
     return static_cast<int64_t>(done);
 }
 
+// Decimal digits of a number, and a zero; how many digits. Room for 21 bytes.
+inline uint64_t put_number(char* to, uint64_t number) {
+    char digits[20];
+    uint64_t count = 0, length = 0;
+    do digits[count++] = static_cast<char>('0' + number % 10);
+    while ((number /= 10) != 0);
+    while (count > 0) to[length++] = digits[--count];
+    to[length] = '\0';
+    return length;
+}
+
 }  // namespace tailrace::trace::raw
