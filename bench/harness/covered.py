@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -25,13 +26,17 @@ KIND_OF_CALL = {
     **dict.fromkeys(("open", "fopen", "mkstemp", "opendir"), "open"),
     **dict.fromkeys(("close", "fclose", "closedir"), "close"),
     **dict.fromkeys(("unlink", "rename", "mkdir", "rmdir", "link", "symlink", "truncate", "ftruncate", "fallocate"), "name"),
-    **dict.fromkeys(("fsync", "fdatasync", "sync_file_range", "msync"), "sync"),
+    **dict.fromkeys(("fsync", "fdatasync", "sync_file_range"), "sync"),
     "lseek": "seek",
 }
 MOVES = {"read": "read", "fill": "read", "write": "write", "flush": "write"}  # by group
 # What the C library does to a stream's or directory's file by itself: how often it reads, writes and seeks is its own affair.
 BY_ITSELF = frozenset(["read", "write", "seek"])
-BY_PRINTING = 1  # the detail of a write by dprintf
+# Details: of a write by dprintf; of fdopen and fdopendir, which open nothing.
+BY_PRINTING = ON_DESCRIPTOR = 1
+BY_LIBRARY = ("", "library")  # what the C library has read by itself, of whatever file
+FIELDS = ["call", "file", "descriptor", "result", "bytes", "detail"]
+PATTERN = re.compile(r"[*?[]")  # of glob
 BUDGET = 1 << 30
 Totals = Counter[tuple[str, str]]
 
@@ -74,6 +79,7 @@ def run(
     """Runs the words twice in a fresh folder `folder`/work: without the tracer and with it, both under strace; `program` is what is
     checked before. The log is compared with strace's lines of the same run. Raises subprocess.TimeoutExpired, NoProgram."""
     report = check(program or words[0])
+    shutil.rmtree(folder, ignore_errors=True)
     plain, _ = _run(words, folder, "plain", None, timeout_s, variables)
     logs = folder / "logs"
     logs.mkdir(parents=True)
@@ -87,10 +93,19 @@ def run(
     seen_calls, seen_moved = oracle.totals(_programs(found.calls, logs))
     streams = streams_of(recorded)
     seen_calls, calls = (_without(each, streams) for each in (seen_calls, calls))
-    same = oracle.totals(plain.calls)[1] == seen_moved
+    same = _within(plain.calls, folder) == _within(found.calls, folder)
     gaps = tuple(f"{finding.where.name}: {finding.text}" for finding in report.findings if finding.verdict >= Verdict.GAPS)
-    shares = [_share(wanted, got, own_files(), bool(gaps)) for wanted, got in ((seen_calls, calls), (seen_moved, moved))]
+    messages = any(finding.kind == "message" for finding in report.findings)
+    named = (*own_files(), *([real(str(folder / "traced.out"))] if messages else []))
+    seen_calls, calls = (_without_walks(each, walked_of(recorded)) for each in (seen_calls, calls))
+    shares = [_share(wanted, got, named, bool(gaps)) for wanted, got in ((seen_calls, calls), (seen_moved, moved))]
     return Result(status, report.verdict, gaps, shares[0], shares[1], len(found.loader), same)
+
+
+def _within(calls: Iterable[Seen], folder: Path) -> Totals:
+    """Bytes by file, of those that the program makes."""
+    work = f"{real(str(folder))}/work/"
+    return oracle.totals(call for call in calls if call.path.startswith(work))[1]
 
 
 def _run(
@@ -131,13 +146,24 @@ def of_logs(logs: Iterable[Log]) -> tuple[Totals, Totals]:
     moved: Totals = Counter()
     for log in logs:
         names = {file: real(name) for file, name in log.names.items()}
-        for number, file, result, asked in log.events[["call", "file", "result", "bytes"]].tolist():
+        of_paths: set[int] = set()  # as in the oracle
+        for number, file, descriptor, result, asked, detail in log.events[FIELDS].tolist():
             call = log.calls[number]
+            if call.name == "open" and detail & os.O_PATH and result >= 0:
+                of_paths.add(descriptor)
+                continue
+            if call.name == "close" and descriptor in of_paths:
+                of_paths.remove(descriptor)
+                continue
             path = names.get(file, "")
-            if not path:
-                continue  # what the C library reads by itself, or a call that failed before it had a file
-            if kind := KIND_OF_CALL.get(call.name) or MOVES.get(call.group):
-                calls["" if kind == "name" else path, kind] += 1
+            if not path and call.name == "fill":
+                moved[BY_LIBRARY] += result
+            kind = KIND_OF_CALL.get(call.name) or MOVES.get(call.group)
+            if not path and kind != "name":
+                continue  # or a call that failed before it had a file
+            again = call.name in ("fopen", "opendir") and detail == ON_DESCRIPTOR
+            if kind and not again and oracle.is_compared(path, kind):
+                calls[oracle.key_of(path, kind)] += 1
             if kind := MOVES.get(call.group):
                 size = asked if call.name in ASKED_FOR else result
                 if size > 0:
@@ -160,12 +186,30 @@ def streams_of(logs: Iterable[Log]) -> frozenset[str]:
     return frozenset(found)
 
 
+def walked_of(logs: Iterable[Log]) -> tuple[str, ...]:
+    """Folders that the C library goes through for glob, ftw and fts, which are recorded as one call each."""
+    found = set()
+    for log in logs:
+        numbers = {number for number, call in log.calls.items() if call.name == "walk"}
+        for number, file in set(log.events[["call", "file"]].tolist()):
+            if number in numbers:
+                fixed = PATTERN.split(log.names.get(file, ""))[0]
+                found.add(real(fixed if fixed == log.names.get(file) else os.path.dirname(fixed)))
+    return tuple(found - {""})
+
+
 def _without(calls: Totals, streams: frozenset[str]) -> Totals:
     return Counter({key: count for key, count in calls.items() if not (key[0] in streams and key[1] in BY_ITSELF)})
 
 
+def _without_walks(calls: Totals, folders: tuple[str, ...]) -> Totals:
+    """Without the opening and closing of directories below, which the C library does."""
+    return Counter({key: n for key, n in calls.items() if not (key[1] in ("open", "close") and key[0].startswith(folders))})
+
+
 def _share(wanted: Totals, got: Totals, names: tuple[str, ...], gaps: bool) -> Share:
     share = Share()
+    by_library = got.pop(BY_LIBRARY, 0)
     for key in wanted.keys() | got.keys():
         share.seen += min(wanted[key], got[key])
         missing = wanted[key] - got[key]
@@ -173,4 +217,6 @@ def _share(wanted: Totals, got: Totals, names: tuple[str, ...], gaps: bool) -> S
             share.named += missing
         elif missing != 0:
             share.missing[f"{key[1]} {key[0]}"] = missing
+    known = min(by_library, share.named)
+    share.seen, share.named = share.seen + known, share.named - known
     return share

@@ -16,7 +16,7 @@ CLASSES = {
     "open": ("open", "openat", "creat", "openat2"),
     "close": ("close",),
     "seek": ("lseek",),
-    "sync": ("fsync", "fdatasync", "sync_file_range", "msync"),
+    "sync": ("fsync", "fdatasync", "sync_file_range"),
     "name": (
         *("unlink", "unlinkat", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "rmdir"),
         *("link", "linkat", "symlink", "symlinkat", "truncate", "ftruncate", "fallocate"),
@@ -27,7 +27,8 @@ MAKES = ("clone", "clone3", "vfork", "fork")
 WANTED = (*CLASS_OF, *MAKES, "execve", "execveat", "mmap", "munmap", "exit_group")
 LINE = re.compile(r"^(\d+)\s+(?:(\w+)\((.*)|<\.\.\. (\w+) resumed>(.*)|(\+\+\+|---).*)$")
 RESULT = re.compile(r"\)\s+= (-?\d+|0x[0-9a-f]+|\?)(?:<(.*?)>)?(?: |$)")
-DESCRIPTOR = re.compile(r"^-?\d+<(.*?)>(?=[,)\s]|$)")
+DESCRIPTOR = re.compile(r"^-?\d+<(.*?)>(?:\(deleted\))?(?=[,)\s]|$)")
+OF_PROCESS = re.compile(r"^/proc/(self|thread-self|\d+)(/task/\d+)?(?=/|$)|^/proc(?=/net/|/mounts$)")
 AT = re.compile(r"(?:AT_FDCWD|\d+)<(.*?)>, ")
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 LIBRARY = re.compile(r"\.so(\.[\w.]+)?$")
@@ -75,7 +76,7 @@ class Traced:
     cached: bool = False
     shares: bool = False  # a child of vfork until execve
     program: str = ""
-    unfinished: dict[str, str] = field(default_factory=dict)
+    of_paths: set[int] = field(default_factory=set)  # open descriptors that are for names alone
 
 
 @dataclass
@@ -111,10 +112,24 @@ def read_strace(record: Path, silent: Iterable[str] = ()) -> Oracle:
             of.cached = True
         if Path(of.program).name in programs_left_out:
             continue
+        if _is_of_path(of, name, kind, text, int(result)):
+            continue
         seen = Seen(pid, name, kind, path, int(result))
         apart = of.loads or of.shares or path == CACHE or bool(LIBRARY.search(path))
         (oracle.loader if apart else oracle.calls).append(seen)
     return oracle
+
+
+def _is_of_path(of: Traced, name: str, kind: str, text: str, result: int) -> bool:
+    """Whether a call opens or closes a descriptor of O_PATH, without data: the C library does so by itself as well."""
+    if kind == "open" and "O_PATH" in text and result >= 0:
+        of.of_paths.add(result)
+        return True
+    number = text.split("<", 1)[0]
+    if name == "close" and number.isdigit() and int(number) in of.of_paths:
+        of.of_paths.remove(int(number))
+        return True
+    return False
 
 
 def _shares(name: str, text: str) -> bool:
@@ -157,17 +172,31 @@ def _path_of(name: str, text: str, decorated: str) -> str:
 
 
 def real(name: str) -> str:
-    """The same name for a file in logs and in strace's lines: links are followed as far as they are still there."""
+    """The same name for a file in logs and in strace's lines: links are followed as far as they are still there, and what /proc
+    says of one process or another is the same."""
     name = name.removesuffix("(deleted)").rstrip() if name.endswith("(deleted)") else name
-    return os.path.realpath(name) if name.startswith("/") else name
+    if not name.startswith("/"):
+        return name
+    return OF_PROCESS.sub("/proc/PROCESS", name) if name.startswith("/proc/") else os.path.realpath(name)
+
+
+def is_compared(path: str, kind: str) -> bool:
+    return path.startswith("/") or kind not in ("open", "close")
+
+
+def key_of(path: str, kind: str) -> tuple[str, str]:
+    """Names of shared memory are whole ones in all calls."""
+    return ("" if kind == "name" and not path.startswith("/dev/shm/") else path, kind)
 
 
 def totals(calls: Iterable[Seen]) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
-    """(file, what) -> calls, and bytes; of names no file: strace does not tell where relative ones are."""
+    """(file, what) -> calls, and bytes. Of names no file: strace does not tell where relative ones are. Pipes and sockets are
+    opened and closed by other calls as well: of these the bytes."""
     number: Counter[tuple[str, str]] = Counter()
     moved: Counter[tuple[str, str]] = Counter()
     for call in calls:
-        number["" if call.kind == "name" else call.path, call.kind] += 1
+        if is_compared(call.path, call.kind):
+            number[key_of(call.path, call.kind)] += 1
         if call.bytes:
             moved[call.path, call.kind] += call.bytes
     return number, moved

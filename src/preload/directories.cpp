@@ -31,7 +31,7 @@ HOOK(DIR*, opendir, (const char* path)) {
 
 HOOK(DIR*, fdopendir, (int descriptor)) {
     Traced call(Call::opendir, descriptor);
-    return call.done(NEXT(fdopendir)(descriptor));
+    return call.done(NEXT(fdopendir)(descriptor), {.detail = 1});
 }
 
 HOOK(int, closedir, (DIR * directory)) {

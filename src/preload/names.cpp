@@ -1,6 +1,8 @@
 // Names and attributes.
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -148,6 +150,16 @@ OF_PATH(__xmknodat, mknod, (int version, int directory, const char* path, mode_t
         (version, directory, path, mode, device), directory, {})
 OF_PATH(mkfifo, mknod, (const char* path, mode_t mode), (path, mode), kHere, {})
 OF_PATH(mkfifoat, mknod, (int directory, const char* path, mode_t mode), (directory, path, mode), directory, {})
+// Shared memory is a file with a name of its own kind.
+HOOK(int, shm_unlink, (const char* name)) {
+    Traced call(Call::unlink);
+    const int result = NEXT(shm_unlink)(name);
+    if (!call.on() || (result < 0 && errno == EFAULT)) return result;
+    char path[9 + NAME_MAX + 1] = "/dev/shm/";
+    strncat(path, name + strspn(name, "/"), NAME_MAX);
+    return call.done(result, {}, file_of(path));
+}
+
 #define LOCK(symbol)                                                                                       \
     OF_DESCRIPTOR(symbol, flock, (int descriptor, int command, off_t bytes), (descriptor, command, bytes), \
                   {.detail = static_cast<uint64_t>(command)})

@@ -43,7 +43,9 @@ public:
         note(answer, about);
         if (!is_seen()) return;
         const Buffer now = look();
-        const bool filled = now.end != before_.end || now.offset != before_.offset || (!seeks && now.next < before_.next);
+        // Once more from the same place: a seek to the buffer's end fills it anew.
+        const bool again = seeks ? answer >= 0 && now.next == now.end : now.next < before_.next;
+        const bool filled = now.end != before_.end || now.offset != before_.offset || again;
         moved(filled ? now.end - stream_->_IO_buf_base : 0, 0);
     }
     // The program has given so many bytes; an answer less than 0 is minus an errno.

@@ -1,4 +1,5 @@
 // Streams of the C library: where they come from, their places in files, and their end.
+#include <mntent.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -49,6 +50,7 @@ FOPEN(fopen, (const char* path, const char* mode), (path, mode), path)
 FOPEN(fopen64, (const char* path, const char* mode), (path, mode), path)
 FOPEN(tmpfile, (void), (), nullptr)
 FOPEN(tmpfile64, (void), (), nullptr)
+FOPEN(setmntent, (const char* path, const char* mode), (path, mode), path)
 FOPEN(popen, (const char* words, const char* mode), (words, mode), nullptr)
 
 #define FREOPEN(symbol)                                                       \
@@ -64,7 +66,7 @@ FREOPEN(freopen64)
 
 HOOK(FILE*, fdopen, (int descriptor, const char* mode)) {
     Traced call(Call::fopen, descriptor);
-    return call.done(NEXT(fdopen)(descriptor, mode));
+    return call.done(NEXT(fdopen)(descriptor, mode), {.detail = 1});
 }
 
 #define FCLOSE(symbol)                           \
@@ -74,6 +76,7 @@ HOOK(FILE*, fdopen, (int descriptor, const char* mode)) {
         return call.ended(NEXT(symbol)(stream)); \
     }
 FCLOSE(fclose)
+FCLOSE(endmntent)
 FCLOSE(pclose)
 
 HOOK(int, fcloseall, (void)) {
@@ -105,6 +108,12 @@ FSEEK(fseeko64, (FILE * stream, off_t offset, int whence), (stream, offset, when
       {.offset = offset, .detail = static_cast<uint64_t>(whence)})
 FSEEK(fsetpos, (FILE * stream, const fpos_t* position), (stream, position), {})
 FSEEK(fsetpos64, (FILE * stream, const fpos64_t* position), (stream, position), {})
+
+// A line of a table of file systems; how long it was is not known.
+#define GETMNTENT(symbol, parameters, arguments) OF_STREAM(mntent*, symbol, fgets, parameters, arguments, stream, took_some(0))
+GETMNTENT(getmntent, (FILE * stream), (stream))
+GETMNTENT(getmntent_r, (FILE * stream, mntent* to, char* room, int bytes), (stream, to, room, bytes))
+GETMNTENT(__getmntent_r, (FILE * stream, mntent* to, char* room, int bytes), (stream, to, room, bytes))
 
 HOOK(void, rewind, (FILE * stream)) {
     OfStream call(Call::fseek, stream);

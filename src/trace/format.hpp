@@ -32,7 +32,7 @@ struct Event {
     int64_t offset;      // in the file, or kNowhere
     uint64_t bytes;      // asked for
     int64_t result;      // of the call; -errno where it failed
-    uint64_t detail;     // flags of open, whence of seek, protection of mmap, the second name of rename, 1: dprintf
+    uint64_t detail;     // flags of open, whence of seek, protection of mmap, the second name of rename ...
 };
 
 // A name begins here and goes on in the slots behind it. Its id is the FNV-1a hash of its bytes, so a torn one is found out.
