@@ -93,6 +93,7 @@ def test_every_call_is_there_with_what_it_was_asked_for(runs: Runs) -> None:
         ("fprintf", "s.txt", -1, 0, 6),
         ("fwrite", "s.txt", -1, 24, 24),
         ("fclose", "s.txt", -1, 0, 0),
+        ("flush", "s.txt", -1, 30, 30),
     ]
     rename = log.events[[call[0] for call in called(log)].index("rename")]
     assert log.name_of(int(rename["detail"])) == str(runs.work / "folder/c.dat")

@@ -17,6 +17,12 @@ uint64_t bytes_of(const iovec* pieces, int count) {
 // A call that sees pieces must not look at them before the kernel has found them to be memory.
 uint64_t bytes_of(const iovec* pieces, int count, ssize_t result) { return result < 0 ? 0 : bytes_of(pieces, count); }
 
+void note_block(Traced& call, const aiocb& block) {
+    call.set_call(block.aio_lio_opcode == LIO_READ ? Call::aio_read : Call::aio_write);
+    call.set_descriptor(block.aio_fildes);
+    call.note(0, {.offset = block.aio_offset, .bytes = block.aio_nbytes});
+}
+
 }  // namespace
 
 #define READ(symbol)                                                             \
@@ -106,6 +112,7 @@ VECTOR_AT_WITH_FLAGS(pwritev64v2, pwritev)
 SEEK(lseek)
 SEEK(lseek64)
 SEEK(__lseek)
+SEEK(llseek)
 
 // The file that is written to; the one that is read from is the detail.
 #define SENDFILE(symbol)                                                                     \
@@ -142,6 +149,18 @@ ASYNCHRONOUS(aio_read64, aio_read)
 ASYNCHRONOUS(aio_write, aio_write)
 ASYNCHRONOUS(aio_write64, aio_write)
 
+// A list of them: each block is recorded as if it had been asked for alone.
+#define LIST(symbol)                                                                                        \
+    HOOK(int, symbol, (int mode, aiocb* const blocks[], int count, sigevent* event)) {                      \
+        Traced call(Call::aio_read);                                                                        \
+        const int result = NEXT(symbol)(mode, blocks, count, event);                                        \
+        for (int i = 0; call.on() && result == 0 && i < count; ++i)                                         \
+            if (blocks[i] != nullptr && blocks[i]->aio_lio_opcode != LIO_NOP) note_block(call, *blocks[i]); \
+        return result;                                                                                      \
+    }
+LIST(lio_listio)
+LIST(lio_listio64)
+
 HOOK(void, sync, (void)) {
     Traced call(Call::sync);
     NEXT(sync)();
@@ -155,6 +174,14 @@ HOOK(void, sync, (void)) {
     }
 SYNC(fsync)
 SYNC(fdatasync)
+
+#define SYNC_LATER(symbol)                                \
+    HOOK(int, symbol, (int operation, aiocb* block)) {    \
+        Traced call(Call::fsync, block->aio_fildes);      \
+        return call.done(NEXT(symbol)(operation, block)); \
+    }
+SYNC_LATER(aio_fsync)
+SYNC_LATER(aio_fsync64)
 
 HOOK(int, syncfs, (int descriptor)) {
     Traced call(Call::sync, descriptor);

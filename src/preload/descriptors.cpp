@@ -4,101 +4,65 @@
 #include <stdlib.h>
 #include <sys/types.h>
 
-#include "preload/hook.hpp"
+#include "preload/opened.hpp"
 
 namespace tailrace::preload {
 namespace {
 
-bool has_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
-
-// `path` may be memory that is none: it is looked at when the kernel has taken it.
-int opened_as(Traced& call, int descriptor, const char* path, int directory, int flags) {
-    if (!call.on()) return descriptor;
-    const uint64_t file = descriptor >= 0 || errno != EFAULT ? file_of(path, directory) : 0;
-    if (descriptor >= 0) opened(descriptor, file);
-    call.set_descriptor(descriptor);
-    return call.done(descriptor, {.detail = static_cast<uint64_t>(flags)}, file);
+// It is given only with flags that make a file.
+mode_t mode_of(int flags, va_list more) {
+    const bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+    return makes ? va_arg(more, mode_t) : 0;
 }
 
 }  // namespace
 
-#define OPEN(symbol)                                                                 \
-    HOOK(int, symbol, (const char* path, int flags, ...)) {                          \
-        mode_t mode = 0;                                                             \
-        if (has_mode(flags)) {                                                       \
-            va_list more;                                                            \
-            va_start(more, flags);                                                   \
-            mode = va_arg(more, mode_t);                                             \
-            va_end(more);                                                            \
-        }                                                                            \
-        Traced call(Call::open);                                                     \
-        return opened_as(call, NEXT(symbol)(path, flags, mode), path, kHere, flags); \
+#define OPEN(symbol, parameters, arguments, directory)                          \
+    HOOK(int, symbol, parameters) {                                             \
+        va_list more;                                                           \
+        va_start(more, flags);                                                  \
+        const mode_t mode = mode_of(flags, more);                               \
+        va_end(more);                                                           \
+        Traced call(Call::open);                                                \
+        return opened_as(call, NEXT(symbol) arguments, path, directory, flags); \
     }
-OPEN(open)
-OPEN(open64)
-OPEN(__open)
-OPEN(__open64)
+OPEN(open, (const char* path, int flags, ...), (path, flags, mode), kHere)
+OPEN(open64, (const char* path, int flags, ...), (path, flags, mode), kHere)
+OPEN(__open, (const char* path, int flags, ...), (path, flags, mode), kHere)
+OPEN(__open64, (const char* path, int flags, ...), (path, flags, mode), kHere)
+OPEN(openat, (int directory, const char* path, int flags, ...), (directory, path, flags, mode), directory)
+OPEN(openat64, (int directory, const char* path, int flags, ...), (directory, path, flags, mode), directory)
 
-#define OPENAT(symbol)                                                                              \
-    HOOK(int, symbol, (int directory, const char* path, int flags, ...)) {                          \
-        mode_t mode = 0;                                                                            \
-        if (has_mode(flags)) {                                                                      \
-            va_list more;                                                                           \
-            va_start(more, flags);                                                                  \
-            mode = va_arg(more, mode_t);                                                            \
-            va_end(more);                                                                           \
-        }                                                                                           \
-        Traced call(Call::open);                                                                    \
-        return opened_as(call, NEXT(symbol)(directory, path, flags, mode), path, directory, flags); \
+#define OPEN_AS(symbol, parameters, arguments, directory, flags)                \
+    HOOK(int, symbol, parameters) {                                             \
+        Traced call(Call::open);                                                \
+        return opened_as(call, NEXT(symbol) arguments, path, directory, flags); \
     }
-OPENAT(openat)
-OPENAT(openat64)
+OPEN_AS(__open_2, (const char* path, int flags), (path, flags), kHere, flags)
+OPEN_AS(__open64_2, (const char* path, int flags), (path, flags), kHere, flags)
+OPEN_AS(__openat_2, (int directory, const char* path, int flags), (directory, path, flags), directory, flags)
+OPEN_AS(__openat64_2, (int directory, const char* path, int flags), (directory, path, flags), directory, flags)
+OPEN_AS(creat, (const char* path, mode_t mode), (path, mode), kHere, O_CREAT | O_WRONLY | O_TRUNC)
+OPEN_AS(creat64, (const char* path, mode_t mode), (path, mode), kHere, O_CREAT | O_WRONLY | O_TRUNC)
 
-#define OPEN_2(symbol)                                                         \
-    HOOK(int, symbol, (const char* path, int flags)) {                         \
-        Traced call(Call::open);                                               \
-        return opened_as(call, NEXT(symbol)(path, flags), path, kHere, flags); \
+// Its path is not in the call: the kernel knows it.
+#define OPEN_UNNAMED(symbol, parameters, arguments)                             \
+    HOOK(int, symbol, parameters) {                                             \
+        Traced call(Call::open);                                                \
+        const int descriptor = NEXT(symbol) arguments;                          \
+        if (call.on() && descriptor >= 0) closed(descriptor);                   \
+        call.set_descriptor(descriptor);                                        \
+        return call.done(descriptor, {.detail = static_cast<uint64_t>(flags)}); \
     }
-OPEN_2(__open_2)
-OPEN_2(__open64_2)
-
-#define OPENAT_2(symbol)                                                                      \
-    HOOK(int, symbol, (int directory, const char* path, int flags)) {                         \
-        Traced call(Call::open);                                                              \
-        return opened_as(call, NEXT(symbol)(directory, path, flags), path, directory, flags); \
-    }
-OPENAT_2(__openat_2)
-OPENAT_2(__openat64_2)
-
-#define CREAT(symbol)                                                                                \
-    HOOK(int, symbol, (const char* path, mode_t mode)) {                                             \
-        Traced call(Call::open);                                                                     \
-        return opened_as(call, NEXT(symbol)(path, mode), path, kHere, O_CREAT | O_WRONLY | O_TRUNC); \
-    }
-CREAT(creat)
-CREAT(creat64)
+OPEN_UNNAMED(shm_open, (const char* name, int flags, mode_t mode), (name, flags, mode))
+OPEN_UNNAMED(open_by_handle_at, (int mount, struct file_handle* handle, int flags), (mount, handle, flags))
 
 // The name is known when the call has made it.
-int made_as(Traced& call, int descriptor, const char* name) {
-    if (!call.on()) return descriptor;
-    const uint64_t file = descriptor >= 0 ? file_of(name) : 0;
-    if (descriptor >= 0) opened(descriptor, file);
-    call.set_descriptor(descriptor);
-    return call.done(descriptor, {}, file);
-}
-
-HOOK(int, shm_open, (const char* name, int flags, mode_t mode)) {
-    Traced call(Call::open);
-    const int descriptor = NEXT(shm_open)(name, flags, mode);
-    if (call.on() && descriptor >= 0) closed(descriptor);  // the kernel knows its path
-    call.set_descriptor(descriptor);
-    return call.done(descriptor, {.detail = static_cast<uint64_t>(flags)});
-}
-
-#define MKSTEMP(symbol, parameters, arguments)              \
-    HOOK(int, symbol, parameters) {                         \
-        Traced call(Call::mkstemp);                         \
-        return made_as(call, NEXT(symbol) arguments, name); \
+#define MKSTEMP(symbol, parameters, arguments)                                         \
+    HOOK(int, symbol, parameters) {                                                    \
+        Traced call(Call::mkstemp);                                                    \
+        const int descriptor = NEXT(symbol) arguments;                                 \
+        return opened_as(call, descriptor, descriptor < 0 ? nullptr : name, kHere, 0); \
     }
 MKSTEMP(mkstemp, (char* name), (name))
 MKSTEMP(mkstemp64, (char* name), (name))
@@ -112,9 +76,7 @@ MKSTEMP(mkostemps64, (char* name, int suffix, int flags), (name, suffix, flags))
 #define CLOSE(symbol)                                                                 \
     HOOK(int, symbol, (int descriptor)) {                                             \
         Traced call(Call::close, descriptor);                                         \
-        const uint64_t file = call.on() && descriptor >= 0 ? file_of(descriptor) : 0; \
-        if (call.on()) closed(descriptor);                                            \
-        return call.done(NEXT(symbol)(descriptor), {}, file);                         \
+        return closed_by(call, descriptor, [&] { return NEXT(symbol)(descriptor); }); \
     }
 CLOSE(close)
 CLOSE(__close)

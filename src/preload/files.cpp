@@ -24,14 +24,8 @@ std::atomic<uint64_t>* place_of(unsigned descriptor) {
 
 // What the kernel calls it: a path, or such as socket:[42]. Its length, 0 for none.
 uint64_t name_of(int descriptor, char* to) {
-    char link[32] = "/proc/self/fd/";
-    char digits[12];
-    uint64_t at = 14, count = 0;
-    auto left = static_cast<unsigned>(descriptor);
-    do digits[count++] = static_cast<char>('0' + left % 10);
-    while ((left /= 10) != 0);
-    while (count > 0) link[at++] = digits[--count];
-    link[at] = '\0';
+    char link[48] = "/proc/self/fd/";
+    raw::put_number(link + strlen(link), static_cast<unsigned>(descriptor));
     const int64_t bytes = raw::call(SYS_readlinkat, kHere, raw::address(link), raw::address(to), kNameBytes - 1);
     return bytes < 0 ? 0 : static_cast<uint64_t>(bytes);
 }

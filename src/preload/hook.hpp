@@ -23,6 +23,9 @@
     extern "C" [[gnu::visibility("default")]] result hook_##symbol parameters asm(#symbol); \
     extern "C" [[gnu::visibility("default")]] result hook_##symbol parameters
 
+// A list in brackets without these.
+#define UNPACKED(...) __VA_ARGS__
+
 // The definition of a hooked symbol that the program would have called without us.
 #define NEXT(symbol)                                                                \
     ([] {                                                                           \
@@ -93,6 +96,7 @@ public:
         errno = code;
     }
     void set_descriptor(int descriptor) { descriptor_ = descriptor; }
+    void set_call(Call call) { call_ = call; }
 
 private:
     Call call_;
@@ -101,5 +105,10 @@ private:
     bool on_;
     uint64_t begin_ns_ = 0;
 };
+
+// The file that a call has named. After the call: before, the name may be memory that is none.
+inline uint64_t named(const Traced& call, const char* path, int directory, bool failed) {
+    return call.on() && !(failed && errno == EFAULT) ? file_of(path, directory) : 0;
+}
 
 }  // namespace tailrace::preload

@@ -1,7 +1,8 @@
-// Names, attributes and directories.
-#include <dirent.h>
+// Names and attributes.
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -11,14 +12,6 @@
 #include "preload/hook.hpp"
 
 namespace tailrace::preload {
-namespace {
-
-// After the call: before, the name may be memory that is none.
-uint64_t named(const Traced& call, const char* path, int directory, bool failed) {
-    return call.on() && !(failed && errno == EFAULT) ? file_of(path, directory) : 0;
-}
-
-}  // namespace
 
 // A call with one name, which is below `directory`. Its answer is less than 0 where it failed.
 #define OF_PATH_AS(answer, symbol, name, parameters, arguments, directory, ...) \
@@ -78,20 +71,29 @@ OF_DESCRIPTOR(ftruncate64, ftruncate, (int descriptor, off_t bytes), (descriptor
 ALLOCATE(fallocate, (int descriptor, int mode, off_t offset, off_t bytes), (descriptor, mode, offset, bytes))
 ALLOCATE(fallocate64, (int descriptor, int mode, off_t offset, off_t bytes), (descriptor, mode, offset, bytes))
 // These answer an errno, and are recorded so.
-#define POSIX_ALLOCATE(symbol)                                                                \
-    HOOK(int, symbol, (int descriptor, off_t offset, off_t bytes)) {                          \
-        Traced call(Call::fallocate, descriptor);                                             \
-        const int code = NEXT(symbol)(descriptor, offset, bytes);                             \
-        call.note(-int64_t{code}, {.offset = offset, .bytes = static_cast<uint64_t>(bytes)}); \
-        return code;                                                                          \
+#define OF_RANGE(symbol, name, parameters, arguments, ...) \
+    HOOK(int, symbol, parameters) {                        \
+        Traced call(Call::name, descriptor);               \
+        const int code = NEXT(symbol) arguments;           \
+        call.note(-int64_t{code}, About __VA_ARGS__);      \
+        return code;                                       \
     }
+#define POSIX_ALLOCATE(symbol)                                                                            \
+    OF_RANGE(symbol, fallocate, (int descriptor, off_t offset, off_t bytes), (descriptor, offset, bytes), \
+             {.offset = offset, .bytes = static_cast<uint64_t>(bytes)})
 POSIX_ALLOCATE(posix_fallocate)
 POSIX_ALLOCATE(posix_fallocate64)
+#define POSIX_ADVISE(symbol)                                                                                                \
+    OF_RANGE(symbol, fadvise, (int descriptor, off_t offset, off_t bytes, int advice), (descriptor, offset, bytes, advice), \
+             {.offset = offset, .bytes = static_cast<uint64_t>(bytes), .detail = static_cast<uint64_t>(advice)})
+POSIX_ADVISE(posix_fadvise)
+POSIX_ADVISE(posix_fadvise64)
 
 OF_PATH(symlink, symlink, (const char* to, const char* path), (to, path), kHere, {})
 OF_PATH(symlinkat, symlink, (const char* to, int directory, const char* path), (to, directory, path), directory, {})
 OF_PATH(chmod, chmod, (const char* path, mode_t mode), (path, mode), kHere, {})
 OF_PATH(fchmodat, chmod, (int directory, const char* path, mode_t mode, int flags), (directory, path, mode, flags), directory, {})
+OF_PATH(lchmod, chmod, (const char* path, mode_t mode), (path, mode), kHere, {})
 OF_DESCRIPTOR(fchmod, chmod, (int descriptor, mode_t mode), (descriptor, mode), {})
 OF_PATH(chown, chown, (const char* path, uid_t user, gid_t group), (path, user, group), kHere, {})
 OF_PATH(lchown, chown, (const char* path, uid_t user, gid_t group), (path, user, group), kHere, {})
@@ -107,6 +109,7 @@ OF_PATH(futimesat, utime, (int directory, const char* path, const timeval* times
 OF_DESCRIPTOR(futimes, utime, (int descriptor, const timeval* times), (descriptor, times), {})
 OF_DESCRIPTOR(futimens, utime, (int descriptor, const timespec* times), (descriptor, times), {})
 OF_PATH(statfs, statfs, (const char* path, struct statfs* to), (path, to), kHere, {})
+OF_PATH(__statfs, statfs, (const char* path, struct statfs* to), (path, to), kHere, {})
 OF_PATH(statfs64, statfs, (const char* path, struct statfs64* to), (path, to), kHere, {})
 OF_PATH(statvfs, statfs, (const char* path, struct statvfs* to), (path, to), kHere, {})
 OF_PATH(statvfs64, statfs, (const char* path, struct statvfs64* to), (path, to), kHere, {})
@@ -117,6 +120,9 @@ OF_DESCRIPTOR(fstatvfs64, statfs, (int descriptor, struct statvfs64* to), (descr
 OF_PATH(chdir, chdir, (const char* path), (path), kHere, {})
 OF_DESCRIPTOR(fchdir, chdir, (int descriptor), (descriptor), {})
 OF_DESCRIPTOR(flock, flock, (int descriptor, int operation), (descriptor, operation), {.detail = static_cast<uint64_t>(operation)})
+
+OF_DESCRIPTOR_AS(ssize_t, readahead, fadvise, (int descriptor, off64_t offset, size_t bytes), (descriptor, offset, bytes),
+                 {.offset = offset, .bytes = bytes})
 
 OF_PATH_AS(ssize_t, getxattr, xattr, (const char* path, const char* name, void* to, size_t bytes), (path, name, to, bytes), kHere,
            {.bytes = bytes})
@@ -139,25 +145,26 @@ OF_DESCRIPTOR(fremovexattr, xattr, (int descriptor, const char* name), (descript
 OF_PATH(mknod, mknod, (const char* path, mode_t mode, dev_t device), (path, mode, device), kHere, {})
 OF_PATH(mknodat, mknod, (int directory, const char* path, mode_t mode, dev_t device), (directory, path, mode, device), directory,
         {})
+OF_PATH(__xmknod, mknod, (int version, const char* path, mode_t mode, dev_t* device), (version, path, mode, device), kHere, {})
+OF_PATH(__xmknodat, mknod, (int version, int directory, const char* path, mode_t mode, dev_t* device),
+        (version, directory, path, mode, device), directory, {})
 OF_PATH(mkfifo, mknod, (const char* path, mode_t mode), (path, mode), kHere, {})
 OF_PATH(mkfifoat, mknod, (int directory, const char* path, mode_t mode), (directory, path, mode), directory, {})
+// Shared memory is a file with a name of its own kind.
+HOOK(int, shm_unlink, (const char* name)) {
+    Traced call(Call::unlink);
+    const int result = NEXT(shm_unlink)(name);
+    if (!call.on() || (result < 0 && errno == EFAULT)) return result;
+    char path[9 + NAME_MAX + 1] = "/dev/shm/";
+    strncat(path, name + strspn(name, "/"), NAME_MAX);
+    return call.done(result, {}, file_of(path));
+}
+
 #define LOCK(symbol)                                                                                       \
     OF_DESCRIPTOR(symbol, flock, (int descriptor, int command, off_t bytes), (descriptor, command, bytes), \
                   {.detail = static_cast<uint64_t>(command)})
 LOCK(lockf)
 LOCK(lockf64)
-// These answer an errno, and are recorded so.
-#define ADVISE(symbol)                                                                                                 \
-    HOOK(int, symbol, (int descriptor, off_t offset, off_t bytes, int advice)) {                                       \
-        Traced call(Call::fadvise, descriptor);                                                                        \
-        const int code = NEXT(symbol)(descriptor, offset, bytes, advice);                                              \
-        call.note(-int64_t{code},                                                                                      \
-                  {.offset = offset, .bytes = static_cast<uint64_t>(bytes), .detail = static_cast<uint64_t>(advice)}); \
-        return code;                                                                                                   \
-    }
-ADVISE(posix_fadvise)
-ADVISE(posix_fadvise64)
-
 // Two names: the first is the file, the second the detail.
 #define OF_TWO_PATHS(symbol, name, parameters, arguments, from_directory, to_directory)        \
     HOOK(int, symbol, parameters) {                                                            \
@@ -202,48 +209,5 @@ HOOK(char*, mkdtemp, (char* name)) {
     char* result = NEXT(mkdtemp)(name);
     return call.done(result, {}, named(call, result, kHere, result == nullptr));
 }
-
-// A whole directory at once: its entries are read within the C library.
-#define SCANDIR(symbol, entry)                                                                                              \
-    HOOK(int, symbol,                                                                                                       \
-         (const char* path, entry*** entries, int (*filter)(const entry*), int (*compare)(const entry**, const entry**))) { \
-        Traced call(Call::readdir);                                                                                         \
-        const int result = NEXT(symbol)(path, entries, filter, compare);                                                    \
-        return call.done(result, {}, named(call, path, kHere, result < 0));                                                 \
-    }
-SCANDIR(scandir, dirent)
-SCANDIR(scandir64, dirent64)
-
-HOOK(DIR*, opendir, (const char* path)) {
-    Traced call(Call::opendir);
-    DIR* result = NEXT(opendir)(path);
-    const uint64_t file = named(call, path, kHere, result == nullptr);
-    if (call.on() && result != nullptr) opened(dirfd(result), file);
-    return call.done(result, {}, file);
-}
-
-HOOK(DIR*, fdopendir, (int descriptor)) {
-    Traced call(Call::opendir, descriptor);
-    return call.done(NEXT(fdopendir)(descriptor));
-}
-
-HOOK(int, closedir, (DIR * directory)) {
-    Traced call(Call::closedir, dirfd(directory));
-    const int descriptor = dirfd(directory);
-    const uint64_t file = call.on() ? file_of(descriptor) : 0;
-    if (call.on()) closed(descriptor);
-    return call.done(NEXT(closedir)(directory), {}, file);
-}
-
-// No entry is no failure.
-#define READDIR(symbol, entry)                        \
-    HOOK(entry*, symbol, (DIR * directory)) {         \
-        Traced call(Call::readdir, dirfd(directory)); \
-        entry* result = NEXT(symbol)(directory);      \
-        call.note(int64_t{result != nullptr});        \
-        return result;                                \
-    }
-READDIR(readdir, dirent)
-READDIR(readdir64, dirent64)
 
 }  // namespace tailrace::preload

@@ -18,7 +18,7 @@ enum class Call : uint16_t {
 
 constexpr char kMagic[8] = {'T', 'R', 'T', 'R', 'A', 'C', 'E', '\n'};
 constexpr uint32_t kVersion = 1;
-constexpr uint32_t kHeaderBytes = 8192, kSlotBytes = 64, kChunkBytes = 64u << 10;
+constexpr uint32_t kHeaderBytes = 16384, kSlotBytes = 64, kChunkBytes = 64u << 10;
 constexpr uint32_t kSlotsOfChunk = kChunkBytes / kSlotBytes;
 constexpr int64_t kNowhere = -1;  // an offset that the call does not say
 
@@ -36,7 +36,7 @@ struct Event {
     int64_t offset;      // in the file, or kNowhere
     uint64_t bytes;      // asked for
     int64_t result;      // of the call; -errno where it failed
-    uint64_t detail;     // flags of open, whence of seek, protection of mmap, the second name of rename
+    uint64_t detail;     // flags of open, whence of seek, protection of mmap, the second name of rename ...
 };
 
 // A name begins here and goes on in the slots behind it. Its id is the FNV-1a hash of its bytes, so a torn one is found out.
@@ -73,6 +73,11 @@ struct KernelCounts {
     uint64_t read_bytes, written_bytes, read_calls, write_calls, device_read_bytes, device_written_bytes;
 };
 
+// What the loader has read of programs and libraries, as far as can be told from those that it has loaded.
+struct LoaderCounts {
+    uint64_t read_bytes, read_calls;
+};
+
 struct Header {
     char magic[8];
     uint32_t version, header_bytes, chunk_bytes, slot_bytes;
@@ -83,7 +88,10 @@ struct Header {
     uint32_t chunks, reserved;
     KernelCounts at_begin, at_end;
     char host[64], program[512], command[2048];
-    char calls[5376];  // lines of "name number group": so a log needs no list beside it
+    char calls[kHeaderBytes / 2];                 // lines of "name number group": so a log needs no list beside it
+    KernelCounts thread_at_begin, thread_at_end;  // of the threads that asked: without children that were waited for
+    KernelCounts own;                             // what the tracer itself has done since the beginning, as the kernel counts it
+    LoaderCounts loader_at_begin, loader_at_end;  // 0: not known
 };
 
 static_assert(sizeof(Event) == kSlotBytes && sizeof(Name) <= kSlotBytes && sizeof(ChunkHead) == kSlotBytes);

@@ -11,6 +11,7 @@
 
 #include <atomic>
 
+#include "trace/kernel.hpp"
 #include "trace/raw.hpp"
 
 namespace tailrace::trace {
@@ -91,8 +92,10 @@ void* map(uint64_t bytes, int protection, int flags, int64_t descriptor, uint64_
     return at < 0 && at > -4096 ? nullptr : reinterpret_cast<void*>(at);
 }
 
+void add(uint64_t& to, uint64_t value) { reinterpret_cast<std::atomic<uint64_t>&>(to).fetch_add(value, std::memory_order_relaxed); }
+
 // Room on the device: without it, writing to the memory of a full disk would end the user's program.
-bool reserve(int64_t descriptor, uint64_t offset, uint64_t bytes) {
+bool reserve(int64_t descriptor, uint64_t offset, uint64_t bytes, Header* header) {
     const int64_t answer = raw::call(SYS_fallocate, descriptor, 0, static_cast<int64_t>(offset), static_cast<int64_t>(bytes));
     if (answer != -EOPNOTSUPP) return answer == 0;
     static const char zeros[4096] = {};
@@ -100,6 +103,9 @@ bool reserve(int64_t descriptor, uint64_t offset, uint64_t bytes) {
         if (raw::call(SYS_pwrite64, descriptor, raw::address(zeros), sizeof zeros, static_cast<int64_t>(offset + done)) !=
             sizeof zeros)
             return false;
+    if (header == nullptr) return true;
+    add(header->own.written_bytes, bytes);
+    add(header->own.write_calls, bytes / sizeof zeros);
     return true;
 }
 
@@ -108,7 +114,7 @@ bool reserve(int64_t descriptor, uint64_t offset, uint64_t bytes) {
 void* map_log(const OfProcess& mine, uint64_t offset, uint64_t bytes, int64_t flags = 0) {
     const int64_t log = raw::call(SYS_openat, AT_FDCWD, raw::address(mine.path), O_RDWR | O_CLOEXEC | flags, 0666);
     if (log < 0) return nullptr;
-    void* at = reserve(log, offset, bytes) ? map(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, log, offset) : nullptr;
+    void* at = reserve(log, offset, bytes, mine.header) ? map(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, log, offset) : nullptr;
     raw::call(SYS_close, log);
     return at;
 }
@@ -120,33 +126,10 @@ uint64_t put_text(char* to, const char* from, uint64_t room) {
     return length;
 }
 
-uint64_t number_at(const char* text, uint64_t otherwise) {
-    if (text == nullptr || *text < '0' || *text > '9') return otherwise;
-    uint64_t number = 0;
-    for (; *text >= '0' && *text <= '9'; ++text) number = number * 10 + static_cast<uint64_t>(*text - '0');
-    return number;
-}
-
 int32_t first_number_of(const char* const* names, uint64_t count) {
     for (uint64_t i = 0; i < count; ++i)
         if (const char* text = getenv(names[i])) return static_cast<int32_t>(number_at(text, 0));
     return -1;
-}
-
-KernelCounts kernel_counts() {
-    char text[512] = "";
-    raw::read_file("/proc/self/io", text, sizeof text - 1);
-    KernelCounts counts = {};
-    uint64_t* const fields[] = {&counts.read_bytes,  &counts.written_bytes,     &counts.read_calls,
-                                &counts.write_calls, &counts.device_read_bytes, &counts.device_written_bytes};
-    const char* at = text;
-    for (uint64_t* field : fields) {
-        at = strchr(at, ':');
-        if (at == nullptr) break;
-        at += 2;
-        *field = number_at(at, 0);
-    }
-    return counts;
 }
 
 bool is_launcher(const char* program) {
@@ -176,7 +159,10 @@ void describe_process(Header& header) {
     raw::read_file("/proc/self/cmdline", header.command, sizeof header.command - 1);
     static_assert(sizeof kCalls <= sizeof header.calls);
     memcpy(header.calls, kCalls, sizeof kCalls);
-    header.at_begin = kernel_counts();
+    const Counted now = count_now();
+    header.at_begin = now.process;
+    header.thread_at_begin = now.thread;
+    header.own = now.asking;
     header.begin_ns = time_of(CLOCK_MONOTONIC);
     header.begin_real_ns = time_of(CLOCK_REALTIME);
 }
@@ -268,8 +254,6 @@ void* claim(OfProcess& mine, uint32_t slots) {
         thread.end = reinterpret_cast<uint64_t>(chunk) + kChunkBytes;
     }
 }
-
-void add(uint64_t& to, uint64_t value) { reinterpret_cast<std::atomic<uint64_t>&>(to).fetch_add(value, std::memory_order_relaxed); }
 
 // They are made when they are needed. Who comes meanwhile waits a little, not for ever: it may be a signal handler of the maker.
 Counter* counters_of(OfProcess& mine) {
@@ -390,9 +374,26 @@ void set_rank(int32_t rank, int32_t ranks) {
 void end_log() {
     auto* mine = static_cast<OfProcess*>(of_process.load(std::memory_order_acquire));
     if (mine == nullptr || mine->begun.load() != 2 || mine->state.load() != State::on) return;
-    mine->header->at_end = kernel_counts();
+    const Counted now = count_now();
+    mine->header->at_end = now.process;
+    mine->header->thread_at_end = now.thread;
     mine->header->end_real_ns = time_of(CLOCK_REALTIME);
     mine->header->end_ns = time_of(CLOCK_MONOTONIC);
+}
+
+void add_own(const KernelCounts& counts) {
+    const OfProcess* mine = process();
+    if (mine == nullptr || mine->header == nullptr) return;
+    add(mine->header->own.read_bytes, counts.read_bytes);
+    add(mine->header->own.read_calls, counts.read_calls);
+}
+
+void set_loader_at_begin(const LoaderCounts& counts) {
+    if (const OfProcess* mine = process(); mine != nullptr && mine->header != nullptr) mine->header->loader_at_begin = counts;
+}
+
+void set_loader_at_end(const LoaderCounts& counts) {
+    if (const OfProcess* mine = process(); mine != nullptr && mine->header != nullptr) mine->header->loader_at_end = counts;
 }
 
 }  // namespace tailrace::trace

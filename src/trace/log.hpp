@@ -35,4 +35,11 @@ void set_rank(int32_t rank, int32_t ranks);
 // The process ends by itself.
 void end_log();
 
+// What the tracer has done itself, as the kernel counts it.
+void add_own(const KernelCounts& counts);
+
+// What the loader has read until the log's beginning, and until its end.
+void set_loader_at_begin(const LoaderCounts& counts);
+void set_loader_at_end(const LoaderCounts& counts);
+
 }  // namespace tailrace::trace

@@ -22,17 +22,6 @@ inline int64_t call(int64_t number, int64_t a = 0, int64_t b = 0, int64_t c = 0,
 
 inline int64_t address(const void* pointer) { return reinterpret_cast<int64_t>(pointer); }
 
-// Decimal digits of a number, and a zero; how many.
-inline uint64_t put_number(char* to, uint64_t number) {
-    char digits[20];
-    uint64_t count = 0, length = 0;
-    do digits[count++] = static_cast<char>('0' + number % 10);
-    while ((number /= 10) != 0);
-    while (count > 0) to[length++] = digits[--count];
-    to[length] = '\0';
-    return length;
-}
-
 // A whole small file, as those of /proc are; its bytes, or -errno.
 inline int64_t read_file(const char* path, char* to, uint64_t bytes) {
     constexpr int64_t kAtWorkingDirectory = -100, kReadOnlyCloseOnExec = 02000000;
@@ -43,6 +32,17 @@ inline int64_t read_file(const char* path, char* to, uint64_t bytes) {
         now = call(SYS_read, descriptor, address(to + done), static_cast<int64_t>(bytes - done));
     call(SYS_close, descriptor);
     return static_cast<int64_t>(done);
+}
+
+// Decimal digits of a number, and a zero; how many digits. Room for 21 bytes.
+inline uint64_t put_number(char* to, uint64_t number) {
+    char digits[20];
+    uint64_t count = 0, length = 0;
+    do digits[count++] = static_cast<char>('0' + number % 10);
+    while ((number /= 10) != 0);
+    while (count > 0) to[length++] = digits[--count];
+    to[length] = '\0';
+    return length;
 }
 
 }  // namespace tailrace::trace::raw

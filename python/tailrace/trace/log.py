@@ -16,6 +16,7 @@ NAME, CHUNK, COUNTER = 0xFFFF, 0xFFFE, 0xFFFD
 NOWHERE = -1  # an offset that the call does not say
 
 COUNTS = ("read_bytes", "written_bytes", "read_calls", "write_calls", "device_read_bytes", "device_written_bytes")
+LOADER_COUNTS = COUNTS[0:3:2]
 HEADER = np.dtype(
     [
         ("magic", "S8"),
@@ -25,7 +26,9 @@ HEADER = np.dtype(
         *((name, "<u8") for name in ("budget_bytes", "dropped_events")),
         *((name, "<u4") for name in ("chunks", "reserved")),
         *((name, [(count, "<u8") for count in COUNTS]) for name in ("at_begin", "at_end")),
-        *((name, f"S{size}") for name, size in (("host", 64), ("program", 512), ("command", 2048), ("calls", 5376))),
+        *((name, f"S{size}") for name, size in (("host", 64), ("program", 512), ("command", 2048), ("calls", 8192))),
+        *((name, [(count, "<u8") for count in COUNTS]) for name in ("thread_at_begin", "thread_at_end", "own")),
+        *((name, [(count, "<u8") for count in LOADER_COUNTS]) for name in ("loader_at_begin", "loader_at_end")),
     ]
 )
 EVENT = np.dtype(
@@ -161,8 +164,10 @@ def _header(path: Path, content: bytes) -> dict[str, Any]:
     for key in ("host", "program", "command"):
         header[key] = bytes(raw[key]).decode(errors="replace")
     header["command"] = header["command"].replace("\0", " ")
-    for key in ("at_begin", "at_end"):
+    for key in ("at_begin", "at_end", "thread_at_begin", "thread_at_end", "own"):
         header[key] = dict(zip(COUNTS, header[key], strict=True))
+    for key in ("loader_at_begin", "loader_at_end"):
+        header[key] = dict(zip(LOADER_COUNTS, header[key], strict=True))
     return header
 
 

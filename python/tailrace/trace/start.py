@@ -15,6 +15,8 @@ LIBRARY = "libtailrace-preload.so"
 FOLDER_KEY, BUDGET_KEY, PRELOAD_KEY = "TAILRACE_TRACE", "TAILRACE_TRACE_BYTES", "LD_PRELOAD"
 # Open MPI's launcher hands no variable on to ranks of other nodes, unless it is told. Hydra and srun hand on all.
 OPEN_MPI = {"mpirun", "mpiexec", "orterun", "mpirun.openmpi", "mpiexec.openmpi"}
+# They start ranks and are none: the tracer's library is silent in them (src/trace/log.cpp).
+LAUNCHERS = OPEN_MPI | {"orted", "prterun", "prted", "mpiexec.hydra", "mpirun.mpich", "mpiexec.mpich", "srun", "sbatch", "salloc"}
 
 
 class NotTraceable(RuntimeError):

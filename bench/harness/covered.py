@@ -1,0 +1,222 @@
+"""One program, run once with the tracer while strace looks on: what the logs have of what strace has seen."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tailrace.trace import start
+from tailrace.trace.check import Verdict, check
+from tailrace.trace.coverage import ASKED_FOR
+from tailrace.trace.log import Log, LogError
+from tailrace.trace.summary import read_run
+from tailrace.trace.symbols import own_files
+
+from bench.harness import oracle
+from bench.harness.oracle import Seen, real
+
+# Calls of a log by what they do to a file; the others are not compared.
+KIND_OF_CALL = {
+    **dict.fromkeys(("open", "fopen", "mkstemp", "opendir"), "open"),
+    **dict.fromkeys(("close", "fclose", "closedir"), "close"),
+    **dict.fromkeys(("unlink", "rename", "mkdir", "rmdir", "link", "symlink", "truncate", "ftruncate", "fallocate"), "name"),
+    **dict.fromkeys(("fsync", "fdatasync", "sync_file_range"), "sync"),
+    "lseek": "seek",
+}
+MOVES = {"read": "read", "fill": "read", "write": "write", "flush": "write"}  # by group
+# What the C library does to a stream's or directory's file by itself: how often it reads, writes and seeks is its own affair.
+BY_ITSELF = frozenset(["read", "write", "seek"])
+# Details: of a write by dprintf; of fdopen and fdopendir, which open nothing.
+BY_PRINTING = ON_DESCRIPTOR = 1
+BY_LIBRARY = ("", "library")  # what the C library has read by itself, of whatever file
+FIELDS = ["call", "file", "descriptor", "result", "bytes", "detail"]
+PATTERN = re.compile(r"[*?[]")  # of glob
+BUDGET = 1 << 30
+Totals = Counter[tuple[str, str]]
+
+
+@dataclass
+class Share:
+    """Of calls, or of bytes."""
+
+    seen: int = 0
+    named: int = 0  # not seen, and named before the run
+    missing: dict[str, int] = field(default_factory=dict)  # file and what -> neither; below 0: more in the log than there were
+
+    @property
+    def total(self) -> int:
+        return self.seen + self.named + sum(map(abs, self.missing.values()))
+
+    @property
+    def of_all(self) -> float:
+        return self.seen / self.total if self.total else 1.0
+
+    @property
+    def of_all_or_named(self) -> float:
+        return (self.seen + self.named) / self.total if self.total else 1.0
+
+
+@dataclass(frozen=True)
+class Result:
+    status: int
+    verdict: Verdict
+    findings: tuple[str, ...]  # gaps that were named before the run
+    calls: Share
+    moved: Share
+    loader_calls: int
+    same: bool  # strace has seen the same calls and bytes by file when the program ran without the tracer
+
+
+def run(
+    words: Sequence[str], folder: Path, *, program: str = "", timeout_s: float = 60, variables: Mapping[str, str] = os.environ
+) -> Result:
+    """Runs the words twice in a fresh folder `folder`/work: without the tracer and with it, both under strace; `program` is what is
+    checked before. The log is compared with strace's lines of the same run. Raises subprocess.TimeoutExpired, NoProgram."""
+    report = check(program or words[0])
+    shutil.rmtree(folder, ignore_errors=True)
+    plain, _ = _run(words, folder, "plain", None, timeout_s, variables)
+    logs = folder / "logs"
+    logs.mkdir(parents=True)
+    found, status = _run(words, folder, "traced", logs, timeout_s, variables)
+    try:
+        recorded, damaged = read_run(logs)
+        assert not damaged, damaged
+    except LogError:
+        recorded = []
+    calls, moved = of_logs(recorded)
+    seen_calls, seen_moved = oracle.totals(_programs(found.calls, logs))
+    streams = streams_of(recorded)
+    seen_calls, calls = (_without(each, streams) for each in (seen_calls, calls))
+    same = _within(plain.calls, folder) == _within(found.calls, folder)
+    gaps = tuple(f"{finding.where.name}: {finding.text}" for finding in report.findings if finding.verdict >= Verdict.GAPS)
+    messages = any(finding.kind == "message" for finding in report.findings)
+    named = (*own_files(), *([real(str(folder / "traced.out"))] if messages else []))
+    seen_calls, calls = (_without_walks(each, walked_of(recorded)) for each in (seen_calls, calls))
+    shares = [_share(wanted, got, named, bool(gaps)) for wanted, got in ((seen_calls, calls), (seen_moved, moved))]
+    return Result(status, report.verdict, gaps, shares[0], shares[1], len(found.loader), same)
+
+
+def _within(calls: Iterable[Seen], folder: Path) -> Totals:
+    """Bytes by file, of those that the program makes."""
+    work = f"{real(str(folder))}/work/"
+    return oracle.totals(call for call in calls if call.path.startswith(work))[1]
+
+
+def _run(
+    words: Sequence[str], folder: Path, name: str, logs: Path | None, timeout_s: float, variables: Mapping[str, str]
+) -> tuple[oracle.Oracle, int]:
+    work, record = folder / "work", folder / f"{name}.strace"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    traced = start.environment_of(logs, BUDGET, {}) if logs is not None else {}
+    command = oracle.command_of(record, words, [f"{key}={value}" for key, value in traced.items()])
+    with (folder / f"{name}.out").open("wb") as output:
+        done = subprocess.run(
+            command,
+            cwd=work,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            timeout=timeout_s,
+            env=dict(variables),
+            check=False,
+        )
+    return oracle.read_strace(record, start.LAUNCHERS), done.returncode
+
+
+def _programs(calls: Iterable[Seen], logs: Path) -> Iterable[Seen]:
+    """Without what the tracer does itself."""
+    own = f"{real(str(logs))}/"
+    return (
+        call
+        for call in calls
+        if not call.path.startswith(own) and not (call.path.startswith("/proc/") and call.path.endswith(("/io", "/cmdline")))
+    )
+
+
+def of_logs(logs: Iterable[Log]) -> tuple[Totals, Totals]:
+    """(file, what) -> calls, and bytes, as oracle.totals."""
+    calls: Totals = Counter()
+    moved: Totals = Counter()
+    for log in logs:
+        names = {file: real(name) for file, name in log.names.items()}
+        of_paths: set[int] = set()  # as in the oracle
+        for number, file, descriptor, result, asked, detail in log.events[FIELDS].tolist():
+            call = log.calls[number]
+            if call.name == "open" and detail & os.O_PATH and result >= 0:
+                of_paths.add(descriptor)
+                continue
+            if call.name == "close" and descriptor in of_paths:
+                of_paths.remove(descriptor)
+                continue
+            path = names.get(file, "")
+            if not path and call.name == "fill":
+                moved[BY_LIBRARY] += result
+            kind = KIND_OF_CALL.get(call.name) or MOVES.get(call.group)
+            if not path and kind != "name":
+                continue  # or a call that failed before it had a file
+            again = call.name in ("fopen", "opendir") and detail == ON_DESCRIPTOR
+            if kind and not again and oracle.is_compared(path, kind):
+                calls[oracle.key_of(path, kind)] += 1
+            if kind := MOVES.get(call.group):
+                size = asked if call.name in ASKED_FOR else result
+                if size > 0:
+                    moved[path, kind] += size
+    return calls, moved
+
+
+def streams_of(logs: Iterable[Log]) -> frozenset[str]:
+    """Files that the C library also reads, writes or seeks by itself."""
+    groups, names = (
+        frozenset(["stdio_read", "stdio_write", "fill", "flush"]),
+        frozenset(["fopen", "fseek", "fflush", "fclose", "opendir"]),
+    )
+    found = set()
+    for log in logs:
+        numbers = {number for number, call in log.calls.items() if call.group in groups or call.name in names}
+        for number, file, detail in set(log.events[["call", "file", "detail"]].tolist()):
+            if number in numbers or (log.calls[number].name == "write" and detail == BY_PRINTING):
+                found.add(real(log.names.get(file, "")))
+    return frozenset(found)
+
+
+def walked_of(logs: Iterable[Log]) -> tuple[str, ...]:
+    """Folders that the C library goes through for glob, ftw and fts, which are recorded as one call each."""
+    found = set()
+    for log in logs:
+        numbers = {number for number, call in log.calls.items() if call.name == "walk"}
+        for number, file in set(log.events[["call", "file"]].tolist()):
+            if number in numbers:
+                fixed = PATTERN.split(log.names.get(file, ""))[0]
+                found.add(real(fixed if fixed == log.names.get(file) else os.path.dirname(fixed)))
+    return tuple(found - {""})
+
+
+def _without(calls: Totals, streams: frozenset[str]) -> Totals:
+    return Counter({key: count for key, count in calls.items() if not (key[0] in streams and key[1] in BY_ITSELF)})
+
+
+def _without_walks(calls: Totals, folders: tuple[str, ...]) -> Totals:
+    """Without the opening and closing of directories below, which the C library does."""
+    return Counter({key: n for key, n in calls.items() if not (key[1] in ("open", "close") and key[0].startswith(folders))})
+
+
+def _share(wanted: Totals, got: Totals, names: tuple[str, ...], gaps: bool) -> Share:
+    share = Share()
+    by_library = got.pop(BY_LIBRARY, 0)
+    for key in wanted.keys() | got.keys():
+        share.seen += min(wanted[key], got[key])
+        missing = wanted[key] - got[key]
+        if missing > 0 and (gaps or key[0].startswith(names)):
+            share.named += missing
+        elif missing != 0:
+            share.missing[f"{key[1]} {key[0]}"] = missing
+    known = min(by_library, share.named)
+    share.seen, share.named = share.seen + known, share.named - known
+    return share

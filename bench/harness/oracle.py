@@ -1,0 +1,202 @@
+"""What strace has seen of a run: calls and bytes by file, with the loader's own set apart."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# System calls by what they do to a file. What is not here (stat of a descriptor, memory, sockets) is not compared.
+CLASSES = {
+    "read": ("read", "pread64", "readv", "preadv", "preadv2"),
+    "write": ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range"),
+    "open": ("open", "openat", "creat", "openat2"),
+    "close": ("close",),
+    "seek": ("lseek",),
+    "sync": ("fsync", "fdatasync", "sync_file_range"),
+    "name": (
+        *("unlink", "unlinkat", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "rmdir"),
+        *("link", "linkat", "symlink", "symlinkat", "truncate", "ftruncate", "fallocate"),
+    ),
+}
+CLASS_OF = {name: kind for kind, names in CLASSES.items() for name in names}
+MAKES = ("clone", "clone3", "vfork", "fork")
+WANTED = (*CLASS_OF, *MAKES, "execve", "execveat", "mmap", "munmap", "exit_group")
+LINE = re.compile(r"^(\d+)\s+(?:(\w+)\((.*)|<\.\.\. (\w+) resumed>(.*)|(\+\+\+|---).*)$")
+RESULT = re.compile(r"\)\s+= (-?\d+|0x[0-9a-f]+|\?)(?:<(.*?)>)?(?: |$)")
+DESCRIPTOR = re.compile(r"^-?\d+<(.*?)>(?:\(deleted\))?(?=[,)\s]|$)")
+OF_PROCESS = re.compile(r"^/proc/(self|thread-self|\d+)(/task/\d+)?(?=/|$)|^/proc(?=/net/|/mounts$)")
+AT = re.compile(r"(?:AT_FDCWD|\d+)<(.*?)>, ")
+QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+LIBRARY = re.compile(r"\.so(\.[\w.]+)?$")
+CACHE = "/etc/ld.so.cache"
+
+
+def command_of(record: Path, words: Iterable[str], variables: Iterable[str] = ()) -> list[str]:
+    """Runs `words` under strace, and these with more variables of the environment."""
+    given = [word for variable in variables for word in ("-E", variable)]
+    return [
+        "strace",
+        "-f",
+        "-y",
+        "-s",
+        "0",
+        "-e",
+        "signal=none",
+        "-e",
+        f"trace={','.join(WANTED)}",
+        "-o",
+        str(record),
+        *given,
+        *words,
+    ]
+
+
+@dataclass(frozen=True)
+class Seen:
+    process: int
+    name: str
+    kind: str
+    path: str
+    result: int
+
+    @property
+    def bytes(self) -> int:
+        return max(self.result, 0) if self.kind in ("read", "write") else 0
+
+
+@dataclass
+class Traced:
+    """One process while its lines are read."""
+
+    loads: bool = True  # from execve on, until the loader is done: it gives back the memory of its cache, or has none
+    cached: bool = False
+    shares: bool = False  # a child of vfork until execve
+    program: str = ""
+    of_paths: set[int] = field(default_factory=set)  # open descriptors that are for names alone
+
+
+@dataclass
+class Oracle:
+    calls: list[Seen] = field(default_factory=list)  # of the programs
+    loader: list[Seen] = field(default_factory=list)  # of the loader, and of children of vfork before they are programs
+
+
+def read_strace(record: Path, silent: Iterable[str] = ()) -> Oracle:
+    """Set apart are: what comes between execve and the end of the loader's start; files whose names end with .so and a version, and
+    the loader's cache, which later come from dlopen; children of vfork until execve. Programs named in `silent` are left out."""
+    lines = list(_whole_lines(record.read_text(errors="replace").splitlines()))
+    sharing = {int(result) for _, name, text, result, _ in lines if _shares(name, text) and result.isdigit()}
+    programs_left_out = frozenset(silent)
+    processes: dict[int, Traced] = {}
+    oracle = Oracle()
+    for pid, name, text, result, decorated in lines:
+        of = processes.setdefault(pid, Traced(loads=False, shares=pid in sharing))
+        if name in ("execve", "execveat"):
+            if result == "0":
+                quoted = QUOTED.search(text)
+                of.program, of.loads, of.cached, of.shares = (quoted.group(1) if quoted else ""), True, False, False
+            continue
+        if name == "munmap" and of.cached:
+            of.loads = False
+        if name in MAKES and result.isdigit():
+            processes.setdefault(int(result), Traced(loads=False, shares=int(result) in sharing)).program = of.program
+        kind = CLASS_OF.get(name)
+        if kind is None or result == "?":
+            continue
+        path = _path_of(name, text, decorated)
+        if of.loads and path == CACHE:
+            of.cached = True
+        if Path(of.program).name in programs_left_out:
+            continue
+        if _is_of_path(of, name, kind, text, int(result)):
+            continue
+        seen = Seen(pid, name, kind, path, int(result))
+        apart = of.loads or of.shares or path == CACHE or bool(LIBRARY.search(path))
+        (oracle.loader if apart else oracle.calls).append(seen)
+    return oracle
+
+
+def _is_of_path(of: Traced, name: str, kind: str, text: str, result: int) -> bool:
+    """Whether a call opens or closes a descriptor of O_PATH, without data: the C library does so by itself as well."""
+    if kind == "open" and "O_PATH" in text and result >= 0:
+        of.of_paths.add(result)
+        return True
+    number = text.split("<", 1)[0]
+    if name == "close" and number.isdigit() and int(number) in of.of_paths:
+        of.of_paths.remove(int(number))
+        return True
+    return False
+
+
+def _shares(name: str, text: str) -> bool:
+    return name == "vfork" or (name.startswith("clone") and "CLONE_VFORK" in text)
+
+
+def _whole_lines(lines: Iterable[str]) -> Iterator[tuple[int, str, str, str, str]]:
+    """(process, system call, its arguments, its result, the file that the result is open on), in the order of their ends."""
+    begun: dict[int, str] = {}
+    for line in lines:
+        match = LINE.match(line)
+        if match is None or match.group(6):
+            continue
+        pid = int(match.group(1))
+        name, text = match.group(2) or match.group(4), match.group(3) or match.group(5) or ""
+        if match.group(2) and text.endswith("<unfinished ...>"):
+            begun[pid] = text.removesuffix("<unfinished ...>")
+            continue
+        if match.group(4):
+            text = begun.pop(pid, "") + text
+        results = list(RESULT.finditer(text))
+        if results:
+            yield pid, name, text, results[-1].group(1), results[-1].group(2) or ""
+
+
+def _path_of(name: str, text: str, decorated: str) -> str:
+    """Of the file that a call is about; of the one that is written where there are two descriptors."""
+    if name == "copy_file_range":
+        text = text.split(", ", 2)[-1]
+    if CLASS_OF[name] == "open" and decorated:
+        return real(decorated)
+    of_descriptor = DESCRIPTOR.match(text)
+    if (of_descriptor and not QUOTED.search(text)) or name in ("read", "write", "close", "lseek", "pread64", "pwrite64"):
+        return real(of_descriptor.group(1)) if of_descriptor else ""
+    quoted = QUOTED.search(text)
+    if quoted is None:
+        return ""
+    folder = AT.search(text[: quoted.start()])
+    return real(os.path.join(folder.group(1) if folder else "", quoted.group(1)))
+
+
+def real(name: str) -> str:
+    """The same name for a file in logs and in strace's lines: links are followed as far as they are still there, and what /proc
+    says of one process or another is the same."""
+    name = name.removesuffix("(deleted)").rstrip() if name.endswith("(deleted)") else name
+    if not name.startswith("/"):
+        return name
+    return OF_PROCESS.sub("/proc/PROCESS", name) if name.startswith("/proc/") else os.path.realpath(name)
+
+
+def is_compared(path: str, kind: str) -> bool:
+    return path.startswith("/") or kind not in ("open", "close")
+
+
+def key_of(path: str, kind: str) -> tuple[str, str]:
+    """Names of shared memory are whole ones in all calls."""
+    return ("" if kind == "name" and not path.startswith("/dev/shm/") else path, kind)
+
+
+def totals(calls: Iterable[Seen]) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
+    """(file, what) -> calls, and bytes. Of names no file: strace does not tell where relative ones are. Pipes and sockets are
+    opened and closed by other calls as well: of these the bytes."""
+    number: Counter[tuple[str, str]] = Counter()
+    moved: Counter[tuple[str, str]] = Counter()
+    for call in calls:
+        if is_compared(call.path, call.kind):
+            number[key_of(call.path, call.kind)] += 1
+        if call.bytes:
+            moved[call.path, call.kind] += call.bytes
+    return number, moved

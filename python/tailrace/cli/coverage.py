@@ -1,0 +1,86 @@
+"""tailrace coverage: what a recorded run has seen, against the kernel's own counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailrace.cli import output
+from tailrace.trace.coverage import Coverage, Moved, coverage_of
+from tailrace.trace.log import LogError
+from tailrace.trace.summary import read_run
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(help="Folder with the logs of a run.")],
+    top: Annotated[int, typer.Option("--top", min=1, help="How many processes to show.")] = 12,
+    as_json: output.AsJson = False,
+) -> None:
+    """Compares the logs of a run with what the kernel counted for its processes, and lists what was not seen.
+
+    The exit status is 1 when bytes are missing, when a log is damaged, or when calls were only counted.
+
+    Examples: [bold]tailrace coverage tailrace-run-1[/] · [bold]tailrace coverage first --json[/]
+    """
+    try:
+        logs, damaged = read_run(folder)
+    except (LogError, OSError) as error:
+        output.fail(str(error))
+        raise typer.Exit(2) from None
+    found = coverage_of(logs)
+    if as_json:
+        output.print_json({"processes": [coverage.as_json() for coverage in found], "damaged": damaged})
+    else:
+        _print(found, top)
+    for message in damaged:
+        output.fail(message)
+    if damaged or any(coverage.rest.bytes for coverage in found) or any(log.header["dropped_events"] for log in logs):
+        raise typer.Exit(1)
+
+
+def _moved_text(moved: Moved) -> str:
+    return f"{output.bytes_text(moved.read_bytes)} / {output.bytes_text(moved.written_bytes)}"
+
+
+def _calls_text(moved: Moved) -> str:
+    return f"{output.count_text(moved.read_calls)} / {output.count_text(moved.write_calls)}"
+
+
+def _print(found: list[Coverage], top: int) -> None:
+    console = output.console()
+    console.print("bytes read / written, and calls that read / write:")
+    numbers = (
+        "process",
+        "rank",
+        "kernel",
+        "descriptors",
+        "streams",
+        "C library",
+        "loader",
+        "rest",
+        "seen",
+        "calls: kernel",
+        "seen calls",
+    )
+    shown = output.table("process", "rank", "program", *numbers[2:], numbers=numbers)
+    largest = sorted(found, key=lambda coverage: -(coverage.kernel or coverage.descriptors).bytes)[:top]
+    for of in largest:
+        moved = [_moved_text(each) for each in (of.descriptors, of.streams, of.library, of.loader)]
+        rest = f"{of.rest.read_bytes} / {of.rest.written_bytes}" if of.kernel else ""
+        kernel, calls = (_moved_text(of.kernel), _calls_text(of.kernel)) if of.kernel else ("unknown", "")
+        seen = f"{100 * of.bytes_seen:.1f} %" if of.kernel else ""
+        rank = str(of.rank) if of.rank >= 0 else ""
+        row = (str(of.process), rank, Path(of.program).name, kernel, *moved, rest, seen, calls, _calls_text(of.descriptors))
+        shown.add_row(*map(output.escape, row))
+    console.print(shown)
+    unseen = [(of, each) for of in largest for each in of.unseen]
+    if unseen:
+        console.print("\nnot seen:")
+        table = output.table("process", "program", "what", "")
+        for of, each in unseen:
+            table.add_row(*map(output.escape, (str(of.process), Path(of.program).name, each.kind, each.text)))
+        console.print(table)
+    if len(found) > top:
+        console.print(f"\n{len(found)} processes; --top shows more")

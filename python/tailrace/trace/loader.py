@@ -1,0 +1,134 @@
+"""What a program is made of: the interpreter of a script, the libraries that the loader will find, in its order."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from tailrace.trace.elf import Elf, NotElf, is_elf, read_elf
+
+MOST_INTERPRETERS = 4  # as many scripts may be each other's interpreters
+DEFAULT_FOLDERS = ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
+
+
+class NoProgram(ValueError):
+    """No program of this name, or nothing that can be started; the text says which, and what to do."""
+
+
+@dataclass(frozen=True)
+class Program:
+    path: Path  # what was asked for
+    scripts: tuple[Path, ...]  # it and its interpreters, as far as they are scripts
+    elf: Elf  # what the kernel starts
+    libraries: tuple[Elf, ...]
+    missing: dict[str, Path] = field(default_factory=dict)  # library that is not found -> who needs it
+
+
+def find_program(name: str) -> Path:
+    """On the PATH, or by its path. Raises NoProgram."""
+    found = shutil.which(name)
+    if found is None:
+        raise NoProgram(f"{name}: no such program; name one on the PATH, or by its path")
+    return Path(found)
+
+
+def resolve(name: str, environment: Mapping[str, str] = os.environ) -> Program:
+    """Raises NoProgram, OSError."""
+    asked = find_program(name)
+    path, scripts = asked, []
+    while not is_elf(path):
+        scripts.append(path)
+        path = interpreter_of(path)
+        if len(scripts) > MOST_INTERPRETERS:
+            raise NoProgram(f"{asked}: more than {MOST_INTERPRETERS} scripts are each other's interpreters: {scripts}")
+    try:
+        elf = read_elf(Path(os.path.realpath(path)))
+    except NotElf as error:
+        raise NoProgram(f"{error}; name a program that runs here") from None
+    missing: dict[str, Path] = {}
+    libraries = tuple(_libraries(elf, environment, missing))
+    return Program(asked, tuple(scripts), elf, libraries, missing)
+
+
+def interpreter_of(script: Path) -> Path:
+    """Of its first line; `env` is looked through. A program without one is run by the shell. Raises NoProgram."""
+    with script.open("rb") as file:
+        line = file.readline(4096)
+    if not line.startswith(b"#!"):
+        if b"\0" in line:
+            raise NoProgram(f"{script}: neither an ELF program nor a script; name a program that runs here")
+        return Path("/bin/sh")
+    words = line[2:].decode(errors="replace").split()
+    if words and Path(words[0]).name == "env":
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    if not words:
+        raise NoProgram(f"{script}: its first line names no interpreter; write one behind #!")
+    return find_program(words[0])
+
+
+@lru_cache(maxsize=1)
+def cached_libraries() -> dict[str, tuple[Path, ...]]:
+    """The loader's cache: name -> files, the first that fits is taken."""
+    tool = shutil.which("ldconfig") or "/sbin/ldconfig"
+    try:
+        shown = subprocess.run([tool, "-p"], capture_output=True, text=True, check=False, timeout=30).stdout
+    except OSError:
+        return {}
+    found: dict[str, tuple[Path, ...]] = {}
+    for line in shown.splitlines():
+        name, arrow, path = line.partition(" => ")
+        if arrow:
+            key = name.split()[0]
+            found[key] = (*found.get(key, ()), Path(path))
+    return found
+
+
+def _libraries(program: Elf, environment: Mapping[str, str], missing: dict[str, Path]) -> Iterator[Elf]:
+    """Breadth first, as the loader: each name once."""
+    waiting: deque[tuple[Elf, tuple[str, ...]]] = deque([(program, ())])
+    seen: set[str] = set()
+    while waiting:
+        elf, inherited = waiting.popleft()
+        # DT_RPATH also serves what is needed further down, unless there is a DT_RUNPATH.
+        rpath = inherited if elf.runpath else (*_expanded(elf, elf.rpath), *inherited)
+        for name in elf.needed:
+            if name in seen:
+                continue
+            seen.add(name)
+            found = _find(name, elf, rpath, environment)
+            if found is None:
+                missing[name] = elf.path
+                continue
+            seen.add(found.soname)
+            yield found
+            waiting.append((found, rpath))
+
+
+def _expanded(elf: Elf, folders: tuple[str, ...]) -> tuple[str, ...]:
+    origin = str(elf.path.parent)
+    return tuple(folder.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for folder in folders)
+
+
+def _find(name: str, elf: Elf, rpath: tuple[str, ...], environment: Mapping[str, str]) -> Elf | None:
+    if "/" in name:
+        candidates = [Path(name)]
+    else:
+        path = environment.get("LD_LIBRARY_PATH", "")
+        folders = (*(() if elf.runpath else rpath), *path.replace(";", ":").split(":"), *_expanded(elf, elf.runpath))
+        candidates = [Path(folder) / name for folder in folders if folder]
+        candidates += cached_libraries().get(name, ())
+        candidates += [Path(folder) / name for folder in DEFAULT_FOLDERS]
+    for candidate in candidates:
+        try:
+            found = read_elf(Path(os.path.realpath(candidate)))
+        except (OSError, NotElf):
+            continue
+        if (found.machine, found.bits) == (elf.machine, elf.bits):
+            return found
+    return None

@@ -1,0 +1,126 @@
+"""What the tracer sees is all there is: against the kernel's counts, and against strace as the oracle."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tailrace.trace import start
+from tailrace.trace.coverage import Coverage, coverage_of
+from tailrace.trace.summary import read_run
+
+from bench import coverage as bench
+from bench.harness import oracle
+from tests.environment import ROOT
+
+FEW = ("C, descriptors", "C, streams", "fortified, streams", "fork", "killed")
+# What the C library tells only the kernel: messages.
+TEXT = "not seen"
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("coverage") / "posix"
+    subprocess.run(["gcc", "-O1", "-pthread", str(ROOT / "bench/coverage/posix.c"), "-o", str(made)], check=True)
+    return made
+
+
+def run(tmp_path: Path, *words: str, budget: int = 64 << 20) -> list[Coverage]:
+    work, logs = tmp_path / "work", tmp_path / "logs"
+    work.mkdir()
+    logs.mkdir()
+    subprocess.run(words, env=start.environment_of(logs, budget), cwd=work, check=False, timeout=60)
+    found, damaged = read_run(logs)
+    assert not damaged
+    return coverage_of(found)
+
+
+@pytest.mark.parametrize("what", ["descriptors", "streams", "threads", "children", "maps", "later"])
+def test_every_byte_that_the_kernel_counted_is_in_the_logs(tmp_path: Path, case: Path, what: str) -> None:
+    for of in run(tmp_path, str(case), what):
+        assert of.kernel is not None
+        assert (of.rest.read_bytes, of.rest.written_bytes) == (0, 0), of
+        assert of.bytes_seen == 1
+
+
+def test_every_call_that_the_kernel_counted_is_in_the_logs(tmp_path: Path, case: Path) -> None:
+    (of,) = run(tmp_path, str(case), "descriptors")
+    assert (of.rest.read_calls, of.rest.write_calls) == (0, 0), of
+
+
+def test_children_are_not_counted_with_their_parent(tmp_path: Path, case: Path) -> None:
+    parent, *children = run(tmp_path, str(case), "children")
+    assert [of.descriptors.written_bytes for of in (parent, *children)] == [0, 50000, 50000]
+    assert parent.kernel is not None
+    assert parent.kernel.written_bytes == 0
+
+
+def test_what_cannot_be_known_is_said(tmp_path: Path, case: Path) -> None:
+    (of,) = run(tmp_path, str(case), "killed")
+    assert of.kernel is None
+    assert [each.kind for each in of.unseen] == ["killed"]
+
+
+def test_memory_of_files_and_a_spent_budget_are_said(tmp_path: Path, case: Path) -> None:
+    (of,) = run(tmp_path, str(case), "maps")
+    assert "mmap" in [each.kind for each in of.unseen]
+
+
+def test_a_spent_budget_is_said(tmp_path: Path, case: Path) -> None:
+    (of,) = run(tmp_path, str(case), "threads", budget=1 << 17)
+    assert "budget" in [each.kind for each in of.unseen]
+
+
+def test_the_command_says_whether_all_was_seen(tmp_path: Path, case: Path, tailrace_command: list[str]) -> None:
+    run(tmp_path, str(case), "streams")
+    command = [*tailrace_command, "coverage", str(tmp_path / "logs")]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (shown.returncode, "100.0 %" in shown.stdout) == (0, True), shown.stdout
+    answer = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=60, check=True).stdout)
+    assert answer["processes"][0]["bytes_seen"] == 1
+    absent = subprocess.run([*command[:-1], str(tmp_path)], capture_output=True, text=True, timeout=60, check=False)
+    assert absent.returncode == 2
+
+
+@pytest.mark.parametrize("kind", [pytest.param(k, id=k.name, marks=[] if k.name in FEW else pytest.mark.full) for k in bench.KINDS])
+def test_logs_have_what_strace_has_seen(kind: bench.Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: Any) -> None:
+    needs("strace")
+    monkeypatch.setattr(bench, "SCRATCH", tmp_path)
+    result = bench.run_kind(kind)
+    assert not result.calls.missing
+    assert not result.moved.missing
+
+
+LINES = """\
+10 execve("/bin/true", ["true"], 0x0) = 0
+10 openat(AT_FDCWD</tmp>, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = 3</etc/ld.so.cache>
+10 close(3</etc/ld.so.cache>) = 0
+10 read(3</no/libc.so.6>, ""..., 832) = 832
+10 munmap(0x1, 100) = 0
+10 openat(AT_FDCWD</no>, "a b", O_RDWR) = 3</no/a b>
+10 vfork( <unfinished ...>
+11 close(3</no/a b>) = 0
+11 execve("/bin/false", ["false"], 0x0) = -1 ENOENT (No such file or directory)
+10 <... vfork resumed>) = 11
+10 pread64(3</no/a b>,  <unfinished ...>
+12 write(4</no/c>, ""..., 7) = 7
+10 <... pread64 resumed>""..., 100, 0) = 42
+10 unlink("/no/d") = -1 ENOENT (No such file or directory)
+10 +++ exited with 0 +++
+"""
+
+
+def test_the_oracle_reads_strace(tmp_path: Path) -> None:
+    record = tmp_path / "strace"
+    record.write_text(LINES)
+    found = oracle.read_strace(record)
+    assert [(call.process, call.kind, call.path, call.result) for call in found.calls] == [
+        (10, "open", "/no/a b", 3),
+        (12, "write", "/no/c", 7),
+        (10, "read", "/no/a b", 42),
+        (10, "name", "/no/d", -1),
+    ]
+    assert len(found.loader) == 4
