@@ -76,6 +76,8 @@ static void streams(void) {
     rewind(file);
     need(fread(back, 10, 3000, file) == 3000, "fread");
     same("streams");
+    need(fseek(file, 0, SEEK_END) == 0 && fseek(file, BYTES - 1, SEEK_SET) == 0 && fseek(file, 0, SEEK_END) == 0, "fseek");
+    need(fseek(file, -100, SEEK_CUR) == 0 && fread(back, 1, 200, file) == 100 && back[0] == data[BYTES - 100], "fread");
     need(fclose(file) == 0, "fclose");
     file = fopen("t", "w");
     for (int i = 0; i < 5000; ++i) fprintf(file, "%d %s\n", i, "words");

@@ -96,7 +96,8 @@ def run(
     same = _within(plain.calls, folder) == _within(found.calls, folder)
     gaps = tuple(f"{finding.where.name}: {finding.text}" for finding in report.findings if finding.verdict >= Verdict.GAPS)
     messages = any(finding.kind == "message" for finding in report.findings)
-    named = (*own_files(), *([real(str(folder / "traced.out"))] if messages else []))
+    library = (real(name).rstrip("/") + ("/" if name.endswith("/") else "") for name in own_files())
+    named = (*library, *([real(str(folder / "traced.out"))] if messages else []))
     seen_calls, calls = (_without_walks(each, walked_of(recorded)) for each in (seen_calls, calls))
     shares = [_share(wanted, got, named, bool(gaps)) for wanted, got in ((seen_calls, calls), (seen_moved, moved))]
     return Result(status, report.verdict, gaps, shares[0], shares[1], len(found.loader), same)

@@ -23,15 +23,16 @@ CLASSES = {
     ),
 }
 CLASS_OF = {name: kind for kind, names in CLASSES.items() for name in names}
+LOADED = ("prlimit64", "munmap")  # the loader's last calls: it looks up how large stacks are, and gives its cache back
 MAKES = ("clone", "clone3", "vfork", "fork")
-WANTED = (*CLASS_OF, *MAKES, "execve", "execveat", "mmap", "munmap", "exit_group")
+WANTED = (*CLASS_OF, *MAKES, "execve", "execveat", "mmap", *LOADED)
 LINE = re.compile(r"^(\d+)\s+(?:(\w+)\((.*)|<\.\.\. (\w+) resumed>(.*)|(\+\+\+|---).*)$")
 RESULT = re.compile(r"\)\s+= (-?\d+|0x[0-9a-f]+|\?)(?:<(.*?)>)?(?: |$)")
 DESCRIPTOR = re.compile(r"^-?\d+<(.*?)>(?:\(deleted\))?(?=[,)\s]|$)")
 OF_PROCESS = re.compile(r"^/proc/(self|thread-self|\d+)(/task/\d+)?(?=/|$)|^/proc(?=/net/|/mounts$)")
 AT = re.compile(r"(?:AT_FDCWD|\d+)<(.*?)>, ")
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
-LIBRARY = re.compile(r"\.so(\.[\w.]+)?$")
+LIBRARY = re.compile(r"\.so(\.\d[\w.]*)?$")
 CACHE = "/etc/ld.so.cache"
 
 
@@ -72,7 +73,7 @@ class Seen:
 class Traced:
     """One process while its lines are read."""
 
-    loads: bool = True  # from execve on, until the loader is done: it gives back the memory of its cache, or has none
+    loads: bool = True  # from execve on, until the loader is done
     cached: bool = False
     shares: bool = False  # a child of vfork until execve
     program: str = ""
@@ -100,7 +101,7 @@ def read_strace(record: Path, silent: Iterable[str] = ()) -> Oracle:
                 quoted = QUOTED.search(text)
                 of.program, of.loads, of.cached, of.shares = (quoted.group(1) if quoted else ""), True, False, False
             continue
-        if name == "munmap" and of.cached:
+        if name == "prlimit64" or (name == "munmap" and of.cached):
             of.loads = False
         if name in MAKES and result.isdigit():
             processes.setdefault(int(result), Traced(loads=False, shares=int(result) in sharing)).program = of.program
@@ -165,7 +166,7 @@ def _path_of(name: str, text: str, decorated: str) -> str:
     if (of_descriptor and not QUOTED.search(text)) or name in ("read", "write", "close", "lseek", "pread64", "pwrite64"):
         return real(of_descriptor.group(1)) if of_descriptor else ""
     quoted = QUOTED.search(text)
-    if quoted is None:
+    if quoted is None or not quoted.group(1):
         return ""
     folder = AT.search(text[: quoted.start()])
     return real(os.path.join(folder.group(1) if folder else "", quoted.group(1)))

@@ -80,6 +80,7 @@ static trace::LoaderCounts loader_counts() {
     trace::set_loader_at_end(loader_counts());
     trace::end_log();
     record_unwritten_of_all();
+    streams_end = true;
 }
 
 // Begun at the first moment, so that a program without a call has a log, too.

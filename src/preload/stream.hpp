@@ -26,6 +26,8 @@ inline int64_t unwritten_of(const FILE& stream) { return stream._IO_write_ptr - 
 void record_moved(Call call, int descriptor, int64_t bytes, uint64_t file = 0);
 // What all streams are about to write, by their ends or by fflush(NULL).
 void record_unwritten_of_all();
+// The process ends: what lies in streams has been recorded as written, and what is put into them from now on is so at once.
+extern std::atomic<bool> streams_end;
 
 class OfStream : public Traced {
 public:
@@ -60,7 +62,7 @@ public:
         return result;
     }
     void flushed() {
-        if (on() && descriptor_ >= 0) record_moved(Call::flush, descriptor_, before_.unwritten, file_);
+        if (on() && descriptor_ >= 0 && !streams_end) record_moved(Call::flush, descriptor_, before_.unwritten, file_);
     }
     // Before a call that closes the stream's descriptor.
     void close() {
@@ -88,7 +90,7 @@ private:
     }
 
     void moved(int64_t filled, int64_t put) {
-        record_moved(Call::flush, descriptor_, put + before_.unwritten - unwritten_of(*stream_));
+        record_moved(Call::flush, descriptor_, put + (streams_end ? 0 : before_.unwritten - unwritten_of(*stream_)));
         record_moved(Call::fill, descriptor_, filled);
     }
 

@@ -23,6 +23,8 @@ FILE* opened_as(Traced& call, FILE* stream, const char* path) {
 
 }  // namespace
 
+constinit std::atomic<bool> streams_end = false;
+
 void record_moved(Call call, int descriptor, int64_t bytes, uint64_t file) {
     if (bytes <= 0) return;
     const int code = errno;
@@ -35,7 +37,7 @@ void record_moved(Call call, int descriptor, int64_t bytes, uint64_t file) {
 
 // RATIONALE: without the list's lock, as the C library itself goes through it at the end: who holds it may never come back.
 void record_unwritten_of_all() {
-    if (!trace::is_on()) return;
+    if (streams_end || !trace::is_on()) return;
     for (const FILE* stream = _IO_list_all; stream != nullptr; stream = stream->_chain)
         if (stream->_mode <= 0 && descriptor_of(stream) >= 0)
             record_moved(Call::flush, descriptor_of(stream), unwritten_of(*stream));
