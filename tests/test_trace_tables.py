@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import resource
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -213,6 +215,8 @@ def test_a_run_without_calls_is_exported(tmp_path: Path, sink: str) -> None:
         (["trace", "export", "empty", "--to", "xml"], "xml: no such format; one of otf2"),
         (["trace", "export", "text", "--to", "csv", "-o", "text"], "text: File exists: remove it, or name another"),
         (["trace", "show", "torn"], "events.parquet: no Parquet file, or a damaged one"),
+        (["trace", "query", "run", "select nothing from events"], "select nothing from events: Binder Error"),
+        (["trace", "query", "run", "explode"], "explode: Parser Error"),
     ],
 )
 def test_errors_name_what_is_wrong_and_a_remedy(
@@ -220,6 +224,8 @@ def test_errors_name_what_is_wrong_and_a_remedy(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("empty").mkdir()
+    Path("run").mkdir()
+    write_log(Path("run/n1.1.0.trace"), events_of([]), [])
     Path("text").write_text("nothing that anybody knows")
     Path("torn").mkdir()
     for name in TABLES:
@@ -246,6 +252,41 @@ def test_export_says_what_it_wrote(folder: Path, capsys: pytest.CaptureFixture[s
     assert answer["written"] == {"events": 7, "processes": 3, "counters": 0, "results": 0}
     assert main(["trace", "show", str(out)]) == 0
     assert "/data/old" in capsys.readouterr().out
+
+
+def test_query_answers_people_and_machines(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "select call, count(*) as calls from events group by call order by calls desc, call limit 2"
+    assert main(["trace", "query", str(folder), sql, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"call": "open", "calls": 3}, {"call": "pwrite", "calls": 2}]
+    assert main(["trace", "query", str(folder), sql]) == 0
+    assert "pwrite" in capsys.readouterr().out
+
+
+def test_damaged_parquet_is_read_or_refused(folder: Path, tmp_path: Path, rng: random.Random) -> None:
+    sinks.write(sources.read(folder).parts, "parquet", tmp_path / "out")
+    events = tmp_path / "out" / "events.parquet"
+    whole = events.read_bytes()
+    for _ in range(60):
+        damaged = bytearray(whole[: rng.randrange(len(whole))] if rng.random() < 0.2 else whole)
+        for _ in range(rng.choice((0, 1, 20))):
+            if damaged:
+                damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        events.write_bytes(damaged)
+        with contextlib.suppress(LogError):  # and no other error
+            summarize(sources.read(tmp_path / "out").parts)
+
+
+def test_a_library_that_is_missing_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("duckdb", "otf2", "perfetto.protos.perfetto.trace.perfetto_trace_pb2"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert main(["trace", "query", str(folder), "select 1"]) == 2
+    assert "duckdb cannot be imported" in capsys.readouterr().err
+    for sink in ("otf2", "perfetto"):
+        assert main(["trace", "export", str(folder), "--to", sink, "-o", str(folder / "out")]) == 2
+        assert "pip install 'tailrace[trace]'" in capsys.readouterr().err
+        assert not (folder / "out").exists()
 
 
 def test_a_million_events_take_seconds_and_little_memory(tmp_path: Path) -> None:

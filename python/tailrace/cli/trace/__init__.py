@@ -10,7 +10,7 @@ import importlib
 
 import typer
 
-COMMANDS = ("show", "export")  # in the order of --help
+COMMANDS = ("show", "query", "export")  # in the order of --help
 
 group = typer.Typer(
     no_args_is_help=True,
