@@ -43,9 +43,9 @@ class Row(NamedTuple):
     detail: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Use:
-    """A descriptor while it is one file. Where descriptors are not recorded, as by Darshan, a file of a process."""
+    """A descriptor while it is one file; each is itself only. Without descriptors, as of Darshan, a file of a process."""
 
     log: int
     number: int  # tells uses apart
