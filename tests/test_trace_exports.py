@@ -17,8 +17,6 @@ from tailrace.trace.sinks.timeline import marks, sound
 
 from tests.test_trace import Runs
 
-pytestmark = pytest.mark.fast
-
 RECORD = re.compile(r"^([A-Z_]+) +(\d+) +(\d+)  (.*)$")
 Slice = dict[str, Any]
 

@@ -13,6 +13,10 @@ from tailrace.trace.schema import TABLES, joined
 from tailrace.trace.sources import parquet
 
 
+class QueryError(ValueError):
+    """SQL that cannot be answered; the text is DuckDB's."""
+
+
 def connect(source: Path) -> Any:
     """A connection of DuckDB in which the tables have their names. Of Parquet tables only what a query needs is read, other
     inputs are held in memory. Raises what sources.read raises."""
@@ -24,3 +28,14 @@ def connect(source: Path) -> Any:
         for name, table in joined(list(sources.read(source).parts)).items():
             connection.register(name, table)
     return connection
+
+
+def ask(source: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The names of the columns and the rows of an answer. Raises QueryError, and what sources.read raises."""
+    duckdb = library("duckdb")
+    connection = connect(source)
+    try:
+        answer = connection.execute(sql)
+        return [column[0] for column in answer.description], answer.fetchall()
+    except duckdb.Error as error:
+        raise QueryError(f"{sql}: {error}") from None

@@ -10,7 +10,7 @@ import importlib
 
 import typer
 
-COMMANDS = ("show", "phases", "export")  # in the order of --help
+COMMANDS = ("show", "phases", "query", "export")  # in the order of --help
 
 group = typer.Typer(
     no_args_is_help=True,

@@ -30,12 +30,13 @@ def complete_format(incomplete: str) -> list[str]:
 def errors_told(as_json: bool) -> Iterator[None]:
     """What is wrong with an input or an output ends the command with its text; the status is 2."""
     from tailrace.trace.log import LogError
+    from tailrace.trace.query import QueryError
     from tailrace.trace.recording import MissingLibraryError
     from tailrace.trace.sinks import NoSuchSinkError
 
     try:
         yield
-    except (LogError, MissingLibraryError, NoSuchSinkError) as error:
+    except (LogError, MissingLibraryError, NoSuchSinkError, QueryError) as error:
         if as_json:
             output.print_json({"error": {"message": str(error)}})
         output.fail(str(error))

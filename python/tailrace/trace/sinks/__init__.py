@@ -47,6 +47,8 @@ def write(parts: Iterable[Tables], name: str, out: Path) -> dict[str, dict[str, 
         sink.write(_counted(parts, rows), unfinished)
         refuse_existing(out)
         unfinished.rename(out)
+    except OSError as error:  # libraries do not say which file
+        raise OSError(error.errno, error.strerror or str(error), error.filename or str(out)) from None
     finally:
         _remove(unfinished)
     return {

@@ -3,7 +3,12 @@ are opened, copied and closed. A folder with the anchor file traces.otf2."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import errno
+import multiprocessing
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +25,48 @@ NS_PER_S = 10**9
 
 
 def write(parts: Iterable[Tables], out: Path) -> None:
+    """In a process of its own: the library ends its process when the device is full."""
+    library("otf2")
+    try:
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as writer:
+            writer.submit(_begin, str(out)).result()
+            for part in parts:
+                writer.submit(_add, part["processes"], part["events"]).result()
+            writer.submit(_finish).result()
+    except BrokenProcessPool:
+        raise OSError(errno.EIO, "OTF2's library failed; is there room?") from None
+
+
+# What the process writes.
+written: list[Writer] = []
+
+
+def _begin(out: str) -> None:
     otf2 = library("otf2")
-    with otf2.writer.open(str(out), timer_resolution=NS_PER_S) as archive:
-        writer = Writer(otf2, archive)
-        for part in parts:
-            for process in part["processes"].to_pylist():
-                writer.begin_process(process)
-            writer.add_events(sound(part["events"]))
-        writer.finish()
+    with _failures_told():
+        written.append(Writer(otf2, otf2.writer.Writer(out, timer_resolution=NS_PER_S)))
+
+
+def _add(processes: pa.Table, events: pa.Table) -> None:
+    with _failures_told():
+        for process in processes.to_pylist():
+            written[0].begin_process(process)
+        written[0].add_events(sound(events))
+
+
+def _finish() -> None:
+    with _failures_told():
+        written.pop().finish()
+
+
+@contextlib.contextmanager
+def _failures_told() -> Iterator[None]:
+    """The library's own errors cannot be handed to another process."""
+    failures = library("_otf2").Error
+    try:
+        yield
+    except failures as error:
+        raise OSError(errno.EIO, f"OTF2 cannot write it: {error}") from None
 
 
 class Writer:
@@ -156,3 +195,4 @@ class Writer:
         """The library takes the time of day of writing for that of the run."""
         if self.begin_real_ns is not None and self.archive._first_timestamp is not None:
             self.archive._realtime_timestamp = (self.begin_real_ns + self.archive._first_timestamp) / NS_PER_S
+        self.archive.close()

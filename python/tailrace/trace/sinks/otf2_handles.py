@@ -4,7 +4,6 @@ another."""
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,16 +13,16 @@ from tailrace.trace.schema import READS, WRITES
 POSIX, STREAMS = "posix", "streams"
 COPIES = ("dup", "fcntl")  # calls that open a descriptor for a file that is open
 USERS = (*READS, *WRITES, "sync", "open", "close", "seek")  # groups of calls that use a handle
-# Flags of open that OTF2 knows, by its names.
+# Flags of open that OTF2 knows, by its names: Linux's numbers, wherever a log is read.
 OPENS = {
-    os.O_CREAT: "CREATE",
-    os.O_TRUNC: "TRUNCATE",
-    os.O_EXCL: "EXCLUSIVE",
-    os.O_DIRECTORY: "DIRECTORY",
-    os.O_APPEND: "APPEND",
-    os.O_NONBLOCK: "NON_BLOCKING",
-    os.O_CLOEXEC: "CLOSE_ON_EXEC",
-    os.O_DIRECT: "AVOID_CACHING",
+    0o100: "CREATE",
+    0o200: "EXCLUSIVE",
+    0o1000: "TRUNCATE",
+    0o2000: "APPEND",
+    0o4000: "NON_BLOCKING",
+    0o40000: "AVOID_CACHING",
+    0o200000: "DIRECTORY",
+    0o2000000: "CLOSE_ON_EXEC",
 }
 
 
@@ -44,9 +43,9 @@ class Row(NamedTuple):
     detail: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Use:
-    """A descriptor while it is one file. Where descriptors are not recorded, as by Darshan, a file of a process."""
+    """A descriptor while it is one file; each is itself only. Without descriptors, as of Darshan, a file of a process."""
 
     log: int
     number: int  # tells uses apart

@@ -62,10 +62,10 @@ def _tables(path: Path) -> Tables:
         raise ValueError("its header is none")
     job, names, modules = backend.log_get_job(log), backend.log_get_name_records(log), backend.log_get_modules(log)
     segments = [
-        _segments(record, module, names) for module in SEGMENTS.keys() & modules.keys() for record in _records(backend, log, module)
+        _segments(record, module, names) for module in SEGMENTS if module in modules for record in _records(backend, log, module)
     ]
     counters = [
-        _counters(record, module, names) for module in READS.keys() & modules.keys() for record in _records(backend, log, module)
+        _counters(record, module, names) for module in READS if module in modules for record in _records(backend, log, module)
     ]
     events = joined([empty(events=table) for table in segments])["events"]
     return empty(

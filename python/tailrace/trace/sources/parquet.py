@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,27 +22,35 @@ def fits(path: Path) -> bool:
 
 def read(path: Path) -> Recording:
     """The small tables are the first part; then come the events, one row group after the other."""
-    files = {name: _opened(path / f"{name}.parquet", schema) for name, schema in TABLES.items()}
-    return Recording(_parts(files), 1 + files["events"].num_row_groups)
+    files = {name: path / f"{name}.parquet" for name in TABLES}
+    with _damage_told(files["events"]):
+        groups = pq.ParquetFile(files["events"]).num_row_groups
+    return Recording(_parts(files), 1 + groups)
 
 
-def _opened(path: Path, schema: pa.Schema) -> pq.ParquetFile:
-    try:
+def _parts(files: dict[str, Path]) -> Iterator[Tables]:
+    yield empty(**{name: table for name, file in files.items() if name != "events" for table in _tables(name, file)})
+    for table in _tables("events", files["events"], by_groups=True):
+        yield empty(events=table)
+
+
+def _tables(name: str, path: Path, by_groups: bool = False) -> Iterator[pa.Table]:
+    schema = TABLES[name]
+    with _damage_told(path):
         file = pq.ParquetFile(path)
-    except pa.ArrowInvalid as error:
+        missing = [field.name for field in schema if field.name not in file.schema_arrow.names]
+        if missing:
+            raise LogError(f"{path}: no columns {', '.join(missing)}; export it again with this version of Tailrace")
+        tables = map(file.read_row_group, range(file.num_row_groups)) if by_groups else [file.read()]
+        for table in tables:
+            yield table.select(schema.names).cast(schema)
+
+
+@contextlib.contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
         raise LogError(f"{path}: no Parquet file, or a damaged one ({error}); export it again") from None
-    missing = [field.name for field in schema if field.name not in file.schema_arrow.names]
-    if missing:
-        raise LogError(f"{path}: no columns {', '.join(missing)}; export it again with this version of Tailrace")
-    return file
-
-
-def _parts(files: dict[str, pq.ParquetFile]) -> Iterator[Tables]:
-    yield empty(**{name: _typed(file.read(), TABLES[name]) for name, file in files.items() if name != "events"})
-    events = files["events"]
-    for number in range(events.num_row_groups):
-        yield empty(events=_typed(events.read_row_group(number), TABLES["events"]))
-
-
-def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    return table.select(schema.names).cast(schema)

@@ -1,0 +1,44 @@
+"""tailrace trace query: SQL over the tables of a run."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+import typer
+
+from tailrace.cli import output
+from tailrace.cli.trace.choices import TheSource, errors_told
+
+
+def command(
+    source: TheSource,
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="What to ask, as DuckDB takes it.")],
+    as_json: output.AsJson = False,
+) -> None:
+    """Asks the tables of a recorded run (events, processes, counters, results) in SQL.
+
+    Runs are read into memory; of Parquet tables only what the query needs is read. docs/reference/tables.md has the columns.
+
+    Examples: [bold]tailrace trace query first "select call, count(*) from events group by call"[/] ·
+    [bold]tailrace trace query first.parquet "select max(end_ns - begin_ns) / 1e9 from events where call = 'fsync'" --json[/]
+    """
+    from tailrace.trace.query import ask
+
+    with errors_told(as_json):
+        names, rows = ask(source, sql)
+    if as_json:
+        output.print_json([{name: _plain(value) for name, value in zip(names, row, strict=True)} for row in rows])
+        return
+    numbers = tuple(name for at, name in enumerate(names) if all(isinstance(row[at], int | float) for row in rows))
+    shown = output.table(*names, numbers=numbers)
+    for row in rows:
+        shown.add_row(*("" if value is None else output.escape(str(value)) for value in row))
+    output.console().print(shown)
+
+
+def _plain(value: Any) -> Any:
+    """As JSON can say it: SQL has decimals, dates and lists, too."""
+    if isinstance(value, Decimal):
+        return float(value)
+    return value if value is None or isinstance(value, int | float | str) else str(value)
