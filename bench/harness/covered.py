@@ -1,4 +1,4 @@
-"""One program, run once with the tracer while strace looks on: what the logs have of what strace has seen."""
+"""One program, run with the tracer while strace looks on: what the logs have of what strace has seen."""
 
 from __future__ import annotations
 
