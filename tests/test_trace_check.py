@@ -105,7 +105,7 @@ def test_functions_that_are_not_recorded_are_named(build: Build) -> None:
     report = check.check(str(build("int main(void) { return tee(0, 1, 2, 0) < 0; }")))
     (gap,) = [finding for finding in report.findings if finding.verdict == Verdict.GAPS]
     assert (gap.kind, gap.where.name) == ("unseen", "program")
-    assert gap.text.startswith("tee: ")
+    assert gap.said.startswith("tee: ")
 
 
 def test_dlopen_is_said(build: Build) -> None:

@@ -1,4 +1,4 @@
-"""One program, run once with the tracer while strace looks on: what the logs have of what strace has seen."""
+"""One program, run with the tracer while strace looks on: what the logs have of what strace has seen."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def run(
     streams = streams_of(recorded)
     seen_calls, calls = (_without(each, streams) for each in (seen_calls, calls))
     same = _within(plain.calls, folder) == _within(found.calls, folder)
-    gaps = tuple(f"{finding.where.name}: {finding.text}" for finding in report.findings if finding.verdict >= Verdict.GAPS)
+    gaps = tuple(f"{finding.where.name}: {finding.said}" for finding in report.findings if finding.verdict >= Verdict.GAPS)
     messages = any(finding.kind == "message" for finding in report.findings)
     library = (real(name).rstrip("/") + ("/" if name.endswith("/") else "") for name in own_files())
     named = (*library, *([real(str(folder / "traced.out"))] if messages else []))

@@ -21,6 +21,7 @@ SHORT = {Verdict.SEEN: "", Verdict.GAPS: "gap", Verdict.UNTRACEABLE: "no"}
 
 def command(
     program: Annotated[str, typer.Argument(help="A program, by its name on the PATH or by its path.")],
+    every: Annotated[bool, typer.Option("--all", help="Also what is no gap, of each library by itself.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
     """Says what of a program `tailrace run` will see, and what not, from its file and those of its libraries; nothing is run.
@@ -37,19 +38,25 @@ def command(
     if as_json:
         output.print_json(report.as_json())
     else:
-        _print(report)
+        _print(report, every)
     raise typer.Exit(int(report.verdict))
 
 
-def _print(report: Report) -> None:
+def _print(report: Report, every: bool) -> None:
+    """Gaps one by one; what is no gap by its kind, unless all is wanted."""
     console = output.console()
     program = report.program
     started = " → ".join(map(str, (*program.scripts, program.elf.path)))
     console.print(f"{output.escape(started)}: {WORDS[report.verdict]}")
     console.print(f"  {len(program.libraries)} libraries; MPI: {output.escape(report.mpi or 'none')}")
-    if not report.findings:
-        return
+    known = [finding for finding in report.findings if finding.verdict == Verdict.SEEN]
+    rows = [finding for finding in report.findings if finding.verdict != Verdict.SEEN or every]
     shown = output.table("what", "", "where", "")
-    for finding in sorted(report.findings, key=lambda finding: -finding.verdict):
-        shown.add_row(finding.kind, SHORT[finding.verdict], *map(output.escape, (finding.where.name, finding.text)))
-    console.print(shown)
+    for finding in sorted(rows, key=lambda finding: -finding.verdict):
+        shown.add_row(finding.kind, SHORT[finding.verdict], *map(output.escape, (finding.where.name, finding.said)))
+    for kind in () if every else dict.fromkeys(finding.kind for finding in known):
+        first, *others = (finding for finding in known if finding.kind == kind)
+        where = first.where.name + (f" and {len(others)} more" if others else "")
+        shown.add_row(kind, "", *map(output.escape, (where, first.text if others else first.said)))
+    if shown.row_count:
+        console.print(shown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -53,6 +53,12 @@ class Finding:
     verdict: Verdict  # SEEN: to know, and no gap
     where: Path
     text: str
+    symbols: tuple[str, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """The text with the first of its symbols."""
+        return f"{_few(self.symbols)}: {self.text}" if self.symbols else self.text
 
 
 @dataclass(frozen=True)
@@ -159,14 +165,14 @@ def _scripts(program: Program) -> Iterator[Finding]:
 
 def _of_symbols(objects: list[Elf], of_c: frozenset[str], recorded: Recorded) -> Iterator[Finding]:
     for elf in objects:
-        rings = sorted(name for name in elf.imports | elf.exports if name.startswith("io_uring_"))
+        rings = tuple(sorted(name for name in elf.imports | elf.exports if name.startswith("io_uring_")))
         if rings:
-            yield Finding("io_uring", Verdict.GAPS, elf.path, f"io_uring: {_few(rings)}: what goes through a ring is not seen")
+            yield Finding("io_uring", Verdict.GAPS, elf.path, "what goes through a ring is not seen", rings)
         if elf.go:
             yield Finding("go", Verdict.GAPS, elf.path, "a Go program: it asks the kernel by itself, past the C library")
         for reason, symbols in recorded.unrecorded(elf.imports & of_c).items():
             verdict = Verdict.GAPS if reason in recorded.gaps else Verdict.SEEN
-            yield Finding(reason, verdict, elf.path, f"{_few(symbols)}: {recorded.reasons[reason]}")
+            yield Finding(reason, verdict, elf.path, recorded.reasons[reason], tuple(symbols))
         if {"dlopen", "dlmopen"} & elf.imports & of_c:
             yield Finding(
                 "dlopen", Verdict.SEEN, elf.path, "dlopen: libraries that come later are recorded, and cannot be checked now"
@@ -197,5 +203,5 @@ def _raw_text(found: SystemCalls) -> str:
     )
 
 
-def _few(names: list[str], most: int = 6) -> str:
+def _few(names: Sequence[str], most: int = 6) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -189,4 +189,4 @@ def _reasons(program: str, wide: bool, threads: bool) -> tuple[str, ...]:
         report = check(program)
     except (ValueError, RuntimeError, OSError):
         return tuple(reasons)
-    return (*reasons, *(f"{finding.where.name}: {finding.text}" for finding in report.findings if finding.verdict >= Verdict.GAPS))
+    return (*reasons, *(f"{finding.where.name}: {finding.said}" for finding in report.findings if finding.verdict >= Verdict.GAPS))
