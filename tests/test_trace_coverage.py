@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tailrace.trace import start
 from tailrace.trace.coverage import Coverage, coverage_of
-from tailrace.trace.summary import read_run
+from tailrace.trace.log import read_run
 
 from bench import coverage as bench
 from bench.harness import oracle

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from tailrace.trace.log import Log, read_run
 from tailrace.trace.phases import Phase, Phases, phases_of
 
 from tests.mpirun import Mpirun
+from tests.recorder import Recorder, called
 
 pytestmark = pytest.mark.both_mpis(3, 10)
 
@@ -20,42 +20,9 @@ RANKS = 4
 ALL = "MPI ranks 0-3"
 
 
-class Recorder:
-    """Runs programs on ranks, and reads their logs."""
-
-    def __init__(self, mpirun: Mpirun, folder: Path) -> None:
-        self.mpirun, self.logs, self.work = mpirun, folder / "logs", folder / "work"
-        self.logs.mkdir()
-        self.work.mkdir()
-
-    def __call__(self, program: str | Path, *arguments: object, ranks: int = RANKS, **variables: str) -> list[Log]:
-        of_ranks = dict(start.environment_of(self.logs, 64 << 20, {}).items())
-        self.mpirun(program, ranks, arguments, of_ranks={**of_ranks, **variables}, cwd=self.work, timeout_s=90)
-        logs, damaged = read_run(self.logs)
-        assert not damaged
-        mine = [log for log in logs if log.header["rank"] >= 0 and any(call.startswith("MPI_Init") for call, *_ in called(log))]
-        assert sorted(log.header["rank"] for log in mine) == list(range(ranks))
-        assert all(log.header["ranks"] == ranks for log in mine)
-        return sorted(mine, key=lambda log: int(log.header["rank"]))
-
-
 @pytest.fixture
 def record(mpirun: Mpirun, tmp_path: Path) -> Recorder:
     return Recorder(mpirun, tmp_path)
-
-
-def called(log: Log) -> list[tuple[str, str, int, int, int]]:
-    """Call, file, offset, bytes, answer: of each event."""
-    return [
-        (
-            log.calls[int(event["call"])].name,
-            log.name_of(int(event["file"])),
-            int(event["offset"]),
-            int(event["bytes"]),
-            int(event["result"]),
-        )
-        for event in log.events
-    ]
 
 
 def of_mpi(log: Log) -> list[tuple[str, str, int, int, int]]:
@@ -132,42 +99,6 @@ def test_barriers_can_be_inserted(record: Recorder) -> None:
         for index, (name, _) in enumerate(names):
             wanted = name in ("MPI_File_open", "phase_begin")
             assert (names[index - 1] == ("MPI_Barrier", True)) == wanted, names
-
-
-HDF5_AND_NETCDF = """
-import os, sys
-from mpi4py import MPI
-import h5py, netCDF4, numpy as np
-rank = MPI.COMM_WORLD.rank
-with h5py.File(f"h5.{rank}", "w") as file:
-    file["values"] = np.arange(100.0)
-with netCDF4.Dataset(f"nc.{rank}", "w") as file:
-    file.createDimension("x", 10)
-    file.createVariable("T", "f4", ("x",))[:] = np.arange(10)
-with h5py.File(f"h5.{rank}") as file:
-    assert (file["values"][10:20] == np.arange(10, 20)).all()
-MPI.COMM_WORLD.Barrier()
-"""
-
-
-def test_two_hdf5_libraries_and_mpi_of_an_extension_module(record: Recorder, tmp_path: Path) -> None:
-    """h5py and netCDF4 bring an HDF5 each, and mpi4py an MPI that only it sees."""
-    if record.mpirun.mpi.folder == "mpich":
-        pytest.skip("mpi4py is built for Open MPI here")
-    script = tmp_path / "both.py"
-    script.write_text(HDF5_AND_NETCDF)
-    for log in record(script, ranks=2):
-        rank = int(log.header["rank"])
-        events = called(log)
-        counts = Counter((call, Path(file).name) for call, file, *_ in events)
-        assert counts["H5Fcreate", f"h5.{rank}"] == 1
-        assert counts["H5Dwrite", f"h5.{rank}"] == 1
-        assert ("H5Dwrite", str(record.work / f"h5.{rank}"), -1, 800, 800) in events
-        assert ("H5Dread", str(record.work / f"h5.{rank}"), -1, 80, 80) in events
-        assert ("nc_put_vara", f"nc.{rank}") in counts
-        assert counts["nc_create", f"nc.{rank}"] == counts["nc_close", f"nc.{rank}"] == 1
-        assert counts["H5Fcreate", f"nc.{rank}"] == 1, "of netCDF"
-        assert counts["MPI_Barrier", "MPI ranks 0-1"] == 1
 
 
 def test_a_program_without_mpi_that_asks_for_it_gets_an_error_and_no_crash(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tailrace.trace.summary import summarize
 from tailrace.trace.tables import tables_of
 
 from tests.test_trace import Runs
-from tests.trace_logs import events_of, write_log
+from tests.trace_logs import HEADER_BYTES, events_of, write_log
 
 OLD, NEW, ODD = b"/data/old", b"/data/new", b'/data/\xff\xfe,\n"odd"'
 ROWS: list[dict[str, Any]] = [
@@ -191,7 +191,7 @@ def test_damaged_logs_end_no_export(folder: Path, tmp_path: Path, rng: random.Ra
     for number in range(40):
         damaged = bytearray(whole)
         for _ in range(rng.choice((1, 2, 20))):
-            damaged[rng.randrange(8192 + 64 * 16)] = rng.randrange(256)
+            damaged[rng.randrange(HEADER_BYTES + 64 * 16)] = rng.randrange(256)
         (folder / f"n3.{number}.0.trace").write_bytes(damaged)
     sinks.write(sources.read(folder).parts, sink, tmp_path / "out")
 

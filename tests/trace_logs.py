@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tailrace.trace.log import CHUNK, EVENT, HEADER, MAGIC, NAME, VERSION, hash_of
 
-CHUNK_BYTES, SLOT_BYTES = 65536, 64
+HEADER_BYTES, CHUNK_BYTES, SLOT_BYTES = 16384, 65536, 64
 CALLS = {"open": (1, "open"), "read": (10, "read"), "pwrite": (21, "write"), "rename": (44, "meta"), "fwrite": (90, "stdio_write")}
 TEXT_AT = 18  # of a name, in its first slot
 
@@ -34,7 +34,7 @@ def write_log(path: Path, events: Any, names: list[bytes], threads: int = 1, **h
         chunk[1 : 1 + len(part)] = part
         chunk["call"][0] = CHUNK
         chunk.view(np.uint32).reshape(-1, 16)[0, 2:4] = (100 + number % threads, header.get("process", 1))
-    path.write_bytes(header_of(**header).tobytes() + bytes(8192 - HEADER.itemsize) + data.tobytes())
+    path.write_bytes(header_of(**header).tobytes() + bytes(HEADER_BYTES - HEADER.itemsize) + data.tobytes())
 
 
 def header_of(**fields: Any) -> np.ndarray[Any, np.dtype[Any]]:
@@ -42,7 +42,7 @@ def header_of(**fields: Any) -> np.ndarray[Any, np.dtype[Any]]:
     known = {
         "magic": MAGIC,
         "version": VERSION,
-        "header_bytes": 8192,
+        "header_bytes": HEADER_BYTES,
         "chunk_bytes": CHUNK_BYTES,
         "slot_bytes": SLOT_BYTES,
         "begin_ns": 1000,

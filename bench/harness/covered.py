@@ -14,8 +14,7 @@ from pathlib import Path
 from tailrace.trace import start
 from tailrace.trace.check import Verdict, check
 from tailrace.trace.coverage import ASKED_FOR
-from tailrace.trace.log import Log, LogError
-from tailrace.trace.summary import read_run
+from tailrace.trace.log import Log, LogError, read_run
 from tailrace.trace.symbols import own_files
 
 from bench.harness import oracle

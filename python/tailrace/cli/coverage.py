@@ -9,8 +9,7 @@ import typer
 
 from tailrace.cli import output
 from tailrace.trace.coverage import Coverage, Moved, coverage_of
-from tailrace.trace.log import LogError
-from tailrace.trace.summary import read_run
+from tailrace.trace.log import LogError, read_run
 
 
 def command(

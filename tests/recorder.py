@@ -1,0 +1,43 @@
+"""Programs on ranks, recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tailrace.trace import start
+from tailrace.trace.log import Log, read_run
+
+from tests.mpirun import Mpirun
+
+
+def called(log: Log) -> list[tuple[str, str, int, int, int]]:
+    """Call, file, offset, bytes, answer: of each event."""
+    return [
+        (
+            log.calls[int(event["call"])].name,
+            log.name_of(int(event["file"])),
+            int(event["offset"]),
+            int(event["bytes"]),
+            int(event["result"]),
+        )
+        for event in log.events
+    ]
+
+
+class Recorder:
+    """Runs programs on ranks, and reads their logs."""
+
+    def __init__(self, mpirun: Mpirun, folder: Path) -> None:
+        self.mpirun, self.logs, self.work = mpirun, folder / "logs", folder / "work"
+        self.logs.mkdir()
+        self.work.mkdir()
+
+    def __call__(self, program: str | Path, *arguments: object, ranks: int = 4, **variables: str) -> list[Log]:
+        of_ranks = dict(start.environment_of(self.logs, 64 << 20, {}).items())
+        self.mpirun(program, ranks, arguments, of_ranks={**of_ranks, **variables}, cwd=self.work, timeout_s=90)
+        logs, damaged = read_run(self.logs)
+        assert not damaged
+        mine = [log for log in logs if log.header["rank"] >= 0 and any(call.startswith("MPI_Init") for call, *_ in called(log))]
+        assert sorted(log.header["rank"] for log in mine) == list(range(ranks))
+        assert all(log.header["ranks"] == ranks for log in mine)
+        return sorted(mine, key=lambda log: int(log.header["rank"]))
