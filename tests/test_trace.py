@@ -146,7 +146,7 @@ def test_a_budget_that_is_spent_leaves_counters(runs: Runs) -> None:
     assert size <= (1 << 20) + log.header["header_bytes"]
 
 
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", [*range(10), *(pytest.param(number, marks=pytest.mark.full) for number in range(10, 100))])
 def test_a_killed_program_loses_at_most_its_last_record(runs: Runs, rng: random.Random, number: int) -> None:
     process = subprocess.Popen([runs.case, "count", str(runs.work)], env=runs.environment(1 << 30))
     counted = runs.work / "count"

@@ -5,7 +5,7 @@ collective of all ranks to the next, and its name is where in the program the se
 
 Ranks leave a collective that all wait in at nearly the same time. So the time that it costs, from the first rank's arrival to the
 last's, is the longest wait less the shortest, without a clock that all nodes share; the last to arrive is who waits least. For
-rooted collectives (Bcast, Reduce, Gather, Scatter, scans) arrivals are compared by the nodes' clocks.
+rooted collectives (Bcast, Reduce, Gather, Scatter, scans), in which not all ranks wait, who came last is told by the nodes' clocks.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ class Rank:
         chosen = ~np.isin(self.groups, list(NO_IO)) & (self.log.events["flags"] & WITHIN == 0)
         return self.begins[chosen], np.concatenate(([0.0], np.cumsum((self.ends - self.begins)[chosen])))
 
-    def moved(self, group: str) -> tuple[Array, Array]:
-        """The same of the bytes that calls of a group have moved, whoever has made them."""
+    def moved(self, *groups: str) -> tuple[Array, Array]:
+        """The same of the bytes that calls of these groups have moved, whoever has made them."""
         results = self.log.events["result"]
-        chosen = (self.groups == group) & (results > 0)
+        chosen = np.isin(self.groups, groups) & (results > 0)
         return self.begins[chosen], np.concatenate(([0], np.cumsum(results[chosen])))
 
 
@@ -104,8 +104,8 @@ class Collective:
 
     @property
     def sync_s(self) -> float:
-        """From the first to the last arrival."""
-        return float(np.ptp(self.arrivals if self.call in ROOTED else self.waits))
+        """How long ranks waited for the last of them."""
+        return float(np.ptp(self.waits))
 
     @property
     def last(self) -> int:
@@ -278,7 +278,7 @@ def between(collectives: Sequence[Collective], rank: Rank, texts: dict[str, str]
 def add_rank(phases: dict[str, Phase], rank: Rank, intervals: Sequence[Interval], ranks: int) -> None:
     seconds: dict[str, float] = {}
     times: dict[str, int] = {}
-    read, written = rank.moved("read"), rank.moved("write")
+    read, written = rank.moved("read", "fill"), rank.moved("write", "flush")
     for name, begin, end in intervals:
         phase = phases.setdefault(name, Phase(name))
         seconds[name] = seconds.get(name, 0.0) + end - begin
