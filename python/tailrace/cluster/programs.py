@@ -5,27 +5,21 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from tailrace import installed
 from tailrace.cluster.values import NotPossible
-
-PACKAGE = Path(__file__).resolve().parents[1]
-CHECKOUT = PACKAGE.parents[1]
 
 
 def switch() -> str:
-    return _found("tailrace-switch", "bin") or shutil.which("tailrace-switch") or _missing("tailrace-switch")
+    name = "tailrace-switch"
+    return str(_found(installed.find("bin", name) or shutil.which(name), name))
 
 
 def mpich_end() -> str:
-    return _found("libtailrace_mpich_end.so", "lib") or _missing("libtailrace_mpich_end.so")
+    name = "libtailrace_mpich_end.so"
+    return str(_found(installed.find("lib", name), name))
 
 
-def _found(name: str, folder: str) -> str:
-    """Within an installed package, in the build folder of a checkout, or where CMake has installed it."""
-    for home in (PACKAGE, CHECKOUT / "build", *(Path(prefix) for prefix in ("/usr/local", "/usr"))):
-        if (home / folder / name).exists():
-            return str(home / folder / name)
-    return ""
-
-
-def _missing(name: str) -> str:
-    raise NotPossible(f"{name} is not here: it comes with Tailrace on Linux; in a checkout, `make build` makes it")
+def _found(path: Path | str | None, name: str) -> Path | str:
+    if path is None:
+        raise NotPossible(installed.missing(name))
+    return path

@@ -8,9 +8,9 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tailrace import installed
 from tailrace.trace.log import HEADER
 
-PACKAGE = Path(__file__).resolve().parents[1]
 LIBRARY = "libtailrace-preload.so"
 FOLDER_KEY, BUDGET_KEY, PRELOAD_KEY = "TAILRACE_TRACE", "TAILRACE_TRACE_BYTES", "LD_PRELOAD"
 # Open MPI's launcher hands no variable on to ranks of other nodes, unless it is told. Hydra and srun hand on all.
@@ -24,11 +24,11 @@ class NotTraceable(RuntimeError):
 
 
 def preload_library() -> Path:
-    """Within an installed package, in the build folder of a checkout, or where CMake has installed it."""
-    for home in (PACKAGE, PACKAGE.parents[1] / "build", Path("/usr/local"), Path("/usr")):
-        if (home / "lib" / LIBRARY).exists():
-            return home / "lib" / LIBRARY
-    raise NotTraceable(f"{LIBRARY} is not here: it comes with Tailrace on Linux; in a checkout, `make build` makes it")
+    """The tracer. Raises NotTraceable."""
+    library = installed.find("lib", LIBRARY)
+    if library is None:
+        raise NotTraceable(installed.missing(LIBRARY))
+    return library
 
 
 def make_folder(folder: Path | None) -> Path:
