@@ -16,17 +16,19 @@ import selectors
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from types import FrameType
 from typing import Any
 
-from . import disk, kernel, network, node, throttle, wire
+from . import disk, fuse, kernel, network, node, throttle, wire
 from .paths import AGENT, DOOR, SCRATCH, SHARED
 
 Answer = dict[str, Any] | None
 WAITING = 64
 LOOK_S = 0.2
+KEEPER_LOOKS_MS, END_LOOKS_S = 500, 0.02
 LOG = f"{SHARED}/supervisor.log"
 UNSHARED = kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWUTS | kernel.CLONE_NEWIPC
 
@@ -49,19 +51,46 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     keeper_gone, alive = os.pipe2(os.O_CLOEXEC)
     kernel.unshare(kernel.CLONE_NEWPID)
-    if os.fork() == 0:
+    supervisor = os.fork()
+    if supervisor == 0:
         os.close(alive)
         live(described, starter, door, keeper_gone)
-    keep(described["name"], starter, door, keeper_gone)
+    keep(described["name"], supervisor, starter, door, keeper_gone)
 
 
-def keep(cluster: str, starter: socket.socket, door: socket.socket, keeper_gone: int) -> None:
+def keep(cluster: str, supervisor: int, starter: socket.socket, door: socket.socket, keeper_gone: int) -> None:
     kernel.name_process("cluster keeper")
     starter.close()
     door.close()
     os.close(keeper_gone)
+    kernel.unshare(kernel.CLONE_NEWNS)
+    kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_SLAVE)
+    ended = select.poll()
+    ended.register(os.pidfd_open(supervisor), select.POLLIN)
+    while not ended.poll(KEEPER_LOOKS_MS):
+        if is_killed(supervisor):
+            fuse.let_go(family_of(supervisor))
     os.wait()
     throttle.sweep(cluster)
+
+
+def is_killed(process: int) -> bool:
+    """It has no program any more, and is there until the kernel has ended all that is in its namespace."""
+    try:
+        os.readlink(f"/proc/{process}/exe")
+    except OSError:
+        return True
+    return False
+
+
+def family_of(process: int | str) -> list[str]:
+    """It and its descendants."""
+    try:
+        with open(f"/proc/{process}/task/{process}/children") as children:
+            of_process = children.read().split()
+    except OSError:  # it has just ended
+        of_process = []
+    return [str(process), *(member for child in of_process for member in family_of(child))]
 
 
 def live(described: dict[str, Any], starter: socket.socket, door: socket.socket, keeper_gone: int) -> None:
@@ -122,7 +151,9 @@ def end(cluster: str) -> None:
         os.kill(-1, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):
         while True:
-            os.wait()
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                fuse.let_go(name for name in os.listdir("/proc") if name.isdecimal())
+                time.sleep(END_LOOKS_S)
     throttle.sweep(cluster)
     os._exit(0)
 

@@ -23,7 +23,20 @@ class PyTailrace(PythonPackage):
         depends_on(library)
 
     depends_on("python@3.11:", type=("build", "run"))
-    for needed in ("h5py", "jinja2", "mpi4py", "netcdf4", "numpy", "plotly", "pyarrow", "rich", "tomli-w", "typer", "xarray"):
+    for needed in (
+        "h5py",
+        "jinja2",
+        "mpi4py",
+        "netcdf4",
+        "numpy",
+        "plotly",
+        "pyarrow",
+        "pyelftools",
+        "rich",
+        "tomli-w",
+        "typer",
+        "xarray",
+    ):
         depends_on(f"py-{needed}", type=("build", "run"))
 
     def config_settings(self, spec, prefix):
