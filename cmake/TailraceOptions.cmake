@@ -2,6 +2,7 @@
 option(TAILRACE_TESTS "Build tests, kernels and benches" ${PROJECT_IS_TOP_LEVEL})
 option(TAILRACE_UNIT_TESTS "With the tests, also the unit tests of the layers (needs GoogleTest)" ON)
 option(TAILRACE_PYTHON "Build the Python extension tailrace._core (needs nanobind)" ON)
+option(TAILRACE_TRACER "Build the library that records the calls of programs (Linux on x86-64)" ON)
 option(TAILRACE_SANITIZE "Only the layers without MPI and their unit tests, under the address and undefined sanitizers" OFF)
 option(TAILRACE_WERROR "Treat warnings as errors" OFF)
 set(TAILRACE_ARCH "x86-64-v2" CACHE STRING "Value of -march=; empty for the compiler's own")

@@ -26,7 +26,7 @@ from tests.readers import all_readers, read_netcdf4
 from tests.seen_values import check, check_reader
 from tests.written import STREAM, check_values, verify, write
 
-pytestmark = pytest.mark.both_mpis(5, 20)
+pytestmark = pytest.mark.both_mpis(3, 20)
 
 # Of T, U and the like there are several chunks, the last of them not full; mask is too small to be compressed.
 SIZES = formula.Sizes(lev=3, lat=50, lon=90)

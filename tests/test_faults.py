@@ -27,8 +27,11 @@ STATUS_OF = {
     errno.EROFS: "IO_FAILED",
     errno.ENOENT: "NOT_FOUND",
 }
-# Several steps a file are in between the others.
-MOST_LAYOUTS = [pytest.param(layout, marks=pytest.mark.full) if layout.endswith("-2") else layout for layout in LAYOUTS]
+# Several steps a file are in between the others; with one step a file these presets write as others do.
+IN_FULL = ("hds-1", "split:2-1", "node-1", "collective-1")
+MOST_LAYOUTS = [
+    pytest.param(layout, marks=pytest.mark.full) if layout.endswith("-2") or layout in IN_FULL else layout for layout in LAYOUTS
+]
 LAYOUTS_TO_READ = [
     layout if layout in ("single-all", "hds-1") else pytest.param(layout, marks=pytest.mark.full) for layout in LAYOUTS
 ]

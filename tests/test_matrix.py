@@ -20,7 +20,7 @@ from tests.readers import all_readers
 from tests.seen_values import check_reader
 from tests.written import verify, write
 
-pytestmark = pytest.mark.both_mpis(6, 20)
+pytestmark = pytest.mark.both_mpis(4, 20)
 
 READERS = all_readers()
 STEPS = 3

@@ -18,7 +18,7 @@ from tests.matrix import DECOMPOSITIONS, MEMORIES, RANKS, SETS, SMALL, STEPS_PER
 from tests.mpirun import Mpirun
 from tests.presets import PRESETS
 
-pytestmark = pytest.mark.both_mpis(8, 30)
+pytestmark = pytest.mark.both_mpis(5, 30)
 
 STEPS = 3
 
