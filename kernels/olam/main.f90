@@ -39,12 +39,12 @@ program olam
   call MPI_Barrier(MPI_COMM_WORLD, error)
   started = clock_s()
 
-  call start_phase(phases)
+  call start_phase(phases, p_mesh)
   mesh = make_mesh(c, c%mesh_lat, c%mesh_lon, rank, ranks)
   history_mesh = make_mesh(c, c%history_lat, c%history_lon, rank, ranks)
   call end_phase(phases, p_mesh, 0)
 
-  call start_phase(phases)
+  call start_phase(phases, p_read)
   maps = read_maps(c%input, mesh)
   call end_phase(phases, p_read, 0)
 
@@ -52,12 +52,12 @@ program olam
   state = start_state(maps%values, c%levels)
   state_sum = state%start_sum
 
-  call start_phase(phases)
+  call start_phase(phases, p_open)
   call open_output()
   call end_phase(phases, p_open, 0)
 
   do step = 1, c%steps
-    call start_phase(phases)
+    call start_phase(phases, p_exec)
     state_sum = advance(state, c%sweeps)
     call fill_fields(f, mesh, history_mesh, step)
     call end_phase(phases, p_exec, step)
@@ -65,7 +65,7 @@ program olam
     payload = payload + payload_bytes(f, step == 1, rank)
   end do
 
-  call start_phase(phases)
+  call start_phase(phases, p_close)
   call close_output()
   call end_phase(phases, p_close, 0)
 
@@ -85,18 +85,18 @@ contains
   end subroutine
 
   subroutine write_step()
-    call start_phase(phases)
+    call start_phase(phases, p_plot)
     if (c%output == 'native') call native_plot(native, mesh, f, step)
     if (c%output == 'tailrace') call output_plot(output, mesh, f, step)
     call end_phase(phases, p_plot, step)
 
     if (c%output == 'native') then
-      call start_phase(phases)
+      call start_phase(phases, p_gather)
       call native_gather(native, history_mesh, f)
       call end_phase(phases, p_gather, step)
     end if
 
-    call start_phase(phases)
+    call start_phase(phases, p_write)
     if (c%output == 'native') call native_write(native, mesh, f, step)
     if (c%output == 'tailrace') call output_write(output, mesh, history_mesh, f, step)
     call end_phase(phases, p_write, step)

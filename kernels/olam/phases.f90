@@ -2,9 +2,11 @@
 !> Sync time is the last arrival at the barrier minus the first. Ranks of one node share the clock, so it is taken from the
 !> arrivals; on several nodes it is the longest wait minus the shortest, since all leave a barrier at nearly the same moment.
 !> (On one node that is the worse way: with more ranks than cores they do not leave together.)
+!> A run that is recorded hears the phases' names too.
 module olam_phases
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use mpi
+  use tailrace, only: tailrace_phase_begin, tailrace_phase_end
   implicit none
   private
   public :: phases_type, make_phases, start_phase, end_phase, reduce_phases, clock_s
@@ -53,9 +55,11 @@ contains
     phases%one_clock = on_node == ranks
   end function
 
-  subroutine start_phase(phases)
+  subroutine start_phase(phases, phase)
     type(phases_type), intent(inout) :: phases
+    integer, intent(in) :: phase
 
+    call tailrace_phase_begin(trim(phase_names(phase)))
     phases%started = clock_s()
   end subroutine
 
@@ -68,9 +72,11 @@ contains
     arrived = clock_s()
     phases%exec(phase, step) = arrived - phases%started
     phases%arrived(phase, step) = arrived
-    if (.not. phases%barriers) return
-    call MPI_Barrier(MPI_COMM_WORLD, error)
-    phases%wait(phase, step) = clock_s() - arrived
+    if (phases%barriers) then
+      call MPI_Barrier(MPI_COMM_WORLD, error)
+      phases%wait(phase, step) = clock_s() - arrived
+    end if
+    call tailrace_phase_end()
   end subroutine
 
   !> Collective, once, after the last phase.

@@ -101,6 +101,10 @@ std::string upper(const std::string& name) {
 std::span<const std::string> reserved_environment() {
     static const std::vector<std::string> names{
         "TAILRACE_CONFIG",        // the configuration file, instead of tailrace.toml in the working directory
+        "TAILRACE_TRACE",         // the folder for logs of a recorded run (src/trace)
+        "TAILRACE_TRACE_BYTES",   // how much log each of its processes may write
+        "TAILRACE_BARRIERS",      // calls that its ranks meet before (src/preload)
+        "TAILRACE_CACHE",         // where studies keep prepared input
         "TAILRACE_LIBRARY",       // the library that the Python package loads
         "TAILRACE_BUILD",         // the build folder that the tests and benches take programs from
         "TAILRACE_RESUME_STATE",  // where the test run notes what has passed

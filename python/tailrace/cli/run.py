@@ -24,7 +24,7 @@ def command(
     ] = None,
     budget_mib: Annotated[
         int, typer.Option("--budget", min=1, help="MiB of log for each process; then calls are only counted.")
-    ] = 64,
+    ] = start.BUDGET_BYTES >> 20,
 ) -> None:
     """Runs a command and records what it and all programs that it starts do to files; its output and its exit status are its own.
 

@@ -156,6 +156,10 @@ def _show_results(study: Study, page: Path, as_json: bool) -> None:
         console.print(lines, markup=False)
     console.print(f"Page:    {shown_path(page)}", markup=False)
     console.print(f"Results: {shown_path(study.journal)}", markup=False)
+    recorded = [result for result in study.measured if result.trace]
+    if recorded:
+        folder = study.out / recorded[0].trace
+        console.print(f"Traces:  {shown_path(folder.parent)}; `tailrace trace phases {shown_path(folder)}` shows one", markup=False)
 
 
 def results_json(study: Study, page: Path) -> dict[str, Any]:

@@ -24,6 +24,7 @@ class Places:
     output_directory: str
     run_record: str
     config: str
+    trace: str
 
 
 def fill(template: Sequence[str], values: Mapping[str, str], where: str) -> list[str]:

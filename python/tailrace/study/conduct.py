@@ -156,6 +156,7 @@ def places_of(study: Study, case: Case, build: Path, input_path: str) -> command
         output_directory=str(study.target(case) / f"{number:06d}"),
         run_record=str(study.out / "records" / f"{number:06d}.json"),
         config=str(config),
+        trace=str(study.out / "traces" / f"{number:06d}"),
     )
 
 

@@ -9,13 +9,16 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tailrace.study import command, measure
 from tailrace.study.process import Ended, run_program, tail
 from tailrace.study.values import FAILED, OK, TIMED_OUT, UNVERIFIED, Case, Phase, RunResult, StudyError, StudySpec
+from tailrace.trace import log, start
+from tailrace.trace import phases as trace_phases
+from tailrace.trace.log import LogError
 
 NEEDS_CONVERSION = "not readable by xarray without conversion"
 
@@ -25,14 +28,18 @@ def run_case(spec: StudySpec, case: Case, places: command.Places, reader: measur
     record = Path(places.run_record)
     _remove(output)
     record.unlink(missing_ok=True)
+    _remove(Path(places.trace))
     output.mkdir(parents=True)
     record.parent.mkdir(parents=True, exist_ok=True)
     words = command.run_command(spec, case, places)
     surroundings = command.environment(os.environ, places, as_root=os.geteuid() == 0)
+    started_with = surroundings
+    if spec.trace:
+        words, started_with = recorded(words, surroundings, Path(places.trace))
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
     stderr = record.with_suffix(".stderr")
     try:
-        ended = run_program(words, surroundings, record.parent, record.with_suffix(".stdout"), stderr, spec.timeout_s)
+        ended = run_program(words, started_with, record.parent, record.with_suffix(".stdout"), stderr, spec.timeout_s)
         result = RunResult(
             case=case,
             status=OK,
@@ -45,11 +52,20 @@ def run_case(spec: StudySpec, case: Case, places: command.Places, reader: measur
         )
         if ended.timed_out or ended.exit_code != 0:
             return _failed(result, ended, spec.timeout_s, tail(stderr))
-        result = _measured(result, spec, output, record, reader)
+        result = _measured(result, spec, places, reader)
         return _verified(result, spec, case, places, surroundings) if result.ok else result
     finally:
         if not spec.keep:
             _remove(output)
+
+
+def recorded(words: Sequence[str], surroundings: Mapping[str, str], folder: Path) -> tuple[list[str], dict[str, str]]:
+    """The command and its environment, so that the run leaves its log in the folder."""
+    try:
+        made = start.make_folder(folder)
+        return start.words_of(words), start.environment_of(made, start.BUDGET_BYTES, surroundings)
+    except start.NotTraceable as error:
+        raise StudyError(f"trace = true: {error}") from None
 
 
 def _failed(result: RunResult, ended: Ended, timeout_s: float, stderr: str) -> RunResult:
@@ -59,16 +75,18 @@ def _failed(result: RunResult, ended: Ended, timeout_s: float, stderr: str) -> R
     return dataclasses.replace(result, status=FAILED, stderr_tail=stderr, note=why)
 
 
-def _measured(result: RunResult, spec: StudySpec, output: Path, record: Path, reader: measure.Reader) -> RunResult:
+def _measured(result: RunResult, spec: StudySpec, places: command.Places, reader: measure.Reader) -> RunResult:
     """fsync comes first: the time to durable counts from the end of the run."""
+    output, record, trace = Path(places.output_directory), Path(places.run_record), Path(places.trace)
     try:
         fsync_s = measure.make_durable(output)
         left = measure.on_storage(output)
-        told = json.loads(record.read_text())
-        phases = phases_of(told)
+        told = {} if spec.trace and not record.exists() else json.loads(record.read_text())
+        phases = phases_of_trace(trace) if spec.trace else phases_of(told)
         return_s = time_to_return(phases, spec.application.output_phases)
-    except (OSError, ValueError, KeyError, TypeError, StudyError) as error:
-        return dataclasses.replace(result, status=FAILED, note=f"the run's record: {error}")
+    except (OSError, ValueError, KeyError, TypeError, StudyError, LogError) as error:
+        which = f"log in {trace}" if spec.trace else "record"
+        return dataclasses.replace(result, status=FAILED, note=f"the run's {which}: {error}")
     open_s, note = _readable(result.case, spec, output, reader)
     return dataclasses.replace(
         result,
@@ -80,6 +98,7 @@ def _measured(result: RunResult, spec: StudySpec, output: Path, record: Path, re
         bytes=left.bytes,
         files=left.files,
         directories=left.directories,
+        trace=f"{trace.parent.name}/{trace.name}" if spec.trace else "",
         settings=told.get("streams", {}),
     )
 
@@ -93,10 +112,27 @@ def phases_of(record: Mapping[str, Any]) -> tuple[Phase, ...]:
     return tuple(made)
 
 
+def phases_of_trace(folder: Path) -> tuple[Phase, ...]:
+    """From the log: sync time is what ranks wait for the last of them in all collectives of the phase, execution time the rest of
+    the slowest rank's."""
+    logs, damaged = log.read_run(folder)
+    if damaged:
+        raise StudyError("; ".join(damaged))
+    found = trace_phases.phases_of(logs)
+    if found.unmatched:
+        raise StudyError("; ".join(found.unmatched))
+    made = []
+    for phase in found.phases:
+        sync_s = min(phase.sync_s, phase.critical_s)
+        made.append(Phase(phase.name, phase.critical_s - sync_s, sync_s))
+    return tuple(made)
+
+
 def time_to_return(phases: tuple[Phase, ...], output_phases: tuple[str, ...]) -> float:
     """How long the simulation waited for its output: execution and sync time of those output phases that ran."""
     if not any(phase.name in output_phases for phase in phases):
-        raise StudyError(f"no phase of {', '.join(output_phases)} in it; check `output_phases` of the application")
+        names = ", ".join(phase.name for phase in phases) or "none"
+        raise StudyError(f"no phase of {', '.join(output_phases)} in it, but {names}; check `output_phases` of the application")
     return sum(phase.exec_s + phase.sync_s for phase in phases if phase.name in output_phases)
 
 

@@ -39,6 +39,7 @@ def parse_study(values: Mapping[str, Any], path: Path) -> StudySpec:
         min_free_bytes=table.whole("min_free_bytes", least=0, default=1 << 30),
         compare=table.one_of("compare", MEASURES, default="return"),
         launcher_options=table.texts("launcher_options", default=()),
+        trace=table.flag("trace", default=False),
     )
     matrix.refuse_unknown()
     table.refuse_unknown()

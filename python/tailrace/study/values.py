@@ -75,6 +75,7 @@ class StudySpec:
     min_free_bytes: int = 1 << 30
     compare: str = "return"  # the measure that decides the winner, one of MEASURES
     launcher_options: tuple[str, ...] = ()
+    trace: bool = False  # every run is recorded, and its phases are those of its log
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,7 @@ class RunResult:
     command: str = ""
     stderr_tail: str = ""
     note: str = ""  # why a time is missing
+    trace: str = ""  # the folder of its log, within the study's; "" for runs that are not recorded
     settings: Mapping[str, Any] = field(default_factory=dict)  # requested and effective, as the library reported them
 
     @property

@@ -3,9 +3,11 @@
 A phase is what the program says (tailrace_phase_begin, MPI_Pcontrol); in a run that says nothing, it is what ranks do from one
 collective of all ranks to the next, and its name is where in the program the second one is called.
 
-Ranks leave a collective that all wait in at nearly the same time. So the time that it costs, from the first rank's arrival to the
-last's, is the longest wait less the shortest, without a clock that all nodes share; the last to arrive is who waits least. For
-rooted collectives (Bcast, Reduce, Gather, Scatter, scans), in which not all ranks wait, who came last is told by the nodes' clocks.
+What a collective costs is the time from the first rank's arrival to the last's. Ranks of one host share its clock, so their
+arrivals say it. Ranks of several hosts leave a collective that all wait in at nearly the same time, so there it is the longest wait
+less the shortest, and the last to arrive is who waits least. (On one host that is the worse way: with more ranks than cores they do
+not leave together.) Of rooted collectives (Bcast, Reduce, Gather, Scatter, scans), in which not all ranks wait, the hosts' clocks
+tell who came last.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,10 +38,7 @@ class Rank:
 
     log: Log
     clock: Clock
-
-    @property
-    def number(self) -> int:
-        return int(self.log.header["rank"])
+    number: int
 
     def seconds(self, nanoseconds: Array) -> Array:
         return np.asarray(self.clock.since_begin(self.log.header["host"], nanoseconds) / 1e9)
@@ -92,6 +91,7 @@ class Collective:
 
     call: str
     ranks: tuple[int, ...]
+    one_clock: bool  # all of them are on one host
     site: str  # where in the program, of its first rank
     arrivals: Array  # s, of each of the ranks
     departures: Array
@@ -105,12 +105,12 @@ class Collective:
     @property
     def sync_s(self) -> float:
         """How long ranks waited for the last of them."""
-        return float(np.ptp(self.waits))
+        return float(np.ptp(self.arrivals if self.one_clock else self.waits))
 
     @property
     def last(self) -> int:
         """The index of the rank that came last."""
-        return int(np.argmax(self.arrivals) if self.call in ROOTED else np.argmin(self.waits))
+        return int(np.argmax(self.arrivals) if self.one_clock or self.call in ROOTED else np.argmin(self.waits))
 
     @property
     def late_by_io_s(self) -> float:
@@ -128,6 +128,7 @@ class Phase:
     seconds: float = 0.0
     most_s: float = 0.0  # of the slowest rank
     slowest_rank: int = -1
+    critical_s: float = 0.0  # until its last rank was done, or came to its last collective
     io_s: float = 0.0
     read_bytes: int = 0  # of all ranks
     written_bytes: int = 0
@@ -148,14 +149,21 @@ class Phases:
 
 
 def ranks_of(logs: Sequence[Log]) -> list[Rank]:
-    """One log of each rank: where a rank was several programs, that which called MPI, or did most."""
+    """One log of each rank: where a rank was several programs, that which called MPI, or did most. In a run without ranks, a
+    program that names phases is its only rank."""
     clock = clock_of([log.header for log in logs])
+    has_ranks = any(int(log.header["rank"]) >= 0 for log in logs)
     best: dict[int, Log] = {}
     for log in logs:
-        rank = int(log.header["rank"])
+        rank = int(log.header["rank"]) if has_ranks else 0 if names_phases(log) else -1
         if rank >= 0 and (rank not in best or weight(log) > weight(best[rank])):
             best[rank] = log
-    return [Rank(best[rank], clock) for rank in sorted(best)]
+    return [Rank(best[rank], clock, rank) for rank in sorted(best)]
+
+
+def names_phases(log: Log) -> bool:
+    begins = [number for number, call in log.calls.items() if call.name == "phase_begin"]
+    return bool(np.isin(log.events["call"], begins).any())
 
 
 def weight(log: Log) -> tuple[int, int]:
@@ -209,10 +217,11 @@ def match(ranks: Sequence[Rank], events: Sequence[Array], count: int) -> Iterato
     io_before = np.stack([sum_in(rank.io, before[r], arrivals[r]) for r, rank in enumerate(ranks)])
     log = ranks[0].log
     numbers = tuple(rank.number for rank in ranks)
+    one_clock = len({rank.log.header["host"] for rank in ranks}) == 1
     for k, event in enumerate(log.events[events[0][:count]]):
         call = log.calls[int(event["call"])].name
         columns = (arrivals[:, k], departures[:, k], io_before[:, k], before[:, k])
-        yield Collective(call, numbers, log.name_of(int(event["detail"])), *columns)
+        yield Collective(call, numbers, one_clock, log.name_of(int(event["detail"])), *columns)
 
 
 def phases_of(logs: Sequence[Log]) -> Phases:
@@ -225,6 +234,7 @@ def phases_of(logs: Sequence[Log]) -> Phases:
     intervals = [named_intervals(rank) or between(of_all, rank, texts) for rank in ranks]
     for rank, mine in zip(ranks, intervals, strict=True):
         add_rank(phases, rank, mine, len(ranks))
+    add_critical(phases, intervals, of_all)
     if ranks:
         for collective in collectives:
             add_collective(phases, collective, intervals[ranks_index(ranks, collective.ranks[0])])
@@ -235,21 +245,25 @@ def ranks_index(ranks: Sequence[Rank], number: int) -> int:
     return next(index for index, rank in enumerate(ranks) if rank.number == number)
 
 
-Interval = tuple[str, float, float]
+class Interval(NamedTuple):
+    phase: str
+    begin: float  # s
+    end: float
+    goes_on: bool = False  # a phase within it has ended
 
 
 def named_intervals(rank: Rank) -> list[Interval]:
     """Phases that the program names; what lies within another phase is that of the inner one alone."""
     found: list[Interval] = []
     open_phases: list[str] = []
-    since = 0.0
+    since, goes_on = 0.0, False
     for index in np.flatnonzero(rank.groups == "phase"):
         event = rank.log.events[index]
         call = rank.log.calls[int(event["call"])].name
         now = float(rank.begins[index])
         if open_phases:
-            found.append((open_phases[-1], since, now))
-        since = now
+            found.append(Interval(open_phases[-1], since, now, goes_on))
+        since, goes_on = now, call == "phase_end"
         if call == "phase_begin":
             open_phases.append(rank.log.name_of(int(event["file"])))
         elif call == "phase_end":
@@ -258,20 +272,20 @@ def named_intervals(rank: Rank) -> list[Interval]:
             level = int(event["offset"])
             open_phases = [f"level {level}"] if level > 0 else []
     if open_phases:
-        found.append((open_phases[-1], since, float(rank.ends.max())))
+        found.append(Interval(open_phases[-1], since, float(rank.ends.max()), goes_on))
     return found
 
 
 def between(collectives: Sequence[Collective], rank: Rank, texts: dict[str, str]) -> list[Interval]:
     """To the end of MPI_Init, from one collective of all ranks to the end of the next, and to the end of the program."""
     place = rank.number
-    found = [("to MPI_Init", 0.0, rank.started)]
+    found = [Interval("to MPI_Init", 0.0, rank.started)]
     for collective in collectives:
         index = collective.ranks.index(place)
         name = f"{collective.call} {texts[collective.site]}"
-        found.append((name, float(collective.begun[index]), float(collective.departures[index])))
+        found.append(Interval(name, float(collective.begun[index]), float(collective.departures[index])))
     if len(rank.ends):
-        found.append(("to the end", found[-1][2], float(rank.ends.max())))
+        found.append(Interval("to the end", found[-1].end, float(rank.ends.max())))
     return found
 
 
@@ -279,10 +293,10 @@ def add_rank(phases: dict[str, Phase], rank: Rank, intervals: Sequence[Interval]
     seconds: dict[str, float] = {}
     times: dict[str, int] = {}
     read, written = rank.moved("read", "fill"), rank.moved("write", "flush")
-    for name, begin, end in intervals:
+    for name, begin, end, goes_on in intervals:
         phase = phases.setdefault(name, Phase(name))
         seconds[name] = seconds.get(name, 0.0) + end - begin
-        times[name] = times.get(name, 0) + 1
+        times[name] = times.get(name, 0) + (not goes_on)
         phase.io_s += float(sum_in(rank.io, begin, end)) / ranks
         phase.read_bytes += int(sum_in(read, begin, end))
         phase.written_bytes += int(sum_in(written, begin, end))
@@ -294,13 +308,35 @@ def add_rank(phases: dict[str, Phase], rank: Rank, intervals: Sequence[Interval]
             phase.most_s, phase.slowest_rank = of_rank, rank.number
 
 
+def add_critical(phases: dict[str, Phase], intervals: Sequence[Sequence[Interval]], of_all: Sequence[Collective]) -> None:
+    """The last collective of a phase is where its ranks meet: what counts is when they come there, and not when they are let go."""
+    comings = [np.array([collective.arrivals[rank] for collective in of_all]) for rank in range(len(intervals))]
+    seconds: dict[tuple[str, int], list[float]] = {}
+    meetings: dict[tuple[str, int], float] = {}
+    for rank, mine in enumerate(intervals):
+        of_rank: dict[tuple[str, int], float] = {}
+        times: dict[str, int] = {}
+        for name, begin, end, goes_on in mine:
+            times[name] = times.get(name, 0) + (not goes_on)
+            key = name, times[name]
+            of_rank[key] = of_rank.get(key, 0.0) + end - begin
+            last = int(np.searchsorted(comings[rank], end)) - 1
+            if last >= 0 and comings[rank][last] >= begin and of_all[last].departures[rank] <= end:
+                of_rank[key] -= float(of_all[last].waits[rank])
+                meetings[key] = of_all[last].sync_s
+        for key, sum_s in of_rank.items():
+            seconds.setdefault(key, []).append(sum_s)
+    for key, of_ranks in seconds.items():
+        phases[key[0]].critical_s += max(max(of_ranks), min(of_ranks) + meetings.get(key, 0.0))
+
+
 def add_collective(phases: dict[str, Phase], collective: Collective, intervals: Sequence[Interval]) -> None:
     """It belongs to the phase in which its first rank came to it."""
     at = float(collective.arrivals[0])
-    index = bisect_right(intervals, at, key=lambda interval: interval[1]) - 1
-    if index < 0 or at >= intervals[index][2]:
+    index = bisect_right(intervals, at, key=lambda interval: interval.begin) - 1
+    if index < 0 or at >= intervals[index].end:
         return
-    phase = phases[intervals[index][0]]
+    phase = phases[intervals[index].phase]
     phase.collectives += 1
     phase.sync_s += collective.sync_s
     phase.late_by_io_s += collective.late_by_io_s

@@ -13,6 +13,7 @@ from tailrace.trace.log import HEADER
 
 LIBRARY = "libtailrace-preload.so"
 FOLDER_KEY, BUDGET_KEY, PRELOAD_KEY = "TAILRACE_TRACE", "TAILRACE_TRACE_BYTES", "LD_PRELOAD"
+BUDGET_BYTES = 64 << 20  # of log for each process; then calls are only counted
 # Open MPI's launcher hands no variable on to ranks of other nodes, unless it is told. Hydra and srun hand on all.
 OPEN_MPI = {"mpirun", "mpiexec", "orterun", "mpirun.openmpi", "mpiexec.openmpi"}
 # They start ranks and are none: the tracer's library is silent in them (src/trace/log.cpp).
