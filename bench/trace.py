@@ -1,10 +1,11 @@
 """What recording costs: a call more, and a run of the OLAM kernel more.
 
-    make bench NAME=trace [SIZE=quick|full] [ARGS="--peer darshan=/opt/darshan/lib/libdarshan.so"]
+    make bench NAME=trace [SIZE=quick|full] [ARGS="--peer NAME=LIBRARY,KEY=VALUE,..."]
 
 The same program runs without and with the tracer (and with the libraries of peers, which are preloaded likewise), in turns that
-rotate. Of a call: the median over rounds of calls, and of that the difference, run by run. Of the kernel: the processor time of all
-its ranks, user and system. docs/benchmarks.md says how to read it; bench/bounds.toml has the bounds.
+rotate. For peers, KEY=VALUE are the variables that they need, in which {logs} is the run's folder for logs. Of a call: the median
+over rounds of calls, and of that the difference, run by run. Of the kernel: the processor time of all its ranks, user and system.
+docs/benchmarks.md says how to read it; bench/bounds.toml has the bounds.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ FOLDER = Path("/dev/shm/tailrace-bench-trace")
 LIMIT_S = 120
 PLAIN, OURS = "plain", "tailrace"
 Row = Mapping[str, Any]
+Peers = Mapping[str, Mapping[str, str]]  # names, and the variables of each
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,17 +52,12 @@ class Size:
 SIZES = {"quick": Size(7, 200, 500, 7, 40), "full": Size(25, 200, 1000, 21, 150)}
 
 
-def environment_of(method: str, peers: Mapping[str, Path], logs: Path) -> dict[str, str]:
+def environment_of(method: str, peers: Peers, logs: Path) -> dict[str, str]:
     if method == PLAIN:
         return {}
     if method == OURS:
         return start.environment_of(logs, BUDGET, {})
-    return {
-        "LD_PRELOAD": str(peers[method]),
-        "DARSHAN_ENABLE_NONMPI": "1",
-        "DXT_ENABLE_IO_TRACE": "1",
-        "DARSHAN_LOGPATH": str(logs),
-    }
+    return {key: value.replace("{logs}", str(logs)) for key, value in peers[method].items()}
 
 
 class Folders:
@@ -77,7 +74,7 @@ class Folders:
         shutil.rmtree(FOLDER, ignore_errors=True)
 
 
-def run_call(call: str, method: str, peers: Mapping[str, Path], size: Size) -> float:
+def run_call(call: str, method: str, peers: Peers, size: Size) -> float:
     """Nanoseconds of one call. What was to be recorded was: the log is read."""
     with Folders() as (work, logs):
         command = [str(harness.program("bench_trace")), call, str(size.rounds), str(size.calls), str(work)]
@@ -93,7 +90,7 @@ def run_call(call: str, method: str, peers: Mapping[str, Path], size: Size) -> f
         return float(json.loads(done.stdout)["ns"])
 
 
-def run_kernel(method: str, peers: Mapping[str, Path], size: Size, maps: Path) -> float:
+def run_kernel(method: str, peers: Peers, size: Size, maps: Path) -> float:
     """Seconds of processor time of a whole run on two ranks, launcher included."""
     with Folders() as (work, logs):
         ranks = [word for key, value in environment_of(method, peers, logs).items() for word in ("-x", f"{key}={value}")]
@@ -112,7 +109,7 @@ def run_kernel(method: str, peers: Mapping[str, Path], size: Size, maps: Path) -
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measure(size: Size, peers: Mapping[str, Path]) -> list[Row]:
+def measure(size: Size, peers: Peers) -> list[Row]:
     """Rows of all runs; number 0 warms up."""
     methods = [PLAIN, OURS, *peers]
     maps = prepare_input()
@@ -168,17 +165,19 @@ def print_costs(rows: Sequence[Row], methods: Sequence[str]) -> None:
     console.print(table)
 
 
-def peer(text: str) -> tuple[str, Path]:
-    name, _, path = text.partition("=")
-    if not Path(path).is_file():
-        raise argparse.ArgumentTypeError(f"'{text}': give NAME=LIBRARY, a library that is there")
-    return name, Path(path)
+def peer(text: str) -> tuple[str, dict[str, str]]:
+    (name, _, library), *variables = (word.partition("=") for word in text.split(","))
+    if not Path(library).is_file():
+        raise argparse.ArgumentTypeError(f"'{text}': give NAME=LIBRARY, a library that is there, and what it needs: ,KEY=VALUE")
+    return name, {"LD_PRELOAD": library, **{key: value for key, _, value in variables}}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.trace", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", choices=SIZES, default="quick")
-    parser.add_argument("--peer", type=peer, action="append", default=[], help="NAME=LIBRARY: another tracer that is preloaded")
+    parser.add_argument(
+        "--peer", type=peer, action="append", default=[], help="NAME=LIBRARY[,KEY=VALUE...]: another tracer that is preloaded"
+    )
     options = parser.parse_args()
     peers = dict(options.peer)
     harness.need_space(FOLDER, BUDGET)
@@ -186,7 +185,7 @@ def main() -> int:
     print_costs(rows, [OURS, *peers])
     claims = claims_of(rows)
     harness.print_claims(claims, "Claims (with the tracer, less or over without it)")
-    settings = {"size": options.size, **dataclasses.asdict(SIZES[options.size]), "peers": {k: str(v) for k, v in peers.items()}}
+    settings = {"size": options.size, **dataclasses.asdict(SIZES[options.size]), "peers": peers}
     console.print(str(harness.write_record("trace", settings, rows, claims).relative_to(harness.ROOT)))
     return 0 if all(claim.holds for claim in claims) else 1
 

@@ -51,6 +51,12 @@ def test_collectives_and_mpi_io_are_recorded_as_the_program_calls_them(record: R
             ("MPI_File_open", shared, -1, 0, 0),
             ("MPI_File_write_at_all", shared, 1000 * rank, 800, 800),
             ("MPI_File_read_at", shared, 1000 * rank, 400, 400),
+            ("MPI_Ibarrier", ALL, -1, 0, 0),
+            ("MPI_File_iwrite_at", shared, 1000 * rank, 160, 160),
+            ("MPI_Waitall", shared, -1, 0, 0),
+            ("MPI_File_iread_at", shared, 1000 * rank, 80, 80),
+            ("MPI_Wait", shared, -1, 0, 0),
+            ("MPI_Ibarrier", ALL, -1, 0, 0),
             ("MPI_File_close", shared, -1, 0, 0),
         ]
         within = [int(event["flags"]) & 1 for event in log.events if log.name_of(int(event["file"])) == shared]

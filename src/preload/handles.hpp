@@ -10,6 +10,7 @@ namespace tailrace::preload {
 
 class Handles {
 public:
+    bool none() const { return held_.load(std::memory_order_relaxed) == 0; }
     uint64_t find(Word handle) const {
         for (const Entry& entry : entries_) {
             const Word there = entry.handle.load(std::memory_order_acquire);
@@ -25,6 +26,7 @@ public:
             if ((there == kNever || there == kGone) && entry.handle.compare_exchange_strong(there, kGone)) {
                 entry.value.store(value, std::memory_order_relaxed);
                 entry.handle.store(handle, std::memory_order_release);
+                held_.fetch_add(1, std::memory_order_relaxed);
                 return;
             }
         }
@@ -32,7 +34,11 @@ public:
     void remove(Word handle) {
         for (Entry& entry : entries_) {
             Word there = handle;
-            if (entry.handle.compare_exchange_strong(there, kGone) || there == kNever) return;
+            if (entry.handle.compare_exchange_strong(there, kGone)) {
+                held_.fetch_sub(1, std::memory_order_relaxed);
+                return;
+            }
+            if (there == kNever) return;
         }
     }
 
@@ -43,6 +49,7 @@ private:
         std::atomic<uint64_t> value = 0;
     };
     Entry entries_[256] = {};
+    std::atomic<int> held_ = 0;
 };
 
 }  // namespace tailrace::preload

@@ -116,8 +116,9 @@ const MpiAbi* mpi_abi(const void* object) {
     // Each is told by a symbol that only it has.
     static constinit std::atomic<const MpiAbi*> known = nullptr;
     if (const MpiAbi* abi = known.load(std::memory_order_acquire)) return abi;
-    static constinit MpiAbi open_mpi = {.world = 0, .no_status = 0, .in_place = 1, .handle_mask = -1};
-    static constinit MpiAbi mpich = {.world = 0x44000000, .no_status = 1, .in_place = -1, .handle_mask = 0xFFFFFFFF};
+    static constinit MpiAbi open_mpi = {.world = 0, .no_status = 0, .in_place = 1, .handle_mask = -1, .handle_bytes = 8};
+    static constinit MpiAbi mpich = {
+        .world = 0x44000000, .no_status = 1, .in_place = -1, .handle_mask = 0xFFFFFFFF, .handle_bytes = 4};
     // An object, not a function: the program may have got a copy of its own, which is then the one that counts.
     void* world = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");
     if (world == nullptr) world = LIBRARY_FUNCTION(ompi_mpi_comm_world)(object);

@@ -14,6 +14,7 @@ struct MpiAbi {
     Word no_status;    // MPI_STATUS_IGNORE
     Word in_place;     // MPI_IN_PLACE
     Word handle_mask;  // the bits of a word that a handle has
+    int handle_bytes;  // of a handle in an array
 };
 // Of the library that an object calls; nullptr: one that is not known here, of which names and times are recorded.
 const MpiAbi* mpi_abi(const void* object);
@@ -51,6 +52,9 @@ uint64_t mpi_bytes(const void* object, Word count, Word type);
 uint64_t mpi_group(const void* object, Word communicator);
 // Its handle may be another communicator's from now on.
 void forget_group(const void* object, Word communicator);
+
+// A transfer of a file that goes on after its call: who waits for it, waits for this file.
+void put_request(const void* object, Word place, uint64_t file);
 
 // A barrier of all ranks before a call, where the user wants one (TAILRACE_BARRIERS=MPI_File_open,phase_begin).
 void insert_barrier(Call call, const Site& site);

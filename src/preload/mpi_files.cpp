@@ -7,9 +7,9 @@ namespace {
 
 constinit Handles files = {};  // their names
 
-// Which words of a call say where in the file, how many elements of which type, and how many were moved.
+// Which words of a call say where in the file, how many elements of which type, how many were moved, and where the request is put.
 struct Transfer {
-    int offset = -1, count = -1, type = -1, status = -1;
+    int offset = -1, count = -1, type = -1, status = -1, request = -1;
 };
 
 // A status says how many elements have come; without one it is what was asked for.
@@ -34,6 +34,7 @@ Word transfer(const Words& words, FindFunction find, const void* return_address,
         if (is.status >= 0)
             about.moved = moved(call.object(), words.at[is.status], words.at[is.type], about.bytes, words.at[is.count]);
     }
+    if (is.request >= 0 && as_int(answer) == 0) put_request(call.object(), words.at[is.request], about.file);
     return call.done(answer, about);
 }
 
@@ -82,10 +83,12 @@ ON_FILE(File_sync, -1)
 
 // Where the file's pointer is: (file, memory, count, type, status or request)
 #define HERE(name) ON_FILE(name, -1, 2, 3, 4)
-#define HERE_LATER(name) ON_FILE(name, -1, 2, 3)
+#define HERE_LATER(name) ON_FILE(name, -1, 2, 3, -1, 4)
+#define HERE_BEGIN(name) ON_FILE(name, -1, 2, 3)
 // (file, offset, memory, count, type, status or request)
 #define THERE(name) ON_FILE(name, 1, 3, 4, 5)
-#define THERE_LATER(name) ON_FILE(name, 1, 3, 4)
+#define THERE_LATER(name) ON_FILE(name, 1, 3, 4, -1, 5)
+#define THERE_BEGIN(name) ON_FILE(name, 1, 3, 4)
 HERE(File_read)
 HERE(File_read_all)
 HERE(File_read_shared)
@@ -97,23 +100,23 @@ HERE(File_write_ordered)
 HERE_LATER(File_iread)
 HERE_LATER(File_iread_all)
 HERE_LATER(File_iread_shared)
-HERE_LATER(File_read_all_begin)
-HERE_LATER(File_read_ordered_begin)
+HERE_BEGIN(File_read_all_begin)
+HERE_BEGIN(File_read_ordered_begin)
 HERE_LATER(File_iwrite)
 HERE_LATER(File_iwrite_all)
 HERE_LATER(File_iwrite_shared)
-HERE_LATER(File_write_all_begin)
-HERE_LATER(File_write_ordered_begin)
+HERE_BEGIN(File_write_all_begin)
+HERE_BEGIN(File_write_ordered_begin)
 THERE(File_read_at)
 THERE(File_read_at_all)
 THERE(File_write_at)
 THERE(File_write_at_all)
 THERE_LATER(File_iread_at)
 THERE_LATER(File_iread_at_all)
-THERE_LATER(File_read_at_all_begin)
+THERE_BEGIN(File_read_at_all_begin)
 THERE_LATER(File_iwrite_at)
 THERE_LATER(File_iwrite_at_all)
-THERE_LATER(File_write_at_all_begin)
+THERE_BEGIN(File_write_at_all_begin)
 ON_FILE(File_read_all_end, -1)
 ON_FILE(File_read_at_all_end, -1)
 ON_FILE(File_read_ordered_end, -1)

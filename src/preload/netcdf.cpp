@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "preload/library_call.hpp"
+#include "preload/mpi.hpp"
 
 namespace tailrace::preload {
 namespace {
@@ -64,7 +65,9 @@ public:
     uint64_t element_bytes(Word id, Word variable) const {
         int type = 0;
         size_t bytes = 0;
-        if (library_.inq_type == nullptr || ask(library_.inq_vartype, {{id, variable, as_word(&type)}}) != 0) return 0;
+        if (ask(library_.inq_vartype, {{id, variable, as_word(&type)}}) != 0 || type < 0) return 0;
+        const auto number = static_cast<size_t>(type);
+        if (library_.inq_type == nullptr) return number < sizeof kClassicBytes ? kClassicBytes[number] : 0;
         ask(library_.inq_type, {{id, type, 0, as_word(&bytes)}});
         return bytes;
     }
@@ -79,6 +82,8 @@ private:
         const Silence silence;
         return as_int(call_words(question(object()), words));
     }
+    // Of NC_BYTE (1), NC_CHAR, NC_SHORT, NC_INT, NC_FLOAT, NC_DOUBLE, NC_UBYTE, NC_USHORT, NC_UINT, NC_INT64, NC_UINT64.
+    static constexpr uint8_t kClassicBytes[] = {0, 1, 1, 2, 4, 4, 8, 1, 2, 4, 8, 8};
     const Library& library_;
 };
 
@@ -98,7 +103,27 @@ Word of_file(const Words& words, FindFunction find, const void* return_address, 
 }
 
 // How much of a variable a call moves: all of it, one element, or by counts after the start.
-enum class Part { all, one, counts };
+enum class Part { all, one, counts, many };
+
+// (file, variable, number, starts, counts, ...): so many parts, of one element each where there are no counts.
+uint64_t elements_of_many(const NetcdfCall& call, const Words& words) {
+    const auto* const* counts = reinterpret_cast<const size_t* const*>(words.at[4]);
+    const int number = as_int(words.at[2]);
+    uint64_t elements = 0;
+    for (int i = 0; i < number; ++i)
+        elements += counts == nullptr || counts[i] == nullptr ? 1 : call.elements(words.at[0], words.at[1], counts[i]);
+    return elements;
+}
+
+// (file, variable, type of the file's part, memory, count, type): the memory says how much.
+Word transfer_typed(const Words& words, FindFunction find, const void* return_address, Call name) {
+    NetcdfCall call(kPnetcdf, name, return_address);
+    const Word answer = call_words(find(call.object()), words);
+    if (!call.on() || as_int(answer) != 0) return call.done(answer, {});
+    return call.done(answer, {.file = call.file_name(words.at[0]),
+                              .object = call.variable_name(words.at[0], words.at[1]),
+                              .bytes = mpi_bytes(call.object(), words.at[4], words.at[5])});
+}
 
 // (file, variable, [start, [counts, ...]] memory)
 Word transfer(const Words& words, FindFunction find, const void* return_address, const Library& library, Call name, Part part,
@@ -107,7 +132,9 @@ Word transfer(const Words& words, FindFunction find, const void* return_address,
     const Word answer = call_words(find(call.object()), words);
     if (!call.on() || as_int(answer) != 0) return call.done(answer, {});
     const auto* counts = part == Part::counts ? reinterpret_cast<const size_t*>(words.at[3]) : nullptr;
-    const uint64_t elements = part == Part::one ? 1 : call.elements(words.at[0], words.at[1], counts);
+    const uint64_t elements = part == Part::one    ? 1
+                              : part == Part::many ? elements_of_many(call, words)
+                                                   : call.elements(words.at[0], words.at[1], counts);
     if (element_bytes == 0) element_bytes = call.element_bytes(words.at[0], words.at[1]);
     return call.done(answer, {.file = call.file_name(words.at[0]),
                               .object = call.variable_name(words.at[0], words.at[1]),
@@ -167,11 +194,30 @@ UNTYPED(var1, one)
 UNTYPED(vara, counts)
 UNTYPED(vars, counts)
 UNTYPED(varm, counts)
-#define PNETCDF(type, bytes, form, part)                                                                      \
+#define PNETCDF_NOW(type, bytes, form, part)                                                                  \
     LIBRARY_HOOK(ncmpi_put_##form##type, transfer, kPnetcdf, Call::ncmpi_put_##form, Part::part, bytes)       \
     LIBRARY_HOOK(ncmpi_put_##form##type##_all, transfer, kPnetcdf, Call::ncmpi_put_##form, Part::part, bytes) \
     LIBRARY_HOOK(ncmpi_get_##form##type, transfer, kPnetcdf, Call::ncmpi_get_##form, Part::part, bytes)       \
     LIBRARY_HOOK(ncmpi_get_##form##type##_all, transfer, kPnetcdf, Call::ncmpi_get_##form, Part::part, bytes)
+// Those that are moved by ncmpi_wait.
+#define PNETCDF_LATER(type, bytes, form, part)                                                            \
+    LIBRARY_HOOK(ncmpi_iput_##form##type, transfer, kPnetcdf, Call::ncmpi_iput_##form, Part::part, bytes) \
+    LIBRARY_HOOK(ncmpi_bput_##form##type, transfer, kPnetcdf, Call::ncmpi_iput_##form, Part::part, bytes) \
+    LIBRARY_HOOK(ncmpi_iget_##form##type, transfer, kPnetcdf, Call::ncmpi_iget_##form, Part::part, bytes)
+#define PNETCDF(type, bytes, form, part) \
+    PNETCDF_NOW(type, bytes, form, part) \
+    PNETCDF_LATER(type, bytes, form, part)
 EACH_FORM(PNETCDF)
+EACH_TYPE(PNETCDF, varn, many)
+PNETCDF(, 0, var, all)
+PNETCDF(, 0, var1, one)
+PNETCDF(, 0, vara, counts)
+PNETCDF(, 0, vars, counts)
+PNETCDF(, 0, varm, counts)
+PNETCDF(, 0, varn, many)
+LIBRARY_HOOK(ncmpi_put_vard, transfer_typed, Call::ncmpi_put_vard)
+LIBRARY_HOOK(ncmpi_put_vard_all, transfer_typed, Call::ncmpi_put_vard)
+LIBRARY_HOOK(ncmpi_get_vard, transfer_typed, Call::ncmpi_get_vard)
+LIBRARY_HOOK(ncmpi_get_vard_all, transfer_typed, Call::ncmpi_get_vard)
 
 }  // namespace tailrace::preload
