@@ -55,8 +55,8 @@ mpich: setup build/mpich/build.ninja ## The library, its Fortran module, kernels
 	@flock build/mpich/.lock ninja -C build/mpich --quiet
 
 build/mpich/build.ninja: | setup
-	@cmake -S . -B build/mpich -G Ninja -DMPI_EXECUTABLE_SUFFIX=.mpich -DTAILRACE_PYTHON=OFF -DTAILRACE_UNIT_TESTS=OFF -DTAILRACE_TRACER=OFF \
-		--log-level=WARNING
+	@cmake -S . -B build/mpich -G Ninja -DMPI_EXECUTABLE_SUFFIX=.mpich -DTAILRACE_PYTHON=OFF -DTAILRACE_UNIT_TESTS=OFF \
+		-DTAILRACE_TRACER=OFF --log-level=WARNING
 
 demo: build ## A study of the OLAM kernel, native against the presets (about two minutes)
 	@build/bin/tailrace demo $(ARGS)

@@ -1,4 +1,4 @@
-// Waiting for transfers that go on after their call: as much I/O as the call. Other requests (messages, collectives) are not recorded.
+// Waiting for transfers that go on after their call: as much I/O as the call. Other requests (messages, collectives) are no events.
 #include <string.h>
 
 #include "preload/handles.hpp"

@@ -1,4 +1,4 @@
-// pnetcdf_case FILE: writes and reads a variable of 10 floats a rank in each kind of PnetCDF's calls, for tests/test_trace_pnetcdf.py.
+// pnetcdf_case FILE: a variable of 10 floats a rank, by each kind of call of PnetCDF, for tests/test_trace_pnetcdf.py.
 #include <mpi.h>
 #include <pnetcdf.h>
 #include <stdio.h>
