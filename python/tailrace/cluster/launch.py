@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tailrace.cluster import mpi
 from tailrace.cluster.cluster import Cluster
 from tailrace.cluster.placement import SPREAD, place
 from tailrace.cluster.values import COMPUTE, LOGIN, ClusterError
+from tailrace.trace import start
 
 
 def launch(
@@ -33,6 +34,7 @@ def launcher(
         raise ClusterError(f"--mpi '{flavour}': choose one of {', '.join(mpi.FLAVOURS)}")
     placed = place(ranks, nodes, slots or cluster.spec.slots, how)
     chosen = mpi.FLAVOURS[flavour]
+    words = recorded(words, chosen.of_ranks())
     if not slurm:
         return chosen.command(placed, words), dict(chosen.environment)
     if not cluster.spec.slurm:
@@ -45,3 +47,13 @@ def launcher(
     variables = [f"{name}={value}" for name, value in chosen.of_ranks().items()]
     words = ["env", *variables, *words]
     return ["srun", f"--mpi={chosen.pmi}", "-m", "arbitrary", "-w", where, *how_many, *words], dict(chosen.environment)
+
+
+def recorded(words: Sequence[str], of_ranks: Mapping[str, str]) -> Sequence[str]:
+    """The command of a rank, which is recorded where its launcher is (tailrace run -- tailrace cluster run ...)."""
+    variables = start.handed_on()
+    if not variables:
+        return words
+    preloads = [variables[start.PRELOAD_KEY], of_ranks.get(start.PRELOAD_KEY, "")]
+    variables[start.PRELOAD_KEY] = " ".join(filter(None, preloads))
+    return ["env", *(f"{key}={value}" for key, value in variables.items()), *words]

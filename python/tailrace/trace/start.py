@@ -64,6 +64,13 @@ def environment_of(folder: Path, budget_bytes: int, environment: Mapping[str, st
     return {**environment, PRELOAD_KEY: preload, FOLDER_KEY: str(folder), BUDGET_KEY: str(budget_bytes)}
 
 
+def handed_on(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What launchers that start ranks elsewhere must give them, where this process itself is recorded; else nothing."""
+    if FOLDER_KEY not in environment:
+        return {}
+    return {key: environment[key] for key in (PRELOAD_KEY, FOLDER_KEY, BUDGET_KEY) if key in environment}
+
+
 def words_of(command: Sequence[str]) -> list[str]:
     """The command, with what its launcher needs so that ranks everywhere are traced."""
     if shutil.which(command[0]) is None:
