@@ -48,6 +48,12 @@ void Communicator::arrange(uint64_t ranks_per_node) {
     node_rank_ = static_cast<uint64_t>(node_rank);
     node_size_ = static_cast<uint64_t>(node_size);
 
+    if (node_size_ > 1) board_ = std::make_unique<NodeBoard>(node_);
+    if (node_size_ == size_) {  // nothing to renumber, and all ranks see it: each collective call takes a turn of every rank
+        nodes_ = 1;
+        return;
+    }
+
     // Nodes in the order of their lowest rank: each leader learns how many ranks stand before its node.
     uint64_t before = 0;
     check_mpi(MPI_Comm_split(all_, node_rank == 0 ? 0 : MPI_UNDEFINED, rank, &leaders_), "MPI_Comm_split");
@@ -65,7 +71,6 @@ void Communicator::arrange(uint64_t ranks_per_node) {
     check_mpi(MPI_Bcast(place, 2, MPI_UINT64_T, 0, node_), "MPI_Bcast");
     nodes_ = place[1];
     rank_ = place[0] + node_rank_;
-    if (node_size_ > 1) board_ = std::make_unique<NodeBoard>(node_);
     int moved = rank_ != static_cast<uint64_t>(rank), any = 0;
     check_mpi(MPI_Allreduce(&moved, &any, 1, MPI_INT, MPI_MAX, all_), "MPI_Allreduce");
     if (any == 0) return;  // ranks of a node are consecutive already

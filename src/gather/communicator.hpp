@@ -46,7 +46,7 @@ public:
 
     MPI_Comm all() const { return all_; }
     MPI_Comm node() const { return node_; }
-    // The first ranks of the nodes, on them; MPI_COMM_NULL on the others, and on all until arrange().
+    // The first ranks of the nodes, on them; MPI_COMM_NULL on the others, on all until arrange(), and where there is one node.
     MPI_Comm leaders() const { return leaders_; }
     // Of this node; null while this rank is a node of its own.
     const NodeBoard* board() const { return board_.get(); }
