@@ -30,6 +30,8 @@ MODES = {
 }
 TUNING_STEPS = {"large": 1, "small": 5}
 LEAST, MOST = 3, 15  # measured repetitions of a cell; the warm-up is not one of them
+LEAST_OF_MANY = 2  # of one with more ranks than cores, whose runs take longest
+WEAK = 2.0  # a peer that took so much longer than the fastest that makes as many files, on the least ranks, is not run on more
 # Warm-up and LEAST repetitions cost about this much in relation to each other; the time that is left is shared out by it.
 WEIGHT = {("large", "cache"): 2.0, ("large", "fsync"): 4.0, ("small", "cache"): 1.0, ("small", "fsync"): 2.5}
 
@@ -153,6 +155,20 @@ def leave_out(entry: Entry, cell: Cell) -> bool:
     return entry.is_ours and entry.variant == "checksum" and (cell.mode == "fsync" or cell.ranks != 2)
 
 
+def strong(entries: Sequence[Entry], fewest: Cell, rows: Sequence[Row]) -> list[Entry]:
+    """Without the peers that were weak in a cell that has been measured: a claim is about the strongest."""
+    times = methods.times_by_entry(rows, fewest)
+    fastest: dict[str, float] = {}
+    for entry in entries:
+        if entry.is_peer and entry.name in times:
+            fastest[entry.files] = min(fastest.get(entry.files, float("inf")), methods.typical_s(times[entry.name]))
+    return [
+        entry
+        for entry in entries
+        if not entry.is_peer or entry.name not in times or methods.typical_s(times[entry.name]) < WEAK * fastest[entry.files]
+    ]
+
+
 def measure(size: Size, entries: Sequence[Entry]) -> tuple[list[Row], dict[str, Tuned]]:
     cells = size.cells()
     deadline = time.monotonic() + size.seconds
@@ -170,9 +186,13 @@ def measure(size: Size, entries: Sequence[Entry]) -> tuple[list[Row], dict[str, 
             choice = tuned[f"{cell.case}/{cell.target}"]
             contenders = [entry for entry in entries if entry.is_ours] + list(choice.entries)
             chosen = [entry for entry in contenders if not leave_out(entry, cell)]
+            many = cell.ranks > size.ranks[0]
+            if many:
+                chosen = strong(chosen, dataclasses.replace(cell, ranks=size.ranks[0]), rows)
             share = cell.weight / sum(later.weight for later in cells[number:])
             seconds = max(0.0, (deadline - time.monotonic()) * share)
-            for row in run_cell(cell, chosen, size.steps[cell.case], seconds=seconds, least=LEAST, most=MOST, mpi_io=choice.mpi_io):
+            least = LEAST_OF_MANY if many and cell.case == "large" else LEAST
+            for row in run_cell(cell, chosen, size.steps[cell.case], seconds=seconds, least=least, most=MOST, mpi_io=choice.mpi_io):
                 rows.append(row)
                 advance(f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['entry']}")
     return rows, tuned
@@ -187,6 +207,9 @@ def print_settings(size: Size, entries: Sequence[Entry], tuned: Mapping[str, Tun
     for target in size.targets:
         settings[f"target {target}"] = harness.filesystem_of(directory_of(target))
     settings["repetitions"] = ", ".join(f"{key} {count}" for key, count in repetitions.items())
+    settings["peers on more ranks"] = (
+        f"those that on {size.ranks[0]} took less than {WEAK:g} times as long as the fastest of their kind"
+    )
     settings["checksums"] = "Tailrace with (checksum) and without (plain); raw writes and peers compute none"
     methods.print_settings(settings, entries, tuned)
 

@@ -90,6 +90,13 @@ def test_without_names_phases_lie_between_collectives_of_all_ranks(record: Recor
     assert [(phase.times, phase.collectives) for phase in found.phases] == [(1, 0), (3, 3), (1, 1), (1, 0)]
 
 
+def test_phases_of_a_program_of_the_library(record: Recorder) -> None:
+    """Named in C++. The library's own configuration is not disturbed by what recording needs."""
+    found = phases_of(record("facade_case", record.work, "named", "layout = 'shared'", 3))
+    assert [phase.name for phase in found.phases] == ["step 0", "step 1", "step 2"]
+    assert all(phase.written_bytes > 0 for phase in found.phases)
+
+
 @pytest.mark.parametrize("program", ["phase_case_mpi", "phase_case_f08"])
 def test_fortran_is_recorded_where_it_calls(record: Recorder, program: str) -> None:
     for log in record(program):

@@ -193,5 +193,16 @@ private:
     std::map<std::string, std::uint64_t> dims_;
 };
 
+// ---- phases -------------------------------------------------------------------------------------------------------------------
+
+// What the program does while it lives has this name in a recorded run (`tailrace run`). Phases may lie within each other.
+class Phase {
+public:
+    explicit Phase(const std::string &name) { tailrace_phase_begin(name.c_str()); }
+    Phase(const Phase &) = delete;
+    Phase &operator=(const Phase &) = delete;
+    ~Phase() { tailrace_phase_end(); }
+};
+
 }  // namespace tailrace
 #endif

@@ -92,6 +92,7 @@ void put_halo(Stream &stream, const Variables &v, Values &values, std::int64_t s
 }
 
 void write_step(Stream &stream, const Variables &v, std::int64_t step, bool first_of_run) {
+    const tailrace::Phase phase("step " + std::to_string(step));
     Values values;
     const auto first = begin_of(lat, rank), rows = begin_of(lat, rank + 1) - first;
 
