@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,12 @@ def test_every_byte_that_the_kernel_counted_is_in_the_logs(tmp_path: Path, case:
         assert of.kernel is not None
         assert (of.rest.read_bytes, of.rest.written_bytes) == (0, 0), of
         assert of.bytes_seen == 1
+
+
+def test_files_that_the_c_library_reads_each_time_are_counted_each_time(tmp_path: Path) -> None:
+    script = "import os, h5py; [os.cpu_count() for _ in range(20)]; h5py.File('x.h5', 'w')['x'] = [1.0]"
+    found = run(tmp_path, sys.executable, "-c", script)
+    assert [(of.rest.read_bytes, of.rest.written_bytes) for of in found] == [(0, 0)] * len(found), found
 
 
 def test_every_call_that_the_kernel_counted_is_in_the_logs(tmp_path: Path, case: Path) -> None:

@@ -7,6 +7,7 @@
 #include <nl_types.h>
 #include <pwd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "preload/hook.hpp"
 #include "trace/kernel.hpp"
@@ -79,8 +80,14 @@ INNER_AT_FIRST(tm*, localtime, (const time_t* time), (time))
 INNER_AT_FIRST(tm*, localtime_r, (const time_t* time, tm* to), (time, to))
 INNER_AT_FIRST(time_t, mktime, (tm * time), (time))
 INNER_AT_FIRST(size_t, strftime, (char* to, size_t bytes, const char* format, const tm* time), (to, bytes, format, time))
-INNER_AT_FIRST(long, sysconf, (int name), (name))
-INNER_AT_FIRST(int, get_nprocs, (void), ())
+INNER(int, get_nprocs, (void), ())
+INNER(int, get_nprocs_conf, (void), ())
+
+// Processors are counted in files each time, what else is asked for is known.
+HOOK(long, sysconf, (int name)) {
+    Inner call(name == _SC_NPROCESSORS_CONF || name == _SC_NPROCESSORS_ONLN);
+    return call.done(NEXT(sysconf)(name));
+}
 
 HOOK(void, tzset, (void)) {
     Inner call;
