@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 import xarray
 
-from tests.environment import ROOT
+from tests.environment import ROOT, open_mpi_environment
 from tests.mpirun import Mpirun
 
 SUFFIXES = {"python": ".py", "fortran": ".f90", "c": ".c"}
@@ -50,3 +52,16 @@ def test_readme_program(language: str, mpirun: Mpirun, build_dir: Path, tmp_path
         np.testing.assert_array_equal(dataset["T"].values, expected)
         np.testing.assert_array_equal(dataset["time"].values, 3600.0 * hours)
         assert dataset["T"].attrs["units"] == "K"
+
+
+def test_readme_records_a_program_as_it_is(build_dir: Path, tmp_path: Path) -> None:
+    shutil.move(program_of("c", tmp_path, build_dir), tmp_path / "model")
+    environment = {**os.environ, **open_mpi_environment(), "PATH": f"{build_dir / 'bin'}:{os.environ['PATH']}"}
+    commands = [line.partition("#")[0].strip() for line in block_of("sh").splitlines()]
+    assert len(commands) == 6
+    for command in commands:
+        done = subprocess.run(
+            command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    assert (tmp_path / "first.pftrace").stat().st_size > 0

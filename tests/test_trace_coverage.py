@@ -71,7 +71,8 @@ def test_what_cannot_be_known_is_said(tmp_path: Path, case: Path) -> None:
 
 def test_memory_of_files_is_said(tmp_path: Path, case: Path) -> None:
     (of,) = run(tmp_path, str(case), "maps")
-    assert "mmap" in [each.kind for each in of.unseen]
+    (mapped,) = [each for each in of.unseen if each.kind == "mmap"]
+    assert str(tmp_path / "work") in mapped.text
 
 
 def test_a_spent_budget_is_said(tmp_path: Path, case: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tailrace.cli import output
-from tailrace.trace.coverage import Coverage, Moved, coverage_of
+from tailrace.trace.coverage import Coverage, Moved, Unseen, coverage_of
 from tailrace.trace.log import LogError, read_run
 
 
@@ -74,12 +74,16 @@ def _print(found: list[Coverage], top: int) -> None:
         row = (str(of.process), rank, Path(of.program).name, kernel, *moved, rest, seen, calls, _calls_text(of.descriptors))
         shown.add_row(*map(output.escape, row))
     console.print(shown)
-    unseen = [(of, each) for of in largest for each in of.unseen]
+    unseen: dict[tuple[str, Unseen], list[int]] = {}
+    for of in largest:
+        for each in of.unseen:
+            unseen.setdefault((Path(of.program).name, each), []).append(of.process)
     if unseen:
         console.print("\nnot seen:")
         table = output.table("process", "program", "what", "")
-        for of, each in unseen:
-            table.add_row(*map(output.escape, (str(of.process), Path(of.program).name, each.kind, each.text)))
+        for (program, each), (first, *others) in unseen.items():
+            processes = f"{first} and {len(others)} more" if others else str(first)
+            table.add_row(*map(output.escape, (processes, program, each.kind, each.text)))
         console.print(table)
     if len(found) > top:
         console.print(f"\n{len(found)} processes; --top shows more")

@@ -18,6 +18,7 @@ NOT_COUNTED = (-9, -14, -22, -29)
 BOTH_WAYS, UNCOUNTED = frozenset(["sendfile", "copy_file_range"]), frozenset(["splice"])
 ASKED_FOR = {"aio_read": "read", "aio_write": "write"}  # recorded when it is asked for; helping threads do it
 READS = frozenset(["read", "fill"])
+MEMORY = "/dev/shm/"  # no storage: what processes share
 Events = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -166,9 +167,11 @@ def _unseen(log: Log, events: Events, kernel: Moved | None, rest: Moved) -> Iter
         yield Unseen("killed", "the process was killed or replaced: what the kernel counted until then is not known")
     mapped = events[np.isin(events["call"], _numbers(log, ["mmap"])) & (events["result"] >= 0)]
     shared = mapped[(mapped["detail"] >> np.uint64(32)).astype(bool)]
-    if len(shared):
-        size = int(shared["bytes"].sum())
-        yield Unseen("mmap", f"{len(shared)} files mapped as shared memory, {size} bytes: what is stored there is seen by nobody")
+    sizes = {log.name_of(int(event["file"])): int(event["bytes"]) for event in shared}
+    files = sorted((name for name in sizes if not name.startswith(MEMORY)), key=lambda name: -sizes[name])
+    if files:
+        size, which = sum(sizes[name] for name in files), ", ".join([*files[:2], "..."][: len(files)])
+        yield Unseen("mmap", f"{size} bytes of files are mapped as shared memory, what goes through it is seen by nobody: {which}")
     spliced = events[np.isin(events["call"], _numbers(log, UNCOUNTED)) & (events["result"] > 0)]
     if len(spliced):
         yield Unseen("splice", f"{int(spliced['result'].sum())} bytes of splice: in the log, and not in the kernel's counts")
