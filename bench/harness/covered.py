@@ -25,14 +25,16 @@ KIND_OF_CALL = {
     **dict.fromkeys(("open", "fopen", "mkstemp", "opendir"), "open"),
     **dict.fromkeys(("close", "fclose", "closedir"), "close"),
     **dict.fromkeys(("unlink", "rename", "mkdir", "rmdir", "link", "symlink", "truncate", "ftruncate", "fallocate"), "name"),
+    **dict.fromkeys(("stat", "fstat", "access"), "look"),
     **dict.fromkeys(("fsync", "fdatasync", "sync_file_range"), "sync"),
     "lseek": "seek",
 }
 MOVES = {"read": "read", "fill": "read", "write": "write", "flush": "write"}  # by group
-# What the C library does to a stream's or directory's file by itself: how often it reads, writes and seeks is its own affair.
-BY_ITSELF = frozenset(["read", "write", "seek"])
+# What the C library does to a stream's or directory's file by itself: how often it reads, seeks and looks is its own affair.
+BY_ITSELF = frozenset(["read", "write", "seek", "look"])
 # Details: of a write by dprintf; of fdopen and fdopendir, which open nothing.
 BY_PRINTING = ON_DESCRIPTOR = 1
+OF_NAMES = ("/", "look")  # the C library looks whether its root has changed before it looks a user up
 BY_LIBRARY = ("", "library")  # what the C library has read by itself, of whatever file
 FIELDS = ["call", "file", "descriptor", "result", "bytes", "detail"]
 PATTERN = re.compile(r"[*?[]")  # of glob
@@ -203,8 +205,8 @@ def _without(calls: Totals, streams: frozenset[str]) -> Totals:
 
 
 def _without_walks(calls: Totals, folders: tuple[str, ...]) -> Totals:
-    """Without the opening and closing of directories below, which the C library does."""
-    return Counter({key: n for key, n in calls.items() if not (key[1] in ("open", "close") and key[0].startswith(folders))})
+    """Without what the C library opens, closes and looks at below."""
+    return Counter({key: n for key, n in calls.items() if not (key[1] in ("open", "close", "look") and key[0].startswith(folders))})
 
 
 def _share(wanted: Totals, got: Totals, names: tuple[str, ...], gaps: bool) -> Share:
@@ -213,7 +215,7 @@ def _share(wanted: Totals, got: Totals, names: tuple[str, ...], gaps: bool) -> S
     for key in wanted.keys() | got.keys():
         share.seen += min(wanted[key], got[key])
         missing = wanted[key] - got[key]
-        if missing > 0 and (gaps or key[0].startswith(names)):
+        if missing > 0 and (gaps or key[0].startswith(names) or key == OF_NAMES):
             share.named += missing
         elif missing != 0:
             share.missing[f"{key[1]} {key[0]}"] = missing

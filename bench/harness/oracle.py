@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# System calls by what they do to a file. What is not here (stat of a descriptor, memory, sockets) is not compared.
+# System calls by what they do to a file. What is not here (reading links, memory, sockets) is not compared.
 CLASSES = {
     "read": ("read", "pread64", "readv", "preadv", "preadv2"),
     "write": ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range"),
     "open": ("open", "openat", "creat", "openat2"),
     "close": ("close",),
     "seek": ("lseek",),
+    "look": ("stat", "lstat", "fstat", "newfstatat", "statx", "access", "faccessat", "faccessat2"),
     "sync": ("fsync", "fdatasync", "sync_file_range"),
     "name": (
         *("unlink", "unlinkat", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "rmdir"),
@@ -30,9 +31,11 @@ LINE = re.compile(r"^(\d+)\s+(?:(\w+)\((.*)|<\.\.\. (\w+) resumed>(.*)|(\+\+\+|-
 RESULT = re.compile(r"\)\s+= (-?\d+|0x[0-9a-f]+|\?)(?:<(.*?)>)?(?: |$)")
 DESCRIPTOR = re.compile(r"^-?\d+<(.*?)>(?:\(deleted\))?(?=[,)\s]|$)")
 OF_PROCESS = re.compile(r"^/proc/(self|thread-self|\d+)(/task/\d+)?(?=/|$)|^/proc(?=/net/|/mounts$)")
+HERE = re.compile(r"AT_FDCWD<(.*?)>, ")
 AT = re.compile(r"(?:AT_FDCWD|\d+)<(.*?)>, ")
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 LIBRARY = re.compile(r"\.so(\.\d[\w.]*)?$")
+OF_PROCESSORS = re.compile(r"/(glibc-hwcaps|tls|haswell|avx512_1|x86_64)(/|$)")  # folders that the loader looks for
 CACHE = "/etc/ld.so.cache"
 
 
@@ -77,6 +80,7 @@ class Traced:
     cached: bool = False
     shares: bool = False  # a child of vfork until execve
     program: str = ""
+    folder: str = ""  # where it is, as far as lines have told
     of_paths: set[int] = field(default_factory=set)  # open descriptors that are for names alone
 
 
@@ -105,10 +109,12 @@ def read_strace(record: Path, silent: Iterable[str] = ()) -> Oracle:
             of.loads = False
         if name in MAKES and result.isdigit():
             processes.setdefault(int(result), Traced(loads=False, shares=int(result) in sharing)).program = of.program
+        if here := HERE.search(text):
+            of.folder = here.group(1)
         kind = CLASS_OF.get(name)
         if kind is None or result == "?":
             continue
-        path = _path_of(name, text, decorated)
+        path = _path_of(name, text, decorated, of.folder)
         if of.loads and path == CACHE:
             of.cached = True
         if Path(of.program).name in programs_left_out:
@@ -116,9 +122,16 @@ def read_strace(record: Path, silent: Iterable[str] = ()) -> Oracle:
         if _is_of_path(of, name, kind, text, int(result)):
             continue
         seen = Seen(pid, name, kind, path, int(result))
-        apart = of.loads or of.shares or path == CACHE or bool(LIBRARY.search(path))
+        apart = of.loads or of.shares or path == CACHE or _is_loaders(path, kind, text)
         (oracle.loader if apart else oracle.calls).append(seen)
     return oracle
+
+
+def _is_loaders(path: str, kind: str, text: str) -> bool:
+    """The loader looks at libraries that it has opened, and for folders; a program that looks for a library names it."""
+    if kind == "look":
+        return bool(OF_PROCESSORS.search(path) or (LIBRARY.search(path) and DESCRIPTOR.match(text)))
+    return bool(LIBRARY.search(path))
 
 
 def _is_of_path(of: Traced, name: str, kind: str, text: str, result: int) -> bool:
@@ -156,20 +169,22 @@ def _whole_lines(lines: Iterable[str]) -> Iterator[tuple[int, str, str, str, str
             yield pid, name, text, results[-1].group(1), results[-1].group(2) or ""
 
 
-def _path_of(name: str, text: str, decorated: str) -> str:
+def _path_of(name: str, text: str, decorated: str, here: str) -> str:
     """Of the file that a call is about; of the one that is written where there are two descriptors."""
     if name == "copy_file_range":
         text = text.split(", ", 2)[-1]
     if CLASS_OF[name] == "open" and decorated:
         return real(decorated)
     of_descriptor = DESCRIPTOR.match(text)
-    if (of_descriptor and not QUOTED.search(text)) or name in ("read", "write", "close", "lseek", "pread64", "pwrite64"):
-        return real(of_descriptor.group(1)) if of_descriptor else ""
     quoted = QUOTED.search(text)
+    if of_descriptor and quoted and CLASS_OF[name] == "look" and not quoted.group(1):
+        return real(of_descriptor.group(1))  # AT_EMPTY_PATH
+    if (of_descriptor and not quoted) or name in ("read", "write", "close", "lseek", "pread64", "pwrite64"):
+        return real(of_descriptor.group(1)) if of_descriptor else ""
     if quoted is None or not quoted.group(1):
         return ""
     folder = AT.search(text[: quoted.start()])
-    return real(os.path.join(folder.group(1) if folder else "", quoted.group(1)))
+    return real(os.path.join(folder.group(1) if folder else here, quoted.group(1)))
 
 
 def real(name: str) -> str:
@@ -182,7 +197,7 @@ def real(name: str) -> str:
 
 
 def is_compared(path: str, kind: str) -> bool:
-    return path.startswith("/") or kind not in ("open", "close")
+    return path.startswith("/") or kind not in ("open", "close", "look")
 
 
 def key_of(path: str, kind: str) -> tuple[str, str]:

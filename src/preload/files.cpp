@@ -58,7 +58,8 @@ uint64_t file_of(int descriptor) {
 }
 
 uint64_t file_of(const char* path, int directory) {
-    if (path == nullptr || *path == '\0') return 0;
+    if (path == nullptr) return 0;
+    if (*path == '\0') return directory == kHere ? 0 : file_of(directory);  // AT_EMPTY_PATH
     char name[kNameBytes];
     uint64_t at = 0;
     if (*path != '/') {
