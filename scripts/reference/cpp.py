@@ -71,9 +71,9 @@ def entity(statement: Statement, links: dict[str, str]) -> Iterator[str]:
     head = f"{signature(statement)} {{\n" + "\n".join(data) + "\n};" if data else f"{signature(statement)};"
     yield fenced(head, "cpp")
     yield markdown(statement.comment, links, "cpp")
-    copied = [member for member in members if member.declaration.endswith("= delete")]
-    if copied:
-        yield "It is moved, not copied."
+    if any(member.declaration.endswith("= delete") for member in members):
+        moved = any("&&other" in member.declaration.replace(" ", "") for member in members)
+        yield "It is moved, not copied." if moved else "It is neither copied nor moved."
     functions = [member for member in members if member.is_function and not is_copy_or_move(member)]
     for name, group in groupby(functions, key=lambda member: member.name):
         overloads = list(group)
