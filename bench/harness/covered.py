@@ -32,8 +32,8 @@ KIND_OF_CALL = {
 MOVES = {"read": "read", "fill": "read", "write": "write", "flush": "write"}  # by group
 # What the C library does to a stream's or directory's file by itself: how often it reads, seeks and looks is its own affair.
 BY_ITSELF = frozenset(["read", "write", "seek", "look"])
-# Details: of a write by dprintf; of fdopen and fdopendir, which open nothing.
-BY_PRINTING = ON_DESCRIPTOR = 1
+# Details: of a write by dprintf; of fdopen and fdopendir, which open nothing; of eaccess.
+BY_PRINTING = ON_DESCRIPTOR = AFTER_STAT = 1
 OF_NAMES = ("/", "look")  # the C library looks whether its root has changed before it looks a user up
 BY_LIBRARY = ("", "library")  # what the C library has read by itself, of whatever file
 FIELDS = ["call", "file", "descriptor", "result", "bytes", "detail"]
@@ -165,7 +165,8 @@ def of_logs(logs: Iterable[Log]) -> tuple[Totals, Totals]:
                 continue  # or a call that failed before it had a file
             again = call.name in ("fopen", "opendir") and detail == ON_DESCRIPTOR
             if kind and not again and oracle.is_compared(path, kind):
-                calls[oracle.key_of(path, kind)] += 1
+                after_stat = call.name == "access" and detail == AFTER_STAT and result >= 0
+                calls[oracle.key_of(path, kind)] += 2 if after_stat else 1
             if kind := MOVES.get(call.group):
                 size = asked if call.name in ASKED_FOR else result
                 if size > 0:

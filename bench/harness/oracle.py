@@ -34,7 +34,7 @@ OF_PROCESS = re.compile(r"^/proc/(self|thread-self|\d+)(/task/\d+)?(?=/|$)|^/pro
 HERE = re.compile(r"AT_FDCWD<(.*?)>, ")
 AT = re.compile(r"(?:AT_FDCWD|\d+)<(.*?)>, ")
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
-LIBRARY = re.compile(r"\.so(\.\d[\w.]*)?$")
+LIBRARY = re.compile(r"\.(so(\.\d[\w.]*)?|dylib)$")
 OF_PROCESSORS = re.compile(r"/(glibc-hwcaps|tls|haswell|avx512_1|x86_64)(/|$)")  # folders that the loader looks for
 CACHE = "/etc/ld.so.cache"
 

@@ -13,6 +13,8 @@
 
 namespace tailrace::preload {
 
+constexpr uint64_t kAfterStat = 1;  // detail of access: the C library has called stat before, by itself
+
 // A call with one name, which is below `directory`. Its answer is less than 0 where it failed.
 #define OF_PATH_AS(answer, symbol, name, parameters, arguments, directory, ...) \
     HOOK(answer, symbol, parameters) {                                          \
@@ -52,8 +54,8 @@ OF_DESCRIPTOR(__fxstat, fstat, (int version, int descriptor, struct stat* to), (
 OF_DESCRIPTOR(__fxstat64, fstat, (int version, int descriptor, struct stat64* to), (version, descriptor, to), {})
 
 OF_PATH(access, access, (const char* path, int mode), (path, mode), kHere, {})
-OF_PATH(eaccess, access, (const char* path, int mode), (path, mode), kHere, {})
-OF_PATH(euidaccess, access, (const char* path, int mode), (path, mode), kHere, {})
+OF_PATH(eaccess, access, (const char* path, int mode), (path, mode), kHere, {.detail = kAfterStat})
+OF_PATH(euidaccess, access, (const char* path, int mode), (path, mode), kHere, {.detail = kAfterStat})
 OF_PATH(faccessat, access, (int directory, const char* path, int mode, int flags), (directory, path, mode, flags), directory, {})
 OF_PATH(unlink, unlink, (const char* path), (path), kHere, {})
 OF_PATH(unlinkat, unlink, (int directory, const char* path, int flags), (directory, path, flags), directory, {})
