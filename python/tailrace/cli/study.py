@@ -159,7 +159,8 @@ def _show_results(study: Study, page: Path, as_json: bool) -> None:
     recorded = [result for result in study.measured if result.trace]
     if recorded:
         folder = study.out / recorded[0].trace
-        console.print(f"Traces:  {shown_path(folder.parent)}; `tailrace trace phases {shown_path(folder)}` shows one", markup=False)
+        shown = f"{shown_path(folder.parent)}; `tailrace trace phases {shown_path(folder)}` shows one"
+        console.print(f"Traces:  {shown}", markup=False, soft_wrap=True)
 
 
 def results_json(study: Study, page: Path) -> dict[str, Any]:
