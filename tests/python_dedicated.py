@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import tailrace
@@ -10,6 +11,14 @@ from mpi4py import MPI
 from tailrace import errors
 
 ROWS, COLUMNS, STEPS = 6, 5, 3
+
+
+def note(kind: type[BaseException], error: BaseException, _: object) -> None:
+    """Open MPI may lose what a rank has said last when it ends the others."""
+    Path(sys.argv[1], f"exception.{MPI.COMM_WORLD.Get_rank()}").write_text(f"{kind.__name__}: {error}")
+
+
+sys.excepthook = note
 
 
 def model(compute: MPI.Comm, directory: str, fails: bool) -> None:
