@@ -72,3 +72,8 @@ private:
 };
 
 }  // namespace tailrace::preload
+
+// Libraries and tools call MPI by either name.
+#define MPI_HOOK(name, how, ...)                             \
+    LIBRARY_HOOK(MPI_##name, how __VA_OPT__(, ) __VA_ARGS__) \
+    LIBRARY_HOOK(PMPI_##name, how __VA_OPT__(, ) __VA_ARGS__)

@@ -67,14 +67,11 @@ Word delete_file(const Words& words, FindFunction find, const void* return_addre
 
 }  // namespace
 
-#define OF_FILE(name, how, ...)                                                \
-    LIBRARY_HOOK(MPI_##name, how, Call::MPI_##name __VA_OPT__(, ) __VA_ARGS__) \
-    LIBRARY_HOOK(PMPI_##name, how, Call::MPI_##name __VA_OPT__(, ) __VA_ARGS__)
-OF_FILE(File_open, open_file)
-OF_FILE(File_close, close_file)
-OF_FILE(File_delete, delete_file)
+MPI_HOOK(File_open, open_file, Call::MPI_File_open)
+MPI_HOOK(File_close, close_file, Call::MPI_File_close)
+MPI_HOOK(File_delete, delete_file, Call::MPI_File_delete)
 
-#define ON_FILE(name, ...) OF_FILE(name, transfer, Transfer{__VA_ARGS__})
+#define ON_FILE(name, ...) MPI_HOOK(name, transfer, Call::MPI_##name, Transfer{__VA_ARGS__})
 ON_FILE(File_set_view, 1)
 ON_FILE(File_set_size, 1)
 ON_FILE(File_preallocate, 1)

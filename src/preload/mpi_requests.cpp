@@ -71,16 +71,13 @@ void put_request(const void* object, Word place, uint64_t file) {
     if (abi != nullptr && place != 0 && file != 0) requests.put(request_at(*abi, place, 0), file);
 }
 
-#define OF_REQUESTS(name, call, which)                          \
-    LIBRARY_HOOK(MPI_##name, wait, Call::call, Requests::which) \
-    LIBRARY_HOOK(PMPI_##name, wait, Call::call, Requests::which)
-OF_REQUESTS(Wait, MPI_Wait, one)
-OF_REQUESTS(Waitall, MPI_Waitall, many)
-OF_REQUESTS(Waitany, MPI_Waitany, many)
-OF_REQUESTS(Waitsome, MPI_Waitsome, many)
-OF_REQUESTS(Test, none, one)
-OF_REQUESTS(Testall, none, many)
-OF_REQUESTS(Testany, none, many)
-OF_REQUESTS(Testsome, none, many)
+MPI_HOOK(Wait, wait, Call::MPI_Wait, Requests::one)
+MPI_HOOK(Waitall, wait, Call::MPI_Waitall, Requests::many)
+MPI_HOOK(Waitany, wait, Call::MPI_Waitany, Requests::many)
+MPI_HOOK(Waitsome, wait, Call::MPI_Waitsome, Requests::many)
+MPI_HOOK(Test, wait, Call::none, Requests::one)
+MPI_HOOK(Testall, wait, Call::none, Requests::many)
+MPI_HOOK(Testany, wait, Call::none, Requests::many)
+MPI_HOOK(Testsome, wait, Call::none, Requests::many)
 
 }  // namespace tailrace::preload
