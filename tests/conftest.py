@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests import mpis, resume
+from tests import mpis, resume, sampling
 from tests.clusters import new_cluster  # noqa: F401  a fixture
 from tests.environment import ROOT, default_seed, open_mpi_environment
 from tests.kill_states import Histogram
@@ -33,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.seed is None:
         config.option.seed = default_seed()
     config.pluginmanager.register(mpis, "tailrace-mpis")
+    config.pluginmanager.register(sampling, "tailrace-sampling")
     if config.option.resume:
         shares_out = not hasattr(config, "workerinput")
         config.pluginmanager.register(resume.Resume(Path(config.option.resume), ROOT, shares_out), "tailrace-resume")

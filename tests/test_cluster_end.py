@@ -224,11 +224,10 @@ def test_a_cluster_that_cannot_start_leaves_nothing(tailrace_command: list[str],
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("times", [6, pytest.param(30, marks=pytest.mark.full)])
-def test_many_times_up_and_down(times: int) -> None:
+def test_many_times_up_and_down() -> None:
     """With everything in it, and nothing left after each of them."""
     skip_or_fail(ClusterSpec(own_name(), slurm=True))
-    for _ in range(times):
+    for _ in range(30):
         name = own_name()
         traces = Traces.before(name)
         with up(ClusterSpec(name, nodes=2, slurm=True, network="user")) as cluster:

@@ -50,17 +50,8 @@ def whole_matrix() -> list[Case]:
     return cases
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "case" not in metafunc.fixturenames:
-        return
-    cases = whole_matrix()
-    rng = random.Random(f"{metafunc.config.option.seed} compression")
-    pairs = itertools.product(PRESETS, STEPS_PER_FILE)
-    chosen = [rng.choice([case for case in cases if (case.preset, case.steps_per_file) == pair]) for pair in pairs]
-    params = [pytest.param(case, id=case.label, marks=() if case in chosen else (pytest.mark.full,)) for case in cases]
-    metafunc.parametrize("case", params)
-
-
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.label) for case in whole_matrix()])
 def test_every_value(mpirun: Mpirun, tmp_path: Path, rng: random.Random, case: Case) -> None:
     """Two runs, each read back by other ranks; and all of it as one plain file."""
     folder = tmp_path / "run"
@@ -228,6 +219,7 @@ def exact(code: str, step: int) -> np.ndarray:
     return values
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("code", ["f4", "f8"])
 @pytest.mark.parametrize("bits", [1, 7, 12, 22])
 def test_rounds_like_netcdf(tmp_path: Path, code: str, bits: int) -> None:

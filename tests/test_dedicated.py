@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import random
 from pathlib import Path
 
 import netCDF4
@@ -43,24 +42,18 @@ def whole_matrix() -> list[tuple[Case, int, int]]:
     return cases
 
 
+def written_cases() -> list[object]:
+    cases = [drawn for drawn in whole_matrix() if not is_refused(drawn[0])]
+    return [pytest.param(drawn, id=f"{drawn[0].label}-{number}") for number, drawn in enumerate(cases)]
+
+
 def is_refused(case: Case) -> bool:
     """Several steps in each of several files, compressed, by several writers."""
     return "compression" in case.extra and "'one'" not in case.extra and case.steps_per_file != "1"
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "drawn" not in metafunc.fixturenames:
-        return
-    cases = [drawn for drawn in whole_matrix() if not is_refused(drawn[0])]
-    rng = random.Random(f"{metafunc.config.option.seed} dedicated")
-    chosen = rng.sample(cases, 9)
-    params = [
-        pytest.param(drawn, id=f"{drawn[0].label}-{number}", marks=() if drawn in chosen else (pytest.mark.full,))
-        for number, drawn in enumerate(cases)
-    ]
-    metafunc.parametrize("drawn", params)
-
-
+@pytest.mark.sampled(9)
+@pytest.mark.parametrize("drawn", written_cases())
 def test_every_value(mpirun: Mpirun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: tuple[Case, int, int]) -> None:
     """Two runs; the second goes on. TAILRACE_RANKS_PER_NODE makes nodes of ranks, between which steps travel as messages."""
     case, dedicated, per_node = drawn

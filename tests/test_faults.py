@@ -27,14 +27,6 @@ STATUS_OF = {
     errno.EROFS: "IO_FAILED",
     errno.ENOENT: "NOT_FOUND",
 }
-# Several steps a file are in between the others; with one step a file these presets write as others do.
-IN_FULL = ("hds-1", "split:2-1", "node-1", "collective-1")
-MOST_LAYOUTS = [
-    pytest.param(layout, marks=pytest.mark.full) if layout.endswith("-2") or layout in IN_FULL else layout for layout in LAYOUTS
-]
-LAYOUTS_TO_READ = [
-    layout if layout in ("single-all", "hds-1") else pytest.param(layout, marks=pytest.mark.full) for layout in LAYOUTS
-]
 
 # ---- a call fails ---------------------------------------------------------------------------------------------------------------
 
@@ -120,8 +112,9 @@ def check_once(mpirun: Mpirun, injector: Path, directory: Path, layout: str, ran
     assert failures >= (5 if writes else 0), "hardly any of the faults was noticed"
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("rank", [0, 1])
-@pytest.mark.parametrize("layout", MOST_LAYOUTS)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_call_fails_once(mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, rank: int, rng: random.Random) -> None:
     """The Nth call on a file fails, for every N: all ranks are told of the failed step, which goes well when written again."""
     check_once(mpirun, injector, in_memory, layout, rank, rng.randrange(len(STATUS_OF)))
@@ -136,8 +129,9 @@ def test_every_call_fails_with_every_error(
     check_once(mpirun, injector, in_memory, layout, rng.randrange(2), shift)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("rank", [0, 1])
-@pytest.mark.parametrize("layout", MOST_LAYOUTS)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_calls_fail_from_then_on(
     mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, rank: int, rng: random.Random
 ) -> None:
@@ -151,8 +145,9 @@ def test_calls_fail_from_then_on(
         check_whole(in_memory / str(number), steps + 1, f"fault {number}: {fault}: {answers}")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rank", [0, 1])
-@pytest.mark.parametrize("layout", LAYOUTS_TO_READ)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_call_fails_while_reading(
     mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, rank: int, rng: random.Random
 ) -> None:
@@ -197,7 +192,8 @@ def test_directory_in_trouble(mpirun: Mpirun, in_memory: Path, kind: str, rank: 
 # ---- a full device --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layout", MOST_LAYOUTS)
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_full_device(mpirun: Mpirun, small_device: Path, layout: str) -> None:
     """Steps until nothing fits, and a few more: the same answer on all ranks; then, with room again, the next run goes on."""
     ballast = small_device / "ballast"

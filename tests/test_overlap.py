@@ -38,21 +38,22 @@ def case_of(
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """The sample has each preset with each number of steps a file; decomposition, ranks and nodes by the seed."""
+    """Each preset with each number of steps a file and each decomposition; ranks and nodes by the seed."""
     if "case" not in metafunc.fixturenames:
         return
     rng = random.Random(f"{metafunc.config.option.seed} overlap")
     params = []
     for preset, steps_per_file in itertools.product(PRESETS, STEPS_PER_FILE):
-        for sample, decomposition in enumerate(rng.sample(DECOMPOSITIONS, len(DECOMPOSITIONS))):
+        for decomposition in DECOMPOSITIONS:
             ranks, in_flight = rng.choice((1, 2, 3, 4)), rng.choice((1, 2, 5))
             nodes = rng.choice([n for n in (0, 1, 2) if n < ranks])
             case = case_of(preset, steps_per_file, ranks=ranks, nodes=nodes, decomposition=decomposition, in_flight=in_flight)
             label = f"{preset}-{steps_per_file}-{decomposition}-{ranks}x{nodes}-{in_flight}".replace("'", "")
-            params.append(pytest.param(case, id=label, marks=() if sample == 0 else (pytest.mark.full,)))
+            params.append(pytest.param(case, id=label))
     metafunc.parametrize("case", params)
 
 
+@pytest.mark.sampled(12)
 def test_same_values_as_without(mpirun: Mpirun, tmp_path: Path, case: Case) -> None:
     write(mpirun, tmp_path, case, SMALL, STEPS)
     check_values(tmp_path, "climate", SMALL, STEPS)
@@ -62,6 +63,7 @@ def test_same_values_as_without(mpirun: Mpirun, tmp_path: Path, case: Case) -> N
     verify(tmp_path)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("policy", ["block", "spill"])
 @pytest.mark.parametrize("preset", ["single", "fpp", "shared", "node"])
 def test_steps_larger_than_the_window(mpirun: Mpirun, tmp_path: Path, preset: str, policy: str) -> None:
@@ -105,13 +107,12 @@ def test_bad_choices(mpirun: Mpirun, tmp_path: Path, choice: str, message: str) 
 
 # ---- faults and kills while steps are in flight ----------------------------------------------------------------------------------
 
-SAMPLED = ("single-all", "fpp-1", "shared-2", "node-1")
 IN_FLIGHT = "\noverlap = 2\noverlap_memory = '1 MiB'"
-LAYOUTS_IN_TURN = [layout if layout in SAMPLED else pytest.param(layout, marks=pytest.mark.full) for layout in LAYOUTS]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("rank", [0, 1])
-@pytest.mark.parametrize("layout", LAYOUTS_IN_TURN)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_call_fails_while_the_run_goes_on(
     mpirun: Mpirun, injector: Path, tmp_path: Path, layout: str, rank: int, rng: random.Random
 ) -> None:

@@ -1,13 +1,12 @@
 """Reading back on other ranks than wrote: presets x writing ranks x reading ranks x decompositions, every byte compared.
 
-By default a sample that the seed chooses, in which each preset meets each reading decomposition; `full` runs the whole matrix.
+`make test` has a sample of them.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-import random
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,19 +49,6 @@ def whole_matrix() -> list[Case]:
     return cases
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "sampled" not in metafunc.fixturenames:
-        return
-    cases = whole_matrix()
-    rng = random.Random(f"{metafunc.config.option.seed} restart")
-    chosen = {
-        rng.choice([case for case in cases if (case.preset, case.read) == pair and case.writers != case.readers])
-        for pair in itertools.product(PRESETS, DECOMPOSITIONS)
-    }
-    params = [pytest.param(case, id=case.label, marks=() if case in chosen else (pytest.mark.full,)) for case in cases]
-    metafunc.parametrize("sampled", params)
-
-
 def write(
     mpirun: Mpirun, folder: Path, ranks: int, options: str, *choices: str, steps: int = STEPS, sizes: formula.Sizes = SMALL
 ) -> None:
@@ -73,14 +59,17 @@ def read(mpirun: Mpirun, folder: Path, ranks: int, *choices: str, sizes: formula
     return mpirun("read_case", ranks, [folder, "history", sizes.argument, *choices]).output
 
 
-def test_reads_what_others_wrote(mpirun: Mpirun, tmp_path: Path, sampled: Case) -> None:
-    options = f"layout = '{sampled.preset}'\nsteps = {sampled.steps_per_file}"
-    variables = f"set={sampled.variables}"
-    write(mpirun, tmp_path, sampled.writers, options, variables, f"decomposition={sampled.written}")
-    output = read(mpirun, tmp_path, sampled.readers, variables, f"decomposition={sampled.read}", f"memory={sampled.memory}")
+@pytest.mark.sampled(35)
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.label) for case in whole_matrix()])
+def test_reads_what_others_wrote(mpirun: Mpirun, tmp_path: Path, case: Case) -> None:
+    options = f"layout = '{case.preset}'\nsteps = {case.steps_per_file}"
+    variables = f"set={case.variables}"
+    write(mpirun, tmp_path, case.writers, options, variables, f"decomposition={case.written}")
+    output = read(mpirun, tmp_path, case.readers, variables, f"decomposition={case.read}", f"memory={case.memory}")
     assert f"{STEPS} steps, " in output
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("first", ["fpp", "shared"])
 @pytest.mark.parametrize("preset", PRESETS)
 def test_appends_with_another_layout_and_other_ranks(mpirun: Mpirun, tmp_path: Path, preset: str, first: str) -> None:

@@ -34,6 +34,7 @@ def part_files(folder: Path) -> list[Path]:
     return sorted((folder / "history.parts").rglob("*.nc"))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize(("steps_per_file", "kept"), [(1, [6, 7, 8]), (2, [6, 7, 8])])
 def test_old_steps_leave(mpirun: Mpirun, tmp_path: Path, preset: str, steps_per_file: int, kept: list[int]) -> None:

@@ -102,8 +102,8 @@ Word of_file(const Words& words, FindFunction find, const void* return_address, 
     return call.done(call_words(find(call.object()), words), about);
 }
 
-// How much of a variable a call moves: all of it, one element, or by counts after the start.
-enum class Part { all, one, counts, many };
+// How much of a variable a call moves: all of it, one element, by counts after the start, parts, or what its memory's type says.
+enum class Part { all, one, counts, many, memory };
 
 // (file, variable, number, starts, counts, ...): so many parts, of one element each where there are no counts.
 uint64_t elements_of_many(const NetcdfCall& call, const Words& words) {
@@ -115,30 +115,25 @@ uint64_t elements_of_many(const NetcdfCall& call, const Words& words) {
     return elements;
 }
 
-// (file, variable, type of the file's part, memory, count, type): the memory says how much.
-Word transfer_typed(const Words& words, FindFunction find, const void* return_address, Call name) {
-    NetcdfCall call(kPnetcdf, name, return_address);
-    const Word answer = call_words(find(call.object()), words);
-    if (!call.on() || as_int(answer) != 0) return call.done(answer, {});
-    return call.done(answer, {.file = call.file_name(words.at[0]),
-                              .object = call.variable_name(words.at[0], words.at[1]),
-                              .bytes = mpi_bytes(call.object(), words.at[4], words.at[5])});
+// (file, variable, [start, [counts, ...]] memory); of Part::memory (file, variable, type of the file's part, memory, count, type)
+uint64_t bytes_of(const NetcdfCall& call, const Words& words, Part part, uint64_t element_bytes) {
+    const Word file = words.at[0], variable = words.at[1];
+    if (part == Part::memory) return mpi_bytes(call.object(), words.at[4], words.at[5]);
+    const auto* counts = part == Part::counts ? reinterpret_cast<const size_t*>(words.at[3]) : nullptr;
+    const uint64_t elements = part == Part::one    ? 1
+                              : part == Part::many ? elements_of_many(call, words)
+                                                   : call.elements(file, variable, counts);
+    return elements * (element_bytes == 0 ? call.element_bytes(file, variable) : element_bytes);
 }
 
-// (file, variable, [start, [counts, ...]] memory)
 Word transfer(const Words& words, FindFunction find, const void* return_address, const Library& library, Call name, Part part,
               uint64_t element_bytes) {
     NetcdfCall call(library, name, return_address);
     const Word answer = call_words(find(call.object()), words);
     if (!call.on() || as_int(answer) != 0) return call.done(answer, {});
-    const auto* counts = part == Part::counts ? reinterpret_cast<const size_t*>(words.at[3]) : nullptr;
-    const uint64_t elements = part == Part::one    ? 1
-                              : part == Part::many ? elements_of_many(call, words)
-                                                   : call.elements(words.at[0], words.at[1], counts);
-    if (element_bytes == 0) element_bytes = call.element_bytes(words.at[0], words.at[1]);
     return call.done(answer, {.file = call.file_name(words.at[0]),
                               .object = call.variable_name(words.at[0], words.at[1]),
-                              .bytes = elements * element_bytes});
+                              .bytes = bytes_of(call, words, part, element_bytes)});
 }
 
 }  // namespace
@@ -215,9 +210,9 @@ PNETCDF(, 0, vara, counts)
 PNETCDF(, 0, vars, counts)
 PNETCDF(, 0, varm, counts)
 PNETCDF(, 0, varn, many)
-LIBRARY_HOOK(ncmpi_put_vard, transfer_typed, Call::ncmpi_put_vard)
-LIBRARY_HOOK(ncmpi_put_vard_all, transfer_typed, Call::ncmpi_put_vard)
-LIBRARY_HOOK(ncmpi_get_vard, transfer_typed, Call::ncmpi_get_vard)
-LIBRARY_HOOK(ncmpi_get_vard_all, transfer_typed, Call::ncmpi_get_vard)
+LIBRARY_HOOK(ncmpi_put_vard, transfer, kPnetcdf, Call::ncmpi_put_vard, Part::memory, 0)
+LIBRARY_HOOK(ncmpi_put_vard_all, transfer, kPnetcdf, Call::ncmpi_put_vard, Part::memory, 0)
+LIBRARY_HOOK(ncmpi_get_vard, transfer, kPnetcdf, Call::ncmpi_get_vard, Part::memory, 0)
+LIBRARY_HOOK(ncmpi_get_vard_all, transfer, kPnetcdf, Call::ncmpi_get_vard, Part::memory, 0)
 
 }  // namespace tailrace::preload

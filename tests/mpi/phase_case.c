@@ -61,9 +61,10 @@ int main(int argc, char **argv) {
     MPI_File_write_at_all(all, 1000 * rank, data, 100, MPI_DOUBLE, &status);
     MPI_File_read_at(all, 1000 * rank, path, 50, MPI_DOUBLE, MPI_STATUS_IGNORE);
     MPI_Request later[2];
+    MPI_Status statuses[2];  // MPICH's MPI_STATUSES_IGNORE makes GCC warn
     MPI_Ibarrier(MPI_COMM_WORLD, &later[0]);
     MPI_File_iwrite_at(all, 1000 * rank, data, 20, MPI_DOUBLE, &later[1]);
-    MPI_Waitall(2, later, MPI_STATUSES_IGNORE);
+    MPI_Waitall(2, later, statuses);
     MPI_File_iread_at(all, 1000 * rank, path, 10, MPI_DOUBLE, later);
     MPI_Wait(later, MPI_STATUS_IGNORE);
     MPI_Ibarrier(MPI_COMM_WORLD, later);

@@ -13,6 +13,7 @@ tell who came last.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -234,7 +235,7 @@ def phases_of(logs: Sequence[Log]) -> Phases:
     intervals = [named_intervals(rank) or between(of_all, rank, texts) for rank in ranks]
     for rank, mine in zip(ranks, intervals, strict=True):
         add_rank(phases, rank, mine, len(ranks))
-    add_critical(phases, intervals, of_all)
+    add_critical(phases, ranks, intervals, of_all)
     if ranks:
         for collective in collectives:
             add_collective(phases, collective, intervals[ranks_index(ranks, collective.ranks[0])])
@@ -249,80 +250,91 @@ class Interval(NamedTuple):
     phase: str
     begin: float  # s
     end: float
-    goes_on: bool = False  # a phase within it has ended
+    time: int  # which time of its phase, on this rank: one that another phase interrupts has several intervals
 
 
 def named_intervals(rank: Rank) -> list[Interval]:
     """Phases that the program names; what lies within another phase is that of the inner one alone."""
     found: list[Interval] = []
-    open_phases: list[str] = []
-    since, goes_on = 0.0, False
+    times: Counter[str] = Counter()
+    open_phases: list[tuple[str, int]] = []
+    since = 0.0
+
+    def again(name: str) -> tuple[str, int]:
+        times[name] += 1
+        return name, times[name]
+
+    def interval(end: float) -> Interval:
+        name, time = open_phases[-1]
+        return Interval(name, since, end, time)
+
     for index in np.flatnonzero(rank.groups == "phase"):
         event = rank.log.events[index]
         call = rank.log.calls[int(event["call"])].name
         now = float(rank.begins[index])
         if open_phases:
-            found.append(Interval(open_phases[-1], since, now, goes_on))
-        since, goes_on = now, call == "phase_end"
+            found.append(interval(now))
+        since = now
         if call == "phase_begin":
-            open_phases.append(rank.log.name_of(int(event["file"])))
+            open_phases.append(again(rank.log.name_of(int(event["file"]))))
         elif call == "phase_end":
             open_phases[-1:] = []
         else:
             level = int(event["offset"])
-            open_phases = [f"level {level}"] if level > 0 else []
+            open_phases = [again(f"level {level}")] if level > 0 else []
     if open_phases:
-        found.append(Interval(open_phases[-1], since, float(rank.ends.max()), goes_on))
+        found.append(interval(float(rank.ends.max())))
     return found
 
 
 def between(collectives: Sequence[Collective], rank: Rank, texts: dict[str, str]) -> list[Interval]:
     """To the end of MPI_Init, from one collective of all ranks to the end of the next, and to the end of the program."""
     place = rank.number
-    found = [Interval("to MPI_Init", 0.0, rank.started)]
+    times: Counter[str] = Counter()
+    found = [Interval("to MPI_Init", 0.0, rank.started, 1)]
     for collective in collectives:
         index = collective.ranks.index(place)
         name = f"{collective.call} {texts[collective.site]}"
-        found.append(Interval(name, float(collective.begun[index]), float(collective.departures[index])))
+        times[name] += 1
+        found.append(Interval(name, float(collective.begun[index]), float(collective.departures[index]), times[name]))
     if len(rank.ends):
-        found.append(Interval("to the end", found[-1].end, float(rank.ends.max())))
+        found.append(Interval("to the end", found[-1].end, float(rank.ends.max()), 1))
     return found
 
 
 def add_rank(phases: dict[str, Phase], rank: Rank, intervals: Sequence[Interval], ranks: int) -> None:
     seconds: dict[str, float] = {}
-    times: dict[str, int] = {}
     read, written = rank.moved("read", "fill"), rank.moved("write", "flush")
-    for name, begin, end, goes_on in intervals:
+    for name, begin, end, time in intervals:
         phase = phases.setdefault(name, Phase(name))
         seconds[name] = seconds.get(name, 0.0) + end - begin
-        times[name] = times.get(name, 0) + (not goes_on)
+        phase.times = max(phase.times, time)
         phase.io_s += float(sum_in(rank.io, begin, end)) / ranks
         phase.read_bytes += int(sum_in(read, begin, end))
         phase.written_bytes += int(sum_in(written, begin, end))
     for name, of_rank in seconds.items():
         phase = phases[name]
         phase.seconds += of_rank / ranks
-        phase.times = max(phase.times, times[name])
         if of_rank > phase.most_s:
             phase.most_s, phase.slowest_rank = of_rank, rank.number
 
 
-def add_critical(phases: dict[str, Phase], intervals: Sequence[Sequence[Interval]], of_all: Sequence[Collective]) -> None:
+def add_critical(
+    phases: dict[str, Phase], ranks: Sequence[Rank], intervals: Sequence[Sequence[Interval]], of_all: Sequence[Collective]
+) -> None:
     """The last collective of a phase is where its ranks meet: what counts is when they come there, and not when they are let go."""
-    comings = [np.array([collective.arrivals[rank] for collective in of_all]) for rank in range(len(intervals))]
     seconds: dict[tuple[str, int], list[float]] = {}
     meetings: dict[tuple[str, int], float] = {}
-    for rank, mine in enumerate(intervals):
+    for rank, mine in zip(ranks, intervals, strict=True):
+        places = [collective.ranks.index(rank.number) for collective in of_all]
+        comings = np.array([collective.arrivals[place] for collective, place in zip(of_all, places, strict=True)])
         of_rank: dict[tuple[str, int], float] = {}
-        times: dict[str, int] = {}
-        for name, begin, end, goes_on in mine:
-            times[name] = times.get(name, 0) + (not goes_on)
-            key = name, times[name]
+        for name, begin, end, time in mine:
+            key = name, time
             of_rank[key] = of_rank.get(key, 0.0) + end - begin
-            last = int(np.searchsorted(comings[rank], end)) - 1
-            if last >= 0 and comings[rank][last] >= begin and of_all[last].departures[rank] <= end:
-                of_rank[key] -= float(of_all[last].waits[rank])
+            last = int(np.searchsorted(comings, end)) - 1
+            if last >= 0 and comings[last] >= begin and of_all[last].departures[places[last]] <= end:
+                of_rank[key] -= float(of_all[last].waits[places[last]])
                 meetings[key] = of_all[last].sync_s
         for key, sum_s in of_rank.items():
             seconds.setdefault(key, []).append(sum_s)

@@ -13,6 +13,7 @@ from tailrace.trace.log import HEADER
 
 LIBRARY = "libtailrace-preload.so"
 FOLDER_KEY, BUDGET_KEY, PRELOAD_KEY = "TAILRACE_TRACE", "TAILRACE_TRACE_BYTES", "LD_PRELOAD"
+KEYS = (PRELOAD_KEY, FOLDER_KEY, BUDGET_KEY)  # what a process of a recorded run has in its environment
 BUDGET_BYTES = 64 << 20  # of log for each process; then calls are only counted
 # Open MPI's launcher hands no variable on to ranks of other nodes, unless it is told. Hydra and srun hand on all.
 OPEN_MPI = {"mpirun", "mpiexec", "orterun", "mpirun.openmpi", "mpiexec.openmpi"}
@@ -68,7 +69,7 @@ def handed_on(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What launchers that start ranks elsewhere must give them, where this process itself is recorded; else nothing."""
     if FOLDER_KEY not in environment:
         return {}
-    return {key: environment[key] for key in (PRELOAD_KEY, FOLDER_KEY, BUDGET_KEY) if key in environment}
+    return {key: environment[key] for key in KEYS if key in environment}
 
 
 def words_of(command: Sequence[str]) -> list[str]:
@@ -77,5 +78,5 @@ def words_of(command: Sequence[str]) -> list[str]:
         raise NotTraceable(f"{command[0]}: no such program; name one on the PATH, or by its path")
     name = Path(os.path.realpath(shutil.which(command[0]) or command[0])).name
     if name in OPEN_MPI:
-        return [command[0], *(word for key in (PRELOAD_KEY, FOLDER_KEY, BUDGET_KEY) for word in ("-x", key)), *command[1:]]
+        return [command[0], *(word for key in KEYS for word in ("-x", key)), *command[1:]]
     return list(command)

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include <ctime>
 #include <map>
 #include <numeric>
 #include <random>
 #include <set>
 
 #include "../error_of.hpp"
+#include "../sanitized.hpp"
 #include "layout/join.hpp"
 #include "layout/keys.hpp"
 #include "layout/parts.hpp"
@@ -256,13 +256,9 @@ TEST(Plan, WritesAreAtTheAddressesOfThePlacement) {
     EXPECT_EQ(first.receives, (std::vector<PlannedMessage>{{1, 0, 24}}));
 }
 
-#ifdef __SANITIZE_ADDRESS__
-constexpr uint64_t kBlocksAlong = 20;  // time and memory are not the program's own: fewer ranks, and no limits
-#else
-constexpr uint64_t kBlocksAlong = 100;
-#endif
-
-TEST(Plan, OfAMillionRanksTakesSecondsAndNoMemory) {
+// How long it takes is a claim of bench scale; what compares all ranks with all others would not end within the time of a test.
+TEST(Plan, OfAMillionRanksTakesNoMemory) {
+    constexpr uint64_t kBlocksAlong = kSanitized ? 20 : 100;
     constexpr uint64_t kRanks = kBlocksAlong * kBlocksAlong * kBlocksAlong, kAlong = 10 * kBlocksAlong;
     const std::vector<std::string> layouts{"layout = 'single'",     "layout = 'fpp'",     "layout = 'hds'",
                                            "layout = 'split:1000'", "layout = 'node'",    "layout = 'shared'",
@@ -273,8 +269,6 @@ TEST(Plan, OfAMillionRanksTakesSecondsAndNoMemory) {
         return usage.ru_maxrss;
     };
     const auto before_kib = peak_kib();
-    // Of the processor: other programs on the machine make no difference.
-    const auto elapsed_s = [start = std::clock()] { return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC; };
     for (const std::string& toml : layouts) {
         PlanRequest request;
         request.layout = layout_of(toml);
@@ -282,10 +276,9 @@ TEST(Plan, OfAMillionRanksTakesSecondsAndNoMemory) {
         const Extents shape{kAlong, kAlong, kAlong}, grid{kBlocksAlong, kBlocksAlong, kBlocksAlong};
         request.variables = {
             {"u", Type::F64, shape, grid}, {"v", Type::F64, shape, grid}, {"T", Type::F32, {kAlong + 1, kAlong, kAlong - 1}, grid}};
-        const double began_s = elapsed_s();
         const Summary summary = summarise(request);
         const RankPlan plan = plan_rank(request, kRanks / 9 * 7);
-        std::cout << toml << ": " << elapsed_s() - began_s << " s, ";
+        std::cout << toml << ": ";
         print(std::cout, summary);
         std::cout << "\n";
         const uint64_t parts = summary.files;
@@ -296,10 +289,10 @@ TEST(Plan, OfAMillionRanksTakesSecondsAndNoMemory) {
         EXPECT_EQ(summary.messages == 0, parts == kRanks) << toml;
         EXPECT_LE(summary.most_directory_entries, toml == "layout = 'hds'" ? 1000u : kRanks);
     }
-    std::cout << "all: " << elapsed_s() << " s, " << peak_kib() - before_kib << " KiB more memory at the peak\n";
-    if (kRanks < 1'000'000) return;
-    EXPECT_LT(elapsed_s(), 20);
-    EXPECT_LT(peak_kib() - before_kib, 64 * 1024);
+    std::cout << peak_kib() - before_kib << " KiB more memory at the peak\n";
+    if (!kSanitized) {
+        EXPECT_LT(peak_kib() - before_kib, 64 * 1024);
+    }
 }
 
 }  // namespace

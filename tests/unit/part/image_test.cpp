@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "../error_of.hpp"
+#include "../sanitized.hpp"
 #include "part/hdf5.hpp"
 #include "part_files.hpp"
 
@@ -126,16 +127,17 @@ TEST(Image, refuses_a_placement_of_other_arrays_and_metadata_in_the_data) {
 }
 
 TEST(Image, time_is_linear_in_arrays_and_steps) {
+    if (kSanitized) GTEST_SKIP() << "time is not the program's own under the sanitizers";
     // The first are encoded here, of the others HDF5 makes the image.
     const double hundred = seconds_of(with_arrays(125, true), 1), thousands = seconds_of(with_arrays(2000, true), 1);
-    const double few = seconds_of(with_arrays(3000, true), 1), many = seconds_of(with_arrays(24000, true), 1);
+    const double few = seconds_of(with_arrays(3000, true), 1), many = seconds_of(with_arrays(12000, true), 1);
     const double short_run = seconds_of(with_arrays(5, true), 2000), long_run = seconds_of(with_arrays(5, true), 32000);
     std::printf(
-        "arrays: 125 in %.4f s, 2,000 in %.4f s; 3,000 in %.4f s, 24,000 in %.4f s; 5 arrays of 2,000 steps: %.4f s, of "
+        "arrays: 125 in %.4f s, 2,000 in %.4f s; 3,000 in %.4f s, 12,000 in %.4f s; 5 arrays of 2,000 steps: %.4f s, of "
         "32,000: %.4f s\n",
         hundred, thousands, few, many, short_run, long_run);
     EXPECT_LT(thousands, hundred * 16 * 4);
-    EXPECT_LT(many, few * 8 * 4);
+    EXPECT_LT(many, few * 4 * 4);
     EXPECT_LT(long_run, short_run * 16 * 4);
 }
 
