@@ -31,7 +31,7 @@ MODES = {
 TUNING_STEPS = {"large": 1, "small": 5}
 LEAST, MOST = 3, 15  # measured repetitions of a cell; the warm-up is not one of them
 LEAST_OF_MANY = 2  # of one with more ranks than cores, whose runs take longest
-WEAK = 2.0  # a peer that took so much longer than the fastest that makes as many files, on the least ranks, is not run on more
+WEAK = 1.5  # a peer that took so much longer than the fastest that makes as many files, on the least ranks, is not run on more
 # Warm-up and LEAST repetitions cost about this much in relation to each other; the time that is left is shared out by it.
 WEIGHT = {("large", "cache"): 2.0, ("large", "fsync"): 4.0, ("small", "cache"): 1.0, ("small", "fsync"): 2.5}
 
@@ -102,7 +102,7 @@ def tune(case: str, target: str, entries: Sequence[Entry], advance: Callable[[st
             advance(f"tuning, {case}, {target}, {mpi_io}: {row['entry']}")
             yield row
 
-    return methods.tune(entries, run, raw=3, peers=1, judge=methods.all_peers)
+    return methods.tune(entries, run, raw=1, peers=0, judge=methods.all_peers)
 
 
 def claims_of(rows: Sequence[Row], cells: Sequence[Cell]) -> list[Claim]:
@@ -150,9 +150,9 @@ def print_checksum_cost(rows: Sequence[Row], cells: Sequence[Cell]) -> None:
         console.print(table)
 
 
-def leave_out(entry: Entry, cell: Cell) -> bool:
-    """Checksums cost most beside the page cache, and the same for all ranks: elsewhere they would take time and tell nothing."""
-    return entry.is_ours and entry.variant == "checksum" and (cell.mode == "fsync" or cell.ranks != 2)
+def leave_out(entry: Entry, cell: Cell, size: Size) -> bool:
+    """Checksums cost most beside memory, and the same for all ranks: elsewhere they would take time and tell nothing."""
+    return entry.is_ours and entry.variant == "checksum" and (cell.target != size.targets[-1] or cell.ranks != size.ranks[0])
 
 
 def strong(entries: Sequence[Entry], fewest: Cell, rows: Sequence[Row]) -> list[Entry]:
@@ -185,13 +185,13 @@ def measure(size: Size, entries: Sequence[Entry]) -> tuple[list[Row], dict[str, 
         for number, cell in enumerate(cells):
             choice = tuned[f"{cell.case}/{cell.target}"]
             contenders = [entry for entry in entries if entry.is_ours] + list(choice.entries)
-            chosen = [entry for entry in contenders if not leave_out(entry, cell)]
+            chosen = [entry for entry in contenders if not leave_out(entry, cell, size)]
             many = cell.ranks > size.ranks[0]
             if many:
                 chosen = strong(chosen, dataclasses.replace(cell, ranks=size.ranks[0]), rows)
             share = cell.weight / sum(later.weight for later in cells[number:])
             seconds = max(0.0, (deadline - time.monotonic()) * share)
-            least = LEAST_OF_MANY if many and cell.case == "large" else LEAST
+            least = LEAST_OF_MANY if many else LEAST
             for row in run_cell(cell, chosen, size.steps[cell.case], seconds=seconds, least=least, most=MOST, mpi_io=choice.mpi_io):
                 rows.append(row)
                 advance(f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['entry']}")

@@ -27,6 +27,15 @@ OUT = ROOT / "bench" / "out"
 console = Console(width=None if os.isatty(1) else 150)
 
 
+def processor_ticks() -> list[int]:
+    """Of all processors since the machine began: in programs, at low priority, in the kernel, idle, waiting for devices, in
+    interrupts of two kinds, and kept by the host (steal; proc(5), /proc/stat)."""
+    return [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+
+
+TICKS_AT_START = processor_ticks()
+
+
 class BenchError(RuntimeError):
     """A bench cannot go on; the text says what failed and how to mend it."""
 
@@ -208,12 +217,17 @@ def print_claims(claims: Sequence[Claim], title: str = "Claims (their time / our
 
 
 def write_record(name: str, settings: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], claims: Sequence[Claim]) -> Path:
-    """bench/out/NAME.json, whole or not at all."""
+    """bench/out/NAME.json, whole or not at all. Says how much of the processors the host has kept meanwhile."""
     OUT.mkdir(parents=True, exist_ok=True)
+    ticks = [now - then for now, then in zip(processor_ticks(), TICKS_AT_START, strict=True)]
+    stolen = ticks[7] / max(1, sum(ticks))
+    if stolen > 0.01:
+        console.print(f"The host kept {stolen:.0%} of the processors' time meanwhile: the figures are that noisy.")
     record = {
         "name": name,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": machine(),
+        "stolen": stolen,
         "commit": commit(),
         "settings": settings,
         "rows": list(rows),
