@@ -31,7 +31,7 @@ MODES = {
 TUNING_STEPS = {"large": 1, "small": 5}
 LEAST, MOST = 3, 15  # measured repetitions of a cell; the warm-up is not one of them
 LEAST_OF_MANY = 2  # of one with more ranks than cores, whose runs take longest
-WEAK = 1.5  # a peer that took so much longer than the fastest that makes as many files, on the least ranks, is not run on more
+WEAK = 1.5  # a peer of a claim that took so much longer than the fastest of them, on the least ranks, is not run on more
 # Warm-up and LEAST repetitions cost about this much in relation to each other; the time that is left is shared out by it.
 WEIGHT = {("large", "cache"): 2.0, ("large", "fsync"): 4.0, ("small", "cache"): 1.0, ("small", "fsync"): 2.5}
 
@@ -155,18 +155,20 @@ def leave_out(entry: Entry, cell: Cell, size: Size) -> bool:
     return entry.is_ours and entry.variant == "checksum" and (cell.target != size.targets[-1] or cell.ranks != size.ranks[0])
 
 
-def strong(entries: Sequence[Entry], fewest: Cell, rows: Sequence[Row]) -> list[Entry]:
-    """Without the peers that were weak in a cell that has been measured: a claim is about the strongest."""
+def claimed(entries: Sequence[Entry], fewest: Cell, rows: Sequence[Row]) -> list[Entry]:
+    """What the claims of a case compare; of the peers of a claim those that were not weak in a cell that has been measured: a claim
+    is about the strongest."""
     times = methods.times_by_entry(rows, fewest)
-    fastest: dict[str, float] = {}
-    for entry in entries:
-        if entry.is_peer and entry.name in times:
-            fastest[entry.files] = min(fastest.get(entry.files, float("inf")), methods.typical_s(times[entry.name]))
-    return [
-        entry
-        for entry in entries
-        if not entry.is_peer or entry.name not in times or methods.typical_s(times[entry.name]) < WEAK * fastest[entry.files]
-    ]
+    seconds = {entry.name: methods.typical_s(times[entry.name]) for entry in entries if entry.name in times}
+    kept: set[str] = set()
+    for claim in harness.bounds("write")["claims"]:
+        if claim["case"] != fewest.case:
+            continue
+        peers = [entry for entry in entries if entry.method in claim.get("peers", []) and entry.name in seconds]
+        fastest = min((seconds[entry.name] for entry in peers), default=0.0)
+        kept |= {entry.name for entry in peers if seconds[entry.name] < WEAK * fastest}
+        kept |= {entry.name for entry in entries if entry.method in (claim["ours"], claim.get("limit"))}
+    return [entry for entry in entries if entry.name in kept]
 
 
 def measure(size: Size, entries: Sequence[Entry]) -> tuple[list[Row], dict[str, Tuned]]:
@@ -188,7 +190,7 @@ def measure(size: Size, entries: Sequence[Entry]) -> tuple[list[Row], dict[str, 
             chosen = [entry for entry in contenders if not leave_out(entry, cell, size)]
             many = cell.ranks > size.ranks[0]
             if many:
-                chosen = strong(chosen, dataclasses.replace(cell, ranks=size.ranks[0]), rows)
+                chosen = claimed(chosen, dataclasses.replace(cell, ranks=size.ranks[0]), rows)
             share = cell.weight / sum(later.weight for later in cells[number:])
             seconds = max(0.0, (deadline - time.monotonic()) * share)
             least = LEAST_OF_MANY if many else LEAST
@@ -207,8 +209,8 @@ def print_settings(size: Size, entries: Sequence[Entry], tuned: Mapping[str, Tun
     for target in size.targets:
         settings[f"target {target}"] = harness.filesystem_of(directory_of(target))
     settings["repetitions"] = ", ".join(f"{key} {count}" for key, count in repetitions.items())
-    settings["peers on more ranks"] = (
-        f"those that on {size.ranks[0]} took less than {WEAK:g} times as long as the fastest of their kind"
+    settings["on more ranks"] = (
+        f"peers that on {size.ranks[0]} took less than {WEAK:g} times as long as a claim's fastest, and what else claims compare"
     )
     settings["checksums"] = "Tailrace with (checksum) and without (plain); raw writes and peers compute none"
     methods.print_settings(settings, entries, tuned)
