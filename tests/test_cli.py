@@ -239,6 +239,10 @@ def test_ls_shortens_long_streams(capsys: pytest.CaptureFixture[str], tmp_path: 
 def test_ls_without_streams(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "no stream" in run(capsys, "ls", tmp_path, status=2)
     assert "absent" in run(capsys, "ls", tmp_path / "absent", status=2)
+    (tmp_path / "history.nc").touch()
+    for command in ("ls", "verify", "index"):
+        said = run(capsys, command, tmp_path / "history.nc", status=2)
+        assert f"history.nc is a file: name the directory it is in, {tmp_path}" in said
     main(["ls", str(tmp_path / "absent"), "--json"])
     assert json.loads(capsys.readouterr().out)["error"]["status"] == "NOT_FOUND"
 

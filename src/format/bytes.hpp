@@ -1,12 +1,14 @@
 // Bytes of a file in HDF5's format while they are put together: numbers are little endian, addresses and lengths have 8 bytes.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tailrace::format {
@@ -24,30 +26,47 @@ public:
     void put(Number number) {
         put_bytes({reinterpret_cast<const std::byte*>(&number), sizeof number});
     }
-    void put_bytes(std::span<const std::byte> bytes) { all_.insert(all_.end(), bytes.begin(), bytes.end()); }
+    void put_bytes(std::span<const std::byte> bytes) {
+        if (!bytes.empty()) std::memcpy(grow(bytes.size()), bytes.data(), bytes.size());
+    }
     void put_text(std::string_view text) { put_bytes({reinterpret_cast<const std::byte*>(text.data()), text.size()}); }
     // With a zero byte at its end.
     void put_name(std::string_view name) {
         put_text(name);
         put(uint8_t{0});
     }
-    void put_zeros(uint64_t count) { all_.resize(all_.size() + count); }
+    void put_zeros(uint64_t count) {
+        if (count > 0) std::memset(grow(count), 0, count);
+    }
     // The checksum of what is there from `begin` on.
-    void put_checksum(uint64_t begin = 0) { put(lookup3({all_.data() + begin, all_.size() - begin})); }
+    void put_checksum(uint64_t begin = 0) { put(lookup3(part(begin, size_))); }
 
     template <class Number>
     void set(uint64_t at, Number number) {
-        std::memcpy(all_.data() + at, &number, sizeof number);
+        std::memcpy(room_.data() + at, &number, sizeof number);
     }
 
-    uint64_t size() const { return all_.size(); }
-    std::span<const std::byte> all() const { return all_; }
+    uint64_t size() const { return size_; }
+    std::span<const std::byte> all() const { return {room_.data(), size_}; }
     std::span<const std::byte> part(uint64_t begin, uint64_t end) const { return all().subspan(begin, end - begin); }
-    void reserve(uint64_t bytes) { all_.reserve(bytes); }
-    std::vector<std::byte> take() { return std::move(all_); }
+    void reserve(uint64_t bytes) {
+        if (bytes > room_.size()) room_.resize(bytes);
+    }
+    std::vector<std::byte> take() {
+        room_.resize(std::exchange(size_, 0));
+        return std::move(room_);
+    }
 
 private:
-    std::vector<std::byte> all_;
+    // Many short numbers: more than a call to append each would cost as much as what it appends to.
+    std::byte* grow(uint64_t bytes) {
+        if (size_ + bytes > room_.size()) room_.resize(std::max<uint64_t>({2 * room_.size(), size_ + bytes, kLeastRoom}));
+        return room_.data() + std::exchange(size_, size_ + bytes);
+    }
+
+    static constexpr uint64_t kLeastRoom = 256;
+    std::vector<std::byte> room_;
+    uint64_t size_ = 0;
 };
 
 }  // namespace tailrace::format

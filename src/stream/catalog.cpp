@@ -1,5 +1,6 @@
 #include "stream/catalog.hpp"
 
+#include <filesystem>
 #include <vector>
 
 #include "base/error.hpp"
@@ -70,16 +71,24 @@ Json describe_stream(const std::string& directory, const std::string& stream) {
     return json;
 }
 
+void require_directory(const std::string& directory) {
+    if (!path_exists(directory)) fail(Status::NOT_FOUND, "there is no directory ", directory);
+    const std::filesystem::path path = directory;
+    if (std::error_code none; std::filesystem::is_regular_file(path, none))
+        fail(Status::NOT_FOUND, directory, " is a file: name the directory it is in, ",
+             path.has_parent_path() ? path.parent_path().string() : ".", ", and the stream in it");
+}
+
 }  // namespace
 
 void require_stream(const std::string& directory, const std::string& stream) {
-    if (!path_exists(directory)) fail(Status::NOT_FOUND, "there is no directory ", directory);
+    require_directory(directory);
     if (!path_exists(directory + "/" + journal_path(stream)))
         fail(Status::NOT_FOUND, "there is no stream '", stream, "' in ", directory, ": ", journal_path(stream), " is missing");
 }
 
 Json list_streams(const std::string& directory, const std::string& stream) {
-    if (!path_exists(directory)) fail(Status::NOT_FOUND, "there is no directory ", directory);
+    require_directory(directory);
     if (!stream.empty()) require_stream(directory, stream);
     std::vector<std::string> streams = stream.empty() ? streams_in(directory) : std::vector<std::string>{stream};
     if (streams.empty()) fail(Status::NOT_FOUND, "there is no stream in ", directory, ": no NAME.parts/journal.jsonl");

@@ -62,6 +62,30 @@ const Type* type_of_code(const std::string& code) {
     fail(Status::CORRUPT, "the journal names an unknown type '", code, "'");
 }
 
+// What definitions are made of, one after the other, with lengths before what has one: others have other bytes.
+class Fields {
+public:
+    void add(uint64_t number) { add_bytes(&number, sizeof number); }
+    void add(const std::string& text) {
+        add(text.size());
+        add_bytes(text.data(), text.size());
+    }
+    void add(const std::vector<Attribute>& attributes) {
+        add(attributes.size());
+        for (const Attribute& attribute : attributes) {
+            add(attribute.name);
+            add(static_cast<uint64_t>(attribute.type));
+            add(attribute.values.size());
+            add_bytes(attribute.values.data(), attribute.values.size());
+        }
+    }
+    uint64_t checksum() const { return Checksum::of(bytes_.data(), bytes_.size()); }
+
+private:
+    void add_bytes(const void* bytes, size_t count) { bytes_.append(static_cast<const char*>(bytes), count); }
+    std::string bytes_;
+};
+
 // Text as text; numbers as their bytes, so that they come back to the last bit, NaN included. So is the fill value of text, which
 // may be any byte.
 Json attributes_json(const std::vector<Attribute>& attributes) {
@@ -137,8 +161,7 @@ void Definitions::define_variable(const std::string& name, int type, int ndims, 
     if (!is_type(type)) fail(Status::BAD_ARGUMENT, "variable '", name, "': ", type, " is no tailrace_type");
     if (ndims < 0 || ndims > TAILRACE_MAX_DIMS)
         fail(Status::BAD_SHAPE, "variable '", name, "' has ", ndims, " dimensions; 0 to ", TAILRACE_MAX_DIMS, " are possible");
-    for (const Variable& variable : variables_)
-        if (variable.name == name) fail(Status::BAD_ARGUMENT, "variable '", name, "' is defined twice");
+    if (numbers_.contains(name)) fail(Status::BAD_ARGUMENT, "variable '", name, "' is defined twice");
     Variable variable;
     variable.name = name;
     variable.type = static_cast<Type>(type);
@@ -158,6 +181,7 @@ void Definitions::define_variable(const std::string& name, int type, int ndims, 
         if (dimension.name == name && (ndims != 1 || dims[0] != name || !variable.is_static || !variable.replicated))
             fail(Status::BAD_SHAPE, "variable '", name, "' has the name of a dimension, so it must be its coordinate: over '", name,
                  "' alone, static and replicated; rename it otherwise");
+    numbers_.emplace(name, variables_.size());
     variables_.push_back(std::move(variable));
 }
 
@@ -176,11 +200,9 @@ void Definitions::put_attribute(const std::string& variable, Attribute attribute
 }
 
 size_t Definitions::index_of(const std::string& variable) const {
+    if (const auto at = numbers_.find(variable); at != numbers_.end()) return at->second;
     std::string known;
-    for (size_t v = 0; v < variables_.size(); ++v) {
-        if (variables_[v].name == variable) return v;
-        if (v < 20) known += (v ? ", " : "") + variables_[v].name;
-    }
+    for (size_t v = 0; v < std::min<size_t>(variables_.size(), 20); ++v) known += (v ? ", " : "") + variables_[v].name;
     fail(Status::NOT_FOUND, "variable '", variable, "' is not defined; defined are: ", known.empty() ? "none" : known,
          variables_.size() > 20 ? ", ..." : "");
 }
@@ -210,8 +232,26 @@ void Definitions::set_ragged_lengths(const std::vector<uint64_t>& lengths) {
 std::string row_size_name(const Dimension& dimension) { return dimension.name + "_row_size"; }
 
 uint64_t Definitions::fingerprint() const {
-    const std::string text = to_json().dump(-1, ' ', false, Json::error_handler_t::replace);
-    return Checksum::of(text.data(), text.size());
+    Fields fields;
+    fields.add(time_name_);
+    fields.add(time_attributes_);
+    fields.add(dimensions_.size());
+    for (const Dimension& d : dimensions_) {
+        fields.add(d.name);
+        fields.add(d.ragged ? TAILRACE_RAGGED : d.length);
+    }
+    fields.add(variables_.size());
+    for (const Variable& v : variables_) {
+        fields.add(v.name);
+        fields.add(static_cast<uint64_t>(v.type));
+        fields.add(v.dims.size());
+        for (const int d : v.dims) fields.add(static_cast<uint64_t>(d));
+        fields.add(v.is_static);
+        fields.add(v.replicated);
+        fields.add(v.attributes);
+    }
+    fields.add(attributes_);
+    return fields.checksum();
 }
 
 Json Definitions::to_json() const {
@@ -221,16 +261,17 @@ Json Definitions::to_json() const {
     for (const Dimension& d : dimensions_)
         json["dimensions"].push_back(d.ragged ? Json{{"name", d.name}, {"ragged", true}}
                                               : Json{{"name", d.name}, {"length", d.length}});
-    json["variables"] = Json::array();
+    Json& variables = json["variables"] = Json::array();
     for (const Variable& v : variables_) {
-        Json names = Json::array();
+        // One by one: a list in braces is copied.
+        Json& variable = variables.emplace_back(Json::object());
+        variable["name"] = v.name;
+        variable["type"] = type_code(v.type);
+        Json& names = variable["dimensions"] = Json::array();
         for (const int d : v.dims) names.push_back(dimensions_[static_cast<size_t>(d)].name);
-        json["variables"].push_back({{"name", v.name},
-                                     {"type", type_code(v.type)},
-                                     {"dimensions", names},
-                                     {"static", v.is_static},
-                                     {"replicated", v.replicated},
-                                     {"attributes", attributes_json(v.attributes)}});
+        variable["static"] = v.is_static;
+        variable["replicated"] = v.replicated;
+        variable["attributes"] = attributes_json(v.attributes);
     }
     json["attributes"] = attributes_json(attributes_);
     return json;

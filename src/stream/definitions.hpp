@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/journal.hpp"
@@ -38,7 +39,7 @@ public:
     const std::vector<Variable>& variables() const { return variables_; }
     const std::vector<Attribute>& attributes() const { return attributes_; }
     const std::vector<Attribute>& time_attributes() const { return time_attributes_; }
-    size_t index_of(const std::string& variable) const;  // throws NOT_FOUND with the nearest name
+    size_t index_of(const std::string& variable) const;  // throws NOT_FOUND, which names those that there are
     bool has_static_distributed() const;
     bool is_coordinate(const Variable& variable) const;  // 1-D and named like its dimension
 
@@ -63,6 +64,7 @@ private:
     std::string time_name_;
     std::vector<Dimension> dimensions_;
     std::vector<Variable> variables_;
+    std::unordered_map<std::string, size_t> numbers_;  // of the variables
     std::vector<Attribute> attributes_, time_attributes_;
     std::vector<int> ragged_;
 };

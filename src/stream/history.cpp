@@ -134,15 +134,16 @@ History read_history(const std::string& path) {
 }
 
 Json run_line(const RunEntry& run) {
-    return {{"kind", "run"},
-            {"format", kFormat},
-            {"written", now_utc()},
-            {"ranks", run.ranks},
-            {"nodes", run.nodes},
-            {"layout", effective_json(run.config)},
-            {"requested", run.requested},
-            {"storage", run.storage},
-            {"definitions", run.definitions.to_json()}};
+    Json line = {{"kind", "run"},
+                 {"format", kFormat},
+                 {"written", now_utc()},
+                 {"ranks", run.ranks},
+                 {"nodes", run.nodes},
+                 {"layout", effective_json(run.config)},
+                 {"requested", run.requested},
+                 {"storage", run.storage}};
+    line["definitions"] = run.definitions.to_json();
+    return line;
 }
 
 Json plan_line(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes) {
@@ -152,9 +153,11 @@ Json plan_line(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes) {
             std::vector<uint64_t> words = {v, box.part, box.block};
             words.insert(words.end(), box.box.offset.begin(), box.box.offset.end());
             words.insert(words.end(), box.box.count.begin(), box.box.count.end());
-            list.push_back(words);
+            list.push_back(std::move(words));
         }
-    return {{"kind", "plan"}, {"plan", plan}, {"boxes", list}};
+    Json line = {{"kind", "plan"}, {"plan", plan}};
+    line["boxes"] = std::move(list);
+    return line;
 }
 
 Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values) {
