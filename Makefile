@@ -36,7 +36,7 @@ setup: .venv-tools/.apt-stamp $(VENV)/.python-stamp ## Debian packages and the l
 	@mkdir -p .venv-tools && touch $@
 
 $(VENV)/.python-stamp: uv.lock pyproject.toml | .venv-tools/.apt-stamp
-	@UV_VERSION=$(UV_VERSION) scripts/uv.sh sync --quiet --locked --no-install-project --python /usr/bin/python3
+	@UV_VERSION=$(UV_VERSION) scripts/uv.sh sync --quiet --locked --compile-bytecode --no-install-project --python /usr/bin/python3
 	@touch $@
 
 build: setup build/build.ninja ## The library, its bindings, kernels, benches and test programs, in build/
