@@ -1,4 +1,4 @@
-"""One concept a file: no source over 500 lines, none of the names that say nothing; no line over 132 columns."""
+"""One concept a file: no source over 500 lines, none of the names that say nothing; no line over 132 columns; all of it text."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ MAX_LINES = 500
 MAX_COLUMNS = 132  # Fortran's own limit
 EMPTY_NAMES = {"utils", "util", "misc", "helper", "helpers", "common", "manager"}
 SOURCES = ("*.c", "*.cpp", "*.h", "*.hpp", "*.def", "*.f90", "*.in", "*.py", "*.cmake", "*CMakeLists.txt", "*.sh", "Makefile")
+
+
+PICTURES = {".png"}
+
+
+def binary(path: Path) -> Iterator[str]:
+    """What a program left behind and a hasty `git add` took."""
+    if path.suffix not in PICTURES and b"\0" in (ROOT / path).read_bytes():
+        yield f"{path}: no text: what programs write does not belong into the repository"
 
 
 def problems_of(path: Path) -> Iterator[str]:
@@ -28,6 +37,7 @@ def problems_of(path: Path) -> Iterator[str]:
 
 def main() -> int:
     problems = [problem for path in sources(*SOURCES) for problem in problems_of(path)]
+    problems += [problem for path in sources("*") for problem in binary(path)]
     print(*problems, sep="\n", end="\n" if problems else "")
     return 1 if problems else 0
 

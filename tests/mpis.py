@@ -6,13 +6,14 @@ and M others for the `full` tier (all others without M). The long matrices of th
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.sampling import leave_for_full
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             of_file[item.path].append(item)
     for path, found in of_file.items():
         always, in_full = (*next(found[0].iter_markers("both_mpis")).args, len(found))[:2]
-        random.Random(f"{config.option.seed} mpich {path.name}").shuffle(found)
-        for item in found[always:]:
-            item.add_marker("full")
+        leave_for_full(found, always, f"{config.option.seed} mpich {path.name}")
         twice += found[always + in_full :]
     config.hook.pytest_deselected(items=twice)
     left_out = set(twice)

@@ -12,6 +12,13 @@ from pathlib import Path
 import pytest
 
 
+def leave_for_full(cases: list[pytest.Item], count: int, seed: str) -> None:
+    """Shuffles them; those after the first `count` run in `make test-full` alone."""
+    random.Random(seed).shuffle(cases)
+    for case in cases[count:]:
+        case.add_marker("full")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Before -m looks at the marks."""
@@ -21,6 +28,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             of_test[item.path, getattr(item, "originalname", item.name)].append(item)
     for (path, name), cases in of_test.items():
         (count,) = next(cases[0].iter_markers("sampled")).args
-        random.Random(f"{config.option.seed} sampled {path.name} {name}").shuffle(cases)
-        for case in cases[count:]:
-            case.add_marker("full")
+        leave_for_full(cases, count, f"{config.option.seed} sampled {path.name} {name}")

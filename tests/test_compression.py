@@ -51,7 +51,7 @@ def whole_matrix() -> list[Case]:
 
 
 @pytest.mark.sampled(12)
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.label) for case in whole_matrix()])
+@pytest.mark.parametrize("case", whole_matrix(), ids=lambda case: case.label)
 def test_every_value(mpirun: Mpirun, tmp_path: Path, rng: random.Random, case: Case) -> None:
     """Two runs, each read back by other ranks; and all of it as one plain file."""
     folder = tmp_path / "run"

@@ -90,6 +90,7 @@ def test_clean_repository_passes(repository: Path, script: str) -> None:
         ("check_files", "src/base/a.cpp", "\n" * 501, "src/base/a.cpp: 501 lines"),
         ("check_files", "src/base/a.cpp", "/" * 133, "src/base/a.cpp:1: 133 columns"),
         ("check_files", "src/base/file_utils.cpp", "", "the name says nothing"),
+        ("check_files", "left.nc", "CDF\1\0", "left.nc: no text"),
         ("check_links", "docs/a.md", "[a](b.md)", "docs/a.md:1: b.md leads nowhere"),
         ("check_links", "docs/a.md", "# One\n[a](#two)", "docs/a.md:2: #two: the page has no such heading"),
     ],

@@ -60,7 +60,7 @@ def read(mpirun: Mpirun, folder: Path, ranks: int, *choices: str, sizes: formula
 
 
 @pytest.mark.sampled(35)
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.label) for case in whole_matrix()])
+@pytest.mark.parametrize("case", whole_matrix(), ids=lambda case: case.label)
 def test_reads_what_others_wrote(mpirun: Mpirun, tmp_path: Path, case: Case) -> None:
     options = f"layout = '{case.preset}'\nsteps = {case.steps_per_file}"
     variables = f"set={case.variables}"

@@ -88,8 +88,7 @@ void require_stream(const std::string& directory, const std::string& stream) {
 }
 
 Json list_streams(const std::string& directory, const std::string& stream) {
-    require_directory(directory);
-    if (!stream.empty()) require_stream(directory, stream);
+    stream.empty() ? require_directory(directory) : require_stream(directory, stream);
     std::vector<std::string> streams = stream.empty() ? streams_in(directory) : std::vector<std::string>{stream};
     if (streams.empty()) fail(Status::NOT_FOUND, "there is no stream in ", directory, ": no NAME.parts/journal.jsonl");
     Json json = {{"directory", directory}, {"streams", Json::array()}};

@@ -79,11 +79,11 @@ public:
             add_bytes(attribute.values.data(), attribute.values.size());
         }
     }
-    uint64_t checksum() const { return Checksum::of(bytes_.data(), bytes_.size()); }
+    uint64_t checksum() const { return sum_.value(); }
 
 private:
-    void add_bytes(const void* bytes, size_t count) { bytes_.append(static_cast<const char*>(bytes), count); }
-    std::string bytes_;
+    void add_bytes(const void* bytes, size_t count) { sum_.add(bytes, count); }
+    Checksum sum_;
 };
 
 // Text as text; numbers as their bytes, so that they come back to the last bit, NaN included. So is the fill value of text, which
