@@ -15,10 +15,28 @@ void fail(const std::string &what) {
     std::abort();
 }
 
+namespace {
+
+constexpr double kLead_s = 2e-3;  // within which all ranks have heard when to start
+
+void wait_asleep(MPI_Request request) {
+    for (int done = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done;) usleep(50);
+}
+
+}  // namespace
+
 void meet(MPI_Comm comm) {
     MPI_Request request;
     MPI_Ibarrier(comm, &request);
-    for (int done = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done;) usleep(50);
+    wait_asleep(request);
+}
+
+void start_together(MPI_Comm comm) {
+    double start = MPI_Wtime() + kLead_s;
+    MPI_Request request;
+    MPI_Ibcast(&start, 1, MPI_DOUBLE, 0, comm, &request);
+    wait_asleep(request);
+    for (double left; (left = start - MPI_Wtime()) > 0;) usleep(static_cast<useconds_t>(left * 1e6) + 1);
 }
 
 std::vector<double> Clock::seconds() const {

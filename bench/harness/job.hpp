@@ -13,6 +13,9 @@ namespace bench {
 
 // A barrier that leaves the cores to those who still work.
 void meet(MPI_Comm comm);
+// All ranks leave at the same time, awake for it. Who leaves a barrier of the MPI library may be milliseconds after another where
+// ranks are more than cores.
+void start_together(MPI_Comm comm);
 
 // Seconds of the calls of a run, each from the first rank's start to the last rank's end; the ranks share the clock of one machine,
 // and start together.
@@ -22,7 +25,7 @@ public:
 
     template <typename Call>
     void time(Call &&call) {
-        MPI_Barrier(comm_);
+        start_together(comm_);
         starts_.push_back(MPI_Wtime());
         call();
         ends_.push_back(MPI_Wtime());

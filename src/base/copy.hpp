@@ -12,30 +12,45 @@
 
 namespace tailrace {
 
+#ifdef __SSE2__
+inline constexpr size_t kCacheLine = 64;
+
+inline void copy_line_past_caches(std::byte* to, const std::byte* from) {
+    const auto* line = reinterpret_cast<const __m128i*>(from);
+    auto* slot = reinterpret_cast<__m128i*>(to);
+    const __m128i a = _mm_loadu_si128(line), b = _mm_loadu_si128(line + 1), c = _mm_loadu_si128(line + 2),
+                  d = _mm_loadu_si128(line + 3);
+    _mm_stream_si128(slot, a);
+    _mm_stream_si128(slot + 1, b);
+    _mm_stream_si128(slot + 2, c);
+    _mm_stream_si128(slot + 3, d);
+}
+#endif
+
 // As std::memcpy, past the caches where that is possible: what the caller has there stays, and lines that are overwritten whole are
-// not read from memory first. 1.6 times as fast as memcpy for 64 MiB where that does the same only from 240 MiB on (AMD EPYC in a
-// virtual machine, glibc 2.36). Another thread may read the bytes once it has taken a lock that the caller has given up.
+// not read from memory first. Four pages go side by side: a processor fetches ahead within a page only, and memory serves several
+// at once. 128 MiB that lie in memory, on an Intel Xeon in a virtual machine (glibc 2.36): memcpy 16.6 ms, into the same 16 MiB again
+// and again 21; this 14 in both; one page after the other 19. Another thread may read the bytes once it has taken a lock that the
+// caller has given up.
 inline void copy_past_caches(void* to, const void* from, size_t bytes) {
 #ifdef __SSE2__
-    constexpr size_t kLine = 64, kFewest = 16 << 10;
+    constexpr size_t kPage = 4096, kFewest = 4 * kPage;
     auto* out = static_cast<std::byte*>(to);
     const auto* in = static_cast<const std::byte*>(from);
     if (bytes >= kFewest) {
-        const size_t head = (kLine - reinterpret_cast<uintptr_t>(out) % kLine) % kLine;
+        const size_t head = (kCacheLine - reinterpret_cast<uintptr_t>(out) % kCacheLine) % kCacheLine;
         std::memcpy(out, in, head);
-        const size_t end = head + (bytes - head) / kLine * kLine;
-        for (size_t at = head; at < end; at += kLine) {
-            const auto* line = reinterpret_cast<const __m128i*>(in + at);
-            auto* slot = reinterpret_cast<__m128i*>(out + at);
-            const __m128i a = _mm_loadu_si128(line), b = _mm_loadu_si128(line + 1), c = _mm_loadu_si128(line + 2),
-                          d = _mm_loadu_si128(line + 3);
-            _mm_stream_si128(slot, a);
-            _mm_stream_si128(slot + 1, b);
-            _mm_stream_si128(slot + 2, c);
-            _mm_stream_si128(slot + 3, d);
-        }
+        size_t at = head;
+        for (; bytes - at >= 4 * kPage; at += 4 * kPage)
+            for (size_t line = at; line < at + kPage; line += kCacheLine) {
+                copy_line_past_caches(out + line, in + line);
+                copy_line_past_caches(out + line + kPage, in + line + kPage);
+                copy_line_past_caches(out + line + 2 * kPage, in + line + 2 * kPage);
+                copy_line_past_caches(out + line + 3 * kPage, in + line + 3 * kPage);
+            }
+        for (; bytes - at >= kCacheLine; at += kCacheLine) copy_line_past_caches(out + at, in + at);
         _mm_sfence();
-        std::memcpy(out + end, in + end, bytes - end);
+        std::memcpy(out + at, in + at, bytes - at);
         return;
     }
 #endif

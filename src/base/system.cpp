@@ -13,10 +13,13 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/copy.hpp"
 #include "base/error.hpp"
 
 namespace tailrace {
 namespace {
+
+constexpr uint64_t kMostMapped = 16u << 20;  // at once: the page tables of a mapping are memory, too
 
 [[noreturn]] void fail_system(const char* doing, const std::string& path, int code) {
     const Status status = status_of_errno(code);
@@ -47,6 +50,15 @@ std::span<iovec> drop_front(std::span<iovec> pieces, size_t done) {
         pieces.front().iov_len -= done;
     }
     return pieces;
+}
+
+// Bytes that lie in the page cache, into the front of a piece of memory. How many; 0: they are to be read.
+uint64_t copy_cached(int descriptor, uint64_t address, const iovec& into) {
+    const uint64_t bytes = std::min<uint64_t>(into.iov_len, kMostMapped);
+    const auto cached = CachedBytes::find(descriptor, address, bytes);
+    if (!cached) return 0;
+    copy_past_caches(into.iov_base, cached->data(), bytes);
+    return cached->are_still_there() ? bytes : 0;
 }
 
 }  // namespace
@@ -125,6 +137,11 @@ void File::read_at(uint64_t address, void* data, uint64_t bytes) const {
 void File::read_at(uint64_t address, std::span<iovec> pieces) const {
     pieces = drop_front(pieces, 0);
     while (!pieces.empty()) {
+        if (const uint64_t done = copy_cached(descriptor_, address, pieces.front()); done > 0) {
+            address += done;
+            pieces = drop_front(pieces, done);
+            continue;
+        }
         const int count = static_cast<int>(std::min<size_t>(pieces.size(), IOV_MAX));
         const ssize_t done = ::preadv(descriptor_, pieces.data(), count, static_cast<off_t>(address));
         if (done < 0 && errno == EINTR) continue;

@@ -5,10 +5,12 @@
 #include <sys/uio.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/cached_bytes.hpp"
 #include "base/error.hpp"
 
 namespace tailrace {
@@ -41,6 +43,10 @@ public:
     void read_at(uint64_t address, void* data, uint64_t bytes) const;  // all of them, or CORRUPT
     void read_at(uint64_t address, std::span<iovec> pieces) const;     // uses up the pieces
     std::string read_all() const;
+    // Bytes as they lie in the page cache, where that is quicker than reading them.
+    std::optional<CachedBytes> cached(uint64_t address, uint64_t bytes) const {
+        return CachedBytes::find(descriptor_, address, bytes);
+    }
     // Bytes of another file, which do not pass through this process. False where the file systems cannot do that: nothing is
     // copied then.
     bool copy_from(const File& from, uint64_t from_address, uint64_t address, uint64_t bytes);

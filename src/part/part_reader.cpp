@@ -142,6 +142,18 @@ void read_packed(const StoredArray& array, const Box& box, const BlockView& memo
     }
 }
 
+// Calls use(bytes) with bytes of a file: where they lie in the page cache, or as they have been read into the window.
+template <class Use>
+void with_bytes(const File& file, uint64_t address, uint64_t bytes, std::unique_ptr<std::byte[]>& window, Use&& use) {
+    if (const auto cached = file.cached(address, bytes)) {
+        use(cached->data());
+        if (cached->are_still_there()) return;
+    }
+    if (!window) window = std::make_unique_for_overwrite<std::byte[]>(kWindowBytes);
+    file.read_at(address, window.get(), bytes);
+    use(window.get());
+}
+
 void read_placed(const StoredArray& array, const Box& box, const BlockView& memory) {
     const File& file = *array.file;
     const Runs runs(array.shape, box);
@@ -161,18 +173,17 @@ void read_placed(const StoredArray& array, const Box& box, const BlockView& memo
         if (last - run == 1 && !pieces_are_small) {
             read_run(file, place(run), memory, run * runs.length(), runs.length());
         } else if (last - run == 1) {
-            if (!window) window = std::make_unique_for_overwrite<std::byte[]>(kWindowBytes);
             const uint64_t at_once = kWindowBytes / element_bytes;
             for (uint64_t done = 0; done < runs.length(); done += at_once) {
                 const uint64_t now = std::min(at_once, runs.length() - done);
-                file.read_at(place(run) + done * element_bytes, window.get(), now * element_bytes);
-                memory.copy_in(run * runs.length() + done, now, window.get());
+                with_bytes(file, place(run) + done * element_bytes, now * element_bytes, window,
+                           [&](const std::byte* bytes) { memory.copy_in(run * runs.length() + done, now, bytes); });
             }
         } else {
-            if (!window) window = std::make_unique_for_overwrite<std::byte[]>(kWindowBytes);
-            file.read_at(place(run), window.get(), place(last - 1) + run_bytes - place(run));
-            for (uint64_t r = run; r < last; ++r)
-                memory.copy_in(r * runs.length(), runs.length(), window.get() + (place(r) - place(run)));
+            with_bytes(file, place(run), place(last - 1) + run_bytes - place(run), window, [&](const std::byte* bytes) {
+                for (uint64_t r = run; r < last; ++r)
+                    memory.copy_in(r * runs.length(), runs.length(), bytes + (place(r) - place(run)));
+            });
         }
         run = last;
     }

@@ -11,8 +11,8 @@ namespace tailrace {
 
 class TemporaryDirectory {
 public:
-    TemporaryDirectory() {
-        std::string path = testing::TempDir() + "tailrace-unit-XXXXXX";
+    explicit TemporaryDirectory(const std::string& within = testing::TempDir()) {
+        std::string path = within + "/tailrace-unit-XXXXXX";
         if (!mkdtemp(path.data())) ADD_FAILURE() << "no temporary directory " << path;
         path_ = path;
     }

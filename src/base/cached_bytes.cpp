@@ -1,0 +1,61 @@
+#include "base/cached_bytes.hpp"
+
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tailrace {
+namespace {
+
+constexpr uint64_t kFewest = 512u << 10;    // mapping has a cost of its own
+constexpr uint64_t kLookEvery = 1u << 20;   // a page in so many bytes tells whether they are cached
+constexpr uint32_t kXfsMagic = 0x58465342;  // xfs.org; not in linux/magic.h of older systems
+constexpr int kPopulateRead = 22;           // MADV_POPULATE_READ of Linux 5.14: page faults that return errors, and raise no signal
+
+// A network file system takes locks for every page that is mapped, or forbids it.
+bool maps_cheaply(int descriptor) {
+    constexpr std::array<uint32_t, 5> kLocal{EXT4_SUPER_MAGIC, kXfsMagic, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC};
+    struct statfs system;
+    return ::fstatfs(descriptor, &system) == 0 &&
+           std::find(kLocal.begin(), kLocal.end(), static_cast<uint32_t>(system.f_type)) != kLocal.end();
+}
+
+bool reaches(int descriptor, uint64_t end) {
+    struct stat status;
+    return ::fstat(descriptor, &status) == 0 && static_cast<uint64_t>(status.st_size) >= end;
+}
+
+bool is_cached(std::byte* base, uint64_t bytes, uint64_t page) {
+    for (uint64_t at = 0;; at += kLookEvery) {
+        unsigned char there = 0;
+        const uint64_t last = (bytes - 1) / page * page;
+        if (::mincore(base + std::min(at, last), page, &there) != 0 || (there & 1) == 0) return false;
+        if (at >= last) return true;
+    }
+}
+
+}  // namespace
+
+std::optional<CachedBytes> CachedBytes::find(int descriptor, uint64_t address, uint64_t bytes) {
+    if (bytes < kFewest || !maps_cheaply(descriptor) || !reaches(descriptor, address + bytes)) return std::nullopt;
+    const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+    const uint64_t before = address % page, mapped = before + bytes;
+    void* base = ::mmap(nullptr, mapped, PROT_READ, MAP_SHARED, descriptor, static_cast<off_t>(address - before));
+    if (base == MAP_FAILED) return std::nullopt;
+    CachedBytes found(descriptor, address + bytes, static_cast<std::byte*>(base), mapped, before);
+    if (!is_cached(found.base_, mapped, page) || ::madvise(base, mapped, kPopulateRead) != 0) return std::nullopt;
+    return found;
+}
+
+CachedBytes::~CachedBytes() {
+    if (base_ != nullptr) ::munmap(base_, mapped_);
+}
+
+bool CachedBytes::are_still_there() const { return reaches(descriptor_, end_); }
+
+}  // namespace tailrace
