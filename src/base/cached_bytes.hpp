@@ -1,5 +1,5 @@
-// Bytes of a file that lie in the page cache, as memory: copied from there they are in the caller's array in half to three quarters of
-// the time of a read call (docs/decisions/0021-cached-bytes-are-copied-from-where-they-are.md).
+// Bytes of a file that lie in the page cache, as memory: copied from there they are in the caller's array in half to three
+// quarters of the time of a read call (docs/decisions/0021-cached-bytes-are-copied-from-where-they-are.md).
 #pragma once
 
 #include <cstddef>
