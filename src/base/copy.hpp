@@ -30,8 +30,8 @@ inline void copy_line_past_caches(std::byte* to, const std::byte* from) {
 // As std::memcpy, past the caches where that is possible: what the caller has there stays, and lines that are overwritten whole are
 // not read from memory first. Four pages go side by side: a processor fetches ahead within a page only, and memory serves several
 // at once. 128 MiB that lie in memory, on an Intel Xeon in a virtual machine (glibc 2.36): memcpy 16.6 ms, into 16 MiB again and
-// again 21; this 14 in both; one page after the other 19. Another thread may read the bytes once it has taken a lock that the caller
-// has given up.
+// again 21; this 14 in both; one page after the other 19. Another thread may read the bytes once it has taken a lock that the
+// caller has given up.
 inline void copy_past_caches(void* to, const void* from, size_t bytes) {
 #ifdef __SSE2__
     constexpr size_t kPage = 4096, kFewest = 4 * kPage;

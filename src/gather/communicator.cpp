@@ -90,20 +90,34 @@ Communicator::~Communicator() {
     if (all_ != MPI_COMM_NULL) MPI_Comm_free(&all_);
 }
 
-void Communicator::broadcast(void* values, int count, MPI_Datatype type, uint64_t root) const {
-    finish_mpi([&](MPI_Request* request) { return MPI_Ibcast(values, count, type, static_cast<int>(root), all_, request); },
-               "MPI_Ibcast");
+void Communicator::broadcast(void* data, uint64_t bytes, uint64_t root) const {
+    if (board_ && node_size_ == size_ && bytes <= NodeBoard::kRoomBytes) return board_->broadcast(data, bytes, root);
+    finish_mpi(
+        [&](MPI_Request* request) {
+            return MPI_Ibcast(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(root), all_, request);
+        },
+        "MPI_Ibcast");
 }
 
 uint64_t Communicator::broadcast(uint64_t value, uint64_t root) const {
-    broadcast(&value, 1, MPI_UINT64_T, root);
+    broadcast(&value, sizeof value, root);
     return value;
 }
 
 std::string Communicator::broadcast_text(const std::string& text, uint64_t root) const {
+    // Most texts are told at once: their length, and as much as has room.
+    struct Head {
+        uint64_t bytes;
+        char text[1024 - sizeof bytes];
+    } head{text.size(), {}};
     std::string copy = text;
-    copy.resize(broadcast(text.size(), root));
-    if (!copy.empty()) broadcast(copy.data(), static_cast<int>(copy.size()), MPI_CHAR, root);
+    copy.copy(head.text, sizeof head.text);
+    broadcast(&head, sizeof head, root);
+    copy.resize(head.bytes);
+    if (copy.size() > sizeof head.text)
+        broadcast(copy.data(), copy.size(), root);
+    else
+        copy.assign(head.text, copy.size());
     return copy;
 }
 

@@ -73,7 +73,7 @@ public:
     uint64_t next_round() const { return rounds_++; }
 
     // Collective.
-    void broadcast(void* values, int count, MPI_Datatype type, uint64_t root) const;
+    void broadcast(void* data, uint64_t bytes, uint64_t root) const;  // at most 2 GB
     std::string broadcast_text(const std::string& text, uint64_t root) const;
     uint64_t broadcast(uint64_t value, uint64_t root) const;
 

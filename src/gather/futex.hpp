@@ -2,7 +2,6 @@
 #pragma once
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,13 +12,11 @@
 
 namespace tailrace {
 
-// Looks for a while, giving the core away, before it is worth to sleep.
+// Looks for some microseconds, before it is worth to sleep. Without giving the core away: see Patience.
 template <class Done>
 bool look_for_a_while(Done&& done) {
-    for (int look = 0; look < 50; ++look) {
+    for (int look = 0; look < 5000; ++look)
         if (done()) return true;
-        sched_yield();
-    }
     return done();
 }
 

@@ -1,6 +1,7 @@
 #include "gather/node_board.hpp"
 
 #include <atomic>
+#include <cstring>
 
 #include "base/error.hpp"
 #include "gather/communicator.hpp"
@@ -26,7 +27,8 @@ struct NodeBoard::Shared {
     std::atomic<uint32_t> done;         // the last round whose result is there
     std::atomic<uint32_t> broken;       // the first rank could not go on between the nodes
     Numbers result[2];
-    Numbers given[];  // 2 x ranks
+    std::byte room[2][kRoomBytes];  // for what a rank tells the others
+    Numbers given[];                // 2 x ranks
 };
 
 NodeBoard::NodeBoard(MPI_Comm node)
@@ -92,6 +94,13 @@ NodeBoard::Numbers NodeBoard::reduce(const Numbers& mine, Combine combine, const
     wait(shared.done, [&] { return shared.done.load() == round; });
     if (shared.broken.load()) fail(Status::MPI_FAILED, "the first rank of this node could not reach the other nodes");
     return shared.result[set];
+}
+
+void NodeBoard::broadcast(void* data, uint64_t bytes, uint64_t root) const {
+    std::byte* room = shared_->room[(round_ + 1) & 1];
+    if (rank_ == root) std::memcpy(room, data, bytes);
+    reduce({}, [](const Numbers&, Numbers&) {}, {});
+    if (rank_ != root) std::memcpy(data, room, bytes);
 }
 
 }  // namespace tailrace

@@ -24,6 +24,10 @@ public:
     using Combine = void (*)(const Numbers& from, Numbers& into);
     Numbers reduce(const Numbers& mine, Combine combine, const std::function<void(Numbers&)>& between) const;
 
+    // Collective: all ranks give the same number of bytes, kRoomBytes at most, and have those of one of them afterwards.
+    static constexpr uint64_t kRoomBytes = 4096;
+    void broadcast(void* data, uint64_t bytes, uint64_t root) const;
+
 private:
     struct Shared;
     void publish(uint32_t round, const Numbers& result) const;

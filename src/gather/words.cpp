@@ -28,7 +28,7 @@ std::vector<uint64_t> broadcast_words(const Communicator& ranks, std::vector<uin
     words.resize(size);
     constexpr uint64_t at_once = 1u << 24;
     for (uint64_t at = 0; at < size; at += at_once)
-        ranks.broadcast(words.data() + at, static_cast<int>(std::min<uint64_t>(at_once, size - at)), MPI_UINT64_T, root);
+        ranks.broadcast(words.data() + at, std::min(at_once, size - at) * sizeof(uint64_t), root);
     return words;
 }
 

@@ -64,12 +64,11 @@ void Stream::look_back() {
         for (const std::string& entry : pending_paths(directory_, name_)) remove_tree(entry);
         for (const std::string& entry : unfinished_index_paths(directory_, name_)) remove_file(entry);
     });
-    agree(*ranks_, {.call = Call::open}, error);
+    accepted_ = agree(*ranks_, {.call = Call::open, .any = history_.next_step()}, error).any;
     journal_ = std::make_shared<Journal>(path(journal_path(name_)), !history_.runs.empty());
     storage_ = choose_storage(*ranks_, directory_, config_, requested_, history_);
     config_.layout.storage = storage_.storage;
     index_due_ = !history_.empty();  // a run that was killed may have left an older one
-    accepted_ = ranks_->broadcast(history_.next_step(), 0);
     plan_number_ = history_.plans.size();
     if (!config_.layout.part_is_dataset() || accepted_ == 0) return;
     const bool grows = ranks_->rank() == 0 && history_.groups.back().layout.part_is_dataset();
