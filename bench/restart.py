@@ -178,6 +178,7 @@ def claims_of(rows: Sequence[Row], cells: Sequence[Cell], bounds: Mapping[str, A
     found = [
         methods.claim_of(wanted, cell.key, f"{wanted['ours']}:default", methods.times_by_entry(rows, cell))
         for cell, wanted in itertools.product(cells, bounds["claims"])
+        if cell.mode == bounds["claimed_mode"]
     ]
     return [claim for claim in found if claim is not None]
 
