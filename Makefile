@@ -15,6 +15,8 @@ JOBS ?= 2
 PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
 
 export UV_PYTHON_DOWNLOADS := never
+# The certificates that this machine trusts: an institution may have a proxy with its own.
+export UV_SYSTEM_CERTS := 1
 export PYTHONPATH := $(ROOT)/python$(if $(PYTHONPATH),:$(PYTHONPATH))
 # Open MPI as root and on few cores, for every program started from here.
 export OMPI_ALLOW_RUN_AS_ROOT := 1

@@ -11,14 +11,16 @@ namespace bench {
 // Ends the whole job with a message that says what failed, where, and why.
 [[noreturn]] void fail(const std::string &what);
 
+// Seconds of the machine's clock, which all its ranks share. MPI_Wtime is each rank's own: Open MPI counts from the process's first
+// call, and differences between ranks then hold how much later one of them began.
+double now_s();
+
 // A barrier that leaves the cores to those who still work.
 void meet(MPI_Comm comm);
-// All ranks leave at the same time, awake for it. Who leaves a barrier of the MPI library may be milliseconds after another where
-// ranks are more than cores.
+// All ranks leave at the same time, awake for it, wherever each stands in a barrier.
 void start_together(MPI_Comm comm);
 
-// Seconds of the calls of a run, each from the first rank's start to the last rank's end; the ranks share the clock of one machine,
-// and start together.
+// Seconds of the calls of a run, each from the first rank's start to the last rank's end; the ranks start together.
 class Clock {
 public:
     explicit Clock(MPI_Comm comm) : comm_(comm) {}
@@ -26,9 +28,9 @@ public:
     template <typename Call>
     void time(Call &&call) {
         start_together(comm_);
-        starts_.push_back(MPI_Wtime());
+        starts_.push_back(now_s());
         call();
-        ends_.push_back(MPI_Wtime());
+        ends_.push_back(now_s());
         meet(comm_);
     }
 
