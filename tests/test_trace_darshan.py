@@ -53,10 +53,16 @@ def test_counted_and_traced_bytes_of_darshan_agree(darshan_logs: Path) -> None:
     assert counted == traced == 4040
 
 
-@pytest.mark.parametrize("damage", ["cut", "text"])
-def test_a_damaged_darshan_log_is_refused(darshan_logs: Path, tmp_path: Path, damage: str) -> None:
-    whole = (darshan_logs / "sample.darshan").read_bytes()
+@pytest.mark.parametrize("bytes_left", [100, 500, 3000, 9000, -1])
+def test_a_cut_darshan_log_is_refused(darshan_logs: Path, tmp_path: Path, bytes_left: int) -> None:
     path = tmp_path / "x.darshan"
-    path.write_bytes(whole[:3000] if damage == "cut" else b"no log " * 100)
+    path.write_bytes((darshan_logs / "sample.darshan").read_bytes()[:bytes_left])
+    with pytest.raises(LogError, match=r"x\.darshan: no log of Darshan, or a damaged one \(.*(read|header)"):
+        sources.read(path)
+
+
+def test_text_is_no_darshan_log(tmp_path: Path) -> None:
+    path = tmp_path / "x.darshan"
+    path.write_bytes(b"no log " * 100)
     with pytest.raises(LogError, match=r"x\.darshan: no log of Darshan, or a damaged one"):
         sources.read(path)

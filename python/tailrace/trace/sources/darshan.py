@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -45,14 +47,35 @@ def fits(path: Path) -> bool:
 def read(path: Path) -> Recording:
     """Raises LogError, MissingLibraryError. Times begin with the job, as far as its ranks agree on that.
 
-    In a process of its own: Darshan's library ends a process when a log is cut short."""
-    try:
-        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as reader:
-            return Recording(iter([reader.submit(_tables, path).result()]), 1)
-    except MissingLibraryError:
-        raise
-    except (BrokenProcessPool, ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
-        raise LogError(f"{path}: no log of Darshan, or a damaged one ({error}); darshan-parser says more") from None
+    In a process of its own: where a log is cut short Darshan's library ends its process, or says so on standard error alone and
+    gives what happened to be in memory."""
+    with tempfile.NamedTemporaryFile() as said:
+        try:
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _say_in, (said.name,)) as reader:
+                tables = reader.submit(_tables, path).result()
+        except MissingLibraryError:
+            raise
+        except (BrokenProcessPool, ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
+            raise _damaged(path, _errors(said) or str(error)) from None
+        if errors := _errors(said):
+            raise _damaged(path, errors)
+    return Recording(iter([tables]), 1)
+
+
+def _say_in(name: str) -> None:
+    with Path(name).open("wb") as file:
+        os.dup2(file.fileno(), 2)
+
+
+def _damaged(path: Path, why: str) -> LogError:
+    return LogError(f"{path}: no log of Darshan, or a damaged one ({why}); darshan-parser says more")
+
+
+def _errors(said: IO[bytes]) -> str:
+    """What Darshan's library has said of errors."""
+    said.seek(0)
+    lines = said.read().decode(errors="replace").splitlines()
+    return ", ".join(line.removeprefix("Error: ").rstrip(".") for line in lines if line.startswith("Error: "))
 
 
 def _tables(path: Path) -> Tables:
