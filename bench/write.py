@@ -31,7 +31,7 @@ MODES = {
 TUNING_STEPS = {"large": 1, "small": 5}
 LEAST, MOST = 3, 15  # measured repetitions of a cell; the warm-up is not one of them
 LEAST_OF_MANY = 2  # of one with more ranks than cores, whose runs take longest
-WEAK = 1.5  # a peer of a claim that took so much longer than the fastest of them, on the least ranks, is not run on more
+WEAK = 1.25  # a peer of a claim that took so much longer than the fastest of them, on the least ranks, is not run on more
 # Warm-up and LEAST repetitions cost about this much in relation to each other; the time that is left is shared out by it.
 WEIGHT = {("large", "cache"): 2.0, ("large", "fsync"): 4.0, ("small", "cache"): 1.0, ("small", "fsync"): 2.5}
 

@@ -1,22 +1,24 @@
-// Which entry runs when: every repetition runs all of them, in an order that rotates and turns round.
+// Which entry runs when: every repetition runs all of them, in another order.
 #pragma once
 
 #include "options.hpp"
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
+#include <random>
+#include <utility>
 #include <vector>
 
 namespace bench {
 
-// Odd repetitions run backwards, so that an entry also gets another predecessor.
+// Another one each time, the same in every run. What an entry leaves behind (free pages, a busy device) is for another one to bear
+// each time: in an order that only rotated it was always for the same.
 inline std::vector<size_t> order_of(int repetition, size_t entries) {
-    std::vector<size_t> order;
-    const size_t first = (static_cast<size_t>(repetition) * (entries / 3 + 1)) % entries;
-    for (size_t i = 0; i < entries; ++i) {
-        const size_t at = repetition % 2 == 0 ? first + i : first + entries - i;
-        order.push_back(at % entries);
-    }
+    std::vector<size_t> order(entries);
+    std::iota(order.begin(), order.end(), 0);
+    std::mt19937 numbers(static_cast<unsigned>(repetition));
+    for (size_t left = entries; left > 1; --left) std::swap(order[left - 1], order[numbers() % left]);
     return order;
 }
 
