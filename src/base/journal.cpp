@@ -97,8 +97,7 @@ JournalContent read_journal(const std::string& path) {
     return content;
 }
 
-void Journal::append(const Json& object, bool sync) {
-    const std::string line = journal_line(object);
+void Journal::append_line(const std::string& line, bool sync) {
     File file = open_to_append(path_, is_there_);
     uint64_t intact = file.size_bytes();
     if (intact != intact_bytes_ && !ends_intact(File::open_read(path_), intact)) {

@@ -20,6 +20,9 @@ struct JournalContent {
 // Throws CORRUPT when a damaged line has intact ones after it; an absent file is an empty journal.
 JournalContent read_journal(const std::string& path);
 
+// The bytes of one line: the object's text with its checksum as the last key "sum", and a newline.
+std::string journal_line(const Json& object);
+
 // A journal that is appended to. Local; one thread at a time.
 class Journal {
 public:
@@ -27,15 +30,13 @@ public:
     explicit Journal(std::string path, bool is_there = false) : path_(std::move(path)), is_there_(is_there) {}
 
     // Appends one object, in one write; with `sync` it is on the device on return. A torn tail is cut off first.
-    void append(const Json& object, bool sync);
+    void append(const Json& object, bool sync) { append_line(journal_line(object), sync); }
+    void append_line(const std::string& line, bool sync);  // one of journal_line()
 
 private:
     std::string path_;
     bool is_there_;
     uint64_t intact_bytes_ = 0;  // what the last append left: a file of that size needs no look at its end
 };
-
-// The bytes of one line: the object's text with its checksum as the last key "sum", and a newline.
-std::string journal_line(const Json& object);
 
 }  // namespace tailrace

@@ -7,10 +7,9 @@
 #include <utility>
 #include <vector>
 
-namespace tailrace {
+#include "layout/extents.hpp"
 
-constexpr int kMaxDims = 8;
-using Extents = std::vector<uint64_t>;
+namespace tailrace {
 
 inline uint64_t volume(const Extents& count) {
     uint64_t elements = 1;

@@ -28,7 +28,7 @@ uint64_t Decomposition::elements_before(uint64_t rank) const {
 }
 
 Extents choose_grid(uint64_t ranks, const Extents& shape) {
-    Extents factors;
+    std::vector<uint64_t> factors;
     for (uint64_t factor = 2; factor * factor <= ranks; ++factor)
         for (; ranks % factor == 0; ranks /= factor) factors.push_back(factor);
     if (ranks > 1) factors.push_back(ranks);

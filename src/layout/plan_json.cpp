@@ -29,6 +29,7 @@ uint64_t whole_number_or(const Asked& object, const std::string& name, uint64_t 
 
 Extents extents(const Asked& value, const std::string& name) {
     if (!value.is_array()) bad_request(name + " = " + value.dump() + " is not a list of whole numbers");
+    if (value.size() > kMaxDims) bad_request(text(name, " has ", value.size(), " dimensions; at most ", kMaxDims, " are possible"));
     Extents numbers;
     for (const Asked& number : value) numbers.push_back(whole_number(number, name));
     return numbers;

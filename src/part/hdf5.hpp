@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/system.hpp"
+#include "layout/extents.hpp"
 
 namespace tailrace::hdf5 {
 
@@ -94,7 +95,7 @@ using Properties = Handle<H5Pclose>;
 using Driver = Handle<H5FDunregister>;
 
 using Lengths = std::vector<hsize_t>;
-inline Lengths lengths_of(const std::vector<uint64_t>& extents) { return {extents.begin(), extents.end()}; }
+inline Lengths lengths_of(const Extents& extents) { return {extents.begin(), extents.end()}; }
 
 // ---- properties ----------------------------------------------------------------------------------------------------------------
 

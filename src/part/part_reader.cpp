@@ -203,9 +203,10 @@ std::vector<PartReader::Block> PartReader::blocks() const {
         if (!hdf5::has_attribute(dataset, kOffsetAttribute)) return;
         const std::vector<uint64_t> offset = read_numbers(dataset, kOffsetAttribute);
         const hdf5::Lengths lengths = hdf5::dataset_lengths(dataset, name);
-        if (lengths.size() < offset.size() || lengths.size() > offset.size() + 1)
+        if (lengths.size() < offset.size() || lengths.size() > offset.size() + 1 || offset.size() > kMaxDims)
             fail(Status::CORRUPT, path(), ": array '", name, "' and its attribute ", kOffsetAttribute, " do not fit");
-        found.push_back({name, {offset, Extents(lengths.end() - static_cast<long>(offset.size()), lengths.end())}});
+        const auto inner = lengths.end() - static_cast<long>(offset.size());  // without the time
+        found.push_back({name, {Extents(offset.begin(), offset.end()), Extents(inner, lengths.end())}});
     };
     hdf5::for_each_link(metadata_, visit, path());
     return found;

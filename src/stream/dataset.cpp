@@ -97,7 +97,10 @@ private:
             if (group != nullptr) add_group(sources, v, *group, std::nullopt);
             return sources;
         }
-        for (const Stretch& stretch : stretches_) add_group(sources, v, *stretch.group, stretch);
+        for (const Stretch& stretch : stretches_) {
+            add_group(sources, v, *stretch.group, stretch);
+            if (&stretch == &stretches_.front()) sources.reserve(sources.size() * stretches_.size());  // most groups are alike
+        }
         return sources;
     }
 

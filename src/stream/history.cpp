@@ -28,7 +28,7 @@ std::vector<std::vector<PartBox>> boxes_of(const Json& line) {
     std::vector<std::vector<PartBox>> boxes;
     for (const Json& entry : line.at("boxes")) {
         const std::vector<uint64_t> words = entry;
-        if (words.size() < 3 || (words.size() - 3) % 2 != 0)
+        if (words.size() < 3 || words.size() > 3 + 2 * kMaxDims || (words.size() - 3) % 2 != 0)
             fail(Status::CORRUPT, "a box of a plan has ", words.size(), " numbers");
         const size_t dims = (words.size() - 3) / 2;
         const auto begin = words.begin() + 3, middle = begin + static_cast<long>(dims);

@@ -158,7 +158,7 @@ std::optional<Error> Stream::error_of_queue() {
 }
 
 void Stream::append(const Json& line, bool sync) const {
-    queue_->run([line, sync, journal = journal_] { journal->append(line, sync); });
+    queue_->run([text = journal_line(line), sync, journal = journal_] { journal->append_line(text, sync); });
 }
 
 // What the journal must say before it says that the step is there.
@@ -166,9 +166,9 @@ void Stream::record_run() {
     if (!started_) {
         if (storage_.told.at("striping_by") != "none") queue_->wait();  // the part is there then
         read_back_striping(group_->present_path(), storage_);
-        const RunEntry run{storage_.in(config_), requested_, definitions_, ranks_->size(), ranks_->nodes(), storage_.told};
+        RunEntry run{storage_.in(config_), requested_, definitions_, ranks_->size(), ranks_->nodes(), storage_.told};
         append(run_line(run), false);
-        history_.runs.push_back(run);
+        history_.runs.push_back(std::move(run));
         record_coordinates();
     }
     if (!plan_->part_boxes().empty() && plan_recorded_ != plan_->version()) {

@@ -71,7 +71,7 @@ TEST(PlanJson, RefusesWhatCannotBePlanned) {
         {Status::BAD_ARGUMENT, R"({"variables": [{"name": "T", "shape": [2], "type": "f2"}]})",
          "plan request: type 'f2' is none; the types are i1, i2, i4, i8, u1, u2, u4, u8, f4, f8, S1"},
         {Status::BAD_ARGUMENT, R"({"variables": [{"name": "T", "shape": [1,1,1,1,1,1,1,1,1]}]})",
-         "variable 'T': 9 dimensions; at most 8 are possible"},
+         "plan request: shape of 'T' has 9 dimensions; at most 8 are possible"},
         {Status::BAD_ARGUMENT, R"({"variables": [{"name": "T", "shape": [4294967296, 4294967296, 4294967296]}]})",
          "the steps together have 2^63 bytes or more"},
         {Status::BAD_CONFIG, R"({"layout": "files = 'two'", )" + good + "}",

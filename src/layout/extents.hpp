@@ -1,0 +1,76 @@
+// Numbers along the dimensions of an array, in place: a stream of many variables has tens of thousands of boxes, and asking for
+// memory for each was most of what describing them took.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+
+#include "base/error.hpp"
+
+namespace tailrace {
+
+constexpr int kMaxDims = 8;
+
+// As std::vector, as far as it goes; of kMaxDims and one in front of them, the time.
+class Extents {
+public:
+    using value_type = uint64_t;
+    using iterator = uint64_t*;
+    using const_iterator = const uint64_t*;
+
+    Extents() = default;
+    explicit Extents(size_t size, uint64_t value = 0) { resize(size, value); }
+    Extents(std::initializer_list<uint64_t> values) : Extents(values.begin(), values.end()) {}
+    template <std::input_iterator Iterator>
+    Extents(Iterator first, Iterator last) {
+        for (; first != last; ++first) push_back(*first);
+    }
+
+    size_t size() const { return size_; }
+    bool empty() const { return size_ == 0; }
+    uint64_t* data() { return values_.data(); }
+    const uint64_t* data() const { return values_.data(); }
+    iterator begin() { return data(); }
+    iterator end() { return data() + size_; }
+    const_iterator begin() const { return data(); }
+    const_iterator end() const { return data() + size_; }
+    uint64_t& operator[](size_t at) { return values_[at]; }
+    uint64_t operator[](size_t at) const { return values_[at]; }
+    uint64_t& front() { return values_[0]; }
+    uint64_t front() const { return values_[0]; }
+    uint64_t& back() { return values_[size_ - 1]; }
+    uint64_t back() const { return values_[size_ - 1]; }
+
+    void push_back(uint64_t value) { insert(end(), value); }
+    void insert(const_iterator before, uint64_t value) {
+        const size_t at = static_cast<size_t>(before - begin());
+        resize(size_ + 1);
+        std::copy_backward(begin() + at, end() - 1, end());
+        values_[at] = value;
+    }
+    void erase(const_iterator which) {
+        const size_t at = static_cast<size_t>(which - begin());
+        std::copy(begin() + at + 1, end(), begin() + at);
+        --size_;
+    }
+    void clear() { size_ = 0; }
+    void resize(size_t size, uint64_t value = 0) {
+        if (size > values_.size()) fail(Status::INTERNAL, size, " dimensions, at most ", kMaxDims, " and the time");
+        if (size > size_) std::fill(end(), data() + size, value);
+        size_ = static_cast<uint32_t>(size);
+    }
+
+    friend bool operator==(const Extents& a, const Extents& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+    friend auto operator<=>(const Extents& a, const Extents& b) {
+        return std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end());
+    }
+
+private:
+    std::array<uint64_t, kMaxDims + 1> values_{};
+    uint32_t size_ = 0;
+};
+
+}  // namespace tailrace
