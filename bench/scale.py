@@ -130,12 +130,16 @@ def memory_kib(row: Row) -> float:
     return row["memory_bytes"] / 1024
 
 
+def messages(row: Row) -> int:
+    return row["sends"] + row["receives"]
+
+
 def print_figures(rows: Sequence[Row]) -> None:
     figures = Figures(rows)
     of = {figure: [line for line in lines_of(rows) if line.figure == figure] for figure in {row["figure"] for row in rows}}
     print_table("A rank's own plan: microseconds, busiest rank", figures, of["plan"], microseconds, spreads=True)
     print_table("A rank's own plan: KiB of memory, busiest rank", figures, of["plan"], memory_kib)
-    print_table("A rank's own plan: messages", figures, of["plan"], lambda row: row["sends"] + row["receives"])
+    print_table("A rank's own plan: messages", figures, of["plan"], messages)
     print_table("A step's line in the journal: microseconds", figures, of["step line"], microseconds, spreads=True)
     print_table("A step's line in the journal: bytes", figures, of["step line"], lambda row: row["bytes"])
     print_table("A plan's line in the journal: bytes (none above 256 parts)", figures, of["plan line"], lambda row: row["bytes"])
@@ -170,8 +174,8 @@ def claims_of(rows: Sequence[Row]) -> list[Claim]:
         value = max(spread.most for ranks in RANKS if (spread := figures.spread(line, ranks, of)))
         claims.append(Claim(f"{name}/{line.name}", wanted[name]["text"], value, wanted[name]["bound"], "count", at_most=True))
 
-    flat("rank-time", "plan", lambda row: row["seconds"])
-    flat("rank-memory", "plan", lambda row: row["memory_bytes"])
+    flat("rank-time", "plan", lambda row: row["seconds"] / max(1, messages(row)))
+    flat("rank-memory", "plan", lambda row: row["memory_bytes"] / max(1, messages(row)))
     flat("step-time", "step line", lambda row: row["seconds"])
     flat("step-memory", "step line", lambda row: row["memory_bytes"])
     flat("step-bytes", "step line", lambda row: row["bytes"])

@@ -1,7 +1,6 @@
 #include "layout/flow.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "layout/share.hpp"
 #include "layout/slabs.hpp"
@@ -9,18 +8,24 @@
 namespace tailrace {
 namespace {
 
+// Adds up the bytes of neighbours that agree in a member.
+template <class Item>
+void add_up(std::vector<Item>& items, uint64_t Item::* member) {
+    size_t kept = 0;
+    for (size_t i = 0; i < items.size(); ++i)
+        if (kept > 0 && items[kept - 1].*member == items[i].*member)
+            items[kept - 1].bytes += items[i].bytes;
+        else
+            items[kept++] = items[i];
+    items.resize(kept);
+}
+
 // Adds up portions to the same writer; each half, [0, middle) and [middle, end), is in ascending order.
 void merge_portions(std::vector<PartFlow::Portion>& portions, size_t middle) {
     const auto by_writer = [](const PartFlow::Portion& a, const PartFlow::Portion& b) { return a.writer < b.writer; };
     if (middle > 0)
         std::inplace_merge(portions.begin(), portions.begin() + static_cast<std::ptrdiff_t>(middle), portions.end(), by_writer);
-    size_t kept = 0;
-    for (size_t i = 0; i < portions.size(); ++i)
-        if (kept > 0 && portions[kept - 1].writer == portions[i].writer)
-            portions[kept - 1].bytes += portions[i].bytes;
-        else
-            portions[kept++] = portions[i];
-    portions.resize(kept);
+    add_up(portions, &PartFlow::Portion::writer);
 }
 
 uint64_t share_elements(uint64_t elements, uint64_t shares, uint64_t k) {
@@ -125,28 +130,33 @@ std::vector<PlannedMessage> PartFlow::sends_of(uint64_t rank) const {
 
 std::vector<PlannedMessage> PartFlow::receives_of(uint64_t k) const {
     const uint64_t writer = flow_.parts_.writer(part_, k);
-    std::map<uint64_t, uint64_t> bytes_from;
+    std::vector<PlannedMessage> receives;
+    const auto receive = [&](uint64_t rank, uint64_t bytes) {
+        if (rank != writer && bytes > 0) receives.push_back({rank, writer, bytes});
+    };
+    if (writers_ == 1) {
+        receives.reserve(last_ - first_);
+        for (uint64_t rank = first_; rank < last_; ++rank) {
+            uint64_t bytes = 0;
+            for (const Alike& alike : flow_.alike_) bytes += alike.bytes(alike.decomposition.elements_of(rank));
+            receive(rank, bytes);
+        }
+        return receives;
+    }
     for (size_t number = 0; number < flow_.alike_.size(); ++number) {
         const Alike& alike = flow_.alike_[number];
-        const auto receive = [&](uint64_t rank, uint64_t elements) {
-            if (rank != writer && elements > 0) bytes_from[rank] += alike.bytes(elements);
-        };
-        if (writers_ == 1) {
-            for (uint64_t rank = first_; rank < last_; ++rank) receive(rank, alike.decomposition.elements_of(rank));
-            continue;
-        }
         for (const PartSlab& slab : slabs_[number]) {
             if (slab.direct) continue;
             const uint64_t elements = slab.box.elements();
             const uint64_t lo = share_begin(elements, writers_, k), hi = share_begin(elements, writers_, k + 1);
             for (Box& box : share_boxes(slab.box.count, lo, hi)) {
                 for (size_t d = 0; d < box.offset.size(); ++d) box.offset[d] += slab.box.offset[d];
-                alike.decomposition.for_each_rank(box, receive);
+                alike.decomposition.for_each_rank(box, [&](uint64_t rank, uint64_t part) { receive(rank, alike.bytes(part)); });
             }
         }
     }
-    std::vector<PlannedMessage> receives;
-    for (const auto& [from, bytes] : bytes_from) receives.push_back({from, writer, bytes});
+    std::ranges::sort(receives, {}, &PlannedMessage::from);
+    add_up(receives, &PlannedMessage::from);
     return receives;
 }
 
