@@ -1,6 +1,7 @@
 """Writing the same arrays through Tailrace, raw POSIX calls and the peers: page cache and fsynced, large and small arrays.
 
     make bench NAME=write [SIZE=quick|full]
+    make bench NAME=write SIZE=full ARGS="--cells large/disk/*"      # the whole time for some cells: more repetitions
 
 docs/benchmarks.md says what is measured and how to read it; bench/bounds.toml has the bounds.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import fnmatch
 import itertools
 import sys
 import time
@@ -59,12 +61,14 @@ class Size:
     ranks: tuple[int, ...]
     steps: Mapping[str, int]
 
-    def cells(self) -> list[Cell]:
-        return [
+    def cells(self, pattern: str = "*") -> list[Cell]:
+        """In their order; those whose key fits the pattern."""
+        cells = [
             Cell(case, target, ranks, mode)
             for case, target, ranks, mode in itertools.product(("large", "small"), self.targets, self.ranks, MODES)
             if (target, mode) != ("shm", "fsync")  # it returns at once there
         ]
+        return [cell for cell in cells if fnmatch.fnmatchcase(cell.key, pattern)]
 
 
 SIZES = {
@@ -171,8 +175,7 @@ def claimed(entries: Sequence[Entry], fewest: Cell, rows: Sequence[Row]) -> list
     return [entry for entry in entries if entry.name in kept]
 
 
-def measure(size: Size, entries: Sequence[Entry]) -> tuple[list[Row], dict[str, Tuned]]:
-    cells = size.cells()
+def measure(size: Size, cells: Sequence[Cell], entries: Sequence[Entry]) -> tuple[list[Row], dict[str, Tuned]]:
     deadline = time.monotonic() + size.seconds
     rows: list[Row] = []
     tuned: dict[str, Tuned] = {}
@@ -182,15 +185,16 @@ def measure(size: Size, entries: Sequence[Entry]) -> tuple[list[Row], dict[str, 
         def advance(text: str) -> None:
             progress.update(bar, completed=size.seconds - max(0.0, deadline - time.monotonic()), description=text)
 
-        for case, target in itertools.product(("large", "small"), size.targets):
+        for case, target in dict.fromkeys((cell.case, cell.target) for cell in cells):
             tuned[f"{case}/{target}"] = tune(case, target, entries, advance)
         for number, cell in enumerate(cells):
             choice = tuned[f"{cell.case}/{cell.target}"]
             contenders = [entry for entry in entries if entry.is_ours] + list(choice.entries)
             chosen = [entry for entry in contenders if not leave_out(entry, cell, size)]
-            many = cell.ranks > size.ranks[0]
+            fewest = dataclasses.replace(cell, ranks=size.ranks[0])
+            many = cell != fewest and fewest in cells
             if many:
-                chosen = claimed(chosen, dataclasses.replace(cell, ranks=size.ranks[0]), rows)
+                chosen = claimed(chosen, fewest, rows)
             share = cell.weight / sum(later.weight for later in cells[number:])
             seconds = max(0.0, (deadline - time.monotonic()) * share)
             least = LEAST_OF_MANY if many else LEAST
@@ -219,9 +223,16 @@ def print_settings(size: Size, entries: Sequence[Entry], tuned: Mapping[str, Tun
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.write", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--size", choices=SIZES, default="quick")
-    name = parser.parse_args().size
-    size = SIZES[name]
-    run_bytes = max(RANK_STEP_BYTES[cell.case] * size.steps[cell.case] * cell.ranks for cell in size.cells())
+    parser.add_argument(
+        "--cells", default="*", metavar="PATTERN", help="only these, such as 'large/disk/4/*'; the time is all theirs"
+    )
+    given = parser.parse_args()
+    name, size = given.size, SIZES[given.size]
+    cells = size.cells(given.cells)
+    if not cells:
+        keys = ", ".join(cell.key for cell in size.cells())
+        raise harness.BenchError(f"--cells {given.cells} fits none of the cells of size {name}: {keys}")
+    run_bytes = max(RANK_STEP_BYTES[cell.case] * size.steps[cell.case] * cell.ranks for cell in cells)
     for target in size.targets:
         harness.need_space(directory_of(target), 2 * run_bytes)
     # The arrays, the lone writer's copy, what is held for the page cache, the files in it, and room.
@@ -230,16 +241,15 @@ def main() -> int:
     others = ("raw_packed_fpp", "raw_packed_shared", "raw_packed_single")
     entries = [entry for entry in methods.list_entries("bench_write") if entry.method not in others]
     started = time.monotonic()
-    rows, tuned = measure(size, entries)
-    cells = size.cells()
+    rows, tuned = measure(size, cells, entries)
     print_settings(size, entries, tuned, rows)
-    for mode in MODES:
+    for mode in dict.fromkeys(cell.mode for cell in cells):
         print_cells(rows, cells, entries, mode, size)
     print_checksum_cost(rows, cells)
     claims = claims_of(rows, cells)
     harness.print_claims(claims)
-    settings = {"size": name, "steps": dict(size.steps), **methods.record_of(entries, tuned)}
-    path = harness.write_record("write", settings, rows, claims)
+    settings = {"size": name, "cells": given.cells, "steps": dict(size.steps), **methods.record_of(entries, tuned)}
+    path = harness.write_record("write" if given.cells == "*" else "write-cells", settings, rows, claims)
     return methods.finish(name, rows, claims, path, started, size.seconds, LEAST)
 
 
