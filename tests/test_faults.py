@@ -96,8 +96,10 @@ def check_answers(answers: list[dict[str, Any]]) -> tuple[int, int]:
     return before, after
 
 
-def check_once(mpirun: Mpirun, injector: Path, directory: Path, layout: str, rank: int, shift: int) -> None:
-    options = LAYOUTS[layout] + "\ndurability = 'step'"
+def check_once(
+    mpirun: Mpirun, injector: Path, directory: Path, layout: str, rank: int, shift: int, durability: str = "step"
+) -> None:
+    options = LAYOUTS[layout] + f"\ndurability = '{durability}'"
     results = run_faults(mpirun, injector, directory, options, rank, "once", in_turn(shift))
     failures, fault = 0, ""
     for number, answers in results.items():
@@ -118,6 +120,15 @@ def check_once(mpirun: Mpirun, injector: Path, directory: Path, layout: str, ran
 def test_call_fails_once(mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, rank: int, rng: random.Random) -> None:
     """The Nth call on a file fails, for every N: all ranks are told of the failed step, which goes well when written again."""
     check_once(mpirun, injector, in_memory, layout, rank, rng.randrange(len(STATUS_OF)))
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_call_fails_once_where_closing_syncs(
+    mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, rank: int, rng: random.Random
+) -> None:
+    check_once(mpirun, injector, in_memory, layout, rank, rng.randrange(len(STATUS_OF)), "close")
 
 
 @pytest.mark.full

@@ -202,6 +202,12 @@ void File::sync() {
     if (::fsync(descriptor_) != 0) fail_system("fsync", path_, errno);
 }
 
+void File::begin_sync() {
+    if (::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE) == 0) return;
+    // A file system without it begins when it is synced.
+    if (errno != ENOSYS && errno != EINVAL && errno != ESPIPE && errno != EOPNOTSUPP) fail_system("begin to sync", path_, errno);
+}
+
 void File::close() {
     if (descriptor_ < 0) return;
     const int result = ::close(std::exchange(descriptor_, -1));

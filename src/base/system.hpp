@@ -54,8 +54,9 @@ public:
     // Those bytes as memory that is shared with the file, with room on the device; the caller unmaps it.
     void* map(uint64_t address, uint64_t bytes);
     void set_size(uint64_t bytes);
-    void sync();   // data and size are on the device
-    void close();  // checked, unlike the destructor's
+    void sync();        // data and size are on the device
+    void begin_sync();  // the device begins with what sync() will wait for; may take as long where that is much
+    void close();       // checked, unlike the destructor's
 
 private:
     File(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}

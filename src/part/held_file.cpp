@@ -58,6 +58,11 @@ void HeldFile::sync() {
     file_.sync();
 }
 
+void HeldFile::begin_sync() {
+    let_go();
+    file_.begin_sync();
+}
+
 void HeldFile::close() {
     let_go();
     file_.close();

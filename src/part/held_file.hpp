@@ -25,6 +25,7 @@ public:
     void reserve(uint64_t address, uint64_t bytes);
     void set_size(uint64_t bytes);
     void sync();
+    void begin_sync();
     void close();
 
 private:

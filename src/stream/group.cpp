@@ -17,6 +17,9 @@ namespace {
 
 constexpr uint64_t kFirstBlockSteps = 8;
 constexpr uint64_t kLargestBlockSteps = 1024;
+// The device begins with what close() will sync when a part is written: ten files of 6.3 MiB, written and then synced, took 30 ms
+// instead of 41, each 0.1 ms longer to write. Of larger ones the caller would wait for the device, 28 ms for 128 MiB.
+constexpr uint64_t kDeviceTakesAtOnceBytes = 16u << 20;
 
 std::string parent_of(const std::string& path) { return std::filesystem::path(path).parent_path(); }
 
@@ -310,6 +313,10 @@ std::shared_ptr<const Group::Written> Group::end_write(const PartContent& conten
             put_in_force(image_, false);
     }
     if (sync_steps()) queue_.run([file = file_] { file->sync(); });
+    if (durability() == Durability::close && !several_steps() && !several_writers())
+        queue_.run([file = file_, later = queue_.is_later()] {
+            if (later || file->size_bytes() <= kDeviceTakesAtOnceBytes) file->begin_sync();
+        });
     abandon_write();
     if (!several_steps()) {
         queue_.run([file = file_] { file->close(); });

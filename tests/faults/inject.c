@@ -236,6 +236,7 @@ ssize_t write(int fd, const void *data, size_t n) {
     }
 BY_DESCRIPTOR(int, "fsync", fsync, (int fd), (fd))
 BY_DESCRIPTOR(int, "fdatasync", fdatasync, (int fd), (fd))
+BY_DESCRIPTOR(int, "sync_file_range", sync_file_range, (int fd, off64_t from, off64_t n, unsigned flags), (fd, from, n, flags))
 BY_DESCRIPTOR(int, "ftruncate", ftruncate, (int fd, off_t size), (fd, size))
 BY_DESCRIPTOR(int, "ftruncate", ftruncate64, (int fd, off64_t size), (fd, size))
 BY_DESCRIPTOR(ssize_t, "preadv", preadv, (int fd, const struct iovec *v, int n, off_t from), (fd, v, n, from))
