@@ -131,13 +131,20 @@ void File::append(const void* data, uint64_t bytes) {
 
 void File::read_at(uint64_t address, void* data, uint64_t bytes) const {
     iovec piece{data, bytes};
-    read_at(address, {&piece, 1});
+    read(address, {&piece, 1}, false);
 }
 
-void File::read_at(uint64_t address, std::span<iovec> pieces) const {
+void File::read_settled_at(uint64_t address, void* data, uint64_t bytes) const {
+    iovec piece{data, bytes};
+    read(address, {&piece, 1}, true);
+}
+
+void File::read_settled_at(uint64_t address, std::span<iovec> pieces) const { read(address, pieces, true); }
+
+void File::read(uint64_t address, std::span<iovec> pieces, bool settled) const {
     pieces = drop_front(pieces, 0);
     while (!pieces.empty()) {
-        if (const uint64_t done = copy_cached(descriptor_, address, pieces.front()); done > 0) {
+        if (const uint64_t done = settled ? copy_cached(descriptor_, address, pieces.front()) : 0; done > 0) {
             address += done;
             pieces = drop_front(pieces, done);
             continue;

@@ -41,9 +41,11 @@ public:
     void write_at(uint64_t address, std::span<iovec> pieces);          // uses up the pieces
     void append(const void* data, uint64_t bytes);                     // one write call: whole or an error
     void read_at(uint64_t address, void* data, uint64_t bytes) const;  // all of them, or CORRUPT
-    void read_at(uint64_t address, std::span<iovec> pieces) const;     // uses up the pieces
+    // Of bytes that nobody cuts off meanwhile, such as a committed step's: who cuts what is mapped ends the process that reads.
+    void read_settled_at(uint64_t address, void* data, uint64_t bytes) const;
+    void read_settled_at(uint64_t address, std::span<iovec> pieces) const;  // uses up the pieces
     std::string read_all() const;
-    // Bytes as they lie in the page cache, where that is quicker than reading them.
+    // Settled bytes as they lie in the page cache, where that is quicker than reading them.
     std::optional<CachedBytes> cached(uint64_t address, uint64_t bytes) const {
         return CachedBytes::find(descriptor_, address, bytes);
     }
@@ -59,6 +61,7 @@ public:
     void close();       // checked, unlike the destructor's
 
 private:
+    void read(uint64_t address, std::span<iovec> pieces, bool settled) const;
     File(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
     int descriptor_ = -1;
     std::string path_;

@@ -30,7 +30,7 @@ void read_run(const File& file, uint64_t address, const BlockView& memory, uint6
     std::vector<iovec> pieces;
     uint64_t bytes = 0;
     const auto read_gathered = [&] {
-        file.read_at(address, pieces);
+        file.read_settled_at(address, pieces);
         address += bytes;
         bytes = 0;
         pieces.clear();
@@ -130,7 +130,7 @@ void read_packed(const StoredArray& array, const Box& box, const BlockView& memo
         if (first == last) continue;
         const Extent& place = array.chunks[c - array.first_chunk];
         stored.resize(place.bytes);
-        array.file->read_at(place.address, stored.data(), stored.size());
+        array.file->read_settled_at(place.address, stored.data(), stored.size());
         if (!codec.decode(array.packing->filters, stored, chunk))
             fail(Status::CORRUPT, array.file->path(), ": array '", array.name, "': the ", place.bytes, " bytes at ", place.address,
                  " are not those of a chunk; the part was changed after it was written");

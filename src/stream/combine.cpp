@@ -305,7 +305,7 @@ private:
         packed.clear();
         if (const auto same = find_same(packing, box, stored)) {
             packed.resize(same->second.bytes);
-            same->first->read_at(same->second.address, packed.data(), packed.size());
+            same->first->read_settled_at(same->second.address, packed.data(), packed.size());
         } else {
             const uint64_t whole = packing.grid.whole() * type_bytes(array.type);
             if (buffer.size() < whole) buffer.resize(whole);

@@ -24,7 +24,7 @@ protected:
     }
     std::vector<char> read(uint64_t address, uint64_t bytes) {
         std::vector<char> got(bytes, '\x7f');
-        file_.read_at(address, got.data(), bytes);
+        file_.read_settled_at(address, got.data(), bytes);
         return got;
     }
     std::vector<char> expected(uint64_t address, uint64_t bytes) {
@@ -49,10 +49,22 @@ TEST_P(CachedBytesTest, AreTheFilesBytesAtAnyAddress) {
 
 TEST_P(CachedBytesTest, FewAreRead) { EXPECT_FALSE(file_.cached(0, 64u << 10)); }
 
+// The kernel tells them that all is cached, so they read.
+TEST_P(CachedBytesTest, OthersRead) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+    ASSERT_TRUE(file_.cached(0, 2 * kMiB));
+    ASSERT_EQ(::seteuid(65534), 0);
+    const bool found = file_.cached(0, 2 * kMiB).has_value();
+    const std::vector<char> got = read(0, 2 * kMiB);
+    ASSERT_EQ(::seteuid(0), 0);
+    EXPECT_FALSE(found);
+    EXPECT_EQ(got, expected(0, 2 * kMiB));
+}
+
 TEST_P(CachedBytesTest, BytesBehindTheEndAreNotZeros) {
     EXPECT_FALSE(file_.cached(19 * kMiB, 2 * kMiB));
     std::vector<char> into(2 * kMiB);
-    const auto error = error_of([&] { file_.read_at(19 * kMiB, into.data(), into.size()); });
+    const auto error = error_of([&] { file_.read_settled_at(19 * kMiB, into.data(), into.size()); });
     EXPECT_EQ(error.status(), Status::CORRUPT);
 }
 
@@ -66,7 +78,7 @@ TEST_P(CachedBytesTest, AFileThatIsCutMeanwhileIsNoticed) {
 TEST_P(CachedBytesTest, PiecesOfAVectorMayBeLongAndShort) {
     std::vector<char> a(100), b(2 * kMiB), c(5), d(18 * kMiB);
     std::vector<iovec> pieces{{a.data(), a.size()}, {b.data(), b.size()}, {c.data(), c.size()}, {d.data(), d.size()}};
-    file_.read_at(9, pieces);
+    file_.read_settled_at(9, pieces);
     std::vector<char> all;
     for (const auto* part : {&a, &b, &c, &d}) all.insert(all.end(), part->begin(), part->end());
     EXPECT_EQ(all, expected(9, all.size()));
@@ -85,7 +97,7 @@ TEST(CachedBytes, WhatIsOnTheDeviceOnlyIsRead) {
     ::close(descriptor);
     if (file.cached(0, values.size())) GTEST_SKIP() << "/tmp has no device: its pages do not leave";
     std::vector<char> got(values.size());
-    file.read_at(0, got.data(), got.size());
+    file.read_settled_at(0, got.data(), got.size());
     EXPECT_EQ(got, values);
     EXPECT_TRUE(file.cached(0, values.size()));  // they are in the page cache now
 }
