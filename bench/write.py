@@ -233,7 +233,7 @@ def main() -> int:
         keys = ", ".join(cell.key for cell in size.cells())
         raise harness.BenchError(f"--cells {given.cells} fits none of the cells of size {name}: {keys}")
     run_bytes = max(RANK_STEP_BYTES[cell.case] * size.steps[cell.case] * cell.ranks for cell in cells)
-    for target in size.targets:
+    for target in {cell.target for cell in cells}:
         harness.need_space(directory_of(target), 2 * run_bytes)
     # The arrays, the lone writer's copy, what is held for the page cache, the files in it, and room.
     harness.need_memory(5 * run_bytes)

@@ -8,6 +8,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
+# What has not ended by then hangs, however little of its processors the host leaves to this machine. Most of it takes a second.
+HANGS_S = 240.0
+
 
 def open_mpi_environment() -> dict[str, str]:
     """Open MPI as root, with more ranks than cores, and without warnings about what a container lacks."""

@@ -29,7 +29,6 @@ LAYOUTS |= {
 IS_DATASET = ("single-all", "shared-all", "collective-all", "collective-all-deflate")
 OF_ONE_STEP = [name for name, text in LAYOUTS.items() if "steps = '1'" in text]
 LEVELS, ROWS, COLUMNS = 3, 10, 256
-TIMEOUT_S = 60.0
 
 
 def values(variable: int, step: int, elements: int) -> np.ndarray:

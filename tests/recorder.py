@@ -34,7 +34,7 @@ class Recorder:
 
     def __call__(self, program: str | Path, *arguments: object, ranks: int = 4, **variables: str) -> list[Log]:
         of_ranks = dict(start.environment_of(self.logs, 64 << 20, {}).items())
-        self.mpirun(program, ranks, arguments, of_ranks={**of_ranks, **variables}, cwd=self.work, timeout_s=90)
+        self.mpirun(program, ranks, arguments, of_ranks={**of_ranks, **variables}, cwd=self.work)
         logs, damaged = read_run(self.logs)
         assert not damaged
         mine = [log for log in logs if log.header["rank"] >= 0 and any(call.startswith("MPI_Init") for call, *_ in called(log))]

@@ -20,6 +20,7 @@ from tailrace.cluster.cluster import Done, each
 from tailrace.cluster.launch import launcher
 
 from tests.clusters import NewCluster, family_of, until
+from tests.environment import HANGS_S
 from tests.mpirun import run_within
 
 RANKS = 8
@@ -80,38 +81,38 @@ def test_every_byte_through_the_file_system(cluster: Cluster, build_dir: Path) -
         there = f"{folder}/{preset}"
         write = [str(build_dir / "tests" / "write_case"), there, "history", f"layout = '{preset}'", *choices]
         command, environment = launcher(cluster, write, RANKS, cluster.compute_nodes)
-        done = cluster.try_on("login", command, timeout_s=90, **environment)
+        done = cluster.try_on("login", command, timeout_s=HANGS_S, **environment)
         assert done.status == 0, done
         read = [str(build_dir / "tests" / "read_case"), there, "history", *choices[:2]]
         command, environment = launcher(cluster, read, 4, ["n3"])
-        done = cluster.try_on("login", command, timeout_s=90, **environment)
+        done = cluster.try_on("login", command, timeout_s=HANGS_S, **environment)
         assert done.status == 0, done
 
 
 def test_srun(cluster: Cluster, build_dir: Path) -> None:
     program = str(build_dir / "tests" / "where_case")
     command, environment = launcher(cluster, [program], RANKS, cluster.compute_nodes, slurm=True)
-    done = cluster.try_on("login", command, timeout_s=90, **environment)
+    done = cluster.try_on("login", command, timeout_s=HANGS_S, **environment)
     assert done.status == 0, done
     assert hosts_of(done.stdout) == WHEN_SPREAD
 
 
 def test_srun_packs_what_does_not_fill_the_last_node(cluster: Cluster) -> None:
     command, environment = launcher(cluster, ["hostname"], 5, cluster.compute_nodes, how="packed", slurm=True)
-    assert Counter(cluster.on("login", *command, timeout_s=90, **environment).split()) == {"n1": 4, "n2": 1}
+    assert Counter(cluster.on("login", *command, timeout_s=HANGS_S, **environment).split()) == {"n1": 4, "n2": 1}
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_srun_keeps_the_order_of_the_nodes_and_takes_more_ranks_than_slots(cluster: Cluster, build_dir: Path, mpi: str) -> None:
     program = str(build_dir / ("mpich/tests" if mpi == "mpich" else "tests") / "where_case")
     command, environment = launcher(cluster, [program], RANKS, ["n4", "n2"], "packed", slots=6, flavour=mpi, slurm=True)
-    printed = cluster.on("login", *command, timeout_s=90, **environment)
+    printed = cluster.on("login", *command, timeout_s=HANGS_S, **environment)
     assert hosts_of(printed) == {rank: "n4" if rank < 6 else "n2" for rank in range(RANKS)}
 
 
 def test_a_barrier_of_slurm_s_waits_for_ranks_of_other_nodes(cluster: Cluster, build_dir: Path) -> None:
     command, environment = launcher(cluster, [str(build_dir / "tests" / "barrier_case")], RANKS, cluster.compute_nodes, slurm=True)
-    printed = cluster.on("login", *command, timeout_s=90, **environment)
+    printed = cluster.on("login", *command, timeout_s=HANGS_S, **environment)
     when = {int(rank): float(seconds) for rank, seconds in map(str.split, printed.splitlines())}
     assert sorted(when) == list(range(RANKS))
     assert min(when.values()) == when[0], when
@@ -126,7 +127,7 @@ def test_sbatch(cluster: Cluster, build_dir: Path) -> None:
     shown = cluster.on("login", "sbatch", "-N", "4", "-n", str(RANKS), "-m", "block", "-o", f"{folder}/log", f"{folder}/job.sh")
     assert "Submitted batch job" in shown
     look = f"for i in $(seq 600); do [ -e {folder}/end ] && break; sleep 0.1; done; cat {folder}/log; cat {folder}/ranks"
-    printed = cluster.shell("login", look, timeout_s=90)
+    printed = cluster.shell("login", look, timeout_s=HANGS_S)
     assert sorted(hosts_of(printed)) == list(range(RANKS)), printed
 
 
@@ -148,7 +149,7 @@ def test_a_node_has_its_own_name_processes_network_and_disk(cluster: Cluster) ->
 def test_exec_passes_input_status_and_signals(cluster: Cluster, tailrace_command: list[str]) -> None:
     on = [*tailrace_command, "cluster", "exec", "-c", cluster.name, "n1", "--"]
     done = subprocess.run(
-        [*on, "sh", "-c", "cat; echo wrong >&2; exit 3"], input="given", capture_output=True, text=True, timeout=60
+        [*on, "sh", "-c", "cat; echo wrong >&2; exit 3"], input="given", capture_output=True, text=True, timeout=HANGS_S
     )
     assert (done.stdout, done.stderr, done.returncode) == ("given", "wrong\n", 3)
     assert run_within([*on, "no-such-program"], 60).returncode == 127
@@ -313,7 +314,7 @@ class Beside:
     def __init__(self, cluster: Cluster, node: str, script: str) -> None:
         self.done: list[Done] = []
         self.thread = threading.Thread(
-            target=lambda: self.done.append(cluster.try_on(node, ["/bin/sh", "-c", script], timeout_s=100)), daemon=True
+            target=lambda: self.done.append(cluster.try_on(node, ["/bin/sh", "-c", script], timeout_s=HANGS_S)), daemon=True
         )
         self.thread.start()
 

@@ -20,6 +20,7 @@ from tailrace.cluster.inside import throttle
 from tailrace.cluster.launch import launcher
 
 from tests.clusters import PACKAGE, Traces, family_of, loops_of, own_name, skip_or_fail, until
+from tests.environment import HANGS_S
 from tests.mpirun import run_within
 
 LIMIT_S = 30.0
@@ -185,7 +186,7 @@ def test_services_leave_no_file(file_system: str) -> None:
         command, environment = launcher(
             cluster, ["sh", "-c", "echo > /mnt/pfs/$SLURM_PROCID"], 4, cluster.compute_nodes, slurm=True
         )
-        cluster.on("login", *command, timeout_s=60, **environment)
+        cluster.on("login", *command, timeout_s=HANGS_S, **environment)
         (keeper,) = [child for child in children_of(os.getpid()) if name.encode() in Path(f"/proc/{child}/cmdline").read_bytes()]
         traces = traces.of(keeper)
         server = "mfschunkserver" if file_system == "moosefs" else "glusterfsd"

@@ -138,6 +138,6 @@ def test_a_stream_that_was_left_open_is_told_and_shown(build_dir: Path, tmp_path
 
 
 def test_python_releases_after_an_exception(build_dir: Path, tmp_path: Path) -> None:
-    finished = Mpirun(build_dir)(ROOT / "tests" / "python_dedicated.py", 3, [tmp_path, "fail"], check=False, timeout_s=30)
+    finished = Mpirun(build_dir)(ROOT / "tests" / "python_dedicated.py", 3, [tmp_path, "fail"], check=False)
     assert finished.returncode != 0, finished.output
     assert {path.read_text() for path in tmp_path.glob("exception.*")} == {"RuntimeError: the model failed"}, finished.output

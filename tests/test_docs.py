@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import tailrace
 
-from tests.environment import ROOT
+from tests.environment import HANGS_S, ROOT
 
 pytestmark = pytest.mark.fast
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.fast
 def check(repository: Path) -> tuple[int, str]:
     command = [sys.executable, "scripts/make_docs.py", "--check"]
     env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    done = subprocess.run(command, cwd=repository, env=env, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=repository, env=env, capture_output=True, text=True, timeout=HANGS_S, check=False)
     return done.returncode, done.stdout + done.stderr
 
 

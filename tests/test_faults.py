@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.error_run import YIELD, answers_in
-from tests.kill_values import LAYOUTS, TIMEOUT_S, check_whole, intact_lines, pending, problems
+from tests.kill_values import LAYOUTS, check_whole, intact_lines, pending, problems
 from tests.mpirun import Mpirun
 
 pytestmark = pytest.mark.both_mpis(3)
@@ -55,7 +55,6 @@ def run_faults(
             [how, directory, options, rank, codes],
             of_ranks={"LD_PRELOAD": injector},
             env={"ANSWERS": told, **YIELD},
-            timeout_s=120,
         )
         answers: dict[int, list[dict[str, Any]]] = defaultdict(list)
         for answer in [answer for of_rank in answers_in(Path(told), 2) for answer in of_rank]:
@@ -96,9 +95,7 @@ def check_answers(answers: list[dict[str, Any]]) -> tuple[int, int]:
     return before, after
 
 
-def check_once(
-    mpirun: Mpirun, injector: Path, directory: Path, layout: str, rank: int, shift: int, durability: str = "step"
-) -> None:
+def check_once(mpirun: Mpirun, injector: Path, directory: Path, layout: str, rank: int, shift: int, durability: str) -> None:
     options = LAYOUTS[layout] + f"\ndurability = '{durability}'"
     results = run_faults(mpirun, injector, directory, options, rank, "once", in_turn(shift))
     failures, fault = 0, ""
@@ -114,21 +111,15 @@ def check_once(
     assert failures >= (5 if writes else 0), "hardly any of the faults was noticed"
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(15)
+@pytest.mark.parametrize("durability", ["step", "close"])
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_call_fails_once(mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, rank: int, rng: random.Random) -> None:
-    """The Nth call on a file fails, for every N: all ranks are told of the failed step, which goes well when written again."""
-    check_once(mpirun, injector, in_memory, layout, rank, rng.randrange(len(STATUS_OF)))
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("rank", [0, 1])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_call_fails_once_where_closing_syncs(
-    mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, rank: int, rng: random.Random
+def test_call_fails_once(
+    mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, rank: int, durability: str, rng: random.Random
 ) -> None:
-    check_once(mpirun, injector, in_memory, layout, rank, rng.randrange(len(STATUS_OF)), "close")
+    """The Nth call on a file fails, for every N: all ranks are told of the failed step, which goes well when written again."""
+    check_once(mpirun, injector, in_memory, layout, rank, rng.randrange(len(STATUS_OF)), durability)
 
 
 @pytest.mark.full
@@ -137,7 +128,7 @@ def test_call_fails_once_where_closing_syncs(
 def test_every_call_fails_with_every_error(
     mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, shift: int, rng: random.Random
 ) -> None:
-    check_once(mpirun, injector, in_memory, layout, rng.randrange(2), shift)
+    check_once(mpirun, injector, in_memory, layout, rng.randrange(2), shift, "step")
 
 
 @pytest.mark.sampled(12)
@@ -183,7 +174,7 @@ def test_directory_in_trouble(mpirun: Mpirun, in_memory: Path, kind: str, rank: 
     what was committed stays, nothing is made in its place, and with the directory back the run goes on."""
     with tempfile.TemporaryDirectory() as told:
         words = [kind, rank, in_memory, *LAYOUTS.values()]
-        finished = mpirun("place_steps", 2, words, env={"ANSWERS": told, **YIELD}, timeout_s=120, check=False)
+        finished = mpirun("place_steps", 2, words, env={"ANSWERS": told, **YIELD}, check=False)
         if finished.returncode == 77:
             pytest.skip("only root may mount")
         assert finished.returncode == 0, finished.output
@@ -210,7 +201,7 @@ def test_full_device(mpirun: Mpirun, small_device: Path, layout: str) -> None:
     ballast = small_device / "ballast"
     ballast.write_bytes(b"x" * 300_000)
     with tempfile.TemporaryDirectory() as told:
-        mpirun("kill_steps", 2, ["run", small_device, LAYOUTS[layout], 100], env={"ANSWERS": told, **YIELD}, timeout_s=TIMEOUT_S)
+        mpirun("kill_steps", 2, ["run", small_device, LAYOUTS[layout], 100], env={"ANSWERS": told, **YIELD})
         answers = answers_in(Path(told), 2)
     per_rank = [[(a["call"], a["status"], a["message"]) for a in of_rank if a["call"] != "start"] for of_rank in answers]
     assert per_rank[0] == per_rank[1]
@@ -226,5 +217,5 @@ def test_full_device(mpirun: Mpirun, small_device: Path, layout: str) -> None:
     assert not pending(small_device)
     assert problems(small_device) == []
     ballast.unlink()
-    mpirun("kill_steps", 2, ["run", small_device, LAYOUTS[layout], 1], timeout_s=TIMEOUT_S)
+    mpirun("kill_steps", 2, ["run", small_device, LAYOUTS[layout], 1])
     check_whole(small_device, steps + 1)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.environment import ROOT
+from tests.environment import HANGS_S, ROOT
 from tests.mpirun import Mpirun, run_within
 
 pytestmark = pytest.mark.fast
@@ -51,6 +51,13 @@ def test_failing_program_fails_with_its_output(mpirun: Mpirun, tmp_path: Path) -
     with pytest.raises(pytest.fail.Exception, match="what went wrong"):
         mpirun(tmp_path / "failing.py", 2)
     assert mpirun(tmp_path / "failing.py", 1, check=False).returncode == 3
+
+
+def test_a_launcher_that_notes_an_end_too_late_is_no_failure(mpirun: Mpirun, tmp_path: Path) -> None:
+    """It says the same of a rank that ends without MPI_Finalize, which is easier to have here."""
+    (tmp_path / "ends.py").write_text("import os; from mpi4py import MPI; MPI.COMM_WORLD.Barrier(); os._exit(0)")
+    with pytest.warns(UserWarning, match="noted too late"):
+        assert mpirun(tmp_path / "ends.py", 2).returncode == 0
 
 
 def test_program_that_is_not_built_fails(mpirun: Mpirun) -> None:
@@ -96,7 +103,7 @@ def test_seed_is_printed_and_can_be_given(tmp_path: Path) -> None:
             env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/python"},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HANGS_S,
             check=True,
         )
         assert "seed: 7" in done.stdout

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.environment import ROOT
+from tests.environment import HANGS_S, ROOT
 from tests.mpirun import Mpirun, run_within
 from tests.mpis import MPIS, Mpi
 from tests.test_readme import block_of
@@ -33,7 +33,7 @@ target_link_libraries(from_fortran PRIVATE tailrace::tailrace_fortran MPI::MPI_F
 
 def checked(command: Sequence[object], **env: str) -> str:
     words = [str(word) for word in command]
-    done = subprocess.run(words, env={**os.environ, **env}, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(words, env={**os.environ, **env}, capture_output=True, text=True, timeout=HANGS_S, check=False)
     assert done.returncode == 0, f"$ {' '.join(words)}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 

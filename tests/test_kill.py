@@ -19,14 +19,13 @@ from typing import Any
 import pytest
 import tailrace
 
-from tests.environment import open_mpi_environment
+from tests.environment import HANGS_S, open_mpi_environment
 from tests.error_run import YIELD, answers_in, committed_steps
 from tests.kill_states import STATES, Histogram, Moment, moments, state_at_end
 from tests.kill_values import (
     IS_DATASET,
     LAYOUTS,
     OF_ONE_STEP,
-    TIMEOUT_S,
     check_shown,
     check_times_of_parts,
     check_whole,
@@ -60,7 +59,7 @@ class Writer:
 
     def pids(self) -> list[int]:
         """Of the ranks, as soon as both have told theirs."""
-        deadline = time.monotonic() + TIMEOUT_S
+        deadline = time.monotonic() + HANGS_S
         while time.monotonic() < deadline and self.process.poll() is None:
             told = answers_in(self.answers, 2)
             if all(told):
@@ -70,7 +69,7 @@ class Writer:
 
     def end(self) -> None:
         try:
-            self.process.wait(TIMEOUT_S)
+            self.process.wait(HANGS_S)
         except subprocess.TimeoutExpired:
             pytest.fail("mpirun did not end")
         finally:
@@ -109,7 +108,7 @@ class Traces:
         if not here.exists():
             here.mkdir()
             words = ["trace", here, STEPS, *LAYOUTS.values()]
-            self.mpirun("kill_steps", ranks, words, of_ranks={"LD_PRELOAD": self.injector}, env=YIELD, timeout_s=120)
+            self.mpirun("kill_steps", ranks, words, of_ranks={"LD_PRELOAD": self.injector}, env=YIELD)
         return list(moments(here / f"{list(LAYOUTS).index(layout)}.{int(again)}.{victim}"))
 
 
@@ -137,7 +136,7 @@ class Killed:
             words = [self.directory, LAYOUTS[self.layout], STEPS, trace, victim, *when]
             of_ranks = {"LD_PRELOAD": traces.injector}
             env = {"ANSWERS": told, **YIELD}
-            traces.mpirun("kill_steps", self.ranks, ["kill", *words], of_ranks=of_ranks, env=env, timeout_s=TIMEOUT_S, check=False)
+            traces.mpirun("kill_steps", self.ranks, ["kill", *words], of_ranks=of_ranks, env=env, check=False)
             answers = answers_in(Path(told), self.ranks)
             state = state_at_end(trace)
         steps = [[answer for answer in of_rank if answer["call"] == "end_step"] for of_rank in answers]
@@ -152,7 +151,7 @@ class Killed:
             if self.layout not in OF_ONE_STEP:
                 check_times_of_parts(self.directory)
         self.ranks = ranks
-        mpirun("kill_steps", ranks, ["run", self.directory, LAYOUTS[self.layout], 2], env=YIELD, timeout_s=TIMEOUT_S)
+        mpirun("kill_steps", ranks, ["run", self.directory, LAYOUTS[self.layout], 2], env=YIELD)
         self.steps += 2
         check_whole(self.directory, self.steps, self.layout)
 

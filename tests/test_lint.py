@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.environment import ROOT
+from tests.environment import HANGS_S, ROOT
 
 pytestmark = pytest.mark.fast
 
@@ -51,7 +51,7 @@ def write(repository: Path, path: str, text: str) -> None:
 
 def run(repository: Path, script: str) -> tuple[int, str]:
     command = [sys.executable, f"scripts/{script}.py"]
-    done = subprocess.run(command, cwd=repository, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=repository, capture_output=True, text=True, timeout=HANGS_S, check=False)
     return done.returncode, done.stdout + done.stderr
 
 

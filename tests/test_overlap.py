@@ -16,7 +16,7 @@ import tailrace
 
 from tests import formula
 from tests.error_run import YIELD, committed_steps
-from tests.kill_values import LAYOUTS, TIMEOUT_S, check_shown, check_whole, intact_lines, problems
+from tests.kill_values import LAYOUTS, check_shown, check_whole, intact_lines, problems
 from tests.matrix import DECOMPOSITIONS, SMALL, STEPS_PER_FILE, Case
 from tests.mpirun import Mpirun
 from tests.presets import PRESETS
@@ -158,7 +158,7 @@ def test_killed_while_steps_are_in_flight(mpirun: Mpirun, tmp_path: Path, kill: 
             assert problems(tmp_path) == []
         if (tmp_path / "history.nc").exists():
             check_shown(tmp_path / "history.nc", len(times), from_step=max(len(times) - 5, 0))
-    mpirun("kill_steps", 2, ["run", tmp_path, settings, 2], env=YIELD, timeout_s=TIMEOUT_S)
+    mpirun("kill_steps", 2, ["run", tmp_path, settings, 2], env=YIELD)
     check_whole(tmp_path, before + 2, layout)
 
 

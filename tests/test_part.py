@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import xarray
 
+from tests.environment import HANGS_S
 from tests.mpirun import run_within
 
 KINDS = ("contiguous", "chunked", "fixed", "growing", "types", "odd", "timeless", "attributes", "tiny", "index")
@@ -29,7 +30,9 @@ def files(build_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = build_dir / "tests" / "unit_part"
     os.environ["TAILRACE_READER_FILES"] = str(folder)
     try:
-        finished = run_within([str(program), "--gtest_filter=ReaderFiles.*:PlacementDriver.a_thousand*"], timeout_s=120, cwd=folder)
+        finished = run_within(
+            [str(program), "--gtest_filter=ReaderFiles.*:PlacementDriver.a_thousand*"], timeout_s=HANGS_S, cwd=folder
+        )
     finally:
         del os.environ["TAILRACE_READER_FILES"]
     assert finished.returncode == 0, finished.stdout
@@ -134,7 +137,7 @@ def test_ncdump_and_h5dump(files: Path, kind: str, needs: Callable[..., None]) -
     needs("ncdump", "h5dump")
     path = files / f"{kind}.nc"
     for command in (["ncdump", str(path)], ["h5dump", str(path)]):
-        finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S)
         assert finished.returncode == 0, finished.stderr
         assert finished.stderr == ""
         assert "number_and_first" in finished.stdout
@@ -148,7 +151,7 @@ def test_cdo(files: Path, kind: str, needs: Callable[..., None]) -> None:
     name, number, shape = ("v0", 1, (2, 2)) if kind == "tiny" else ("T", 2 if kind == "index" else 3, (6, 8))
     steps = {"index": 2, "tiny": 4}.get(kind) or STEPS[kind]
     command = ["cdo", "-s", "outputf,%.6g,1", "-fldsum", f"-selname,{name}", str(files / f"{kind}.nc")]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S)
     assert finished.returncode == 0, finished.stderr
     sums = expected(number, 0, (steps, *shape), True).sum(axis=(1, 2))
     assert [float(line) for line in finished.stdout.split()] == sums.tolist()

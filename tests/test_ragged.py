@@ -19,7 +19,7 @@ import tailrace
 import xarray
 from tailrace import errors
 
-from tests.environment import ROOT
+from tests.environment import HANGS_S, ROOT
 from tests.mpirun import Mpirun
 from tests.presets import PRESETS
 from tests.ragged_formula import COMPONENTS, LATITUDES, names, sometimes, sum_of, values
@@ -110,7 +110,7 @@ def check_with_tools(path: Path, writers: dict[int, int]) -> None:
 
 
 def check_command(command: list[str], *arguments: object) -> str:
-    finished = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=60)
+    finished = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=HANGS_S)
     assert finished.returncode == 0, finished.stdout + finished.stderr
     return finished.stdout
 

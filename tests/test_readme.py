@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import xarray
 
-from tests.environment import ROOT, open_mpi_environment
+from tests.environment import HANGS_S, ROOT, open_mpi_environment
 from tests.mpirun import Mpirun
 
 SUFFIXES = {"python": ".py", "fortran": ".f90", "c": ".c"}
@@ -35,7 +35,7 @@ def program_of(language: str, folder: Path, build: Path) -> Path:
         compiler = ["mpifort", "-Wall", "-Werror", "-I", str(build / "include")]
         library.insert(-1, "-ltailrace_fortran")
     done = subprocess.run(
-        [*compiler, str(source), "-o", str(folder / "main"), *library], capture_output=True, text=True, timeout=60, check=False
+        [*compiler, str(source), "-o", str(folder / "main"), *library], capture_output=True, text=True, timeout=HANGS_S, check=False
     )
     assert done.returncode == 0, done.stderr
     return folder / "main"
@@ -61,7 +61,7 @@ def test_readme_records_a_program_as_it_is(build_dir: Path, tmp_path: Path) -> N
     assert len(commands) == 6
     for command in commands:
         done = subprocess.run(
-            command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+            command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANGS_S, check=False
         )
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
     assert (tmp_path / "first.pftrace").stat().st_size > 0

@@ -28,7 +28,7 @@ from tailrace.study.spec import fingerprint, load_study, parse_study
 from tailrace.study.statistics import judge, ratio_between, summarize
 from tailrace.study.values import FAILED, OK, TIMED_OUT, UNVERIFIED, Case, LayoutChoice, RunResult, StudyError, StudySpec
 
-from tests.environment import ROOT
+from tests.environment import HANGS_S, ROOT
 from tests.study_files import APPLICATION, study_values, write_study
 
 DRIVER = "import signal, sys; from pathlib import Path; from tailrace.cli.study import run_study; "
@@ -344,7 +344,7 @@ def test_an_interrupted_study_ends_its_run_and_says_how_to_go_on(tmp_path: Path)
             assert time.monotonic() < end
             time.sleep(0.01)
         study.send_signal(signal.SIGINT)
-        _, said = study.communicate(timeout=30)
+        _, said = study.communicate(timeout=HANGS_S)
     assert study.returncode == 130
     assert "Go on with: tailrace study" in said.replace("\n", " ")
     assert _ends(int((tmp_path / "log").read_text().splitlines()[1].split()[0]))

@@ -22,6 +22,8 @@ from tailrace.trace.log import HEADER, Log, LogError, read_log, read_run
 from tailrace.trace.summary import summarize
 from tailrace.trace.tables import tables_of
 
+from tests.environment import HANGS_S
+
 BUDGET = 64 << 20
 
 
@@ -38,7 +40,7 @@ class Runs:
         return start.environment_of(self.logs, budget)
 
     def run(self, *words: str, budget: int = BUDGET) -> None:
-        subprocess.run(words, env=self.environment(budget), cwd=self.work, check=True, timeout=60)
+        subprocess.run(words, env=self.environment(budget), cwd=self.work, check=True, timeout=HANGS_S)
 
     def run_case(self, what: str, *words: str, budget: int = BUDGET) -> list[Log]:
         self.run(self.case, what, str(self.work), *words, budget=budget)
@@ -191,7 +193,7 @@ def test_where_no_log_can_be_made_the_program_runs(runs: Runs) -> None:
 
 def test_a_full_disk_leaves_the_program_alone(runs: Runs, small_device: Path) -> None:
     environment = {**runs.environment(1 << 30), start.FOLDER_KEY: str(small_device)}
-    subprocess.run([runs.case, "threads", str(runs.work), "100000"], env=environment, check=True, timeout=120)
+    subprocess.run([runs.case, "threads", str(runs.work), "100000"], env=environment, check=True, timeout=HANGS_S)
     (log,) = read_run(small_device)[0]
     assert log.header["dropped_events"] > 0
     assert len(log.events) > 0
@@ -225,7 +227,7 @@ def test_ranks_are_recorded_and_their_launcher_is_not(runs: Runs, needs: Any) ->
         folder.mkdir()
     script = f"exec {runs.case} calls {runs.work}/$OMPI_COMM_WORLD_RANK"
     environment = {**runs.environment(), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    subprocess.run([*words[:-2], "--oversubscribe", "sh", "-c", script], env=environment, check=True, timeout=60)
+    subprocess.run([*words[:-2], "--oversubscribe", "sh", "-c", script], env=environment, check=True, timeout=HANGS_S)
     logs = [log for log in runs.read() if Path(log.header["program"]).name == "trace_case"]
     assert sorted(log.header["rank"] for log in logs) == [0, 1]
     assert all(log.header["ranks"] == 2 for log in logs)
@@ -235,10 +237,10 @@ def test_ranks_are_recorded_and_their_launcher_is_not(runs: Runs, needs: Any) ->
 def test_run_keeps_output_and_status(runs: Runs, tailrace_command: list[str]) -> None:
     script = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)"
     command = [*tailrace_command, "run", "--log", str(runs.logs), "--", sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=False)
     assert (done.returncode, done.stdout) == (7, "out\n")
     assert done.stderr.startswith("err\n")
     shown = subprocess.run(
-        [*tailrace_command, "trace", "show", str(runs.logs)], capture_output=True, text=True, check=True, timeout=60
+        [*tailrace_command, "trace", "show", str(runs.logs)], capture_output=True, text=True, check=True, timeout=HANGS_S
     )
     assert "open" in shown.stdout

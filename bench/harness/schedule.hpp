@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <numeric>
 #include <random>
-#include <utility>
 #include <vector>
 
 namespace bench {
@@ -17,8 +16,7 @@ namespace bench {
 inline std::vector<size_t> order_of(int repetition, size_t entries) {
     std::vector<size_t> order(entries);
     std::iota(order.begin(), order.end(), 0);
-    std::mt19937 numbers(static_cast<unsigned>(repetition));
-    for (size_t left = entries; left > 1; --left) std::swap(order[left - 1], order[numbers() % left]);
+    std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(repetition)));
     return order;
 }
 

@@ -26,16 +26,16 @@ bool maps_cheaply(int descriptor) {
            std::find(kLocal.begin(), kLocal.end(), static_cast<uint32_t>(system.f_type)) != kLocal.end();
 }
 
-bool reaches(int descriptor, uint64_t end) {
+// The file, if it reaches to `end`.
+std::optional<struct stat> reaching(int descriptor, uint64_t end) {
     struct stat status;
-    return ::fstat(descriptor, &status) == 0 && static_cast<uint64_t>(status.st_size) >= end;
+    if (::fstat(descriptor, &status) != 0 || static_cast<uint64_t>(status.st_size) < end) return std::nullopt;
+    return status;
 }
 
 // Linux tells others that all of a file is in the page cache: mapped on its word, they would read the device page by page.
-bool is_told_what_is_cached(int descriptor) {
-    struct stat status;
-    return (::fstat(descriptor, &status) == 0 && status.st_uid == ::geteuid()) ||
-           ::faccessat(descriptor, "", W_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
+bool is_told_what_is_cached(int descriptor, uid_t owner) {
+    return owner == ::geteuid() || ::faccessat(descriptor, "", W_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
 }
 
 bool is_cached(std::byte* base, uint64_t bytes, uint64_t page) {
@@ -50,8 +50,9 @@ bool is_cached(std::byte* base, uint64_t bytes, uint64_t page) {
 }  // namespace
 
 std::optional<CachedBytes> CachedBytes::find(int descriptor, uint64_t address, uint64_t bytes) {
-    if (bytes < kFewest || !maps_cheaply(descriptor) || !is_told_what_is_cached(descriptor)) return std::nullopt;
-    if (!reaches(descriptor, address + bytes)) return std::nullopt;
+    if (bytes < kFewest || !maps_cheaply(descriptor)) return std::nullopt;
+    const auto file = reaching(descriptor, address + bytes);
+    if (!file || !is_told_what_is_cached(descriptor, file->st_uid)) return std::nullopt;
     const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
     const uint64_t before = address % page, mapped = before + bytes;
     void* base = ::mmap(nullptr, mapped, PROT_READ, MAP_SHARED, descriptor, static_cast<off_t>(address - before));
@@ -65,6 +66,6 @@ CachedBytes::~CachedBytes() {
     if (base_ != nullptr) ::munmap(base_, mapped_);
 }
 
-bool CachedBytes::are_still_there() const { return reaches(descriptor_, end_); }
+bool CachedBytes::are_still_there() const { return reaching(descriptor_, end_).has_value(); }
 
 }  // namespace tailrace

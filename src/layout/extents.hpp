@@ -39,10 +39,6 @@ public:
     const_iterator end() const { return data() + size_; }
     uint64_t& operator[](size_t at) { return values_[at]; }
     uint64_t operator[](size_t at) const { return values_[at]; }
-    uint64_t& front() { return values_[0]; }
-    uint64_t front() const { return values_[0]; }
-    uint64_t& back() { return values_[size_ - 1]; }
-    uint64_t back() const { return values_[size_ - 1]; }
 
     void push_back(uint64_t value) { insert(end(), value); }
     void insert(const_iterator before, uint64_t value) {
@@ -51,12 +47,6 @@ public:
         std::copy_backward(begin() + at, end() - 1, end());
         values_[at] = value;
     }
-    void erase(const_iterator which) {
-        const size_t at = static_cast<size_t>(which - begin());
-        std::copy(begin() + at + 1, end(), begin() + at);
-        --size_;
-    }
-    void clear() { size_ = 0; }
     void resize(size_t size, uint64_t value = 0) {
         if (size > values_.size()) fail(Status::INTERNAL, size, " dimensions, at most ", kMaxDims, " and the time");
         if (size > size_) std::fill(end(), data() + size, value);

@@ -90,8 +90,6 @@ std::vector<PlannedWrite> writes_of(const PlanRequest& request, const PartMap& p
 
 void check_variable(const PlanVariable& variable, uint64_t ranks) {
     const auto refuse = [&](const auto&... parts) { fail(Status::BAD_ARGUMENT, "variable '", variable.name, "': ", parts...); };
-    if (variable.shape.size() > static_cast<size_t>(kMaxDims))
-        refuse(variable.shape.size(), " dimensions; at most ", kMaxDims, " are possible");
     if (variable.shape.empty() && variable.grid.empty()) return;
     if (variable.grid.size() != variable.shape.size())
         refuse("the grid has ", variable.grid.size(), " dimensions and the shape ", variable.shape.size(), "; give both as many");

@@ -313,13 +313,13 @@ std::shared_ptr<const Group::Written> Group::end_write(const PartContent& conten
             put_in_force(image_, false);
     }
     if (sync_steps()) queue_.run([file = file_] { file->sync(); });
-    if (durability() == Durability::close && !several_steps() && !several_writers())
-        queue_.run([file = file_, later = queue_.is_later()] {
-            if (later || file->size_bytes() <= kDeviceTakesAtOnceBytes) file->begin_sync();
-        });
     abandon_write();
     if (!several_steps()) {
-        queue_.run([file = file_] { file->close(); });
+        const bool begins_sync = durability() == Durability::close && !several_writers();
+        queue_.run([file = file_, begins_sync, later = queue_.is_later()] {
+            if (begins_sync && (later || file->size_bytes() <= kDeviceTakesAtOnceBytes)) file->begin_sync();
+            file->close();
+        });
         file_.reset();
     }
     return written;
