@@ -35,7 +35,7 @@ TEST(Join, ConsecutiveRanksAreFewBoxes) {
         Extents grid, shape;
         for (uint64_t d = 0, dims = 1 + random() % 4; d < dims; ++d) {
             grid.push_back(1 + random() % 5);
-            shape.push_back(grid.back() * (1 + random() % 3) + random() % 2);
+            shape.push_back(grid[grid.size() - 1] * (1 + random() % 3) + random() % 2);
         }
         const Decomposition decomposition(shape, grid);
         const uint64_t first = random() % decomposition.ranks(), last = first + 1 + random() % (decomposition.ranks() - first);
