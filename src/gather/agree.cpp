@@ -41,24 +41,32 @@ struct Reduction {
     }
 };
 
-Fields reduce_between(MPI_Comm comm, const Fields& mine) {
+// On rank 0, before the others know the result.
+using Then = std::function<void(Fields&)>;
+
+// Never a reduction to all: ranks that are in different calls may not agree on whether rank 0 has something to do.
+Fields reduce_between(MPI_Comm comm, const Fields& mine, const Then& then) {
     static Reduction reduction;
     Fields all{};
     finish_mpi(
         [&](MPI_Request* request) {
-            return MPI_Iallreduce(mine.data(), all.data(), 1, reduction.type, reduction.op, comm, request);
+            return MPI_Ireduce(mine.data(), all.data(), 1, reduction.type, reduction.op, 0, comm, request);
         },
-        "MPI_Iallreduce");
+        "MPI_Ireduce");
+    int rank = 0;
+    check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+    if (rank == 0 && then) then(all);
+    finish_mpi([&](MPI_Request* request) { return MPI_Ibcast(all.data(), 1, reduction.type, 0, comm, request); }, "MPI_Ibcast");
     return all;
 }
 
 // Within the nodes first, then between them.
-Fields reduce(const Communicator& ranks, const Fields& mine) {
+Fields reduce(const Communicator& ranks, const Fields& mine, const Then& then) {
     const NodeBoard* board = ranks.board();
-    if (board == nullptr && ranks.leaders() == MPI_COMM_NULL) return reduce_between(ranks.all(), mine);  // not arranged yet
-    const auto between = [&](Fields& node) { node = reduce_between(ranks.leaders(), node); };
-    if (board != nullptr) return board->reduce(mine, &combine, ranks.nodes() > 1 ? between : std::function<void(Fields&)>());
-    return reduce_between(ranks.leaders(), mine);
+    const bool arranged = board != nullptr || ranks.leaders() != MPI_COMM_NULL;
+    if (board == nullptr) return reduce_between(arranged ? ranks.leaders() : ranks.all(), mine, then);
+    if (ranks.nodes() == 1) return board->reduce(mine, &combine, then);
+    return board->reduce(mine, &combine, [&](Fields& node) { node = reduce_between(ranks.leaders(), node, then); });
 }
 
 const char* call_name(uint64_t number) {
@@ -77,6 +85,16 @@ const char* call_name(uint64_t number) {
     }
 }
 
+Ballot result_of(const Ballot& mine, const Fields& all) {
+    Ballot result = mine;
+    result.any = all[any];
+    result.behind = all[behind];
+    result.told = all[told];
+    result.bytes = all[bytes];
+    result.digest = all[digest];
+    return result;
+}
+
 uint64_t reduce_one(const Communicator& ranks, uint64_t value, MPI_Op op) {
     uint64_t result = 0;
     finish_mpi([&](MPI_Request* request) { return MPI_Iallreduce(&value, &result, 1, MPI_UINT64_T, op, ranks.all(), request); },
@@ -86,7 +104,7 @@ uint64_t reduce_one(const Communicator& ranks, uint64_t value, MPI_Op op) {
 
 }  // namespace
 
-Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error) {
+Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error, const FirstDoes& first_does) {
     if (ranks.parted())
         fail(Status::BAD_ORDER,
              "other ranks closed the stream while this one did not, so it can no longer be written; close it and open it anew");
@@ -101,7 +119,13 @@ Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<
                           mine.told,
                           mine.bytes,
                           mine.digest};
-    const Fields all = reduce(ranks, local);
+    std::optional<Error> of_first;
+    const auto then = [&](Fields& all) {
+        if (all[call] != ~all[call_not] || all[failed] > 0 || all[same] != ~all[same_not]) return;
+        of_first = attempt([&] { first_does(result_of(mine, all)); });
+        if (of_first) all[failed] = ranks.size();
+    };
+    const Fields all = reduce(ranks, local, first_does ? Then(then) : Then());
     if (all[call] != ~all[call_not]) {
         // Those that close will not be there for the next call.
         const auto closes = static_cast<uint64_t>(Call::close);
@@ -112,19 +136,14 @@ Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<
     if (all[failed] > 0) {
         const uint64_t first = ranks.size() - all[failed];
         const bool me = first == ranks.rank();
-        const auto status = static_cast<Status>(ranks.broadcast(me ? static_cast<uint64_t>(error->status()) : 0, first));
+        const Error* told = me ? &(of_first ? *of_first : *error) : nullptr;
+        const auto status = static_cast<Status>(ranks.broadcast(me ? static_cast<uint64_t>(told->status()) : 0, first));
         const std::string where = ranks.size() > 1 && !mine.tells_ranks ? text("rank ", ranks.user_rank(), ": ") : "";
-        throw Error(status, ranks.broadcast_text(me ? where + error->what() : "", first));
+        throw Error(status, ranks.broadcast_text(me ? where + told->what() : "", first));
     }
     if (all[same] != ~all[same_not])
         fail(Status::RANKS_DISAGREE, mine.same_means, ": not the same on all ranks; every rank gives the same");
-    Ballot result = mine;
-    result.any = all[any];
-    result.behind = all[behind];
-    result.told = all[told];
-    result.bytes = all[bytes];
-    result.digest = all[digest];
-    return result;
+    return result_of(mine, all);
 }
 
 uint64_t smallest(const Communicator& ranks, uint64_t value) { return reduce_one(ranks, value, MPI_MIN); }

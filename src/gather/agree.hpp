@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <optional>
 
 #include "base/error.hpp"
@@ -17,7 +18,6 @@ enum class Call : uint64_t {
     close,
     plan,
     write,
-    commit,
     open_read,
     select_step,
     get_shared,
@@ -40,8 +40,10 @@ struct Ballot {
     bool tells_ranks = false;  // the text of an error says by itself which ranks are meant: it is not about the one that found it
 };
 
-// Collective. Throws, on every rank, the error of the lowest rank that has one.
-Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error);
+// Collective. Throws, on every rank, the error of the lowest rank that has one. With `first_does`, on all ranks: when all are well,
+// rank 0 does it before the others go on, and its error counts as well.
+using FirstDoes = std::function<void(const Ballot& all)>;
+Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error, const FirstDoes& first_does = {});
 
 // Runs what one rank does locally and keeps its error for the next agreement.
 template <class Work>

@@ -140,6 +140,8 @@ std::vector<bool> check_cover(const Communicator& ranks, const std::vector<Cover
         }
     });
     agree(ranks, {.call = Call::plan, .tells_ranks = true}, error);
+    if (std::none_of(arrays.begin(), arrays.end(), [](const CoverArray& array) { return array.gaps_allowed; }))
+        return std::vector<bool>(arrays.size(), false);
     check_mpi(MPI_Allreduce(owned.data(), total.data(), static_cast<int>(owned.size()), MPI_UINT64_T, MPI_SUM, ranks.all()),
               "MPI_Allreduce");
     std::vector<bool> gaps;

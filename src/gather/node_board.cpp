@@ -11,6 +11,7 @@ namespace tailrace {
 namespace {
 
 constexpr long kLookForMessagesNs = 500'000;
+constexpr uint32_t kHandsOver = 1u << 16;  // added to the count of those that arrived, by each that wants the first rank to act
 
 int size_of(MPI_Comm node) {
     int size = 1;
@@ -22,7 +23,7 @@ int size_of(MPI_Comm node) {
 
 // Rounds take turns between two sets: nobody can begin the round after next before all have left this one.
 struct NodeBoard::Shared {
-    std::atomic<uint32_t> arrived[2];
+    std::atomic<uint32_t> arrived[2];   // how many, and how many of them hand over
     std::atomic<uint32_t> handed_over;  // the last round whose numbers wait for the node's first rank
     std::atomic<uint32_t> done;         // the last round whose result is there
     std::atomic<uint32_t> broken;       // the first rank could not go on between the nodes
@@ -65,12 +66,12 @@ NodeBoard::Numbers NodeBoard::reduce(const Numbers& mine, Combine combine, const
     Shared& shared = *shared_;
     Numbers* given = shared.given + set * size_;
     given[rank_] = mine;
-    const bool last = shared.arrived[set].fetch_add(1) + 1 == size_;
-    if (last) {
+    const uint32_t me = between ? 1 + kHandsOver : 1, arrived = shared.arrived[set].fetch_add(me) + me;
+    if (arrived % kHandsOver == size_) {
         shared.arrived[set].store(0);
         Numbers all = given[0];
         for (uint32_t r = 1; r < size_; ++r) combine(given[r], all);
-        if (!between) {
+        if (arrived < kHandsOver) {
             publish(round, all);
             return all;
         }
@@ -78,11 +79,14 @@ NodeBoard::Numbers NodeBoard::reduce(const Numbers& mine, Combine combine, const
         shared.handed_over.store(round);
         if (rank_ != 0) futex_wake_all(shared.handed_over);
     }
-    if (between && rank_ == 0) {
-        wait(shared.handed_over, [&] { return shared.handed_over.load() == round; });
+    if (rank_ == 0) {
+        // Ranks that are in different calls may not agree on whether it acts: it looks for both.
+        wait(between ? shared.handed_over : shared.done,
+             [&] { return shared.handed_over.load() == round || shared.done.load() == round; });
+        if (shared.handed_over.load() != round) return shared.result[set];
         Numbers all = shared.result[set];
         try {
-            between(all);
+            if (between) between(all);
         } catch (...) {
             shared.broken.store(1);
             publish(round, all);

@@ -19,8 +19,8 @@ public:
     // Collective over `node`, which must live as long.
     explicit NodeBoard(MPI_Comm node);
 
-    // Collective. Combines what the ranks give, in the order of the ranks; then the first rank of the node alone calls `between`
-    // with the result of the node, if there is one: what it makes of it is returned on all ranks.
+    // Collective. Combines what the ranks give, in the order of the ranks; then the first rank of the node alone calls its
+    // `between` with the result of the node, if it has one: what it makes of it is returned on all ranks.
     using Combine = void (*)(const Numbers& from, Numbers& into);
     Numbers reduce(const Numbers& mine, Combine combine, const std::function<void(Numbers&)>& between) const;
 

@@ -37,7 +37,7 @@ StepPlan::Change StepPlan::change(const Definitions& definitions, const StepData
     return !with_static && std::any_of(exchanged_.begin(), exchanged_.end(), is_static) ? Change::statics_are_stored : Change::none;
 }
 
-void StepPlan::make(const Definitions& definitions, const StepData& data, bool with_static) {
+void StepPlan::make(const Definitions& definitions, const StepData& data, bool with_static, const FirstDoes& first_does) {
     const std::vector<size_t> now = written_now(definitions, with_static);
     std::vector<CoverArray> arrays;
     for (const size_t v : now) {
@@ -49,6 +49,7 @@ void StepPlan::make(const Definitions& definitions, const StepData& data, bool w
     for (size_t i = 0; i < now.size(); ++i) variables_[now[i]] = {true, data.boxes[now[i]], gaps[i]};
     lay_slabs(definitions, now);
     choose_ways(definitions);
+    prepare_exchange(definitions, first_does);
     collect_part_boxes();
     ++version_;
 }
@@ -152,10 +153,9 @@ void StepPlan::choose_ways(const Definitions& definitions) {
     } else {
         seal_records_ = records;
     }
-    prepare_exchange(definitions);
 }
 
-void StepPlan::prepare_exchange(const Definitions& definitions) {
+void StepPlan::prepare_exchange(const Definitions& definitions, const FirstDoes& first_does) {
     exchanged_.clear();
     packed_.clear();
     for (size_t i = 0; i < slabs_.size(); ++i) {
@@ -164,6 +164,7 @@ void StepPlan::prepare_exchange(const Definitions& definitions) {
     }
     exchange_.reset();
     packed_exchange_.reset();
+    if (config_.layout.files.kind == Files::Kind::per_rank && !first_does) return;  // no exchange on any rank: nothing can fail
     // Where parts have members of their own, one part may fail alone.
     const auto error = attempt([&] {
         if (!exchanged_.empty()) exchange_ = make_exchange(definitions, exchanged_, writers());
@@ -174,7 +175,7 @@ void StepPlan::prepare_exchange(const Definitions& definitions) {
         all.map = PartMap(layout, {ranks_.size(), ranks_.nodes()});
         packed_exchange_ = make_exchange(definitions, packed_, all);
     });
-    agree(ranks_, {.call = Call::plan}, error);
+    agree(ranks_, {.call = Call::plan}, error, first_does);
 }
 
 std::unique_ptr<Exchange> StepPlan::make_exchange(const Definitions& definitions, const std::vector<size_t>& slabs,

@@ -56,8 +56,9 @@ public:
     Change agreed_change(const Definitions& definitions, const StepData& data, bool with_static) const {
         return static_cast<Change>(largest(ranks_, static_cast<uint64_t>(change(definitions, data, with_static))));
     }
-    // Collective. Checks that the blocks of all ranks make up every variable, and plans. Throws the same on all ranks.
-    void make(const Definitions& definitions, const StepData& data, bool with_static);
+    // Collective. Checks that the blocks of all ranks make up every variable, and plans; then rank 0 does `first_does`, if there is
+    // something. Throws the same on all ranks.
+    void make(const Definitions& definitions, const StepData& data, bool with_static, const FirstDoes& first_does = {});
 
     // The slabs of this rank's part, by variable and number.
     const std::vector<Slab>& slabs() const { return slabs_; }
@@ -85,7 +86,7 @@ private:
     void lay_slabs(const Definitions& definitions, const std::vector<size_t>& now);
     void lay_slabs_of_members();
     void choose_ways(const Definitions& definitions);
-    void prepare_exchange(const Definitions& definitions);
+    void prepare_exchange(const Definitions& definitions, const FirstDoes& first_does);
     std::vector<SlabRuns> runs_in_slabs(const Definitions& definitions) const;
     std::unique_ptr<Exchange> make_exchange(const Definitions& definitions, const std::vector<size_t>& slabs,
                                             const PartWriters& writers) const;

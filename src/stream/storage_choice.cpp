@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "gather/agree.hpp"
 
 namespace tailrace {
 namespace {
@@ -78,19 +77,16 @@ StorageChoice choose_storage(const std::string& directory, const Storage& wanted
     return choice;
 }
 
-StorageChoice choose_storage(const Communicator& ranks, const std::string& directory, const StreamConfig& config, const Json& asked,
-                             const History& history) {
-    StorageChoice choice;
-    Json answer;
-    const auto error = attempt([&] {
-        if (ranks.rank() != 0) return;
-        const bool grows = config.layout.part_is_dataset() && !history.empty() && history.groups.back().layout.part_is_dataset();
-        const Storage* before = grows ? &history.groups.back().layout.storage : nullptr;
-        choice = choose_storage(directory, config.layout.storage, asked, before);
-        answer = {{"effective", effective_json(choice.in(config))}, {"told", choice.told}};
-    });
-    agree(ranks, {.call = Call::open}, error);
-    answer = Json::parse(ranks.broadcast_text(answer.dump(), 0));
+StorageChoice choose_storage(const std::string& directory, const StreamConfig& config, const Json& asked, const History& history) {
+    const bool grows = config.layout.part_is_dataset() && !history.empty() && history.groups.back().layout.part_is_dataset();
+    const Storage* before = grows ? &history.groups.back().layout.storage : nullptr;
+    return choose_storage(directory, config.layout.storage, asked, before);
+}
+
+StorageChoice broadcast_storage(const Communicator& ranks, const StreamConfig& config, const StorageChoice& choice) {
+    std::string chosen;
+    if (ranks.rank() == 0) chosen = Json{{"effective", effective_json(choice.in(config))}, {"told", choice.told}}.dump();
+    const Json answer = Json::parse(ranks.broadcast_text(chosen, 0));
     Settings settings{"rank 0", {}};
     for (const auto& [key, value] : answer.at("effective").items()) settings.values.emplace_back(key, value.get<std::string>());
     return {resolve({settings}).layout.storage, answer.at("told")};

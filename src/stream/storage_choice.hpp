@@ -28,9 +28,9 @@ struct StorageChoice {
 // Local, reads the file system. `asked`: the keys that someone set. `before`: of the part that is gone on with, whose arrays stay
 // where they are; none otherwise.
 StorageChoice choose_storage(const std::string& directory, const Storage& wanted, const Json& asked, const Storage* before);
-// Collective. Rank 0, which has the history, chooses for all.
-StorageChoice choose_storage(const Communicator& ranks, const std::string& directory, const StreamConfig& config, const Json& asked,
-                             const History& history);
+StorageChoice choose_storage(const std::string& directory, const StreamConfig& config, const Json& asked, const History& history);
+// Collective. What rank 0, which has the history, has chosen.
+StorageChoice broadcast_storage(const Communicator& ranks, const StreamConfig& config, const StorageChoice& choice);
 
 // Local. A part is created as `storage` says, in a directory that is there; the directory's own striping without stripe keys.
 File create_part(const std::string& path, const Storage& storage);

@@ -59,14 +59,16 @@ void Stream::look_back() {
     const auto error = attempt([&] {
         if (ranks_->rank() != 0) return;
         make_directories(path(parts_directory(name_)));
-        if (config_.mode == "replace") return;
-        history_ = read_history(path(journal_path(name_)));
-        for (const std::string& entry : pending_paths(directory_, name_)) remove_tree(entry);
-        for (const std::string& entry : unfinished_index_paths(directory_, name_)) remove_file(entry);
+        if (config_.mode != "replace") {
+            history_ = read_history(path(journal_path(name_)));
+            for (const std::string& entry : pending_paths(directory_, name_)) remove_tree(entry);
+            for (const std::string& entry : unfinished_index_paths(directory_, name_)) remove_file(entry);
+        }
+        storage_ = choose_storage(directory_, config_, requested_, history_);
     });
     accepted_ = agree(*ranks_, {.call = Call::open, .any = history_.next_step()}, error).any;
     journal_ = std::make_shared<Journal>(path(journal_path(name_)), !history_.runs.empty());
-    storage_ = choose_storage(*ranks_, directory_, config_, requested_, history_);
+    storage_ = broadcast_storage(*ranks_, config_, storage_);
     config_.layout.storage = storage_.storage;
     index_due_ = !history_.empty();  // a run that was killed may have left an older one
     plan_number_ = history_.plans.size();
@@ -116,8 +118,10 @@ void Stream::end_step() {
         }
         auto change = static_cast<StepPlan::Change>(ballot.any);
         if (!definitions_.ragged().empty()) change = settle_lengths();
-        if (change != StepPlan::Change::none) plan_->make(definitions_, data_, with_static_next());
-        if (!settled_) settle_first_step();
+        if (change != StepPlan::Change::none || !settled_)
+            plan_->make(
+                definitions_, data_, with_static_next(), settled_ ? FirstDoes() : [&](const Ballot&) { settle_first_step(); });
+        settled_ = true;
         // Parts of several hold blocks: other blocks need other parts.
         const bool other_parts =
             change == StepPlan::Change::blocks && group_ && group_->has_steps() && !has_one_part(config_.layout);
@@ -129,16 +133,15 @@ void Stream::end_step() {
         wait_for_turn();
         std::optional<Error> failed;
         auto written = write_step(failed);
-        const uint64_t size = !failed && group_->is_first_writer() && config_.layout.steps == 1 ? group_->part_size_bytes() : 0;
-        const Ballot all =
-            agree(*ranks_, {.call = Call::write, .bytes = size, .digest = queue_->is_later() ? 0 : written->digest}, failed);
         times_.write_s += watch.lap();
-        StepInFlight step{accepted_, time_,    began_s,         all.bytes,         definitions_.ragged_lengths(),
-                          group_,    content_, group_->steps(), std::move(written)};
+        const uint64_t size = !failed && group_->is_first_writer() && config_.layout.steps == 1 ? group_->part_size_bytes() : 0;
+        const Ballot wrote{.call = Call::write, .bytes = size, .digest = queue_->is_later() ? 0 : written->digest};
+        StepInFlight step{accepted_, time_,           began_s,           0, definitions_.ragged_lengths(), group_,
+                          content_,  group_->steps(), std::move(written)};
         if (queue_->is_later())
-            accept(std::move(step));
+            accept(std::move(step), agree(*ranks_, wrote, failed));
         else
-            commit(std::move(step), all.digest);
+            commit(std::move(step), wrote, failed);
         times_.commit_s += watch.lap();
     } catch (const Error&) {
         drop_step();
@@ -154,20 +157,11 @@ void Stream::end_step() {
 }
 
 // At the first step of a run the definitions are final: they must fit what earlier runs wrote.
-void Stream::settle_first_step() {
-    const auto error = attempt([&] {
-        if (ranks_->rank() != 0) return;
-        if (config_.mode == "replace") {
-            for (const std::string& entry : index_paths(directory_, name_)) remove_file(entry);
-            remove_tree(path(parts_directory(name_)));
-            make_directories(path(parts_directory(name_)));
-        } else {
-            check_history();
-        }
-    });
-    agree(*ranks_, {.call = Call::plan}, error);
-    settled_ = true;
-    static_written_ = false;
+void Stream::settle_first_step() const {
+    if (config_.mode != "replace") return check_history();
+    for (const std::string& entry : index_paths(directory_, name_)) remove_file(entry);
+    remove_tree(path(parts_directory(name_)));
+    make_directories(path(parts_directory(name_)));
 }
 
 void Stream::check_history() const {

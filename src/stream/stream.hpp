@@ -73,7 +73,7 @@ private:
         ragged_->settle(definitions_, data_);
         return plan_->agreed_change(definitions_, data_, with_static_next());
     }
-    void settle_first_step();           // collective
+    void settle_first_step() const;     // rank 0
     void check_history() const;         // rank 0
     void open_group(bool other_parts);  // collective
     bool goes_on() const { return config_.layout.part_is_dataset() && !earlier_.blocks.empty(); }
@@ -87,8 +87,8 @@ private:
     void start_queue();  // collective
     bool drops_step() const;
     void wait_for_turn();
-    void commit(StepInFlight step, uint64_t digest);  // collective
-    void accept(StepInFlight step);
+    void commit(StepInFlight step, const Ballot& wrote, const std::optional<Error>& error);  // collective
+    void accept(StepInFlight step, const Ballot& all);
     void count_step();
     uint64_t steps_behind() const;
     uint64_t steps_committed() const;           // rank 0

@@ -45,25 +45,25 @@ void Stream::wait_for_turn() {
     times_.turn_s += watch.lap();
 }
 
-// Without overlap.
-void Stream::commit(StepInFlight step, uint64_t digest) {
-    const auto error = attempt([&] {
-        if (ranks_->rank() != 0) return;
+// Without overlap. The others hear that all have written when rank 0 has recorded it.
+void Stream::commit(StepInFlight step, const Ballot& wrote, const std::optional<Error>& error) {
+    agree(*ranks_, wrote, error, [&](const Ballot& all) {
         record_run();
         step.plan = plan_number_;
-        record_step(step, digest);
+        step.bytes = all.bytes;
+        record_step(step, all.digest);
     });
-    agree(*ranks_, {.call = Call::commit}, error);
     group_->accept_step();
     count_step();
     step_is_committed(step);
 }
 
 // With overlap.
-void Stream::accept(StepInFlight step) {
+void Stream::accept(StepInFlight step, const Ballot& all) {
     // The ranks have agreed that the step is taken: what fails now is told later, and then nothing more is committed.
     if (ranks_->rank() == 0) keep_late(attempt([&] { record_run(); }));
     step.plan = plan_number_;
+    step.bytes = all.bytes;
     step.when_written = queue_->asked();
     step_bytes_ = queue_->copied_bytes() - bytes_before_;
     step.durable_s = std::make_shared<std::atomic<double>>(0);
@@ -304,8 +304,7 @@ void Stream::close() {
         if (sync_close()) sync_written();
     });
     if (failed && !error) error = failed;
-    const auto show = [&] {
-        if (ranks_->rank() != 0) return;
+    const auto show = [&] {  // rank 0
         if (lost) {
             history_ = read_history(path(journal_path(name_)));
             indexed_steps_ = 0;
@@ -314,14 +313,16 @@ void Stream::close() {
         }
         refresh_index(true);
     };
+    bool shown = false;
     try {
-        agree(*ranks_, {.call = Call::close}, error);
+        agree(*ranks_, {.call = Call::close}, error, [&](const Ballot&) {
+            shown = true;
+            show();
+        });
     } catch (const Error&) {
-        attempt(show);  // what is committed is shown all the same
+        if (ranks_->rank() == 0 && !shown) attempt(show);  // what is committed is shown all the same
         throw;
     }
-    error = attempt(show);
-    agree(*ranks_, {.call = Call::close}, error);
     give_back(ranks_);
 }
 
