@@ -48,3 +48,12 @@ def test_claim_is_against_the_strongest_peer() -> None:
     assert methods.claim_of(WANTED, "here", "ours:default", {"ours:default": {1: [1.0]}}) is None
     with pytest.raises(BenchError, match="was not measured"):
         methods.claim_of(WANTED, "here", "other:default", times)
+
+
+def test_claim_about_peers_asks_for_no_more_than_the_limit_allows() -> None:
+    times = {"ours:default": {1: [2.0]}, "near:a": {1: [4.0]}, "raw:1MiB": {1: [1.6]}, "raw:4MiB": {1: [9.0]}}
+    for bound, expected in ((3.0, 0.8 * 2.5), (1.5, 1.5)):
+        claim = methods.claim_of(WANTED | {"bound": bound, "limit": "raw", "of_limit": 0.8}, "here", "ours:default", times)
+        assert claim is not None
+        assert (claim.value, claim.bound, claim.detail["limit"]) == (2.0, pytest.approx(expected), 2.5)
+        assert claim.holds

@@ -137,7 +137,8 @@ def fastest(times: Mapping[str, Times], method: str) -> str | None:
 
 def claim_of(wanted: Mapping[str, Any], where: str, ours: str, times: Mapping[str, Times]) -> Claim | None:
     """A claim of bench/bounds.toml in one cell; None where nothing was measured to compare with. Against several peers the value is
-    that of the strongest one: the bound is met against every one, or the claim does not hold."""
+    that of the strongest one: the bound is met against every one, or the claim does not hold. A claim about peers that also names a
+    `limit` asks for no more than `of_limit` of the factor by which that is ahead of the strongest peer (decision 0024)."""
     if ours not in times:
         raise harness.BenchError(f"claim {wanted['id']} of bench/bounds.toml is about {ours}, which was not measured")
     found = [fastest(times, method) for method in wanted.get("peers", [wanted.get("limit")])]
@@ -156,7 +157,12 @@ def claim_of(wanted: Mapping[str, Any], where: str, ours: str, times: Mapping[st
         "repetitions": len(pairs),
     }
     value = typical_s(times[strongest]) / typical_s(times[ours])
-    return Claim(f"{wanted['id']}/{where}", wanted["text"], value, wanted["bound"], detail=detail)
+    bound = wanted["bound"]
+    limit = fastest(times, wanted["limit"]) if "of_limit" in wanted else None
+    if limit is not None:
+        detail["limit"] = typical_s(times[strongest]) / typical_s(times[limit])
+        bound = min(bound, wanted["of_limit"] * detail["limit"])
+    return Claim(f"{wanted['id']}/{where}", wanted["text"], value, bound, detail=detail)
 
 
 @dataclasses.dataclass(frozen=True)
