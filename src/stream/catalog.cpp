@@ -84,13 +84,16 @@ void require_directory(const std::string& directory) {
 void require_stream(const std::string& directory, const std::string& stream) {
     require_directory(directory);
     if (!path_exists(directory + "/" + journal_path(stream)))
-        fail(Status::NOT_FOUND, "there is no stream '", stream, "' in ", directory, ": ", journal_path(stream), " is missing");
+        fail(Status::NOT_FOUND, "there is no stream '", stream, "' in ", directory, ": ", journal_path(stream), " is missing",
+             path_exists(directory + "/" + parts_directory(stream)) ? "; it was opened, and no step was committed" : "");
 }
 
 Json list_streams(const std::string& directory, const std::string& stream) {
     stream.empty() ? require_directory(directory) : require_stream(directory, stream);
     std::vector<std::string> streams = stream.empty() ? streams_in(directory) : std::vector<std::string>{stream};
-    if (streams.empty()) fail(Status::NOT_FOUND, "there is no stream in ", directory, ": no NAME.parts/journal.jsonl");
+    if (streams.empty())
+        fail(Status::NOT_FOUND, "there is no stream in ", directory,
+             ": no NAME.parts/journal.jsonl, which a stream has from its first step on");
     Json json = {{"directory", directory}, {"streams", Json::array()}};
     for (const std::string& name : streams) json["streams"].push_back(describe_stream(directory, name));
     return json;

@@ -11,6 +11,7 @@
 #include "gather/words.hpp"
 #include "layout/parts.hpp"
 #include "layout/share.hpp"
+#include "stream/catalog.hpp"
 #include "stream/part_content.hpp"
 
 namespace tailrace {
@@ -50,10 +51,8 @@ Reader::Reader(MPI_Comm comm, const std::string& directory, const std::string& n
     std::vector<uint64_t> told;
     const auto error = attempt([&] {
         if (ranks_->rank() != 0) return;
-        const std::string journal = path_of(journal_path(name_));
-        if (!path_exists(journal))
-            fail(Status::NOT_FOUND, "there is no stream '", name_, "' in ", directory_, ": ", journal_path(name_), " is missing");
-        history_ = std::make_unique<History>(read_history(journal));
+        require_stream(directory_, name_);
+        history_ = std::make_unique<History>(read_history(path_of(journal_path(name_))));
         if (history_->empty()) fail(Status::NOT_FOUND, "stream '", name_, "' in ", directory_, " has no committed step");
         tell_stream(told);
         tell_places(history_->steps.size() - 1, told);
