@@ -36,11 +36,11 @@ def fetch_source(package: str, folder: Path) -> Path:
     }
     options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
     for words in (["update"], ["source", "--tar-only", package]):
-        done = run_within(["apt-get", *options, *words], TIMEOUT_S, cwd=folder / "source")
+        done = run_within(["apt-get", *options, *words], timeout_s=TIMEOUT_S, cwd=folder / "source")
         if done.returncode != 0:
             fail(package, done.output)
     (archive,) = (folder / "source").glob("*.orig.tar.*")
-    unpacked = run_within(["tar", "-xf", str(archive)], TIMEOUT_S, cwd=folder / "source")
+    unpacked = run_within(["tar", "-xf", str(archive)], timeout_s=TIMEOUT_S, cwd=folder / "source")
     assert unpacked.returncode == 0, unpacked.output
     return next(path for path in (folder / "source").iterdir() if path.is_dir())
 
@@ -48,7 +48,7 @@ def fetch_source(package: str, folder: Path) -> Path:
 def source_lines(package: str) -> str:
     """The machine's own Debian mirrors once more, for sources."""
     line = f"deb-src [signed-by={KEYRING}] $(REPO_URI) $(RELEASE) main"
-    known = run_within(["apt-get", "indextargets", "--format", line, "Identifier: Packages", "Origin: Debian"], TIMEOUT_S)
+    known = run_within(["apt-get", "indextargets", "--format", line, "Identifier: Packages", "Origin: Debian"], timeout_s=TIMEOUT_S)
     lines = sorted(set(known.stdout.splitlines()))
     if not lines:
         fail(package, f"apt knows no Debian mirror: run `apt-get update`\n{known.output}")

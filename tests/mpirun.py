@@ -40,7 +40,10 @@ class Finished:
 
 
 def run_within(
-    command: Sequence[str], timeout_s: float, env: Mapping[str, str] | None = None, cwd: Path | str | None = None
+    command: Sequence[str],
+    env: Mapping[str, str] | None = None,
+    cwd: Path | str | None = None,
+    timeout_s: float = HANGS_S,
 ) -> Finished:
     """Runs a command in a process group of its own; when the time is over the whole group is killed and the test fails."""
     words = tuple(str(word) for word in command)
@@ -117,7 +120,7 @@ class Mpirun:
         """Runs and waits. With `check`, an exit status other than 0 fails the test and shows the output."""
         python_path = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]))
         surroundings = {"PYTHONPATH": python_path, **open_mpi_environment(), **(env or {})}
-        finished = run_within(self.command(program, ranks, args, of_ranks), timeout_s, surroundings, cwd)
+        finished = run_within(self.command(program, ranks, args, of_ranks), surroundings, cwd, timeout_s)
         if finished.returncode == 1 and LAUNCHER_WAS_LATE in finished.stderr:
             warnings.warn(f"mpirun noted too late that a rank had ended: {' '.join(finished.command)}", stacklevel=2)
             finished = replace(finished, returncode=0)

@@ -88,7 +88,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_installed_command(tailrace_command: list[str]) -> None:
-    finished = run_within([*tailrace_command, "keys", "--json"], 60)
+    finished = run_within([*tailrace_command, "keys", "--json"])
     assert finished.returncode == 0, finished.output
     assert json.loads(finished.stdout) == tailrace.keys()
 

@@ -55,13 +55,13 @@ def test_a_load_ends_with_its_node_and_starts_again(cluster: Cluster) -> None:
 
 def test_bonnie_on_the_file_system(cluster: Cluster, tailrace_command: list[str]) -> None:
     load = [*tailrace_command, "cluster", "load", "-c", cluster.name]
-    refused = run_within([*load, "start", "n2", "--with", "bonnie", "--mib-per-s", "5"], 60)
+    refused = run_within([*load, "start", "n2", "--with", "bonnie", "--mib-per-s", "5"])
     assert refused.returncode == 2
     assert "bonnie++ has no rate" in refused.stderr
-    assert run_within([*load, "start", "n2", "--with", "bonnie", "--on", "pfs"], 60).returncode == 0
+    assert run_within([*load, "start", "n2", "--with", "bonnie", "--on", "pfs"]).returncode == 0
     until(lambda: "load-n2" in cluster.on("n1", "ls", "-A", "/mnt/pfs"))
     until(lambda: cluster.try_on("n2", ["pgrep", "bonnie"]).status == 0)
-    assert run_within([*load, "stop", "n2"], 60).returncode == 0
+    assert run_within([*load, "stop", "n2"]).returncode == 0
     assert cluster.try_on("n2", ["pgrep", "bonnie"]).status == 1
 
 
@@ -77,15 +77,19 @@ def test_slow_disks(new_cluster: NewCluster, tmp_path: Path) -> None:
         cluster.on(node, "dd", "if=/dev/zero", "of=/mnt/scratch/slow", "bs=1M", "count=12")
         return time.monotonic() - began_s
 
+    def least_seconds(node: str) -> float:
+        """What others do on this machine makes it longer, not shorter."""
+        return min(seconds(node) for _ in range(4))
+
     with pytest.raises(ClusterError, match="20 bytes a second"):
         cluster.hold_up_disk("n1", 20)
     cluster.hold_up_disk("n1", 8 << 20)
     assert cluster.slow_disks() == {"n1": 8 << 20}
     assert seconds("n1") > 1.2
-    assert seconds("n2") < 1.2, "others are not concerned"
+    assert least_seconds("n2") < 1.2, "others are not concerned"
     cluster.hold_up_disk("n1", 0)
     assert cluster.slow_disks() == {}
-    assert seconds("n1") < 1.2
+    assert least_seconds("n1") < 1.2
     faults.inject(cluster, "fill", "n2")
     assert "No space left" in cluster.try_on("n2", ["dd", "if=/dev/zero", "of=/mnt/scratch/more", "bs=64k", "count=16"]).stderr
     faults.undo(cluster)
@@ -111,6 +115,6 @@ print(os.path.ismount(mounted), os.listdir(mounted), sorted(os.listdir("/dev")))
 def test_a_disk_leaves_no_entry_where_dev_makes_none_of_its_own(tmp_path: Path) -> None:
     skip_or_fail(ClusterSpec(own_name(), file_system="none", images=str(tmp_path)))
     (mounted := tmp_path / "mounted").mkdir()
-    finished = run_within([sys.executable, "-c", BARE, str(tmp_path), str(mounted)], 60, PACKAGE)
+    finished = run_within([sys.executable, "-c", BARE, str(tmp_path), str(mounted)], PACKAGE)
     assert finished.stdout == "True ['lost+found'] ['loop-control', 'null']\n", finished.output
     until(lambda: loops_of(tmp_path) == [])

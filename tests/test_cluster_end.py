@@ -98,13 +98,13 @@ def kill_starter_of_a_busy_cluster(held: Held) -> None:
 
 
 def down_while_a_slow_disk_is_written(held: Held) -> None:
-    """Who writes waits for 16 seconds, and no signal ends that."""
+    """Who writes waits for 64 seconds, and no signal ends that."""
     if throttle.why_not() is None:
-        held.cluster.hold_up_disk("n1", 1 << 20)
+        held.cluster.hold_up_disk("n1", 1 << 18)
     held.cluster.shell("n1", "setsid dd if=/dev/zero of=/mnt/scratch/slow bs=16M count=1 2>/dev/null & sleep 1")
     began_s = time.monotonic()
     held.cluster.end()
-    assert time.monotonic() - began_s < 8
+    assert time.monotonic() - began_s < 32
 
 
 WAYS: dict[str, Callable[[Held], None]] = {
@@ -201,13 +201,13 @@ def test_a_cluster_that_stays_outlives_its_starter(tailrace_command: list[str]) 
     traces = Traces.before(name)
     up = [*tailrace_command, "cluster", "up", "-c", name, "-f", "none", "-n", "1"]
     try:
-        assert run_within(up, 60).returncode == 0
+        assert run_within(up).returncode == 0
         assert Cluster(name).on("n1", "hostname") == "n1\n"
-        again = run_within(up, 60)
+        again = run_within(up)
         assert again.returncode == 2
         assert f"a cluster '{name}' is up" in again.stderr
     finally:
-        ended = run_within([*tailrace_command, "cluster", "down", "-c", name], 60)
+        ended = run_within([*tailrace_command, "cluster", "down", "-c", name])
     assert ended.returncode == 0, ended.output
     assert traces.left() == []
 
@@ -218,7 +218,7 @@ def test_a_cluster_that_cannot_start_leaves_nothing(tailrace_command: list[str],
     skip_or_fail(ClusterSpec(name))
     traces = Traces.before(name)
     nowhere = tmp_path / "nowhere"
-    refused = run_within([*tailrace_command, "cluster", "up", "-c", name, "--images", str(nowhere)], 60)
+    refused = run_within([*tailrace_command, "cluster", "up", "-c", name, "--images", str(nowhere)])
     assert refused.returncode == 2
     assert f"{nowhere} is not a folder" in refused.stderr.replace("\n", "")
     assert traces.left() == []
@@ -243,7 +243,7 @@ def test_without_root_it_is_refused(tailrace_command: list[str]) -> None:
     skip_or_fail(ClusterSpec(own_name(), file_system="none"))
     program = "import os, sys\nfrom tailrace.cluster import ClusterSpec, NotPossible, up\nos.setresuid(65534, 65534, 65534)\n"
     program += "try:\n    up(ClusterSpec('refused')).__enter__()\nexcept NotPossible as error:\n    print(error)"
-    finished = run_within([sys.executable, "-c", program], 60, PACKAGE)
+    finished = run_within([sys.executable, "-c", program], PACKAGE)
     assert "root: user 65534 is not root: run this as root, or with sudo" in finished.stdout, finished.output
 
 
@@ -253,7 +253,7 @@ def test_missing_programs_are_named_with_their_package(tmp_path: Path) -> None:
         (tmp_path / program).symlink_to(shutil.which(program) or "missing")
     code = "from tailrace.cluster import ClusterSpec, NotPossible, up\n"
     code += "try:\n    up(ClusterSpec('refused', slurm=True)).__enter__()\nexcept NotPossible as error:\n    print(error)"
-    finished = run_within([sys.executable, "-c", code], 60, {**PACKAGE, "PATH": str(tmp_path)})
+    finished = run_within([sys.executable, "-c", code], {**PACKAGE, "PATH": str(tmp_path)})
     for text in ("mfsmaster: not on the PATH: install Debian's package moosefs-master", "munge", "slurm-client"):
         assert text in finished.stdout, finished.output
     assert "iproute2" not in finished.stdout
@@ -265,5 +265,5 @@ def test_others_than_root_may_not_come_in() -> None:
     code = "import os, sys\nfrom tailrace.cluster import Cluster, ClusterError\nos.setresuid(65534, 65534, 65534)\n"
     code += f"try:\n    Cluster('{name}')\nexcept ClusterError as error:\n    print(error)"
     with up(ClusterSpec(name, nodes=1, file_system="none")):
-        finished = run_within([sys.executable, "-c", code], 60, PACKAGE)
+        finished = run_within([sys.executable, "-c", code], PACKAGE)
     assert "only root may use a cluster" in finished.stdout, finished.output

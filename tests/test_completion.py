@@ -32,7 +32,7 @@ def completed(shell: str, taught: Path, line: str, folder: Path) -> str:
     """What the shell has for the last word of the line, by the script in the file `taught`."""
     start, action = SHELLS[shell]
     name = [] if shell == "fish" else [shell]  # $0
-    finished = run_within([*start, action, *name, line, str(taught)], 60, {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"})
+    finished = run_within([*start, action, *name, line, str(taught)], {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"})
     assert finished.stderr == "", finished.output
     return finished.stdout
 
@@ -51,7 +51,7 @@ def streams(tmp_path: Path) -> Path:
 def test_commands_options_and_values(shell: str, needs: Any, tailrace_command: list[str], streams: Path) -> None:
     needs(shell)
     taught = streams / "completion"
-    taught.write_text(run_within([*tailrace_command, "completion", shell], 60).stdout)
+    taught.write_text(run_within([*tailrace_command, "completion", shell]).stdout)
     for line, there, absent in (
         ("tailrace ver", "verify", "repair"),
         ("tailrace verify --de", "--deep", "--stream"),
@@ -66,6 +66,6 @@ def test_commands_options_and_values(shell: str, needs: Any, tailrace_command: l
 
 @pytest.mark.fast
 def test_unknown_shell(tailrace_command: list[str]) -> None:
-    refused = run_within([*tailrace_command, "completion", "tcsh"], 60)
+    refused = run_within([*tailrace_command, "completion", "tcsh"])
     assert refused.returncode == 2
     assert "zsh" in refused.stderr

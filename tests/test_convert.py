@@ -85,7 +85,7 @@ def test_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
 def test_command_starts_its_ranks(tailrace_command: list[str], tmp_path: Path) -> None:
     large(tmp_path / "from", 2, rows=50)
     words = ["convert", str(tmp_path / "from"), str(tmp_path / "to"), "-n", "2", "-l", "fpp", "--json"]
-    finished = run_within([*tailrace_command, *words], 60)
+    finished = run_within([*tailrace_command, *words])
     assert finished.returncode == 0, finished.output
     assert json.loads(finished.stdout) == {"stream": "big", "steps": 2, "steps_before": 0}
     assert len(list((tmp_path / "to" / "big.parts" / "000001").iterdir())) == 2

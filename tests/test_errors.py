@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.environment import HANGS_S, ROOT
+from tests.environment import ROOT
 from tests.error_run import Calls, Run, Runner, check_rows, committed_steps, run_case
 from tests.mpirun import Mpirun, run_within
 
@@ -335,7 +335,7 @@ def test_folder_of_another_user(mpirun: Mpirun, tmp_path: Path) -> None:
         pytest.skip("the build is in a folder that other users may not enter")
     # Without mpirun, whose shared memory is root's.
     command = ["setpriv", "--reuid=65534", "--clear-groups", *program, str(folder / "out"), "layout = 'fpp'", "none"]
-    finished = run_within(command, HANGS_S, {"TMPDIR": "/tmp"})
+    finished = run_within(command, {"TMPDIR": "/tmp"})
     assert '"status": "IO_FAILED"' in finished.stdout, finished.output
     assert "Permission denied; choose a directory that this user may write" in finished.stdout
     folder.rmdir()

@@ -83,7 +83,7 @@ def test_resume_skips_what_passed_at_this_commit(tmp_path: Path) -> None:
     def run(**env: str) -> str:
         command = [sys.executable, "-m", "pytest", "-q", f"--resume={record}", "-p", "no:cacheprovider", "test_two.py"]
         python_path = {"PYTHONPATH": f"{ROOT}:{ROOT}/python", "TAILRACE_RESUME_STATE": "one"}
-        return run_within(command, 60, {**python_path, **env}, cwd=tmp_path).stdout
+        return run_within(command, {**python_path, **env}, cwd=tmp_path).stdout
 
     assert "1 failed, 1 passed, 1 skipped" in run()
     assert "1 passed, 1 skipped, 1 deselected" in run(MENDED="1")

@@ -69,7 +69,7 @@ def test_cmake_project(prefix: Path, programs: Path, mpi: Mpi, mpirun: Mpirun) -
 
 def test_cmake_project_with_another_mpi(prefix: Path, programs: Path, mpi: Mpi) -> None:
     other = next(candidate for candidate in MPIS.values() if candidate != mpi)
-    refused = run_within(configure(programs, prefix, other), 60)
+    refused = run_within(configure(programs, prefix, other))
     assert refused.returncode != 0
     assert "choose the same one" in refused.stderr, refused.output
 
@@ -105,7 +105,7 @@ def test_pip_install(tmp_path: Path, mpirun: Mpirun) -> None:
     python = tmp_path / "venv" / "bin" / "python"
     alone = {"PYTHONPATH": ""}
     checked([sys.executable, "-m", "venv", tmp_path / "venv"])
-    installed = run_within([str(python), "-m", "pip", "install", str(ROOT)], 1500, alone)
+    installed = run_within([str(python), "-m", "pip", "install", str(ROOT)], alone, timeout_s=1500)
     assert installed.returncode == 0, installed.output
     (tmp_path / "main.py").write_text(block_of("python"))
     mpirun(python, 2, [tmp_path / "main.py"], cwd=tmp_path, env=alone)

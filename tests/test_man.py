@@ -19,7 +19,7 @@ FOLDER = ROOT / "docs" / "man"
 def shown(page: str) -> str:
     """As on a wide terminal, so that no option is broken into two lines."""
     wide = {"LC_ALL": "C.UTF-8", "MANWIDTH": "200", "MANPAGER": "cat"}
-    finished = run_within(["man", "--warnings", "--no-hyphenation", "--local-file", str(FOLDER / page)], 30, wide)
+    finished = run_within(["man", "--warnings", "--no-hyphenation", "--local-file", str(FOLDER / page)], wide)
     assert finished.returncode == 0, finished.output
     assert finished.stderr == ""
     return finished.stdout

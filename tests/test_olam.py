@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 import tomllib
@@ -114,9 +115,9 @@ def test_prepare_and_verify_run_as_programs_of_kernel_toml(olam: Callable, maps:
         "dir": tmp_path / "out",
         "run": tmp_path / "run.json",
     }
-    prepared = run_within([part.format(**values) for part in kernel["prepare"]], 60)
+    prepared = run_within([part.format(**values) for part in kernel["prepare"]])
     assert prepared.stdout == f"{maps.resolve()}\n", prepared.output
-    verified = run_within([part.format(**values) for part in kernel["verify"]], 60)
+    verified = run_within([part.format(**values) for part in kernel["verify"]])
     assert verified.returncode == 0, verified.output
     assert json.loads(verified.stdout)["bytes_checked"] >= run["payload_bytes"]
 
@@ -256,10 +257,10 @@ def test_phases_add_up(olam: Callable) -> None:
 
 
 def test_compute_load_grows_with_sweeps_and_is_used(olam: Callable) -> None:
-    seconds = {}
-    for sweeps in (20, 2000):
+    seconds: dict[int, float] = {}
+    for sweeps in (20, 20, 20, 20, 2000):  # the least of the short ones: what others do on this machine makes them longer
         run = olam(1, "output=none", "steps=2", f"sweeps={sweeps}", "history_fields=1")
-        seconds[sweeps] = run["phases"]["8exec"]["exec_s"]
+        seconds[sweeps] = min(run["phases"]["8exec"]["exec_s"], seconds.get(sweeps, math.inf))
         start = sum(sum(run["map_sums"].values()) * level + 1e5 * 37 * 53 for level in range(1, 11))
         assert run["state_sum"] == pytest.approx(start, rel=1e-6), "the stencil keeps the sum of what was read"
     assert seconds[2000] > 10 * seconds[20]

@@ -66,7 +66,7 @@ def build_kernel(source: Path, build: Path) -> Path:
     uses = {name: set(re.findall(r"^ *use olam_(\w+)", text, re.MULTILINE)) for name, text in texts.items()}
     in_order = [f"{name}.f90" for name in graphlib.TopologicalSorter(uses).static_order()]
     library = [f"-I{build / 'include'}", f"-L{build / 'lib'}", f"-Wl,-rpath,{build / 'lib'}", "-ltailrace_fortran", "-ltailrace"]
-    compiled = run_within(["mpif90", "-O1", *in_order, "-o", "olam", *library], 120, cwd=source)
+    compiled = run_within(["mpif90", "-O1", *in_order, "-o", "olam", *library], cwd=source)
     assert compiled.returncode == 0, compiled.output
     return source / "olam"
 
@@ -78,7 +78,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory, build_dir: Path, needs: Ca
     folders = {name: tmp_path_factory.mktemp(name) for name in ("before", "after")}
     for folder in folders.values():
         shutil.copytree(ROOT / "kernels" / "olam", folder / "kernels" / "olam")
-    patched = run_within(["git", "apply", str(PORTS / "olam.patch")], 20, cwd=folders["after"])
+    patched = run_within(["git", "apply", str(PORTS / "olam.patch")], cwd=folders["after"])
     assert patched.returncode == 0, patched.output
     return {name: build_kernel(folder / "kernels" / "olam", build_dir).parent for name, folder in folders.items()}
 
@@ -175,14 +175,14 @@ def test_mpgrafic(mpirun: Mpirun, any_layout: dict[str, str], build_dir: Path, t
     source = fetch_source("mpgrafic", tmp_path)
     library = f"-L{build_dir / 'lib'} -Wl,-rpath,{build_dir / 'lib'} -ltailrace_fortran -ltailrace"
     words = ["./configure", "MPIFC=mpif90", f"FCFLAGS=-O1 -I{build_dir / 'include'}", f"LIBS={library}"]
-    configured = run_within(words, 120, cwd=source)
+    configured = run_within(words, cwd=source)
     assert configured.returncode == 0, configured.output
     texts = {}
     for name in ("before", "after"):
         if name == "after":
             mpgrafic.main(source)
         texts[name] = (source / mpgrafic.FILE).read_text()
-        built = run_within(["make", "-C", "src", "mpgrafic"], 240, cwd=source)
+        built = run_within(["make", "-C", "src", "mpgrafic"], cwd=source)
         assert built.returncode == 0, built.output
         (tmp_path / name).mkdir()
         words = [f"--np={CELLS}", str(source / "Input.stdin")]

@@ -479,7 +479,7 @@ def test_without_mpi4py(tmp_path: Path) -> None:
         "import tailrace\n"
         "with tailrace.open(sys.argv[1], 'history') as stream: print(stream.step_count)\n"
     )
-    finished = run_within([sys.executable, "-c", program, str(tmp_path)], 60, {"PYTHONPATH": str(ROOT / "python")})
+    finished = run_within([sys.executable, "-c", program, str(tmp_path)], {"PYTHONPATH": str(ROOT / "python")})
     assert (finished.returncode, finished.stdout) == (0, "0\n"), finished.output
 
 

@@ -45,7 +45,7 @@ def test_moved_directory(mpirun: Mpirun, tailrace_command: list[str], tmp_path: 
     shutil.move(tmp_path / "before", moved)
     check(READERS["netcdf4"].read(moved / "history.nc", tmp_path), STEPS, SIZES)
     check(READERS["h5dump"].read(moved / "history.nc", tmp_path), STEPS, SIZES)
-    verified = run_within([*tailrace_command, "verify", "--deep", str(moved)], 60)
+    verified = run_within([*tailrace_command, "verify", "--deep", str(moved)])
     assert verified.returncode == 0, verified.output
 
 

@@ -20,7 +20,7 @@ STEPS = 4
 
 
 def repair(tailrace_command: list[str], folder: Path, status: int = 0) -> dict[str, Any]:
-    finished = run_within([*tailrace_command, "repair", str(folder), "--json"], 60)
+    finished = run_within([*tailrace_command, "repair", str(folder), "--json"])
     assert finished.returncode == status, finished.output
     return json.loads(finished.stdout)["streams"]["history"]
 

@@ -113,7 +113,7 @@ def traced_run(mpirun: Mpirun, scratch: Path, options: Options, arguments: Seque
     command = mpirun.program("write_case")[0]
     strace = f"exec strace -ff -y -s 0 -e trace=%file,%desc,%network -o {scratch}/trace.$OMPI_COMM_WORLD_RANK"
     words = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(RANKS), "sh", "-c", f'{strace} "$0" "$@"', command]
-    finished = run_within([*words, str(seen_from), "history", toml_of(options), "set=plan", *arguments], 120)
+    finished = run_within([*words, str(seen_from), "history", toml_of(options), "set=plan", *arguments])
     assert finished.returncode == 0, finished.output
     traces = []
     for rank in range(RANKS):

@@ -30,7 +30,7 @@ def test_ranks_on_nodes_are_recorded(
     launch = ["cluster", "run", "-c", cluster.name, "--ranks", str(RANKS), *(["--slurm"] if how == "slurm" else ["--mpi", how])]
     assert cluster.try_on("n1", ["mkdir", folder]).status == 0
     record = [*tailrace_command, "run", "--log", str(tmp_path / "logs"), "--"]
-    finished = run_within([*record, *tailrace_command, *launch, str(program), folder], 120)
+    finished = run_within([*record, *tailrace_command, *launch, str(program), folder])
     assert finished.returncode == 0, finished.output
     logs, damaged = read_run(tmp_path / "logs")
     assert not damaged
