@@ -6,6 +6,7 @@
 #include <new>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 namespace bench {
 
@@ -35,10 +36,14 @@ Case find_case(const std::string &name, int steps) {
     throw std::invalid_argument("unknown case '" + name + "'; known: large, small, kernel, smooth");
 }
 
-std::string variable_name(int variable) {
-    char text[16];
-    std::snprintf(text, sizeof text, "v%03d", variable);
-    return text;
+const std::string &variable_name(int variable) {
+    static const std::vector<std::string> names = [] {  // a program has its names at hand
+        std::vector<std::string> all(1000);
+        char text[16];
+        for (int v = 0; v < 1000; ++v) all[static_cast<size_t>(v)] = (std::snprintf(text, sizeof text, "v%03d", v), text);
+        return all;
+    }();
+    return names.at(static_cast<size_t>(variable));
 }
 
 std::string step_path(const std::string &folder, int step, const char *suffix) {

@@ -45,7 +45,7 @@ struct Case {
 
 // The case called `name` (large, small, kernel, smooth) with `steps` output steps; throws for other names.
 Case find_case(const std::string &name, int steps);
-std::string variable_name(int variable);
+const std::string &variable_name(int variable);
 
 inline constexpr const char *stream_name = "out";                                // of Tailrace's streams
 std::string step_path(const std::string &folder, int step, const char *suffix);  // the one file of a step

@@ -15,6 +15,7 @@ namespace tailrace::format {
 
 static_assert(std::endian::native == std::endian::little, "numbers are stored as they are in memory");
 
+constexpr uint64_t kChecksumBytes = 4;
 constexpr uint64_t kUndefined = ~uint64_t{0};  // the address of what is not stored
 
 // Bob Jenkins' lookup3 ("hashlittle", public domain), with which HDF5 sums metadata.
@@ -45,6 +46,8 @@ public:
     void set(uint64_t at, Number number) {
         std::memcpy(room_.data() + at, &number, sizeof number);
     }
+    void set_text(uint64_t at, std::string_view text) { std::memcpy(room_.data() + at, text.data(), text.size()); }
+    void cut(uint64_t bytes) { size_ = bytes; }
 
     uint64_t size() const { return size_; }
     std::span<const std::byte> all() const { return {room_.data(), size_}; }

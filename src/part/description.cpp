@@ -54,17 +54,19 @@ void check_unique(const char* of, const std::string& name, std::unordered_set<st
     if (!seen.insert(name).second) fail(Status::BAD_ARGUMENT, "there are two ", of, "s named '", name, "'; rename one of them");
 }
 
-void check_attributes(const std::string& of, const std::vector<Attribute>& attributes) {
+// `array`: nullptr for those of the file.
+void check_attributes(const Array* array, const std::vector<Attribute>& attributes) {
+    const auto owner = [&] { return array == nullptr ? "the file" : "'" + array->name + "'"; };
     std::unordered_set<std::string> seen;
     for (const Attribute& attribute : attributes) {
         check_unique("attribute", attribute.name, seen);
         if (std::find(kReservedAttributes.begin(), kReservedAttributes.end(), attribute.name) != kReservedAttributes.end())
-            fail(Status::BAD_ATTRIBUTE, "attribute '", attribute.name, "' of ", of,
+            fail(Status::BAD_ATTRIBUTE, "attribute '", attribute.name, "' of ", owner(),
                  " is kept for the file format; use another name");
         const uint64_t expected = attribute.count * type_bytes(attribute.type);
         if (attribute.values.size() != expected)
-            fail(Status::INTERNAL, "attribute '", attribute.name, "' of ", of, " has ", attribute.values.size(), " bytes, not ",
-                 expected);
+            fail(Status::INTERNAL, "attribute '", attribute.name, "' of ", owner(), " has ", attribute.values.size(),
+                 " bytes, not ", expected);
     }
 }
 
@@ -106,7 +108,8 @@ void check_sources(const Description& description, const Array& array) {
     }
 }
 
-void check_array(const Description& description, const Array& array) {
+void check_array(const Description& description, size_t number) {
+    const Array& array = description.arrays[number];
     for (const int d : array.dims)
         if (d < 0 || static_cast<size_t>(d) >= description.dimensions.size())
             fail(Status::INTERNAL, "'", array.name, "' has dimension number ", d, " of ", description.dimensions.size());
@@ -121,9 +124,13 @@ void check_array(const Description& description, const Array& array) {
              "static, with that dimension alone; rename the array or the dimension");
     if (is_time(description, array) && (!array.varies || !array.dims.empty() || array.type != Type::F64))
         fail(Status::BAD_SHAPE, "'", array.name, "' is the time coordinate: one f8 a step; rename the array");
-    check_attributes(text("'", array.name, "'"), array.attributes);
+    check_attributes(&array, array.attributes);
     check_fill(array);
-    check_sources(description, array);
+    // As many arrays share their sources as are cut in the same way.
+    const Array* before = number > 0 ? &description.arrays[number - 1] : nullptr;
+    const bool as_before = before != nullptr && array.sources.shared_with(before->sources) && array.dims == before->dims &&
+                           array.varies == before->varies;
+    if (!as_before) check_sources(description, array);
 }
 
 }  // namespace
@@ -157,13 +164,13 @@ void check(const Description& description) {
     std::unordered_set<std::string> dimensions, arrays;
     for (const Dimension& dimension : description.dimensions) check_unique("dimension", dimension.name, dimensions);
     if (!description.time_name.empty()) check_unique("dimension", description.time_name, dimensions);
-    for (const Array& array : description.arrays) {
-        check_unique("array", array.name, arrays);
-        check_array(description, array);
+    for (size_t a = 0; a < description.arrays.size(); ++a) {
+        check_unique("array", description.arrays[a].name, arrays);
+        check_array(description, a);
     }
     if (!description.time_name.empty() && !arrays.contains(description.time_name))
         fail(Status::INTERNAL, "there is no array '", description.time_name, "' with the times");
-    check_attributes("the file", description.attributes);
+    check_attributes(nullptr, description.attributes);
 }
 
 }  // namespace tailrace

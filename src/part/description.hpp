@@ -61,12 +61,30 @@ private:
 };
 
 // One piece of an array of an index: box `from` of a dataset of a file (a path relative to the index) is seen as box `to` of the
-// array. The boxes include the leading time dimension where the array varies; `from` may have one of length 1 where it does not.
+// array. The dataset has the array's name and `suffix` behind it. The boxes include the leading time dimension where the array
+// varies; `from` may have one of length 1 where it does not.
 struct Source {
     SharedText file;
-    std::string dataset;
+    std::string suffix;
     Box from, to;
     bool shows_elements() const { return to.elements() > 0; }
+};
+
+// All pieces of an array. Arrays that are cut in the same way share them.
+class Sources {
+public:
+    Sources() = default;
+    Sources(std::vector<Source> list)
+        : list_(list.empty() ? nullptr : std::make_shared<const std::vector<Source>>(std::move(list))) {}
+    Sources(std::initializer_list<Source> list) : Sources(std::vector<Source>(list)) {}
+    const Source* begin() const { return list_ ? list_->data() : nullptr; }
+    const Source* end() const { return begin() + size(); }
+    uint64_t size() const { return list_ ? list_->size() : 0; }
+    bool empty() const { return !list_; }
+    bool shared_with(const Sources& other) const { return list_ && list_ == other.list_; }
+
+private:
+    std::shared_ptr<const std::vector<Source>> list_;
 };
 
 // How an array that varies is stored when its chunks are compressed: where each is is known once it is.
@@ -81,8 +99,8 @@ struct Array {
     std::vector<int> dims;  // indices in Description::dimensions, slowest first, without time
     bool varies = false;    // has a leading time dimension
     std::vector<Attribute> attributes;
-    std::vector<std::byte> fill;       // one element, or empty: no fill value
-    std::vector<Source> sources = {};  // not empty: the array is virtual, nothing of it is stored in this file
+    std::vector<std::byte> fill;  // one element, or empty: no fill value
+    Sources sources = {};         // not empty: the array is virtual, nothing of it is stored in this file
     std::optional<Packing> packing = std::nullopt;
     bool is_virtual() const { return !sources.empty(); }
     // Stored uncompressed, at an address that the placement gives.

@@ -98,10 +98,11 @@ private:
     void put_source_lists() {
         align();
         GlobalHeap heap(out_, kSourceCollectionBytes);
+        SourceListEncoder lists;
         for (size_t a = 0; a < sources_.size(); ++a) {
             const Array& array = description_.arrays[a];
             if (!std::ranges::any_of(array.sources, &Source::shows_elements)) continue;
-            const GlobalHeap::Place place = heap.add(source_list(array.sources).all());
+            const GlobalHeap::Place place = heap.add(lists.encode(array.name, array.sources));
             sources_[a] = {plan_.metadata_address + place.collection, place.number};
         }
         heap.end();

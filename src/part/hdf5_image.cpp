@@ -129,7 +129,7 @@ hdf5::Dataset ImageBuilder::create_virtual(const Array& array, hdf5::DatasetProp
         const hdf5::Space from = hdf5::create_space(ends), to = hdf5::create_space(hdf5::lengths_of(plan_.extents(array)));
         hdf5::select(from, hdf5::lengths_of(source.from.offset), hdf5::lengths_of(source.from.count));
         hdf5::select(to, hdf5::lengths_of(source.to.offset), hdf5::lengths_of(source.to.count));
-        hdf5::set_virtual(properties.creation, to, as_pattern(source.file), as_pattern(source.dataset), from);
+        hdf5::set_virtual(properties.creation, to, as_pattern(source.file), as_pattern(array.name + source.suffix), from);
     }
     return create_dataset(array, properties);
 }

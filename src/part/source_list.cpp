@@ -48,20 +48,36 @@ std::string as_pattern(const std::string& name) {
     return pattern;
 }
 
-format::Bytes source_list(const std::vector<Source>& sources) {
-    format::Bytes out;
-    out.reserve(kExpectedSourceBytes * sources.size());
-    out.put(uint8_t{0});  // version
-    out.put(static_cast<uint64_t>(std::ranges::count_if(sources, &Source::shows_elements)));
+std::span<const std::byte> SourceListEncoder::encode(const std::string& name, const Sources& sources) {
+    std::string pattern = as_pattern(name);
+    const bool only_renamed = sources.shared_with(sources_) && pattern.size() == pattern_.size();
+    pattern_ = std::move(pattern);
+    if (only_renamed) {
+        for (const uint64_t at : names_at_) bytes_.set_text(at, pattern_);
+        bytes_.cut(bytes_.size() - format::kChecksumBytes);
+    } else {
+        put_all(sources);
+    }
+    bytes_.put_checksum();
+    return bytes_.all();
+}
+
+void SourceListEncoder::put_all(const Sources& sources) {
+    sources_ = sources;
+    names_at_.clear();
+    bytes_.cut(0);
+    bytes_.reserve(kExpectedSourceBytes * sources.size());
+    bytes_.put(uint8_t{0});  // version
+    bytes_.put(static_cast<uint64_t>(std::ranges::count_if(sources, &Source::shows_elements)));
     for (const Source& source : sources) {
         if (!source.shows_elements()) continue;
-        out.put_name(as_pattern(source.file));
-        out.put_name(as_pattern(source.dataset));
-        put_box(out, source.from);
-        put_box(out, source.to);
+        bytes_.put_name(as_pattern(source.file));
+        names_at_.push_back(bytes_.size());
+        bytes_.put_text(pattern_);
+        bytes_.put_name(as_pattern(source.suffix));
+        put_box(bytes_, source.from);
+        put_box(bytes_, source.to);
     }
-    out.put_checksum();
-    return out;
 }
 
 }  // namespace tailrace

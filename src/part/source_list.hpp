@@ -2,6 +2,8 @@
 // specification ("Data Layout Message", class 3, and "Dataspace Selection").
 #pragma once
 
+#include <span>
+#include <string>
 #include <vector>
 
 #include "format/bytes.hpp"
@@ -14,7 +16,18 @@ std::string as_pattern(const std::string& name);
 
 constexpr uint64_t kExpectedSourceBytes = 192;  // of one source, about
 
-// Of the sources that show elements.
-format::Bytes source_list(const std::vector<Source>& sources);
+class SourceListEncoder {
+public:
+    // Of the sources that show elements, of the array `name`. Stands until the next call. Where arrays that share their sources
+    // follow each other, only the name is put anew.
+    std::span<const std::byte> encode(const std::string& name, const Sources& sources);
+
+private:
+    void put_all(const Sources& sources);
+    format::Bytes bytes_;
+    Sources sources_;
+    std::string pattern_;             // of the name
+    std::vector<uint64_t> names_at_;  // where it stands
+};
 
 }  // namespace tailrace

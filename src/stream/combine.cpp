@@ -80,7 +80,7 @@ public:
         described_ = describe_steps(history_, stream_, 0, history_.steps.size());
         plain_ = described_;
         plain_.time_unlimited = true;
-        for (Array& array : plain_.arrays) array.sources.clear();
+        for (Array& array : plain_.arrays) array.sources = {};
         for (size_t a = 0; a < plain_.arrays.size(); ++a) choose_packing(a);
         placement_ = Placement(part_bytes(plain_, 0), {});
         block_ = {0, history_.steps.size(), placement_.static_end()};
@@ -352,8 +352,8 @@ private:
             const uint64_t in_part = in_steps ? source.from.offset[0] + (step ? *step - source.to.offset[0] : 0) : 0;
             PartReader& reader = parts_.open(text(directory_, "/", source.file));
             const Extents shape = in_steps ? without_first(source.from.count) : source.from.count;
-            found.push_back(
-                {reader.find({source.dataset, array.type, shape, in_steps}, in_part), step ? without_time(source.to) : source.to});
+            found.push_back({reader.find({array.name + source.suffix, array.type, shape, in_steps}, in_part),
+                             step ? without_time(source.to) : source.to});
         }
         return found;
     }

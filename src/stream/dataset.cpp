@@ -57,11 +57,15 @@ public:
         description.dimensions = definitions_.dimensions();
         description.time_name = definitions_.time_name();
         description.attributes = definitions_.attributes();
+        size_t before = 0;
         for (size_t v = 0; v < definitions_.variables().size(); ++v) {
             const Variable& variable = definitions_.variables()[v];
             const bool varies = !variable.is_static && !definitions_.is_ragged(variable);
             Array array{variable.name, variable.type, variable.dims, varies, variable.attributes, variable.fill, {}};
-            if (!history_.coordinates.contains(v)) array.sources = sources_of(v);
+            if (!history_.coordinates.contains(v)) {
+                array.sources = v > 0 && cut_alike(before, v) ? description.arrays[before].sources : sources_of(v);
+                before = v;
+            }
             if (const Rounding rounding = rounding_of(storage_, variable); rounding.rounds() && is_packed(variable))
                 array.attributes.push_back(rounding_attribute(rounding));
             description.arrays.push_back(std::move(array));
@@ -87,6 +91,17 @@ private:
         return !variable.is_static && !variable.replicated && is_compressed(storage_, variable.shape, type_bytes(variable.type));
     }
 
+    // Whether their boxes are the same in all plans.
+    bool cut_alike(size_t v, size_t w) const {
+        const Variable &a = definitions_.variables()[v], &b = definitions_.variables()[w];
+        if (history_.coordinates.contains(v) || a.dims != b.dims || a.is_static != b.is_static || a.replicated != b.replicated)
+            return false;
+        return std::ranges::all_of(history_.plans, [&](const auto& plan) {
+            const auto& boxes = plan.second;
+            return v < boxes.size() && w < boxes.size() && boxes[v] == boxes[w];
+        });
+    }
+
     std::vector<Source> sources_of(size_t v) const {
         const Variable& variable = definitions_.variables()[v];
         std::vector<Source> sources;
@@ -107,21 +122,19 @@ private:
     void add_group(std::vector<Source>& sources, size_t v, const GroupEntry& group, const std::optional<Stretch>& stretch) const {
         const Variable& variable = definitions_.variables()[v];
         const Box whole = whole_box(variable.shape);
-        const auto add = [&](uint64_t part, const std::string& dataset, const Box& from, const Box& to) {
-            sources.push_back(source_in(group, part, dataset, stretch ? with_time(from, stretch->from, stretch->steps) : from,
+        const auto add = [&](uint64_t part, uint64_t block, const Box& from, const Box& to) {
+            sources.push_back(source_in(group, part, block, stretch ? with_time(from, stretch->from, stretch->steps) : from,
                                         stretch ? with_time(to, stretch->to, stretch->steps) : to));
         };
-        if (variable.replicated) return add(0, variable.name, whole, whole);
-        for_each_box(group, v, whole, [&](const PartBox& box) {
-            add(box.part, block_name(variable.name, box.block), whole_box(box.box.count), box.box);
-        });
+        if (variable.replicated) return add(0, 0, whole, whole);
+        for_each_box(group, v, whole, [&](const PartBox& box) { add(box.part, box.block, whole_box(box.box.count), box.box); });
     }
 
-    Source source_in(const GroupEntry& group, uint64_t part, const std::string& dataset, const Box& from, const Box& to) const {
+    Source source_in(const GroupEntry& group, uint64_t part, uint64_t block, const Box& from, const Box& to) const {
         auto file = files_.find({&group, part});
         if (file == files_.end())
             file = files_.emplace(std::pair(&group, part), part_path(group.layout, stream_, group.start, part)).first;
-        return {file->second, dataset, from, to};
+        return {file->second, block_suffix(block), from, to};
     }
 
     // The steps one behind the other along the first dimension, which is no step's alone.
@@ -139,8 +152,8 @@ private:
             for_each_box(group, v, whole, [&](const PartBox& box) {
                 Box to = box.box;
                 to.offset[0] += before;
-                sources.push_back(source_in(group, box.part, block_name(variable.name, box.block),
-                                            with_time(whole_box(to.count), step.step - group.start, 1), to));
+                sources.push_back(
+                    source_in(group, box.part, box.block, with_time(whole_box(to.count), step.step - group.start, 1), to));
             });
             before += step.ragged[k];
         }

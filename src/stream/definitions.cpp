@@ -262,9 +262,11 @@ Json Definitions::to_json() const {
         json["dimensions"].push_back(d.ragged ? Json{{"name", d.name}, {"ragged", true}}
                                               : Json{{"name", d.name}, {"length", d.length}});
     Json& variables = json["variables"] = Json::array();
+    variables.get_ref<Json::array_t&>().reserve(variables_.size());
     for (const Variable& v : variables_) {
         // One by one: a list in braces is copied.
         Json& variable = variables.emplace_back(Json::object());
+        variable.get_ref<Json::object_t&>().reserve(6);
         variable["name"] = v.name;
         variable["type"] = type_code(v.type);
         Json& names = variable["dimensions"] = Json::array();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 
 #include "base/error.hpp"
@@ -21,7 +20,7 @@ constexpr uint64_t kLargestBlockSteps = 1024;
 // instead of 41, each 0.1 ms longer to write. Of larger ones the caller would wait for the device, 28 ms for 128 MiB.
 constexpr uint64_t kDeviceTakesAtOnceBytes = 16u << 20;
 
-std::string parent_of(const std::string& path) { return std::filesystem::path(path).parent_path(); }
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 PartMap part_map(const Communicator& ranks, const Layout& layout) { return {layout, {ranks.size(), ranks.nodes()}}; }
 

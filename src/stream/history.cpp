@@ -150,7 +150,9 @@ Json plan_line(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes) {
     Json list = Json::array();
     for (uint64_t v = 0; v < boxes.size(); ++v)
         for (const PartBox& box : boxes[v]) {
-            std::vector<uint64_t> words = {v, box.part, box.block};
+            std::vector<uint64_t> words;
+            words.reserve(3 + 2 * box.box.count.size());
+            words.insert(words.end(), {v, box.part, box.block});
             words.insert(words.end(), box.box.offset.begin(), box.box.offset.end());
             words.insert(words.end(), box.box.count.begin(), box.box.count.end());
             list.push_back(std::move(words));

@@ -128,9 +128,9 @@ Attribute rounding_attribute(const Rounding& rounding) {
     return number_attribute(kBitRoundAttribute, Type::I32, 1, &bits);
 }
 
-std::string block_name(const std::string& variable, uint64_t block) {
-    return block == 0 ? variable : variable + "." + std::to_string(block);
-}
+std::string block_suffix(uint64_t block) { return block == 0 ? "" : "." + std::to_string(block); }
+
+std::string block_name(const std::string& variable, uint64_t block) { return variable + block_suffix(block); }
 
 std::pair<size_t, uint64_t> variable_of_block(const Definitions& definitions, const std::string& array) {
     const auto& variables = definitions.variables();

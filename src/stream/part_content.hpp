@@ -42,7 +42,8 @@ PartContent describe_part(const Definitions& definitions, const StreamConfig& co
 Rounding rounding_of(const Storage& storage, const Variable& variable);
 Attribute rounding_attribute(const Rounding& rounding);
 
-// The name of block b of a variable in a part of several.
+// The name of block b of a variable in a part of several: the variable's, and what is behind it.
+std::string block_suffix(uint64_t block);
 std::string block_name(const std::string& variable, uint64_t block);
 // The other way: the variable's number and b. Throws CORRUPT for a name that is of no variable.
 std::pair<size_t, uint64_t> variable_of_block(const Definitions& definitions, const std::string& array);

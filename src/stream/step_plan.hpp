@@ -42,6 +42,7 @@ struct Slab {
 struct PartBox {
     uint64_t part = 0, block = 0;
     Box box;
+    bool operator==(const PartBox&) const = default;
 };
 
 class StepPlan {

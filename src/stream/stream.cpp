@@ -58,6 +58,7 @@ void Stream::attributes_changed() {
 void Stream::look_back() {
     const auto error = attempt([&] {
         if (ranks_->rank() != 0) return;
+        begun_here_ = !path_exists(path(parts_directory(name_)));
         make_directories(path(parts_directory(name_)));
         if (config_.mode != "replace") {
             history_ = read_history(path(journal_path(name_)));
@@ -160,6 +161,7 @@ void Stream::end_step() {
 void Stream::settle_first_step() const {
     if (config_.mode != "replace") return check_history();
     for (const std::string& entry : index_paths(directory_, name_)) remove_file(entry);
+    if (begun_here_) return;
     remove_tree(path(parts_directory(name_)));
     make_directories(path(parts_directory(name_)));
 }

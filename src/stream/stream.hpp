@@ -134,6 +134,7 @@ private:
     std::shared_ptr<Journal> journal_;              // appended to by rank 0, through the queue
     History history_;                               // rank 0: of the stream; other ranks: empty
     uint64_t plan_number_ = 0, plan_recorded_ = 0;  // rank 0
+    bool begun_here_ = false;                       // rank 0: there was no directory of parts
     StorageChoice storage_;                         // in force; its striping as read back on rank 0
     PartGrowth earlier_;                            // of the part that is the dataset, from earlier runs
     bool earlier_static_ = false;

@@ -110,11 +110,11 @@ TEST(Image, refuses_what_netcdf_cannot_say) {
         d.arrays[1].attributes.push_back(number_attribute("_FillValue", Type::F32, 1, &fill));
     });
     refused(Status::BAD_SHAPE, "cannot show",
-            [](Description& d) { d.arrays[1].sources = {{"part.nc", "v0", {{0, 0, 0}, {1, 2, 4}}, {{0, 3, 0}, {1, 2, 4}}}}; });
+            [](Description& d) { d.arrays[1].sources = {{"part.nc", "", {{0, 0, 0}, {1, 2, 4}}, {{0, 3, 0}, {1, 2, 4}}}}; });
     refused(Status::BAD_SHAPE, "there are 2 steps",
-            [](Description& d) { d.arrays[1].sources = {{"part.nc", "v0", {{0, 0, 0}, {1, 2, 4}}, {{2, 0, 0}, {1, 2, 4}}}}; });
+            [](Description& d) { d.arrays[1].sources = {{"part.nc", "", {{0, 0, 0}, {1, 2, 4}}, {{2, 0, 0}, {1, 2, 4}}}}; });
     refused(Status::BAD_ARGUMENT, "store it in the index",
-            [](Description& d) { d.arrays.push_back({"count", Type::I32, {}, false, {}, {}, {{"part.nc", "count", {}, {}}}}); });
+            [](Description& d) { d.arrays.push_back({"count", Type::I32, {}, false, {}, {}, {{"part.nc", "", {}, {}}}}); });
 }
 
 TEST(Image, refuses_a_placement_of_other_arrays_and_metadata_in_the_data) {

@@ -23,11 +23,11 @@ Box selected(hid_t space) {
     return box;
 }
 
-std::vector<Source> stored_sources(hid_t file, const std::string& dataset) {
-    const hdf5::Dataset opened(hdf5::check(H5Dopen2(file, dataset.c_str(), H5P_DEFAULT), "H5Dopen2", dataset));
+std::vector<Source> stored_sources(hid_t file, const std::string& array) {
+    const hdf5::Dataset opened(hdf5::check(H5Dopen2(file, array.c_str(), H5P_DEFAULT), "H5Dopen2", array));
     const hdf5::Properties creation(H5Dget_create_plist(opened));
     size_t count = 0;
-    hdf5::check(H5Pget_virtual_count(creation, &count), "H5Pget_virtual_count", dataset);
+    hdf5::check(H5Pget_virtual_count(creation, &count), "H5Pget_virtual_count", array);
     std::vector<Source> sources;
     for (size_t i = 0; i < count; ++i) {
         std::string file_name(static_cast<size_t>(H5Pget_virtual_filename(creation, i, nullptr, 0)) + 1, '\0');
@@ -36,7 +36,8 @@ std::vector<Source> stored_sources(hid_t file, const std::string& dataset) {
         H5Pget_virtual_dsetname(creation, i, name.data(), name.size());
         file_name.pop_back(), name.pop_back();
         const hdf5::Space from(H5Pget_virtual_srcspace(creation, i)), to(H5Pget_virtual_vspace(creation, i));
-        sources.push_back({file_name, name, selected(from), selected(to)});
+        EXPECT_TRUE(name.starts_with(as_pattern(array))) << name;
+        sources.push_back({file_name, name.substr(as_pattern(array).size()), selected(from), selected(to)});
     }
     return sources;
 }
@@ -45,7 +46,7 @@ void expect_equal(const std::vector<Source>& stored, const std::vector<Source>& 
     ASSERT_EQ(stored.size(), given.size());
     for (size_t i = 0; i < given.size(); ++i) {
         EXPECT_EQ(stored[i].file, given[i].file) << i;
-        EXPECT_EQ(stored[i].dataset, given[i].dataset) << i;
+        EXPECT_EQ(stored[i].suffix, given[i].suffix) << i;
         EXPECT_EQ(stored[i].from, given[i].from) << i;
         EXPECT_EQ(stored[i].to, given[i].to) << i;
     }
@@ -56,7 +57,7 @@ std::vector<Source> rows(uint64_t count, uint64_t first = 0) {
     std::vector<Source> sources;
     for (uint64_t r = 0; r < count; ++r)
         sources.push_back({text("parts/", std::string(r % 7, 'p'), r, ".nc"),
-                           text("v.", r),
+                           r == 0 ? "" : text(".", r),
                            {{0, 0, 0}, {2, 1, 5}},
                            {{0, first + r, 0}, {2, 1, 5}}});
     return sources;
@@ -81,6 +82,18 @@ TEST(SourceList, hdf5_reads_what_was_given) {
     for (const uint64_t count : counts) expect_equal(stored_sources(file, text("n", count)), rows(count));
 }
 
+TEST(SourceList, arrays_that_share_their_sources) {
+    const Sources many = rows(1000), others = rows(10);
+    const std::vector<std::pair<std::string, Sources>> arrays = {{"u", many},      {"v", many},    {"longer", many},
+                                                                 {"same_l", many}, {"w", others},  {"x", many},
+                                                                 {"a%b", many},    {"abcd", many}, {"c%", others}};
+    Description index = test::grid(1000, 5, false);
+    for (const auto& [name, sources] : arrays) index.arrays.push_back({name, Type::F32, {0, 1}, true, {}, {}, sources});
+    write_index("shared.nc", index);
+    const hdf5::FileId file = hdf5::open_file("shared.nc");
+    for (const auto& [name, sources] : arrays) expect_equal(stored_sources(file, name), {sources.begin(), sources.end()});
+}
+
 TEST(SourceList, positions_beyond_4_gi) {
     const uint64_t far = uint64_t{1} << 33;
     Description index = test::grid(far + 10, 5, false);
@@ -93,11 +106,11 @@ TEST(SourceList, positions_beyond_4_gi) {
 TEST(SourceList, names_with_percent_signs) {
     std::vector<Source> sources = rows(2);
     sources[0].file = "100%b.nc";
-    sources[1].dataset = "%d%";
+    sources[1].suffix = "%d%";
     Description index = test::grid(10, 5, false);
     index.arrays.push_back({"v", Type::U8, {0, 1}, true, {}, {}, sources});
     write_index("percent.nc", index);
-    for (Source& source : sources) source.file = as_pattern(source.file), source.dataset = as_pattern(source.dataset);
+    for (Source& source : sources) source.file = as_pattern(source.file), source.suffix = as_pattern(source.suffix);
     expect_equal(stored_sources(hdf5::open_file("percent.nc"), "v"), sources);
 }
 
