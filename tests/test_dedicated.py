@@ -137,6 +137,16 @@ def test_a_stream_that_was_left_open_is_told_and_shown(build_dir: Path, tmp_path
         assert file["v"][:].tolist() == [[7.0, 7.0]]
 
 
+@pytest.mark.parametrize("end", ["close", "nothing"])
+@pytest.mark.parametrize("overlap", [0, 2])
+def test_a_program_that_ends_without_release_ends(mpirun: Mpirun, tmp_path: Path, end: str, overlap: int) -> None:
+    """Whatever it has forgotten: MPI_Finalize releases the ranks that write, and they show what is committed."""
+    options = options_of("one", 1, f"overlap = {overlap}")
+    mpirun("write_case", 3, [tmp_path, STREAM, options, SMALL.argument, "steps=3", "dedicated=1", f"end={end}"])
+    verify(tmp_path)
+    check_values(tmp_path, "climate", SMALL, 3)
+
+
 def test_python_releases_after_an_exception(build_dir: Path, tmp_path: Path) -> None:
     finished = Mpirun(build_dir)(ROOT / "tests" / "python_dedicated.py", 3, [tmp_path, "fail"], check=False)
     assert finished.returncode != 0, finished.output

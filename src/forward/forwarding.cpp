@@ -5,6 +5,7 @@
 
 #include "forward/server.hpp"
 #include "gather/agree.hpp"
+#include "gather/at_finalize.hpp"
 #include "layout/value.hpp"
 
 namespace tailrace {
@@ -20,9 +21,16 @@ int key() {
     return made;
 }
 
-// What communicators refer to; entries stay, so that an attribute never leads astray.
+// What communicators refer to; entries stay, so that an attribute never leads astray. A program that ends without
+// tailrace_release, or on its way out of an error, does not leave the ranks that write waiting for orders.
 std::vector<std::shared_ptr<Forwarding>>& all_forwardings() {
-    static std::vector<std::shared_ptr<Forwarding>> all;
+    static std::vector<std::shared_ptr<Forwarding>> all = [] {
+        at_finalize([] {
+            for (const auto& forwarding : all_forwardings())
+                if (!forwarding->released()) attempt([&] { forwarding->release(); });
+        });
+        return std::vector<std::shared_ptr<Forwarding>>{};
+    }();
     return all;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "gather/at_finalize.hpp"
+
 namespace tailrace {
 namespace {
 
@@ -21,7 +23,7 @@ void combine_for_mpi(void* in, void* inout, int* count, MPI_Datatype*) {
     for (int n = 0; n < *count; ++n) combine(static_cast<const Fields*>(in)[n], static_cast<Fields*>(inout)[n]);
 }
 
-// Made at first use and freed by MPI_Finalize, which deletes the attributes of MPI_COMM_SELF first: MPICH tells of what is left.
+// Made at first use and freed when the program ends: MPICH tells of what is left.
 struct Reduction {
     MPI_Datatype type;
     MPI_Op op;
@@ -29,15 +31,10 @@ struct Reduction {
         check_mpi(MPI_Type_contiguous(kFields, MPI_UINT64_T, &type), "MPI_Type_contiguous");
         check_mpi(MPI_Type_commit(&type), "MPI_Type_commit");
         check_mpi(MPI_Op_create(&combine_for_mpi, 1, &op), "MPI_Op_create");
-        int key;
-        check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &free_at_finalize, &key, nullptr), "MPI_Comm_create_keyval");
-        check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, key, this), "MPI_Comm_set_attr");
-        check_mpi(MPI_Comm_free_keyval(&key), "MPI_Comm_free_keyval");
-    }
-    static int free_at_finalize(MPI_Comm, int, void* of_self, void*) {
-        auto* reduction = static_cast<Reduction*>(of_self);
-        MPI_Op_free(&reduction->op);
-        return MPI_Type_free(&reduction->type);
+        at_finalize([this] {
+            MPI_Op_free(&op);
+            MPI_Type_free(&type);
+        });
     }
 };
 

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <set>
 
+#include "gather/at_finalize.hpp"
+
 namespace tailrace {
 
 // Of one communicator of the user; gone when the user frees that, or when MPI ends.
@@ -15,10 +17,8 @@ public:
     uint64_t made = 0;
 
 private:
-    struct Keys;
-    static Keys& keys();
+    static int key();  // of the attribute of the user's communicator
     static int remove(MPI_Comm, int, void* pool, void*);
-    static int remove_all(MPI_Comm, int, void*, void*);
     static std::set<std::shared_ptr<CommunicatorPool>*>& all();
 };
 
@@ -28,19 +28,17 @@ std::mutex pools;
 
 }  // namespace
 
-// MPI_Finalize deletes the attributes of MPI_COMM_SELF first, when communicators can still be freed.
-struct CommunicatorPool::Keys {
-    int of_user = MPI_KEYVAL_INVALID, of_self = MPI_KEYVAL_INVALID;
-    Keys() {
-        check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &remove, &of_user, nullptr), "MPI_Comm_create_keyval");
-        check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &remove_all, &of_self, nullptr), "MPI_Comm_create_keyval");
-        check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, of_self, nullptr), "MPI_Comm_set_attr");
-    }
-};
-
-CommunicatorPool::Keys& CommunicatorPool::keys() {
-    static Keys keys;
-    return keys;
+int CommunicatorPool::key() {
+    static const int made = [] {
+        int number = MPI_KEYVAL_INVALID;
+        check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &remove, &number, nullptr), "MPI_Comm_create_keyval");
+        at_finalize([] {
+            const std::lock_guard lock(pools);
+            for (auto* pool : all()) (*pool)->free.clear();
+        });
+        return number;
+    }();
+    return made;
 }
 
 std::set<std::shared_ptr<CommunicatorPool>*>& CommunicatorPool::all() {
@@ -55,20 +53,14 @@ int CommunicatorPool::remove(MPI_Comm, int, void* pool, void*) {
     return MPI_SUCCESS;
 }
 
-int CommunicatorPool::remove_all(MPI_Comm, int, void*, void*) {
-    const std::lock_guard lock(pools);
-    for (auto* pool : all()) (*pool)->free.clear();
-    return MPI_SUCCESS;
-}
-
 std::shared_ptr<CommunicatorPool> CommunicatorPool::of(MPI_Comm user) {
     void* pool = nullptr;
     int found = 0;
-    check_mpi(MPI_Comm_get_attr(user, keys().of_user, static_cast<void*>(&pool), &found), "MPI_Comm_get_attr");
+    check_mpi(MPI_Comm_get_attr(user, key(), static_cast<void*>(&pool), &found), "MPI_Comm_get_attr");
     if (found != 0) return *static_cast<std::shared_ptr<CommunicatorPool>*>(pool);
     auto* const made = new std::shared_ptr<CommunicatorPool>(std::make_shared<CommunicatorPool>());
     all().insert(made);
-    check_mpi(MPI_Comm_set_attr(user, keys().of_user, made), "MPI_Comm_set_attr");
+    check_mpi(MPI_Comm_set_attr(user, key(), made), "MPI_Comm_set_attr");
     return *made;
 }
 

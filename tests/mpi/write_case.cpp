@@ -1,9 +1,10 @@
 // Writes a stream of which every byte follows from a formula:
 //
 //   write_case DIRECTORY NAME OPTIONS [set=climate] [decomposition=rows] [memory=dense] [steps=1] [size=LEV,LAT,LON] [order=plain]
-//              [dedicated=0]
+//              [dedicated=0] [end=all]
 //
-// Steps continue those that are there. order=reversed turns the ranks around; dedicated=N sets N of them aside. Sets and values:
+// Steps continue those that are there. order=reversed turns the ranks around; dedicated=N sets N of them aside; end=close leaves it
+// to MPI_Finalize to release them, and end=nothing to show the stream, too. Sets and values:
 // write_case_values.hpp; decompositions and memory: write_case_blocks.hpp.
 #include "write_case_choices.hpp"
 
@@ -107,7 +108,9 @@ void run(char** argv, Case& c) {
         }
         check(tailrace_end_step(s));
     }
+    if (c.choices["end"] == "nothing") return;
     check(tailrace_close(&s));
+    if (c.choices["end"] == "close") return;
     dedicated > 0 ? check(tailrace_release(&ranks)) : static_cast<void>(MPI_Comm_free(&ranks));
 }
 

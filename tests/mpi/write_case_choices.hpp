@@ -20,9 +20,9 @@ inline void check(int status) {
 }
 
 struct Case {
-    std::map<std::string, std::string> choices = {{"set", "climate"}, {"decomposition", "rows"}, {"memory", "dense"},
-                                                  {"steps", "1"},     {"size", "3,10,8"},        {"order", "plain"},
-                                                  {"dedicated", "0"}};
+    std::map<std::string, std::string> choices = {
+        {"set", "climate"}, {"decomposition", "rows"}, {"memory", "dense"}, {"steps", "1"},
+        {"size", "3,10,8"}, {"order", "plain"},        {"dedicated", "0"},  {"end", "all"}};
     std::map<std::string, uint64_t> lengths;
     std::vector<Variable> variables;
     uint64_t rank = 0, ranks = 1;
