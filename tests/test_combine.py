@@ -63,9 +63,9 @@ def test_ragged(mpirun: Mpirun, tmp_path: Path, rng: random.Random) -> None:
     check_with_tools(output, dict.fromkeys(range(RAGGED_STEPS), 3))
 
 
-def large(folder: Path, steps: int, rows: int = 600, layout: str = "fpp") -> None:
+def large(folder: Path, steps: int, rows: int = 600, layout: str = "fpp", **keys: str) -> None:
     """Steps of several pieces: 2-D rows of 8,000 bytes."""
-    with tailrace.open(folder, "big", layout=layout, steps=1, mode="replace") as stream:
+    with tailrace.open(folder, "big", layout=layout, steps=1, mode="replace", **keys) as stream:
         stream.dim("y", rows)
         stream.dim("x", 1000)
         for name in ("a", "b", "c"):
@@ -157,6 +157,24 @@ def test_what_a_crashed_machine_may_have_lost_is_copied_again(tmp_path: Path, no
     tailrace.journal_append(notes, {"steps_done": 4, "synced": False, **note, **boot})
     assert tailrace.combine(tmp_path, "big", output)["steps_before"] == before
     check_large(output, 8)
+
+
+def test_notes_that_did_not_count_after_a_crash_do_not_count_later(tmp_path: Path) -> None:
+    """Of compressed arrays a note tells where chunks are. What is done anew is noted behind what was lost."""
+    large(tmp_path, 10, compression="deflate")
+    output, notes = tmp_path / "one.nc", tmp_path / "one.nc.combining.jsonl"
+    for share in (0.35, 0.6):
+        with pytest.raises(Stop):
+            tailrace.combine(tmp_path, "big", output, progress=stop_after(share))
+    head, *middle, last = tailrace.journal_read(notes)[0]
+    on_device = next(line for line in middle if line["steps_done"] < last["steps_done"])
+    notes.unlink()
+    for line in (head, on_device | {"synced": True, "boot": "another"}, last | {"boot": "another"}):
+        tailrace.journal_append(notes, {key: value for key, value in line.items() if key != "sum"})
+    with pytest.raises(Stop):
+        tailrace.combine(tmp_path, "big", output, progress=stop_after(0.85))
+    assert tailrace.combine(tmp_path, "big", output)["steps_before"] > on_device["steps_done"]
+    check_large(output, 10)
 
 
 def test_what_another_dataset_left_is_not_gone_on_with(tmp_path: Path) -> None:

@@ -82,6 +82,15 @@ def test_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     check_large(tmp_path / "to" / "big.nc", 5, rows=50)
 
 
+def test_every_step_whatever_the_model_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The configuration of a stream of that name is the model's, too."""
+    large(tmp_path / "from", 6, rows=200)
+    for key, value in {"KEEP": "2", "OVERLAP": "1", "OVERLAP_POLICY": "drop", "OVERLAP_MEMORY": "2 MiB"}.items():
+        monkeypatch.setenv(f"TAILRACE_{key}", value)
+    assert tailrace.convert(tmp_path / "from", "big", tmp_path / "to", layout="single", steps="all")["steps"] == 6
+    check_large(tmp_path / "to" / "big.nc", 6, rows=200)
+
+
 def test_command_starts_its_ranks(tailrace_command: list[str], tmp_path: Path) -> None:
     large(tmp_path / "from", 2, rows=50)
     words = ["convert", str(tmp_path / "from"), str(tmp_path / "to"), "-n", "2", "-l", "fpp", "--json"]

@@ -27,6 +27,7 @@ STATUS_OF = {
     errno.EROFS: "IO_FAILED",
     errno.ENOENT: "NOT_FOUND",
 }
+STATUS_OF_MEMORY = {errno.ENOMEM: "NO_MEMORY", errno.EMFILE: "NO_MEMORY"}
 
 # ---- a call fails ---------------------------------------------------------------------------------------------------------------
 
@@ -45,19 +46,19 @@ def in_turn(shift: int) -> str:
 
 
 def run_faults(
-    mpirun: Mpirun, injector: Path, directory: Path, options: str, rank: int, how: str, codes: str
+    mpirun: Mpirun, injector: Path, directory: Path, options: str, rank: int, how: str, codes: str, ranks: int = 2
 ) -> dict[int, list[dict[str, Any]]]:
     """Every fault of a run, by number; the answers of all ranks in their order."""
     with tempfile.TemporaryDirectory() as told:
         mpirun(
             "fault_steps",
-            2,
+            ranks,
             [how, directory, options, rank, codes],
             of_ranks={"LD_PRELOAD": injector},
             env={"ANSWERS": told, **YIELD},
         )
         answers: dict[int, list[dict[str, Any]]] = defaultdict(list)
-        for answer in [answer for of_rank in answers_in(Path(told), 2) for answer in of_rank]:
+        for answer in [answer for of_rank in answers_in(Path(told), ranks) for answer in of_rank]:
             assert answer["call"] != "unexpected", answer
             answers[answer["n"]].append(answer)
     return dict(answers)
@@ -65,10 +66,13 @@ def run_faults(
 
 def told_alike(answers: list[dict[str, Any]], local: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """The ranks have the same answers in the same order, but for calls that are local. Returns those of rank 0."""
-    per_rank = [[a for a in answers if a["rank"] == rank and a["call"] not in ("fault", *local)] for rank in (0, 1)]
-    assert [(a["call"], a["status"], a.get("message", "")) for a in per_rank[0]] == [
-        (a["call"], a["status"], a.get("message", "")) for a in per_rank[1]
-    ], answers
+    per_rank: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for answer in answers:
+        if answer["call"] not in ("fault", *local):
+            per_rank[answer["rank"]].append(answer)
+    told = [[(a["call"], a["status"], a.get("message", "")) for a in of_rank] for of_rank in per_rank.values()]
+    assert len(told) >= 2
+    assert all(of_rank == told[0] for of_rank in told), answers
     return per_rank[0]
 
 
@@ -80,7 +84,7 @@ def check_fault(answers: list[dict[str, Any]]) -> tuple[str, bool]:
         assert not failed, failed
         return "none", False
     for answer in failed:
-        assert answer["status"] == STATUS_OF[fault[0]["code"]], (fault, answer)
+        assert answer["status"] == {**STATUS_OF, **STATUS_OF_MEMORY}[fault[0]["code"]], (fault, answer)
         assert os.strerror(fault[0]["code"]) in answer["message"], (fault, answer)
     return f"{fault[0]['status']}: {os.strerror(fault[0]['code'])}", bool(failed)
 
@@ -95,18 +99,26 @@ def check_answers(answers: list[dict[str, Any]]) -> tuple[int, int]:
     return before, after
 
 
-def check_once(mpirun: Mpirun, injector: Path, directory: Path, layout: str, rank: int, shift: int, durability: str) -> None:
-    options = LAYOUTS[layout] + f"\ndurability = '{durability}'"
-    results = run_faults(mpirun, injector, directory, options, rank, "once", in_turn(shift))
+def check_results(directory: Path, results: dict[int, list[dict[str, Any]]], expected: int) -> int:
+    """All steps are there whatever failed, and one of a run without faults. Returns how many faults were told."""
     failures, fault = 0, ""
     for number, answers in results.items():
         fault, noticed = check_fault(answers)
         context = f"fault {number}: {fault}"
         steps, appended = check_answers(answers)
-        assert (steps, appended) == (3, 1), f"{context}: {answers}"
+        assert (steps, appended) == (expected, 1), f"{context}: {answers}"
         failures += noticed
-        check_whole(directory / str(number), 4, context)
+        check_whole(directory / str(number), expected + 1, context)
     assert fault == "none", "the last run of the loop had a fault left"
+    return failures
+
+
+def check_once(
+    mpirun: Mpirun, injector: Path, directory: Path, layout: str, rank: int, shift: int, durability: str, how: str = "once"
+) -> None:
+    options = LAYOUTS[layout] + f"\ndurability = '{durability}'"
+    results = run_faults(mpirun, injector, directory, options, rank, how, in_turn(shift))
+    failures = check_results(directory, results, 6 if how == "again" else 3)
     writes = rank == 0 or not layout.startswith("single")
     assert failures >= (5 if writes else 0), "hardly any of the faults was noticed"
 
@@ -120,6 +132,39 @@ def test_call_fails_once(
 ) -> None:
     """The Nth call on a file fails, for every N: all ranks are told of the failed step, which goes well when written again."""
     check_once(mpirun, injector, in_memory, layout, rank, rng.randrange(len(STATUS_OF)), durability)
+
+
+@pytest.mark.sampled(12)
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_call_fails_once_where_a_run_goes_on(
+    mpirun: Mpirun, injector: Path, in_memory: Path, layout: str, rank: int, rng: random.Random
+) -> None:
+    """The same in the second run of a stream; the third has other blocks."""
+    durability = rng.choice(["none", "close", "step"])
+    check_once(mpirun, injector, in_memory, layout, rank, rng.randrange(len(STATUS_OF)), durability, "again")
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_no_memory_to_share(mpirun: Mpirun, injector: Path, tmp_path: Path, layout: str, rank: int) -> None:
+    """Also where it is wanted in the middle of a run, whose blocks change: the step is written again, and lacks nothing."""
+    codes = ",".join(map(str, STATUS_OF_MEMORY))
+    results = run_faults(mpirun, injector, tmp_path, LAYOUTS[layout], rank, "memory", codes)
+    failures = check_results(tmp_path, results, 3)
+    exchanges = layout.startswith("single") or ("deflate" in layout and not layout.startswith("fpp"))
+    assert failures >= (2 if exchanges else 0), "hardly any of the faults was noticed"
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+@pytest.mark.parametrize("layout", ["single", "collective", "node", "split:2"])
+def test_one_node_has_no_memory_to_share(mpirun: Mpirun, injector: Path, tmp_path: Path, layout: str, rank: int) -> None:
+    """Two nodes of two ranks, and parts of two ranks: all ranks have the error of those that have none, and nobody waits."""
+    options = f"layout = '{layout}'\nranks_per_node = {0 if layout == 'split:2' else 2}"
+    codes = ",".join(map(str, STATUS_OF_MEMORY))
+    results = run_faults(mpirun, injector, tmp_path, options, rank, "memory", codes, ranks=4)
+    assert check_results(tmp_path, results, 3) >= 1
 
 
 @pytest.mark.full

@@ -89,6 +89,19 @@ def test_a_last_step_that_is_dropped_is_written_again(mpirun: Mpirun, tailrace_c
     check_kept(mpirun, tmp_path, [0, 1, 2, 3])
 
 
+@pytest.mark.parametrize(("layout", "first"), [("'hds'", 3), ("'single'", 3), ("'fpp'\nsteps = 2", 2)])
+def test_a_step_in_the_place_of_a_dropped_one_is_kept(
+    mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path, layout: str, first: int
+) -> None:
+    """What is too old leaves by the name of its files, and these have the name of what repair has set aside."""
+    write(mpirun, tmp_path, 2, f"layout = {layout}", "set=climate", steps=STEPS)
+    part_of_step(tmp_path, first).unlink()
+    repair(tailrace_command, tmp_path)
+    check_kept(mpirun, tmp_path, list(range(first)))
+    write(mpirun, tmp_path, 2, f"layout = {layout}\nkeep = 100", "set=climate", steps=2)
+    check_kept(mpirun, tmp_path, list(range(first + 2)))
+
+
 def test_a_step_of_a_growing_dataset_loses_its_time(mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path) -> None:
     """The dataset is one file that plain tools read: the dropped step has no time there, as one that is not committed."""
     write(mpirun, tmp_path, 2, "layout = 'shared'\nsteps = 'all'", "set=climate", steps=STEPS)
@@ -104,6 +117,8 @@ def test_a_step_of_a_growing_dataset_loses_its_time(mpirun: Mpirun, tailrace_com
     check_kept(mpirun, tmp_path, [0, 2, 3])
     write(mpirun, tmp_path, 2, "layout = 'shared'\nsteps = 'all'", "set=climate", steps=1)
     check_kept(mpirun, tmp_path, [0, 2, 3, 4])
+    with h5py.File(tmp_path / "history.nc") as file:
+        np.testing.assert_array_equal(file["time"][:], [0.0, np.nan, 12.0, 18.0, 24.0])
 
 
 def test_what_was_never_committed_goes(mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path) -> None:

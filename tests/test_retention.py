@@ -34,12 +34,15 @@ def part_files(folder: Path) -> list[Path]:
     return sorted((folder / "history.parts").rglob("*.nc"))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(9)
+@pytest.mark.parametrize("durability", ["none", "close", "step"])
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize(("steps_per_file", "kept"), [(1, [6, 7, 8]), (2, [6, 7, 8])])
-def test_old_steps_leave(mpirun: Mpirun, tmp_path: Path, preset: str, steps_per_file: int, kept: list[int]) -> None:
+def test_old_steps_leave(
+    mpirun: Mpirun, tmp_path: Path, preset: str, steps_per_file: int, kept: list[int], durability: str
+) -> None:
     """Nine steps in two runs. The first file of each run has the static variables: it stays while a step of the run does."""
-    options = f"layout = '{preset}'\nsteps = {steps_per_file}\nkeep = 3"
+    options = f"layout = '{preset}'\nsteps = {steps_per_file}\nkeep = 3\ndurability = '{durability}'"
     write(mpirun, tmp_path, 3, options, "set=climate", "decomposition=irregular", steps=5)
     write(mpirun, tmp_path, 2, options, "set=climate", "decomposition=columns", steps=4)
     # steps = 2: the second run's files hold 5 and 6, 7 and 8; whole files leave.

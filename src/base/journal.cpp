@@ -98,6 +98,7 @@ JournalContent read_journal(const std::string& path) {
 }
 
 void Journal::append_line(const std::string& line, bool sync) {
+    const std::lock_guard lock(appending_);
     File file = open_to_append(path_, is_there_);
     uint64_t intact = file.size_bytes();
     if (intact != intact_bytes_ && !ends_intact(File::open_read(path_), intact)) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -23,7 +24,7 @@ JournalContent read_journal(const std::string& path);
 // The bytes of one line: the object's text with its checksum as the last key "sum", and a newline.
 std::string journal_line(const Json& object);
 
-// A journal that is appended to. Local; one thread at a time.
+// A journal that is appended to. Local; by several threads, such as the one of the write queue and its owner.
 class Journal {
 public:
     // `is_there`: it must be, and one that has vanished is not begun anew (NOT_FOUND).
@@ -36,6 +37,7 @@ public:
 private:
     std::string path_;
     bool is_there_;
+    std::mutex appending_;
     uint64_t intact_bytes_ = 0;  // what the last append left: a file of that size needs no look at its end
 };
 

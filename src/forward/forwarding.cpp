@@ -27,7 +27,7 @@ std::vector<std::shared_ptr<Forwarding>>& all_forwardings() {
     static std::vector<std::shared_ptr<Forwarding>> all = [] {
         at_finalize([] {
             for (const auto& forwarding : all_forwardings())
-                if (!forwarding->released()) attempt([&] { forwarding->release(); });
+                if (!forwarding->released()) attempt([&] { forwarding->end(); });
         });
         return std::vector<std::shared_ptr<Forwarding>>{};
     }();
@@ -112,6 +112,10 @@ void Forwarding::check_usable() const {
 
 void Forwarding::release() {
     check_usable();
+    end();
+}
+
+void Forwarding::end() {
     order({{"order", "release"}}, true);
     crates_.clear();
     post_.reset();

@@ -23,6 +23,8 @@ public:
     static std::shared_ptr<Forwarding> of(MPI_Comm compute);
     // Collective over the ranks that compute. The others go on with what they do after set_aside().
     void release();
+    // The same when the program ends, on whichever thread.
+    void end();
     // Throws BAD_ORDER after release(), and on another thread than that of set_aside(): parcels keep no order between threads.
     void check_usable() const;
     bool released() const { return post_ == nullptr; }

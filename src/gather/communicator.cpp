@@ -1,6 +1,7 @@
 #include "gather/communicator.hpp"
 
 #include "base/error.hpp"
+#include "gather/agree.hpp"
 
 namespace tailrace {
 
@@ -48,10 +49,14 @@ void Communicator::arrange(uint64_t ranks_per_node) {
     node_rank_ = static_cast<uint64_t>(node_rank);
     node_size_ = static_cast<uint64_t>(node_size);
 
-    if (node_size_ > 1) board_ = std::make_unique<NodeBoard>(node_);
-    if (node_size_ == size_) {  // nothing to renumber, and all ranks see it: each collective call takes a turn of every rank
+    // All ranks of a node fail alike.
+    const auto error = attempt([&] {
+        if (node_size_ > 1) board_ = std::make_unique<NodeBoard>(node_);
+    });
+    if (node_size_ == size_) {
+        if (error) throw *error;
         nodes_ = 1;
-        return;
+        return;  // nothing to renumber, and all ranks see it: each collective call takes a turn of every rank
     }
 
     // Nodes in the order of their lowest rank: each leader learns how many ranks stand before its node.
@@ -71,8 +76,15 @@ void Communicator::arrange(uint64_t ranks_per_node) {
     check_mpi(MPI_Bcast(place, 2, MPI_UINT64_T, 0, node_), "MPI_Bcast");
     nodes_ = place[1];
     rank_ = place[0] + node_rank_;
-    int moved = rank_ != static_cast<uint64_t>(rank), any = 0;
-    check_mpi(MPI_Allreduce(&moved, &any, 1, MPI_INT, MPI_MAX, all_), "MPI_Allreduce");
+    constexpr int kFailed = 2;
+    int mine = error ? kFailed : rank_ != static_cast<uint64_t>(rank), any = 0;
+    check_mpi(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, all_), "MPI_Allreduce");
+    if (any == kFailed) {  // nothing is arranged: all ranks tell each other, and none goes on
+        board_.reset();
+        if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
+        rank_ = static_cast<uint64_t>(rank);
+        agree(*this, {.call = Call::open}, error);
+    }
     if (any == 0) return;  // ranks of a node are consecutive already
     MPI_Comm renumbered;
     check_mpi(MPI_Comm_split(all_, 0, static_cast<int>(rank_), &renumbered), "MPI_Comm_split");

@@ -48,7 +48,7 @@ Opened open_by_all(MPI_Comm node) {
         }
     }
     check_mpi(MPI_Bcast(name, sizeof name, MPI_CHAR, 0, node), "MPI_Bcast");
-    if (node_rank != 0) {
+    if (node_rank != 0 && name[0] != '\0') {
         opened.descriptor = shm_open(name, O_RDWR, 0600);
         if (opened.descriptor < 0) opened.code = errno;
     }

@@ -204,6 +204,7 @@ private:
         Json line = {{"steps_done", steps}, {"synced", sync}, {"boot", boot()}};
         if (std::ranges::any_of(plain_.arrays, [](const Array& array) { return array.packing.has_value(); })) {
             line["end"] = end_.load();
+            line["from"] = noted_;
             line["chunks"] = chunks_since_note(steps);
         }
         noted_ = steps;
@@ -224,10 +225,16 @@ private:
     }
 
     void take_note(const Json& line) {
+        const uint64_t from = line.value("from", noted_);
         done_ = noted_ = line.at("steps_done").get<uint64_t>();
         if (!line.contains("chunks")) return;  // nothing is compressed
         end_ = line.at("end").get<uint64_t>();
         for (size_t a = 0; a < chunks_.size(); ++a) {
+            // Notes of before a crash of the machine that did not count stand between those that do.
+            const uint64_t before = plain_.arrays[a].packing ? from * plain_.arrays[a].packing->grid.count() : 0;
+            if (chunks_[a].size() < before)
+                fail(Status::CORRUPT, record_path(), ": notes are missing; remove it, and the output is made anew");
+            chunks_[a].resize(before);
             const auto words = line.at("chunks").at(a).get<std::vector<uint64_t>>();
             for (size_t i = 0; i + 1 < words.size(); i += 2) chunks_[a].push_back({words[i], words[i + 1]});
         }

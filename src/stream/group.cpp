@@ -143,7 +143,7 @@ void Group::lay_out_more(const PartContent& content) {
     image_is_made_ = image_written_ = false;
 }
 
-void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, const std::vector<double>& times) {
+void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, const std::vector<StepEntry>& committed) {
     // First: a part that cannot be opened leaves a group without steps.
     if (is_writer_) file_ = std::make_shared<HeldFile>(File::open_write(part_path()), false);
     if (first_writer_) reopened_end_ = file_->size_bytes();
@@ -157,8 +157,8 @@ void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_
     if (first_writer_ && !content.packed.empty()) find_chunks(content);
     // A run that was killed may have left the last steps without their times.
     double stored = std::numeric_limits<double>::quiet_NaN();
-    for (uint64_t step = std::min<uint64_t>(steps, times.size()); first_writer_ && step-- > 0 && std::isnan(stored);) {
-        untimed_.insert(untimed_.begin(), {time_address(content, step), times[step]});
+    for (auto step = committed.rbegin(); first_writer_ && step != committed.rend() && std::isnan(stored); ++step) {
+        untimed_.insert(untimed_.begin(), {time_address(content, step->step), step->time});
         file_->read_at(untimed_.front().first, &stored, sizeof stored);
     }
 }

@@ -45,8 +45,8 @@ public:
     // Errors are kept in `error`.
     void make_room(const PartContent& content, ImageCache& cache, std::optional<Error>& error);
     // Local. Goes on with the steps that an earlier run wrote into the part that is the dataset.
-    // `times` are theirs, needed on the first writer.
-    void reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, const std::vector<double>& times);
+    // `committed` are those that are left of them, needed on the first writer.
+    void reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, const std::vector<StepEntry>& committed);
 
     // Local. Writes what this rank has that needs no exchange; the step's arrays that do are added through `take`.
     void begin_write(const PartContent& content, bool alone);

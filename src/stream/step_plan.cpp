@@ -16,7 +16,7 @@ StepPlan::StepPlan(const Communicator& ranks, const StreamConfig& config, uint64
       seal_records_(seal_records) {
     if (has_one_part(config.layout) || config.layout.files.kind == Files::Kind::per_rank) return;
     members_ = std::make_unique<Communicator>(ranks, part_);
-    members_->arrange(config.ranks_per_node);
+    agree(ranks_, {.call = Call::open}, attempt([&] { members_->arrange(config.ranks_per_node); }));
 }
 
 std::vector<size_t> StepPlan::written_now(const Definitions& definitions, bool with_static) const {
@@ -29,7 +29,7 @@ std::vector<size_t> StepPlan::written_now(const Definitions& definitions, bool w
 }
 
 StepPlan::Change StepPlan::change(const Definitions& definitions, const StepData& data, bool with_static) const {
-    if (version_ == 0) return Change::blocks;
+    if (!made_) return Change::blocks;
     for (const size_t v : written_now(definitions, with_static))
         if (v >= variables_.size() || !variables_[v].planned || variables_[v].boxes != data.boxes[v]) return Change::blocks;
     // An exchange that was made with the static variables carries them in every run.
@@ -38,6 +38,7 @@ StepPlan::Change StepPlan::change(const Definitions& definitions, const StepData
 }
 
 void StepPlan::make(const Definitions& definitions, const StepData& data, bool with_static, const FirstDoes& first_does) {
+    made_ = false;
     const std::vector<size_t> now = written_now(definitions, with_static);
     std::vector<CoverArray> arrays;
     for (const size_t v : now) {
@@ -52,6 +53,7 @@ void StepPlan::make(const Definitions& definitions, const StepData& data, bool w
     prepare_exchange(definitions, first_does);
     collect_part_boxes();
     ++version_;
+    made_ = true;
 }
 
 // Static variables that are stored already keep their places in the part.

@@ -104,6 +104,7 @@ private:
     std::unique_ptr<Exchange> exchange_, packed_exchange_;
     std::vector<std::vector<PartBox>> part_boxes_;
     uint64_t seal_records_, version_ = 0;
+    bool made_ = false;  // not where making it failed half-way
 };
 
 constexpr uint64_t kMaxIndexParts =

@@ -18,10 +18,13 @@ constexpr uint64_t kDropsStep = 255;
 
 }  // namespace
 
-Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options)
+Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options,
+               const KeyValues& strongest)
     : Output(directory, name) {
     ranks_ = take_communicator(comm);
-    start(comm, agree_settings(*ranks_, directory_, name_, options), false);
+    Json settings = agree_settings(*ranks_, directory_, name_, options);
+    if (!strongest.empty()) settings.push_back({{"origin", "what the call needs"}, {"values", strongest}});
+    start(comm, settings, false);
 }
 
 Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const Json& settings)
@@ -72,7 +75,7 @@ void Stream::look_back() {
     storage_ = broadcast_storage(*ranks_, config_, storage_);
     config_.layout.storage = storage_.storage;
     index_due_ = !history_.empty();  // a run that was killed may have left an older one
-    plan_number_ = history_.plans.size();
+    plan_number_ = history_.plans.empty() ? 0 : history_.plans.rbegin()->first;
     if (!config_.layout.part_is_dataset() || accepted_ == 0) return;
     const bool grows = ranks_->rank() == 0 && history_.groups.back().layout.part_is_dataset();
     if (!ranks_->broadcast(grows, 0)) return;
@@ -216,8 +219,10 @@ void Stream::make_group(uint64_t start) {
                                      with_static_next());
 }
 
-// Describes the part anew and opens its group where there is none, or where the blocks no longer fit the one that is open.
+// Describes the part anew and opens its group where there is none, or where the blocks no longer fit the one that is open. Where
+// one rank fails all ranks do so again at the next step.
 void Stream::open_group(bool other_parts) {
+    const bool reopens = goes_on() && needs_group();
     const auto error = attempt([&] {
         if (other_parts) finish_group();
         describe();
@@ -229,10 +234,16 @@ void Stream::open_group(bool other_parts) {
             fail(Status::UNSUPPORTED, "stream '", name_, "': the dataset was written with", has_checksums ? "" : "out",
                  " checksums; append with checksum = ", has_checksums ? "on" : "off", ", or write a new stream");
         }
-        group_->reopen(*content_, earlier_, accepted_, history_.times());
-        static_written_ = true;
+        group_->reopen(*content_, earlier_, accepted_, history_.steps);
     });
-    agree(*ranks_, {.call = Call::plan}, error);
+    try {
+        agree(*ranks_, {.call = Call::plan}, error);
+    } catch (const Error&) {
+        content_is_stale_ = true;
+        if (reopens) group_.reset();
+        throw;
+    }
+    static_written_ = static_written_ || reopens;
 }
 
 // This rank's blocks of the slabs.

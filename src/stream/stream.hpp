@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "gather/agree.hpp"
@@ -52,8 +54,10 @@ struct StageTimes {
 // Written by the ranks of its communicator.
 class Stream final : public Output {
 public:
-    // Collective.
-    Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options);
+    // Collective. `strongest`: keys and values that neither the configuration nor the environment may change.
+    using KeyValues = std::vector<std::pair<std::string, std::string>>;
+    Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options,
+           const KeyValues& strongest = {});
     // With settings that agree_settings() gave, on ranks that only write for others.
     Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const Json& settings);
 

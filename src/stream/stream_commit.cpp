@@ -172,8 +172,8 @@ void Stream::record_run() {
         record_coordinates();
     }
     if (!plan_->part_boxes().empty() && plan_recorded_ != plan_->version()) {
+        append(plan_line(plan_number_ + 1, plan_->part_boxes()), false);
         history_.plans[++plan_number_] = plan_->part_boxes();
-        append(plan_line(plan_number_, plan_->part_boxes()), false);
         plan_recorded_ = plan_->version();
     }
     if (config_.layout.part_is_dataset() && group_->grew()) append(blocks_line(group_->growth(*content_)), sync_step());
@@ -236,9 +236,11 @@ void Stream::drop_old_steps() {
         }
     }
     const std::vector<size_t> needed = history_.needed_groups();
+    // What is torn a repair has set aside, and its place may be another group's by now.
     std::vector<size_t> old;
     for (size_t g = 0; g < history_.groups.size(); ++g)
-        if (!std::binary_search(needed.begin(), needed.end(), g) && !removed_groups_.contains(g)) old.push_back(g);
+        if (!history_.groups[g].torn && !std::binary_search(needed.begin(), needed.end(), g) && !removed_groups_.contains(g))
+            old.push_back(g);
     if (old.empty()) return;
     index_due_ = true;
     refresh_index(true);
@@ -262,15 +264,24 @@ void Stream::refresh_index(bool closing) {
 }
 
 void Stream::sync_written() {
+    std::optional<Error> error;
+    // What became too old rank 0 has removed meanwhile.
+    const auto sync = [&](auto&& work) {
+        const auto failed = attempt(work);
+        const bool is_gone = failed && failed->status() == Status::NOT_FOUND && config_.keep_steps > 0;
+        if (failed && !is_gone && !error) error = failed;
+    };
     std::set<std::string> directories;
-    for (const std::string& part : unsynced_) {
-        File file = File::open_write(part);
-        file.sync();
-        file.close();
-        directories.insert(std::filesystem::path(part).parent_path());
-    }
+    for (const std::string& part : unsynced_)
+        sync([&] {
+            File file = File::open_write(part);
+            file.sync();
+            file.close();
+            directories.insert(std::filesystem::path(part).parent_path());
+        });
     unsynced_.clear();
-    for (const std::string& directory : directories) sync_directory(directory);
+    for (const std::string& directory : directories) sync([&] { sync_directory(directory); });
+    if (error) throw *error;
     if (ranks_->rank() != 0 || accepted_ == 0) return;
     File journal = File::open_write(path(journal_path(name_)));
     journal.sync();

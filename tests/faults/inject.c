@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -212,6 +213,13 @@ static void halve(int descriptor, const struct iovec *pieces, int n, long long t
     }
 OPEN(open)
 OPEN(open64)
+
+int shm_open(const char *name, int flags, mode_t mode) {
+    char path[512];
+    snprintf(path, sizeof path, "/dev/shm%s", name);
+    const int how = begin("shm_open", path, 0, NULL, 0);
+    FINISH(int, how, REAL(shm_open)(name, flags, mode));
+}
 
 #define WRITE_PIECES(name, offset)                                  \
     ssize_t name(int fd, const struct iovec *v, int n, offset to) { \

@@ -2,9 +2,13 @@
 // fails, until none fails; the error is the Nth of CODES (numbers with commas between them), round and round.
 //
 //   fault_steps once DIRECTORY OPTIONS RANK CODES   what failed is done again; then a run without faults appends a step
+//   fault_steps again DIRECTORY OPTIONS RANK CODES  the same in a stream that has steps of a run before
+//   fault_steps memory DIRECTORY OPTIONS RANK CODES the same for calls on shared memory; the blocks are others at each step
 //   fault_steps on DIRECTORY OPTIONS RANK CODES     all later calls fail, too; then a run without faults appends a step
 //   fault_steps later DIRECTORY OPTIONS RANK CODES  steps are in flight: a step that failed is the last; then the same run
 //   fault_steps read DIRECTORY OPTIONS RANK CODES   every value of a stream that is written before; what failed is read again
+//
+// The run without faults has other blocks than those before it.
 #include "kill_steps.hpp"
 
 #include <cstdlib>
@@ -39,11 +43,22 @@ struct Fault {
 };
 
 // A step that failed is written again.
-void run_with_faults(const std::string &directory, const std::string &options, bool once) {
+void run_with_faults(const std::string &directory, const std::string &options, bool once, bool other_blocks) {
     if (!open_stream(directory, options) && !(once && open_stream(directory, options))) return;
-    for (int k = 0; k < kSteps; ++k)
+    for (int k = 0; k < kSteps; ++k) {
+        turned = other_blocks && k % 2 == 1;
         if (step() != TAILRACE_OK && once) step();
+    }
     close_stream();
+}
+
+// Without faults.
+void run(const std::string &directory, const std::string &options, int steps, bool has_turned) {
+    turned = has_turned;
+    if (!open_stream(directory, options)) MPI_Abort(MPI_COMM_WORLD, 8);
+    for (int k = 0; k < steps; ++k) step();
+    close_stream();
+    turned = false;
 }
 
 // What fails while the run goes on is told by a later call; the steps after it are lost.
@@ -55,20 +70,19 @@ void run_with_overlap(const std::string &directory, const std::string &options) 
     close_stream();
 }
 
-void write_with_faults(const std::string &directory, const std::string &options, Fault &fault, bool later) {
+void write_with_faults(const std::string &directory, const std::string &options, Fault &fault, const std::string &what) {
     for (number = 1; number <= kMostFaults; ++number) {
         const std::string here = directory + "/" + std::to_string(number);
-        fault.arm(here);
-        if (later)
+        if (what == "again") run(here, options, kSteps, false);
+        fault.arm(what == "memory" ? "/dev/shm" : here);
+        if (what == "later")
             run_with_overlap(here, options);
         else
-            run_with_faults(here, options, fault.once);
+            run_with_faults(here, options, fault.once, what == "memory");
         const bool go_on = fault.disarm();
         print("{\"n\": " + std::to_string(number) + ", \"rank\": " + std::to_string(rank) +
               ", \"call\": \"append\", \"status\": \"OK\"}\n");
-        if (!open_stream(here, options)) MPI_Abort(MPI_COMM_WORLD, 8);
-        step();
-        close_stream();
+        run(here, options, 1, true);
         if (!go_on) return;
     }
     MPI_Abort(MPI_COMM_WORLD, 9);  // faults without end: the limit is too small or a call is made again for ever
@@ -108,9 +122,7 @@ void read_step(tailrace_reader *reader, uint64_t k) {
 }
 
 void read_with_faults(const std::string &directory, const std::string &options, Fault &fault) {
-    if (!open_stream(directory, options)) MPI_Abort(MPI_COMM_WORLD, 8);
-    for (int k = 0; k < kSteps; ++k) step();
-    close_stream();
+    run(directory, options, kSteps, false);
     for (number = 1; number <= kMostFaults; ++number) {
         tailrace_reader *reader = nullptr;
         fault.arm(directory);
@@ -134,12 +146,13 @@ std::vector<int> numbers(const std::string &text) {
 int main(int argc, char **argv) {
     start(&argc, &argv);
     const std::string what = argc == 6 ? argv[1] : "";
-    if (what != "once" && what != "on" && what != "later" && what != "read") MPI_Abort(MPI_COMM_WORLD, 2);
+    const std::string known = " once again memory on later read ";
+    if (known.find(" " + what + " ") == std::string::npos) MPI_Abort(MPI_COMM_WORLD, 2);
     Fault fault{std::atoi(argv[4]), numbers(argv[5]), what != "on", ""};
     if (what == "read")
         read_with_faults(argv[2], argv[3], fault);
     else
-        write_with_faults(argv[2], argv[3], fault, what == "later");
+        write_with_faults(argv[2], argv[3], fault, what);
     MPI_Finalize();
     return 0;
 }

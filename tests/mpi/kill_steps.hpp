@@ -59,9 +59,12 @@ inline double value(int variable, uint64_t step, uint64_t element) {
     return static_cast<double>((variable + 1) * 100000 + static_cast<int>(step % 97) * 1000) + static_cast<double>(element % 991);
 }
 
+inline bool turned = false;  // the ranks have each other's blocks: the first has the last ones
+
 struct Slab {
-    uint64_t first = kRows * static_cast<uint64_t>(rank) / static_cast<uint64_t>(ranks);
-    uint64_t rows = kRows * static_cast<uint64_t>(rank + 1) / static_cast<uint64_t>(ranks) - first;
+    uint64_t place = static_cast<uint64_t>(turned ? ranks - 1 - rank : rank);
+    uint64_t first = kRows * place / static_cast<uint64_t>(ranks);
+    uint64_t rows = kRows * (place + 1) / static_cast<uint64_t>(ranks) - first;
 };
 
 inline void define() {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "../error_of.hpp"
 #include "../temporary_directory.hpp"
 #include "base/system.hpp"
@@ -32,6 +34,19 @@ TEST_F(Journals, IsReadAsItWasAppended) {
     for (int step = 0; step < 5; ++step) EXPECT_EQ(content.lines[static_cast<size_t>(step)], line(step));
     EXPECT_EQ(content.torn_bytes, 0u);
     EXPECT_EQ(content.intact_bytes, File::open_read(path).size_bytes());
+}
+
+TEST_F(Journals, OfTwoThreadsHasTheLinesOfBoth) {
+    const std::string path = directory_ / "journal.jsonl";
+    Journal journal(path);
+    constexpr int kLines = 200;
+    const std::string much(1 << 20, 'x');  // a line takes a while to be written
+    std::thread other([&] {
+        for (int k = 0; k < kLines; ++k) journal.append({{"of", "the other"}, {"much", much}}, false);
+    });
+    for (int k = 0; k < kLines; ++k) journal.append(line(k), false);
+    other.join();
+    EXPECT_EQ(read_journal(path).lines.size(), 2u * kLines);
 }
 
 TEST_F(Journals, LineIsTheObjectWithItsChecksum) {
