@@ -20,7 +20,7 @@ from rich.table import Table
 from bench import harness
 from bench.harness import Claim, console, methods
 from bench.harness.methods import Column, Entry, Row, Tuned
-from bench.write import MODES, Cell, directory_of, run_cell
+from bench.write import MODES, SYNCED, Cell, directory_of, run_cell
 
 LEVEL = 1
 RANK_STEP_BYTES = 4 * 16 << 20
@@ -121,6 +121,7 @@ def main() -> int:
     rows, tuned = measure(cells, SECONDS[name], entries)
     settings = {f"case {case}": CASE_TEXT[case] for case in dict.fromkeys(cell.case for cell in cells)}
     settings["codec"] = f"shuffle, deflate {LEVEL}, chunks of 1 MiB for all; Tailrace and raw_packed by libdeflate, peers by zlib"
+    settings["fsynced"] = SYNCED
     settings["checksums"] = "Tailrace with (checksum) and without (plain); the others compute none"
     methods.print_settings(settings, entries, tuned)
     for mode in MODES:

@@ -30,6 +30,7 @@ MODES = {
     "cache": "page cache: the clock stops when all files are closed",
     "fsync": "fsynced: when all data and names are on the device",
 }
+SYNCED = "every method: all files and names when the last step is written; the device begins with small files before"
 TUNING_STEPS = {"large": 1, "small": 5}
 LEAST, MOST = 3, 15  # measured repetitions of a cell; the warm-up is not one of them
 LEAST_OF_MANY = 2  # of one with more ranks than cores, whose runs take longest
@@ -216,6 +217,7 @@ def print_settings(size: Size, entries: Sequence[Entry], tuned: Mapping[str, Tun
     settings["on more ranks"] = (
         f"peers that on {size.ranks[0]} took less than {WEAK:g} times as long as a claim's fastest, and what else claims compare"
     )
+    settings["fsynced"] = SYNCED
     settings["checksums"] = "Tailrace with (checksum) and without (plain); raw writes and peers compute none"
     methods.print_settings(settings, entries, tuned)
 

@@ -1,6 +1,7 @@
 #include "method.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,17 +34,38 @@ Entries all_entries() {
     return entries;
 }
 
-void sync_path(const std::string &path) {
+namespace {
+
+constexpr off_t device_begins_at_once_bytes = 16 << 20;
+
+template <class Work>
+void with_open(const std::string &path, const char *call, Work &&work) {
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) fail("cannot open " + path + " to sync it: " + std::strerror(errno));
-    if (fsync(fd) != 0) fail("cannot fsync " + path + ": " + std::strerror(errno));
+    if (work(fd) != 0) fail(std::string("cannot ") + call + " " + path + ": " + std::strerror(errno));
     close(fd);
 }
 
-void sync_step(const Run &run, const std::string &path, bool writer) {
-    if (writer) sync_path(path);
-    meet(run.work->comm);
-    if (run.work->rank == 0) sync_path(run.directory);
+void sync_path(const std::string &path) { with_open(path, "fsync", fsync); }
+
+}  // namespace
+
+void Method::written(const std::string &path) {
+    if (!run_.durable) return;
+    unsynced_.push_back(path);
+    with_open(path, "begin to sync", [](int fd) {
+        struct stat status;
+        if (fstat(fd, &status) != 0) return -1;
+        return status.st_size > device_begins_at_once_bytes ? 0 : sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    });
+}
+
+void Method::sync() {
+    if (!run_.durable) return;
+    for (const std::string &path : unsynced_) sync_path(path);
+    unsynced_.clear();
+    meet(work().comm);
+    if (work().rank == 0) sync_path(run_.directory);
 }
 
 }  // namespace bench

@@ -36,7 +36,7 @@ public:
         for (int v = 0; v < work().shape.variables; ++v)
             check(nc_put_vara(file, variables[static_cast<size_t>(v)], start, count, work().block(step, v)), "nc_put_vara");
         check(nc_close(file), "nc_close");
-        if (run_.durable) sync_step(run_, path_, true);
+        written(path_);
     }
 
     std::string read(int step, int variable, int of_rank, void *block) override {

@@ -45,11 +45,11 @@ public:
         Method::begin(run);
         if (run.deflate == 0) fail("raw_packed_*: only with --deflate");
         if (compressor_ == nullptr) compressor_ = libdeflate_alloc_compressor(run.deflate);
-        written_.clear();
+        chunks_.clear();
     }
 
     void write(int step) override {
-        Chunks &mine = written_[step];
+        Chunks &mine = chunks_[step];
         pack(step, mine.sizes);
         const std::string path = path_of(step, work().rank);
         if (shared_) {
@@ -60,12 +60,9 @@ public:
         }
         if (gathers_) gather();
         if (!gathers_ || work().rank == 0) write_file(path, mine.address);
-        if (!run_.durable) return;
-        meet(work().comm);
-        if (work().rank == 0) sync_path(run_.directory);
     }
 
-    void write_file(const std::string &path, uint64_t address) const {
+    void write_file(const std::string &path, uint64_t address) {
         const int fd = open_checked(path, O_WRONLY | O_CREAT);
         if (posix_fallocate(fd, static_cast<off_t>(address), static_cast<off_t>(packed_.size())) != 0) fail("no room for " + path);
         for (uint64_t done = 0; done < packed_.size();) {
@@ -74,8 +71,8 @@ public:
             if (put <= 0) fail("cannot write " + path + ": " + std::strerror(errno));
             done += static_cast<uint64_t>(put);
         }
-        if (run_.durable && fsync(fd) != 0) fail("cannot fsync " + path + ": " + std::strerror(errno));
         if (close(fd) != 0) fail("cannot close " + path + ": " + std::strerror(errno));
+        written(path);
     }
 
     // All runs to rank 0, in one message each.
@@ -148,7 +145,7 @@ private:
     // Collective at the first call of a reading: every rank asks for its neighbour's.
     const Chunks &told_by(int of_rank, int step) {
         if (told_.empty())
-            for (auto &[s, chunks] : written_) {
+            for (auto &[s, chunks] : chunks_) {
                 std::vector<uint64_t> words{chunks.address};
                 words.insert(words.end(), chunks.sizes.begin(), chunks.sizes.end());
                 std::vector<uint64_t> all(words.size() * static_cast<size_t>(work().ranks));
@@ -163,7 +160,7 @@ private:
     bool shared_, gathers_;
     libdeflate_compressor *compressor_ = nullptr;
     std::vector<std::byte> packed_, shuffled_, gathered_;
-    std::map<int, Chunks> written_, told_;
+    std::map<int, Chunks> chunks_, told_;
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ public:
             check(ncmpi_wait(file, NC_REQ_ALL, nullptr, nullptr), "ncmpi_wait");
         if (!settings_.collective) check(ncmpi_end_indep_data(file), "ncmpi_end_indep_data");
         check(ncmpi_close(file), "ncmpi_close");
-        if (run_.durable) sync_step(run_, path_, true);
+        written(path_);
     }
 
     std::string read(int step, int variable, int of_rank, void *block) override {

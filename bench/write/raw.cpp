@@ -41,9 +41,6 @@ public:
                 meet(work().comm);
                 write_file(path, 0, data, mine, mine * static_cast<uint64_t>(work().rank), 0);
         }
-        if (!run_.durable) return;
-        meet(work().comm);
-        if (work().rank == 0) sync_path(run_.directory);
     }
 
     std::string read(int step, int variable, int of_rank, void *block) override {
@@ -89,7 +86,7 @@ private:
     }
 
     void write_file(const std::string &path, int flags, const std::byte *data, uint64_t bytes, uint64_t at,
-                    uint64_t allocate_bytes) const {
+                    uint64_t allocate_bytes) {
         const int fd = open_checked(path, O_WRONLY | flags);
         allocate(fd, path, allocate_bytes);
         for (uint64_t done = 0; done < bytes;) {
@@ -97,8 +94,8 @@ private:
             if (put <= 0) fail("cannot write " + path + ": " + std::strerror(errno));
             done += static_cast<uint64_t>(put);
         }
-        if (run_.durable && fsync(fd) != 0) fail("cannot fsync " + path + ": " + std::strerror(errno));
         if (close(fd) != 0) fail("cannot close " + path + ": " + std::strerror(errno));
+        written(path);
     }
 
     Files files_;
