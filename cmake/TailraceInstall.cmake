@@ -31,5 +31,7 @@ write_basic_package_version_file("${generated}/tailraceConfigVersion.cmake" COMP
 install(FILES "${generated}/tailraceConfig.cmake" "${generated}/tailraceConfigVersion.cmake" DESTINATION "${config_dir}")
 
 file(RELATIVE_PATH prefix_from_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
-configure_file(cmake/tailrace.pc.in "${generated}/tailrace.pc" @ONLY)
-install(FILES "${generated}/tailrace.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+foreach(library IN LISTS exported)
+    configure_file("cmake/${library}.pc.in" "${generated}/${library}.pc" @ONLY)
+    install(FILES "${generated}/${library}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endforeach()

@@ -74,11 +74,13 @@ def test_cmake_project_with_another_mpi(prefix: Path, programs: Path, mpi: Mpi) 
     assert "choose the same one" in refused.stderr, refused.output
 
 
-def test_pkg_config(prefix: Path, programs: Path, mpirun: Mpirun) -> None:
-    files = next(prefix.rglob("tailrace.pc")).parent
-    flags = checked(["pkg-config", "--cflags", "--libs", "tailrace"], PKG_CONFIG_PATH=str(files)).split()
+@pytest.mark.parametrize(("package", "source"), [("tailrace", "main.c"), ("tailrace_fortran", "main.f90")])
+def test_pkg_config(prefix: Path, programs: Path, mpirun: Mpirun, mpi: Mpi, package: str, source: str) -> None:
+    files = next(prefix.rglob(f"{package}.pc")).parent
+    flags = checked(["pkg-config", "--cflags", "--libs", package], PKG_CONFIG_PATH=str(files)).split()
     library = next(prefix.rglob("libtailrace.so")).parent
-    checked(["gcc", "-std=c11", programs / "main.c", "-o", programs / "main", *flags, f"-Wl,-rpath,{library}"])
+    compiler = ["gcc", "-std=c11"] if package == "tailrace" else [f"mpifort{mpi.suffix}"]
+    checked([*compiler, programs / source, "-o", programs / "main", *flags, f"-Wl,-rpath,{library}"])
     mpirun(programs / "main", 2, cwd=programs)
     assert (programs / "out" / "history.nc").exists()
 

@@ -115,7 +115,7 @@ class Stream:
 
     @property
     def step_count(self) -> int:
-        """Committed steps, those of earlier runs included."""
+        """Steps committed or in flight, those of earlier runs and those no longer kept included: the number of the next one."""
         return self._core.step_count()
 
     @property

@@ -51,13 +51,23 @@ def _print_tables(answer: dict[str, Any]) -> None:
     console.print(presets)
 
 
+_INTRODUCTION = """# Configuration keys
+
+What `tailrace keys --markdown` prints; every key is declared once, in the library.
+
+Keys stand in the program (the options of `tailrace_open`), in `tailrace.toml` of the directory where it starts (or the file that
+`TAILRACE_CONFIG` names) under `[stream.default]` or `[stream.NAME]`, and in the environment as `TAILRACE_<KEY>` or
+`TAILRACE_<NAME>_<KEY>`; what comes later here is the stronger. `tailrace resolve NAME` shows what is in force, and why.
+"""
+
+
 def page(answer: dict[str, Any]) -> str:
     """docs/keys.md."""
 
     def row(*cells: Any) -> str:
         return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
-    lines = ["# Configuration keys", "", "What `tailrace keys --markdown` prints; every key is declared once, in the library.", ""]
+    lines = [_INTRODUCTION]
     lines += ["| key | values | default | meaning |", "|---|---|---|---|"]
     lines += [row(f"`{key['name']}`", key["values"], f"`{key['default']}`", key["meaning"]) for key in answer["keys"]]
     lines += ["", "## Presets", "", "| preset | stands for | meaning | |", "|---|---|---|---|"]
