@@ -68,6 +68,31 @@ def alone(directory: str) -> None:
         assert stream.step_count == 1
 
 
+def attribute(directory: str) -> None:
+    """One rank says an attribute once more, or one that is refused and then taken back: nobody waits, and steps go on."""
+    with tailrace.open(directory, "history", layout="single", steps="all") as stream:
+        define(stream)
+        stream.attributes("v", units="K")
+        for number in range(3):
+            if WORLD.rank == 0:
+                stream.attributes("v", units="K")
+            with stream.step(time=float(number)) as step:
+                put_rows(step, number)
+        if WORLD.rank == 0:
+            stream.attributes("v", units="m")
+        try:
+            with stream.step(time=3.0) as step:
+                put_rows(step, 3)
+            said = ""
+        except tailrace.Error as error:
+            said = str(error)
+        assert "the definitions" in said, said
+        stream.attributes("v", units="K")
+        with stream.step(time=3.0) as step:
+            put_rows(step, 3)
+        assert stream.step_count == 4
+
+
 def communicators(directory: str) -> None:
     """A communicator of one rank, and a handle."""
     for comm in (MPI.COMM_SELF, MPI.COMM_SELF.py2f()):
@@ -108,8 +133,8 @@ def threads(directory: str) -> None:
 
 def main() -> None:
     case, *arguments = sys.argv[1:]
-    cases: dict[str, Callable[..., None]] = {"rows": rows, "alone": alone, "communicators": communicators, "threads": threads}
-    cases[case](*arguments)
+    cases: list[Callable[..., None]] = [rows, alone, attribute, communicators, threads]
+    {function.__name__: function for function in cases}[case](*arguments)
     print("passed", flush=True)
 
 

@@ -177,6 +177,18 @@ def test_notes_that_did_not_count_after_a_crash_do_not_count_later(tmp_path: Pat
     check_large(output, 10)
 
 
+def test_what_another_run_left_is_not_gone_on_with(tmp_path: Path) -> None:
+    """Of the same shapes and steps, and without checksums: the journal tells them apart."""
+    large(tmp_path, 6, checksum="off")
+    output = tmp_path / "one.nc"
+    with pytest.raises(Stop):
+        tailrace.combine(tmp_path, "big", output, progress=stop_after(0.5))
+    time.sleep(1.1)  # runs tell when they began, in seconds
+    large(tmp_path, 6, checksum="off")
+    assert tailrace.combine(tmp_path, "big", output)["steps_before"] == 0
+    check_large(output, 6)
+
+
 def test_what_another_dataset_left_is_not_gone_on_with(tmp_path: Path) -> None:
     large(tmp_path, 6)
     output = tmp_path / "one.nc"

@@ -162,6 +162,20 @@ def test_killed_while_steps_are_in_flight(mpirun: Mpirun, tmp_path: Path, kill: 
     check_whole(tmp_path, before + 2, layout)
 
 
+def test_a_step_larger_than_the_window_is_taken_when_nothing_is_under_way(tmp_path: Path) -> None:
+    keys = {"overlap": 1, "overlap_policy": "drop", "overlap_memory": "1 MiB"}
+    with tailrace.open(tmp_path, "history", layout="single", steps="all", **keys) as stream:
+        stream.dim("x", 1 << 19)
+        stream.var("v", ("x",), "f8")
+        for k in range(4):
+            with stream.step(time=float(k)) as step:
+                step.put("v", np.full(1 << 19, 1.0 + k), offset=(0,))
+            stream.flush()
+        assert stream.report()["overlap"]["dropped_steps"] == 0
+    with netCDF4.Dataset(tmp_path / "history.nc") as file:
+        np.testing.assert_array_equal(file["v"][:, ::1000], np.repeat([[1.0], [2.0], [3.0], [4.0]], (1 << 19) // 1000 + 1, axis=1))
+
+
 def test_steps_without_room_are_left_out(tmp_path: Path) -> None:
     """The steps that are there are whole, the report counts the others."""
     steps, shape = 12, (64, 128, 128)

@@ -467,7 +467,7 @@ def test_rows_of_several_ranks_are_read_back(mpirun: Mpirun, tmp_path: Path, lay
     np.testing.assert_array_equal(stored(tmp_path, "v"), np.stack([values("f4", number) for number in range(3)]))
 
 
-@pytest.mark.parametrize("case", ["alone", "communicators", "threads"])
+@pytest.mark.parametrize("case", ["alone", "attribute", "communicators", "threads"])
 def test_two_ranks(mpirun: Mpirun, tmp_path: Path, case: str) -> None:
     assert mpirun(PROGRAM, 2, [case, tmp_path]).stdout.count("passed") == 2
 

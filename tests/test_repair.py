@@ -102,6 +102,20 @@ def test_a_step_in_the_place_of_a_dropped_one_is_kept(
     check_kept(mpirun, tmp_path, list(range(first + 2)))
 
 
+def test_numbers_do_not_begin_anew_where_none_is_left(mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path) -> None:
+    """The files of steps that were kept no longer have their names."""
+    write(mpirun, tmp_path, 2, "layout = 'fpp'\nkeep = 1", "set=types", steps=5)
+    part_of_step(tmp_path, 4).unlink()
+    repair(tailrace_command, tmp_path)
+    with pytest.raises(errors.NotFound, match="no committed step"):
+        tailrace.open_read(tmp_path, "history")
+    write(mpirun, tmp_path, 2, "layout = 'fpp'\nkeep = 1", "set=types", steps=2)
+    assert problems(tmp_path) == []
+    with tailrace.open_read(tmp_path, "history") as reader:
+        assert reader.steps == [5]
+    assert "1 steps, " in read(mpirun, tmp_path, 3, "set=types")
+
+
 def test_a_step_of_a_growing_dataset_loses_its_time(mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path) -> None:
     """The dataset is one file that plain tools read: the dropped step has no time there, as one that is not committed."""
     write(mpirun, tmp_path, 2, "layout = 'shared'\nsteps = 'all'", "set=climate", steps=STEPS)

@@ -265,7 +265,9 @@ void sync_directory(const std::string& path) {
 
 bool path_exists(const std::string& path) {
     struct stat status;
-    return ::lstat(path.c_str(), &status) == 0;
+    if (::lstat(path.c_str(), &status) == 0) return true;
+    if (errno != ENOENT && errno != ENOTDIR) fail_system("look for", path, errno);
+    return false;
 }
 
 std::vector<std::string> list_directory(const std::string& path) {

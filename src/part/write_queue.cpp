@@ -219,7 +219,7 @@ uint64_t WriteQueue::failed_at() const {
 
 bool WriteQueue::has_room(uint64_t bytes) const {
     const std::lock_guard lock(mutex_);
-    return in_use_ == 0 || in_use_ + bytes + block_bytes_ <= window_.bytes;
+    return done_ == asked_ || in_use_ + bytes + block_bytes_ <= window_.bytes;
 }
 
 WriteQueue::Usage WriteQueue::usage() const {

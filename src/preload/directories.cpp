@@ -35,8 +35,9 @@ HOOK(DIR*, fdopendir, (int descriptor)) {
 }
 
 HOOK(int, closedir, (DIR * directory)) {
-    Traced call(Call::closedir, dirfd(directory));
-    return closed_by(call, dirfd(directory), [&] { return NEXT(closedir)(directory); });
+    const int descriptor = directory == nullptr ? -1 : dirfd(directory);  // the C library answers EINVAL
+    Traced call(Call::closedir, descriptor);
+    return closed_by(call, descriptor, [&] { return NEXT(closedir)(directory); });
 }
 
 // No entry is no failure.

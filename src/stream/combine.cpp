@@ -155,6 +155,8 @@ private:
     std::string identity() const {
         Checksum sum;
         sum.add(image_.metadata.data(), image_.metadata.size());
+        const std::string journal = File::open_read(directory_ + "/" + journal_path(stream_)).read_all();
+        sum.add(journal.data(), journal.size());
         for (const GroupEntry& group : history_.groups) sum.add(group.digest.data(), group.digest.size());
         for (const StepEntry& step : history_.steps) sum.add(&step.step, sizeof step.step);
         return hex_digest(sum.value());

@@ -168,7 +168,10 @@ private:
             return;
         }
         const auto plan = history_.plans.find(group.plan);
-        if (plan == history_.plans.end() || v >= plan->second.size()) return;
+        if (plan == history_.plans.end())
+            fail(Status::UNSUPPORTED, "stream '", stream_, "': the journal does not tell where the blocks of ", group.parts,
+                 " parts a step are, since no index shows so many; convert it to fewer parts first");
+        if (v >= plan->second.size()) return;  // nobody has any of it
         for (const PartBox& box : plan->second[v])
             if (box.box.elements() > 0) visit(box);
     }

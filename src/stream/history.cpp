@@ -64,7 +64,7 @@ void History::apply(const Json& line) {
     } else if (kind == "step") {
         if (runs.empty()) fail(Status::CORRUPT, "a step stands before the first run");
         const uint64_t start = line.at("group"), number = line.at("step");
-        if (number + 1 == next_step()) {
+        if (number + 1 == next_step() && !steps.empty()) {
             // Written again: the first writing failed after its line had reached storage.
             steps.pop_back();
             if (--groups.back().steps == 0) groups.pop_back();
@@ -90,6 +90,7 @@ std::vector<double> History::times() const {
 }
 
 void History::drop(uint64_t first, uint64_t last, bool torn) {
+    if (!torn) gone = std::max(gone, last + 1);
     std::erase_if(steps, [&](const StepEntry& step) {
         if (step.step < first || step.step > last) return false;
         GroupEntry& group = groups[step.group];

@@ -9,6 +9,7 @@
 //   drop        steps that are no longer there: first, last, why ("keep": older than the stream keeps; else what was wrong)
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -66,12 +67,14 @@ struct History {
     std::map<uint64_t, std::vector<std::byte>> coordinates;       // by variable
     std::vector<GroupEntry> groups;
     std::vector<StepEntry> steps;  // ascending; numbers that were dropped are missing
+    uint64_t gone = 0;             // behind the last step that was kept no longer
     PartGrowth growth;             // of the last "blocks" line
     uint64_t torn_bytes = 0;
 
     bool empty() const { return steps.empty(); }
     std::vector<double> times() const;  // of its steps
-    uint64_t next_step() const { return steps.empty() ? 0 : steps.back().step + 1; }
+    // Never the number of one that was kept no longer: its files have that name.
+    uint64_t next_step() const { return std::max(gone, steps.empty() ? 0 : steps.back().step + 1); }
     // The group that has the static distributed variables which belong to the steps of `group`; none if nothing has them.
     const GroupEntry* static_group(uint64_t group) const;
     // Groups with steps, and those whose static variables belong to such steps; ascending.

@@ -53,10 +53,7 @@ void Stream::start(MPI_Comm comm, const Json& settings, bool set_aside) {
     plan_ = std::make_unique<StepPlan>(*ranks_, config_, goes_on() ? seal_records_in(earlier_.slot_bytes) : 0);
 }
 
-void Stream::attributes_changed() {
-    content_is_stale_ = true;
-    image_cache_.reset();
-}
+void Stream::attributes_changed() { image_cache_.reset(); }
 
 void Stream::look_back() {
     const auto error = attempt([&] {
@@ -129,8 +126,8 @@ void Stream::end_step() {
         // Parts of several hold blocks: other blocks need other parts.
         const bool other_parts =
             change == StepPlan::Change::blocks && group_ && group_->has_steps() && !has_one_part(config_.layout);
-        if (other_parts || needs_group() || !content_ || content_is_stale_ || content_plan_ != plan_->version() ||
-            content_static_ != group_->with_static())
+        if (other_parts || needs_group() || !content_ || content_fingerprint_ != fingerprint() ||
+            content_plan_ != plan_->version() || content_static_ != group_->with_static())
             open_group(other_parts);
         times_.plan_s += watch.lap();
 
@@ -199,7 +196,7 @@ void Stream::describe() {
         std::make_shared<PartContent>(describe_part(definitions_, config_, *plan_, goes_on() ? earlier_static_ : content_static_,
                                                     goes_on() ? earlier_.writers : map.writers(map.part_of(ranks_->rank()))));
     content_plan_ = plan_->version();
-    content_is_stale_ = false;
+    content_fingerprint_ = fingerprint();
     image_cache_.reset();
     make_packer();
 }
@@ -239,7 +236,7 @@ void Stream::open_group(bool other_parts) {
     try {
         agree(*ranks_, {.call = Call::plan}, error);
     } catch (const Error&) {
-        content_is_stale_ = true;
+        content_fingerprint_.reset();
         if (reopens) group_.reset();
         throw;
     }

@@ -104,6 +104,7 @@ private:
     // The journal, on rank 0.
     void append(const Json& line, bool sync) const;
     void record_run();
+    uint64_t plan_of_step() const;
     void record_step(const StepInFlight& step, uint64_t digest);
     void record_coordinates();  // rank 0
     void finish_group();        // local
@@ -128,6 +129,7 @@ private:
     std::unique_ptr<Packer> packer_;  // none where nothing is compressed
     uint64_t content_plan_ = 0;
     bool content_static_ = false;
+    std::optional<uint64_t> content_fingerprint_;  // of the definitions; the same on all ranks
     Group::ImageCache image_cache_;
     std::shared_ptr<Group> group_;
     std::deque<StepInFlight> in_flight_;  // with overlap: the accepted steps that are not known to be committed, on all ranks alike
@@ -144,7 +146,7 @@ private:
     bool earlier_static_ = false;
     size_t indexed_steps_ = 0;         // steps that the index shows as they are, as far as this run knows
     std::set<size_t> removed_groups_;  // numbers in history_
-    bool started_ = false, dropped_ = false, index_due_ = false, content_is_stale_ = false;
+    bool started_ = false, dropped_ = false, index_due_ = false;
     double index_cost_s_ = 0, index_at_s_ = seconds_now();  // of the index written last
     std::vector<std::string> unsynced_;
     StageTimes times_;

@@ -49,7 +49,7 @@ void Stream::wait_for_turn() {
 void Stream::commit(StepInFlight step, const Ballot& wrote, const std::optional<Error>& error) {
     agree(*ranks_, wrote, error, [&](const Ballot& all) {
         record_run();
-        step.plan = plan_number_;
+        step.plan = plan_of_step();
         step.bytes = all.bytes;
         record_step(step, all.digest);
     });
@@ -62,7 +62,7 @@ void Stream::commit(StepInFlight step, const Ballot& wrote, const std::optional<
 void Stream::accept(StepInFlight step, const Ballot& all) {
     // The ranks have agreed that the step is taken: what fails now is told later, and then nothing more is committed.
     if (ranks_->rank() == 0) keep_late(attempt([&] { record_run(); }));
-    step.plan = plan_number_;
+    step.plan = plan_of_step();
     step.bytes = all.bytes;
     step.when_written = queue_->asked();
     step_bytes_ = queue_->copied_bytes() - bytes_before_;
@@ -160,6 +160,9 @@ std::optional<Error> Stream::error_of_queue() {
 void Stream::append(const Json& line, bool sync) const {
     queue_->run([text = journal_line(line), sync, journal = journal_] { journal->append_line(text, sync); });
 }
+
+// 0: no plan stands in the journal, since the parts are too many.
+uint64_t Stream::plan_of_step() const { return plan_->part_boxes().empty() ? 0 : plan_number_; }
 
 // What the journal must say before it says that the step is there.
 void Stream::record_run() {
