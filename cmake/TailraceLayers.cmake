@@ -65,7 +65,7 @@ function(tailrace_preloaded name)
         PRIVATE
             -fno-exceptions
             -fno-rtti
-            -fno-asynchronous-unwind-tables
+            -fasynchronous-unwind-tables # exceptions of the program and the end of a thread pass through hooks
             -fno-threadsafe-statics
             -fno-stack-protector
             -ftls-model=initial-exec

@@ -71,7 +71,7 @@ class Walk:
             return "removing what a kill has left" if removes and how == "before" else "opening the stream"
         if path.endswith("journal.jsonl"):
             return self.of_journal(how, call, word, before)
-        if path.endswith(".nc.new"):
+        if path.endswith("/.pending-index"):
             return self.of_index(how, call)
         if self.name == "close":
             return self.of_trimming(how, call, before)

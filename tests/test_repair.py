@@ -89,6 +89,36 @@ def test_a_last_step_that_is_dropped_is_written_again(mpirun: Mpirun, tailrace_c
     check_kept(mpirun, tmp_path, [0, 1, 2, 3])
 
 
+def test_a_step_goes_and_its_static_arrays_stay_for_the_others(mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path) -> None:
+    """The first step of a run has them for all of it."""
+    write(mpirun, tmp_path, 2, "layout = 'fpp'", "set=climate", steps=STEPS)
+    damage(part_of_step(tmp_path, 0))
+    damage(part_of_step(tmp_path, 2))
+    answer = repair(tailrace_command, tmp_path)
+    assert sorted(action["steps"] for action in answer["actions"] if action["action"] == "dropped") == [[0], [2]]
+    assert [path.name for path in (tmp_path / "history.parts").glob("torn-*")] == ["torn-2"]
+    check_kept(mpirun, tmp_path, [1, 3])
+    assert repair(tailrace_command, tmp_path)["actions"] == []
+    write(mpirun, tmp_path, 3, "layout = 'fpp'\nkeep = 1", "set=climate", steps=2)
+    check_kept(mpirun, tmp_path, [5])
+    assert not (tmp_path / "history.parts" / "000000").exists()
+
+
+@pytest.mark.parametrize("layout", ["fpp", "single"])
+def test_static_arrays_that_others_need_are_not_given_up(
+    mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path, layout: str
+) -> None:
+    write(mpirun, tmp_path, 2, f"layout = '{layout}'", "set=climate", steps=STEPS)
+    part = part_of_step(tmp_path, 0)
+    part.rename(tmp_path / "mislaid")
+    answer = repair(tailrace_command, tmp_path, status=1)
+    assert answer["steps"] == STEPS
+    assert "the part is missing" in answer["problems"][0]["problem"]
+    (tmp_path / "mislaid").rename(part)
+    assert repair(tailrace_command, tmp_path)["actions"] == []
+    check_kept(mpirun, tmp_path, list(range(STEPS)))
+
+
 @pytest.mark.parametrize(("layout", "first"), [("'hds'", 3), ("'single'", 3), ("'fpp'\nsteps = 2", 2)])
 def test_a_step_in_the_place_of_a_dropped_one_is_kept(
     mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path, layout: str, first: int

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -146,6 +148,64 @@ def test_a_budget_that_is_spent_leaves_counters(runs: Runs) -> None:
     assert log.counters["bytes_written"].sum() == 8 * (8 * 5000 - count(log, "pwrite"))
     size = sum(path.stat().st_size for path in runs.logs.iterdir())
     assert size <= (1 << 20) + log.header["header_bytes"]
+
+
+def test_files_that_come_after_the_budget_have_names(runs: Runs) -> None:
+    (log,) = runs.run_case("many-files", "200", budget=1 << 20)
+    calls = {log.name_of(int(counter["file"])): int(counter["calls"]) for counter in log.counters}
+    late = {Path(name).name: number for name, number in calls.items() if "late." in name}
+    assert late == {f"late.{number}": 3 for number in range(200)}
+    assert sum(calls.values()) == log.header["dropped_events"]
+
+
+def test_files_beyond_the_counters_are_counted_together(runs: Runs) -> None:
+    (log,) = runs.run_case("many-files", "700", budget=1 << 20)
+    calls = {log.name_of(int(counter["file"])): int(counter["calls"]) for counter in log.counters}
+    late = [number for name, number in calls.items() if "late." in name]
+    assert len(calls) == len(log.counters), "each file has one counter"
+    assert set(late) == {3}
+    assert sum(late) + calls["(other files)"] == 3 * 700
+    assert sum(calls.values()) == log.header["dropped_events"]
+
+
+def test_a_program_without_descriptors_left_is_recorded_again_when_it_has_some(runs: Runs) -> None:
+    (log,) = runs.run_case("descriptors", "5000")
+    written = [event for event in called(log) if event[0] == "pwrite"]
+    assert sum(1 for event in written if event[4] == 3) == 5000
+    lost = 5000 - sum(1 for event in written if event[4] == 2)
+    assert 0 < lost == log.header["dropped_events"]
+
+
+def test_a_limit_of_file_sizes_leaves_the_program_alone(runs: Runs) -> None:
+    limit = 256 << 10
+    words = [runs.case, "threads", str(runs.work), "5000"]
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    subprocess.run(words, env=runs.environment(), cwd=runs.work, check=True, timeout=HANGS_S, preexec_fn=limited)
+    (log,) = runs.read()
+    assert log.path.stat().st_size <= limit
+    assert log.header["dropped_events"] > 0
+
+
+def test_exceptions_and_ends_of_threads_pass_through(runs: Runs, build_dir: Path) -> None:
+    runs.run(str(build_dir / "tests" / "unwind_case"), str(runs.work))
+    assert len(runs.read()) == 1
+
+
+def test_places_and_programs_that_are_not_there(runs: Runs) -> None:
+    (log,) = runs.run_case("places")
+    events = [(call, name, result) for call, name, _, _, result in called(log) if call in ("chdir", "exec")]
+    assert events[1:] == [
+        ("chdir", "below", 0),
+        ("chdir", "absent", -errno.ENOENT),
+        ("exec", "program", 0),
+        ("exec", "program", -errno.ENOENT),
+        ("chdir", "work", 0),
+    ]
+    below = next(name for name in map(log.name_of, map(int, log.events["file"])) if name.endswith("below"))
+    assert below == str(runs.work / "below")
 
 
 @pytest.mark.parametrize("number", [*range(10), *(pytest.param(number, marks=pytest.mark.full) for number in range(10, 100))])

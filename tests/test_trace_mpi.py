@@ -114,6 +114,19 @@ def test_barriers_can_be_inserted(record: Recorder) -> None:
             assert (names[index - 1] == ("MPI_Barrier", True)) == wanted, names
 
 
+def test_no_barrier_is_inserted_before_mpi_begins(record: Recorder) -> None:
+    for log in record("phase_case", record.work, TAILRACE_BARRIERS="MPI_Init,MPI_Finalize"):
+        begin, *_, barrier, end = of_mpi(log)
+        assert (begin[0], barrier[0], end[0]) == ("MPI_Init", "MPI_Barrier", "MPI_Finalize")
+
+
+def test_calls_of_fortran_with_the_most_arguments(record: Recorder) -> None:
+    """The program checks what it has received."""
+    later = ["MPI_Igatherv", "MPI_Iscatterv", "MPI_Ialltoallv", "MPI_Ialltoallw"]
+    for log in record("words_case"):
+        assert [event[0] for event in of_mpi(log)][1:-1] == later
+
+
 def test_a_program_without_mpi_that_asks_for_it_gets_an_error_and_no_crash(tmp_path: Path) -> None:
     """Weak symbols of MPI are there while a program is recorded: called, they fail."""
     script = "import ctypes; print(ctypes.CDLL(None).MPI_Barrier(0), ctypes.CDLL(None).nc_close(1))"

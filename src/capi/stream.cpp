@@ -3,6 +3,7 @@
 #include <tailrace/tailrace.h>
 
 #include <memory>
+#include <mutex>
 #include <set>
 
 #include "capi/communicator.hpp"
@@ -24,17 +25,39 @@ struct tailrace_stream {
 
 namespace {
 
-std::set<tailrace_stream*>& open_streams() {
-    static std::set<tailrace_stream*> all;
+// Different streams may be opened and closed by different threads.
+class OpenStreams {
+public:
+    void add(tailrace_stream* stream) {
+        const std::lock_guard lock(mutex_);
+        all_.insert(stream);
+    }
+    void remove(tailrace_stream* stream) {
+        const std::lock_guard lock(mutex_);
+        all_.erase(stream);
+    }
+    // nullptr where there are none, or several.
+    tailrace_stream* only() {
+        const std::lock_guard lock(mutex_);
+        return all_.size() == 1 ? *all_.begin() : nullptr;
+    }
+
+private:
+    std::mutex mutex_;
+    std::set<tailrace_stream*> all_;
+};
+
+OpenStreams& open_streams() {
+    static OpenStreams all;
     return all;
 }
 
 // A rank that has lost its handle must not let the others wait for it: where it has one stream open, that is the one they are in.
 void end_step_of_null() {
-    if (open_streams().size() != 1) return;
-    tailrace::Output& only = *(*open_streams().begin())->output;
-    only.refuse_next(Error(Status::BAD_ARGUMENT, "argument 'stream' of tailrace_end_step is NULL"));
-    only.end_step();
+    tailrace_stream* const only = open_streams().only();
+    if (only == nullptr) return;
+    only->output->refuse_next(Error(Status::BAD_ARGUMENT, "argument 'stream' of tailrace_end_step is NULL"));
+    only->output->end_step();
 }
 
 tailrace::Output& of(tailrace_stream* stream) { return *required(stream, "stream")->output; }
@@ -95,7 +118,7 @@ int tailrace_open(MPI_Comm comm, const char* directory, const char* name, const 
         tailrace::require_mpi(comm, "tailrace_open");
         *stream = new tailrace_stream{
             open_output(comm, required(directory, "directory"), required(name, "name"), options != nullptr ? options : ""), {}};
-        open_streams().insert(*stream);
+        open_streams().add(*stream);
     });
 }
 
@@ -198,7 +221,7 @@ int tailrace_close(tailrace_stream** stream) {
     return guard([&] {
         required(stream, "stream");
         const std::unique_ptr<tailrace_stream> owned(std::exchange(*stream, nullptr));
-        open_streams().erase(owned.get());
+        open_streams().remove(owned.get());
         if (owned) owned->output->close();
     });
 }

@@ -110,6 +110,8 @@ std::string pending_path(const Layout& layout, const std::string& stream, uint64
     return parts_directory(stream) + "/" + kPendingPrefix + digits(start) + (has_one_part(layout) ? ".nc" : "");
 }
 
+std::string pending_index_path(const std::string& stream) { return parts_directory(stream) + "/" + kPendingPrefix + "index"; }
+
 std::string part_path_in_group(const Layout& layout, const std::string& stream, uint64_t start, uint64_t part) {
     return tree_directories(layout.tree_entries, part) + stream + "." + digits(start) + "." + digits(part) + ".nc";
 }

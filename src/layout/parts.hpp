@@ -47,6 +47,7 @@ std::string journal_path(const std::string& stream);
 std::string group_path(const Layout& layout, const std::string& stream, uint64_t start);  // directory, or file where files = one
 constexpr const char* kPendingPrefix = ".pending-";  // of what is not committed, in the parts' directory
 std::string pending_path(const Layout& layout, const std::string& stream, uint64_t start);  // the same before it is committed
+std::string pending_index_path(const std::string& stream);
 // A part's path below its group's directory (several files): [PPP/]NAME.S.P.nc
 std::string part_path_in_group(const Layout& layout, const std::string& stream, uint64_t start, uint64_t part);
 std::string part_path(const Layout& layout, const std::string& stream, uint64_t start, uint64_t part);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,10 +19,11 @@
 
 namespace tailrace::hdf5 {
 
-// HDF5 prints its error stack by itself; while one of these lives, it does not. The application's setting comes back afterwards.
+// Whoever calls HDF5 holds one. Many builds of HDF5 serve one thread at a time: these wait for each other. It prints its error
+// stack by itself; while one of these lives, it does not. The application's setting comes back afterwards.
 class Quiet {
 public:
-    Quiet() {
+    Quiet() : alone_(mutex()) {
         H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
         H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
     }
@@ -30,6 +32,13 @@ public:
     Quiet& operator=(const Quiet&) = delete;
 
 private:
+    // Opening a part may ask for a filter, which is registered under another Quiet.
+    static std::recursive_mutex& mutex() {
+        static std::recursive_mutex only;
+        return only;
+    }
+
+    const std::lock_guard<std::recursive_mutex> alone_;
     H5E_auto2_t function_ = nullptr;
     void* data_ = nullptr;
 };
@@ -292,6 +301,14 @@ inline uint64_t attribute_elements(hid_t attribute, const std::string& name) {
 inline bool attribute_holds_integers(hid_t attribute, const std::string& name) {
     const TypeId type(check(H5Aget_type(attribute), "H5Aget_type", name, Status::CORRUPT));
     return H5Tget_class(type) == H5T_INTEGER;
+}
+// Text of a fixed length, without the zeros behind it; empty where the attribute is something else.
+inline std::string attribute_text(hid_t attribute, const std::string& name) {
+    const TypeId type(check(H5Aget_type(attribute), "H5Aget_type", name, Status::CORRUPT));
+    if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 || attribute_elements(attribute, name) != 1) return "";
+    std::string text(H5Tget_size(type), '\0');
+    check(H5Aread(attribute, type, text.data()), "H5Aread", name, Status::CORRUPT);
+    return text.substr(0, text.find('\0'));
 }
 inline void read_attribute(hid_t attribute, hid_t type, void* values, const std::string& name) {
     check(H5Aread(attribute, type, values), "H5Aread", name, Status::CORRUPT);

@@ -51,6 +51,23 @@ PartReader::PartReader(const std::string& path)
     metadata_ = hdf5::open_file(path);
 }
 
+PartReader::~PartReader() {
+    const hdf5::Quiet quiet;
+    metadata_ = hdf5::FileId();
+}
+
+std::optional<std::string> root_text(const std::string& path, const std::string& name) {
+    const hdf5::Quiet quiet;
+    try {
+        const hdf5::FileId file = hdf5::open_file(path);
+        if (!hdf5::has_attribute(file, name)) return std::nullopt;
+        return hdf5::attribute_text(hdf5::open_attribute(file, name), name);
+    } catch (const Error& error) {
+        if (error.status() != Status::CORRUPT) throw;
+        return std::nullopt;
+    }
+}
+
 PartReader& OpenParts::open(const std::string& path) {
     if (const auto found = parts_.find(path); found != parts_.end()) return *found->second;
     if (parts_.size() >= kMostOpenParts) parts_.clear();

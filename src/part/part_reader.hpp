@@ -33,6 +33,7 @@ class PartReader {
 public:
     // Throws NOT_FOUND or CORRUPT with the path.
     explicit PartReader(const std::string& path);
+    ~PartReader();
 
     const std::string& path() const { return file_->path(); }
 
@@ -72,6 +73,9 @@ public:
 private:
     std::map<std::string, std::unique_ptr<PartReader>> parts_;
 };
+
+// A text attribute of the root; nothing where the file has none, or is none of HDF5's.
+std::optional<std::string> root_text(const std::string& path, const std::string& name);
 
 // Reads the elements of `box`, or of less than was asked for, to `memory`, a block of box.count. Without HDF5: any thread may.
 // Throws CORRUPT where a chunk is none.

@@ -76,7 +76,8 @@ Word call_words(void* function, const Words& words) {
     const Word* a = words.at;
     const void* before = tailrace_called;
     tailrace_called = function;
-    const Word answer = reinterpret_cast<LibraryFunction>(function)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9]);
+    const Word answer =
+        reinterpret_cast<LibraryFunction>(function)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10]);
     tailrace_called = before;
     return answer;
 }

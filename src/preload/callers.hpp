@@ -27,11 +27,12 @@ struct NextOfCallers {
 // nullptr where the caller's libraries do not have it.
 void* next_of_caller(NextOfCallers& known, const char* symbol, const void* object);
 
-// A call of a library, whatever its arguments are. One that has fewer than ten takes no notice of the rest.
+// A call of a library, whatever its arguments are. One that has fewer takes no notice of the rest; none has more: the longest is
+// Fortran's MPI_Ialltoallw.
 struct Words {
-    Word at[10];
+    Word at[11];
 };
-using LibraryFunction = Word (*)(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word);
+using LibraryFunction = Word (*)(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word);
 constexpr Word kNoFunction = -1;  // fails in each of these libraries
 
 Word call_words(void* function, const Words& words);
@@ -51,8 +52,8 @@ inline int as_int(Word word) { return static_cast<int>(word); }  // of an `int`,
     }
 
 // A hook that is given `how`, the words, how the next definition is found, and from where it was called.
-#define LIBRARY_HOOK(symbol, how, ...)                                                                     \
-    HOOK(Word, symbol, (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j)) { \
-        return how(Words{{a, b, c, d, e, f, g, h, i, j}}, LIBRARY_FUNCTION(symbol),                        \
-                   __builtin_return_address(0) __VA_OPT__(, ) __VA_ARGS__);                                \
+#define LIBRARY_HOOK(symbol, how, ...)                                                                             \
+    HOOK(Word, symbol, (Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i, Word j, Word k)) { \
+        return how(Words{{a, b, c, d, e, f, g, h, i, j, k}}, LIBRARY_FUNCTION(symbol),                             \
+                   __builtin_return_address(0) __VA_OPT__(, ) __VA_ARGS__);                                        \
     }

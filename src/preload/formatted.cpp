@@ -44,8 +44,10 @@ PRINT_AT_ONCE(__dprintf_chk, __vdprintf_chk, (int descriptor, int flag, const ch
               took_some(0, {.detail = static_cast<uint64_t>(result)}))
 SCAN(fscanf, vfscanf, (FILE * from, const char* format), (from, format, more), from)
 SCAN(__isoc99_fscanf, __isoc99_vfscanf, (FILE * from, const char* format), (from, format, more), from)
+SCAN(__isoc23_fscanf, __isoc23_vfscanf, (FILE * from, const char* format), (from, format, more), from)
 SCAN(scanf, vscanf, (const char* format), (format, more), stdin)
 SCAN(__isoc99_scanf, __isoc99_vscanf, (const char* format), (format, more), stdin)
+SCAN(__isoc23_scanf, __isoc23_vscanf, (const char* format), (format, more), stdin)
 
 // Wide characters: how many bytes they become is not known here.
 #define WIDE(symbol, list_symbol, name, parameters, arguments, stream) \
@@ -56,7 +58,9 @@ WIDE(__fwprintf_chk, __vfwprintf_chk, fprintf, (FILE * to, int flag, const wchar
 WIDE(__wprintf_chk, __vwprintf_chk, fprintf, (int flag, const wchar_t* format), (flag, format, more), stdout)
 WIDE(fwscanf, vfwscanf, fscanf, (FILE * from, const wchar_t* format), (from, format, more), from)
 WIDE(__isoc99_fwscanf, __isoc99_vfwscanf, fscanf, (FILE * from, const wchar_t* format), (from, format, more), from)
+WIDE(__isoc23_fwscanf, __isoc23_vfwscanf, fscanf, (FILE * from, const wchar_t* format), (from, format, more), from)
 WIDE(wscanf, vwscanf, fscanf, (const wchar_t* format), (format, more), stdin)
 WIDE(__isoc99_wscanf, __isoc99_vwscanf, fscanf, (const wchar_t* format), (format, more), stdin)
+WIDE(__isoc23_wscanf, __isoc23_vwscanf, fscanf, (const wchar_t* format), (format, more), stdin)
 
 }  // namespace tailrace::preload

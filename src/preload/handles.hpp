@@ -1,4 +1,4 @@
-// What is known of open handles of a library. No lock; the first 256 that are open at once.
+// What is known of open handles of a library. No lock; the first Handles::kMost that are open at once.
 #pragma once
 
 #include <atomic>
@@ -10,6 +10,8 @@ namespace tailrace::preload {
 
 class Handles {
 public:
+    static constexpr int kMost = 256;
+
     bool none() const { return held_.load(std::memory_order_relaxed) == 0; }
     uint64_t find(Word handle) const {
         for (const Entry& entry : entries_) {
@@ -23,7 +25,7 @@ public:
         remove(handle);
         for (Entry& entry : entries_) {
             Word there = entry.handle.load(std::memory_order_relaxed);
-            if ((there == kNever || there == kGone) && entry.handle.compare_exchange_strong(there, kGone)) {
+            if ((there == kNever || there == kGone) && entry.handle.compare_exchange_strong(there, kFilling)) {
                 entry.value.store(value, std::memory_order_relaxed);
                 entry.handle.store(handle, std::memory_order_release);
                 held_.fetch_add(1, std::memory_order_relaxed);
@@ -43,12 +45,12 @@ public:
     }
 
 private:
-    static constexpr Word kNever = 0, kGone = -1;
+    static constexpr Word kNever = 0, kGone = -1, kFilling = -2;
     struct Entry {
         std::atomic<Word> handle = kNever;
         std::atomic<uint64_t> value = 0;
     };
-    Entry entries_[256] = {};
+    Entry entries_[kMost] = {};
     std::atomic<int> held_ = 0;
 };
 

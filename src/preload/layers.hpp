@@ -9,19 +9,18 @@ namespace tailrace::preload {
 // While a call of a layer runs.
 class Layer {
 public:
-    explicit Layer(trace::Within layer) : bit_(static_cast<uint16_t>(layer)), first_((tailrace_within & bit_) == 0) {
-        if (first_) tailrace_within |= bit_;
+    explicit Layer(trace::Within layer) : before_(tailrace_within), first_((before_ & static_cast<uint16_t>(layer)) == 0) {
+        tailrace_within |= static_cast<uint16_t>(layer);
     }
     Layer(const Layer&) = delete;
     Layer& operator=(const Layer&) = delete;
-    ~Layer() {
-        if (first_) tailrace_within &= static_cast<uint16_t>(~bit_);
-    }
+    // An exception may have passed the layers within this one, and left their marks.
+    ~Layer() { tailrace_within = before_; }
     // Not called by its own layer.
     bool first() const { return first_; }
 
 private:
-    const uint16_t bit_;
+    const uint16_t before_;
     const bool first_;
 };
 

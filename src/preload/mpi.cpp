@@ -93,6 +93,14 @@ uint64_t ask_for_group(const void* object, const MpiAbi& abi, Word communicator)
     return name;
 }
 
+// Whether it has begun and not ended: a barrier outside would end the program.
+bool mpi_runs(const void* object) {
+    int begun = 0, ended = 1;
+    call_words(LIBRARY_FUNCTION(PMPI_Initialized)(object), {{as_word(&begun)}});
+    if (begun != 0) call_words(LIBRARY_FUNCTION(PMPI_Finalized)(object), {{as_word(&ended)}});
+    return begun != 0 && ended == 0;
+}
+
 // The user wants ranks to wait for each other before some calls: what they would wait for within these is seen as waiting.
 bool wants_barrier(Call call) {
     static constinit std::atomic<const char*> names = nullptr;
@@ -134,7 +142,7 @@ const MpiAbi* mpi_abi(const void* object) {
 void insert_barrier(Call call, const Site& site) {
     if ((tailrace_within & static_cast<uint16_t>(trace::Within::mpi)) != 0 || !wants_barrier(call)) return;
     const MpiAbi* abi = mpi_abi(site.object);
-    if (abi == nullptr) return;
+    if (abi == nullptr || !mpi_runs(site.object)) return;
     Traced barrier(Call::MPI_Barrier);
     const Layer layer(trace::Within::mpi);
     const Word answer = call_words(LIBRARY_FUNCTION(PMPI_Barrier)(site.object), {{abi->world}});

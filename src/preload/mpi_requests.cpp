@@ -15,33 +15,29 @@ Word request_at(const MpiAbi& abi, Word array, int64_t index) {
     return request;
 }
 
-// Requests of a call that are transfers of files: the first's file, and which they were.
+// Requests of a call that are transfers of files, of which no more are known than there are Handles.
 struct Awaited {
-    static constexpr int kMost = 64;
     int count = 0;
-    int64_t index[kMost];
-    Word request[kMost];
-    uint64_t file = 0;
-};
+    int64_t index[Handles::kMost];
+    Word request[Handles::kMost];
+    uint64_t file = 0;  // of the first
 
-Awaited awaited_of(const MpiAbi& abi, Word array, int64_t length) {
-    Awaited found;
-    for (int64_t i = 0; i < length && found.count < Awaited::kMost; ++i) {
-        const Word request = request_at(abi, array, i);
-        const uint64_t file = requests.find(request);
-        if (file == 0) continue;
-        if (found.count == 0) found.file = file;
-        found.index[found.count] = i;
-        found.request[found.count++] = request;
+    void look(const MpiAbi& abi, Word array, int64_t length) {
+        for (int64_t i = 0; i < length && count < Handles::kMost; ++i) {
+            const Word at = request_at(abi, array, i);
+            const uint64_t its_file = requests.find(at);
+            if (its_file == 0) continue;
+            if (count == 0) file = its_file;
+            index[count] = i;
+            request[count++] = at;
+        }
     }
-    return found;
-}
-
-// Requests that are done are others afterwards.
-void forget_done(const MpiAbi& abi, Word array, const Awaited& awaited) {
-    for (int i = 0; i < awaited.count; ++i)
-        if (request_at(abi, array, awaited.index[i]) != awaited.request[i]) requests.remove(awaited.request[i]);
-}
+    // Requests that are done are others afterwards.
+    void forget_done(const MpiAbi& abi, Word array) const {
+        for (int i = 0; i < count; ++i)
+            if (request_at(abi, array, index[i]) != request[i]) requests.remove(request[i]);
+    }
+};
 
 enum class Requests { one, many };  // (request, ...) or (length, requests, ...)
 
@@ -51,17 +47,26 @@ Word wait(const Words& words, FindFunction find, const void* return_address, Cal
     const MpiAbi* const abi = requests.none() ? nullptr : mpi_abi(object);
     const bool one = which == Requests::one;
     const Word array = words.at[one ? 0 : 1];
-    const Awaited awaited = abi == nullptr ? Awaited() : awaited_of(*abi, array, one ? 1 : as_int(words.at[0]));
+    Awaited awaited;
+    if (abi != nullptr) awaited.look(*abi, array, one ? 1 : as_int(words.at[0]));
     if (awaited.count == 0) return call_words(find(object), words);
     if (name == Call::none) {
         const Word answer = call_words(find(object), words);
-        forget_done(*abi, array, awaited);
+        awaited.forget_done(*abi, array);
         return answer;
     }
     MpiCall call(name, return_address);
     const Word answer = call_words(find(object), words);
-    forget_done(*abi, array, awaited);
+    awaited.forget_done(*abi, array);
     return call.done(answer, {.file = awaited.file});
+}
+
+// Its transfer goes on, and nobody waits for it.
+Word free_request(const Words& words, FindFunction find, const void* return_address) {
+    const void* const object = site_of(return_address).object;
+    const MpiAbi* const abi = requests.none() ? nullptr : mpi_abi(object);
+    if (abi != nullptr && words.at[0] != 0) requests.remove(request_at(*abi, words.at[0], 0));
+    return call_words(find(object), words);
 }
 
 }  // namespace
@@ -79,5 +84,6 @@ MPI_HOOK(Test, wait, Call::none, Requests::one)
 MPI_HOOK(Testall, wait, Call::none, Requests::many)
 MPI_HOOK(Testany, wait, Call::none, Requests::many)
 MPI_HOOK(Testsome, wait, Call::none, Requests::many)
+MPI_HOOK(Request_free, free_request)
 
 }  // namespace tailrace::preload

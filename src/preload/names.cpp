@@ -119,7 +119,12 @@ OF_DESCRIPTOR(fstatfs, statfs, (int descriptor, struct statfs* to), (descriptor,
 OF_DESCRIPTOR(fstatfs64, statfs, (int descriptor, struct statfs64* to), (descriptor, to), {})
 OF_DESCRIPTOR(fstatvfs, statfs, (int descriptor, struct statvfs* to), (descriptor, to), {})
 OF_DESCRIPTOR(fstatvfs64, statfs, (int descriptor, struct statvfs64* to), (descriptor, to), {})
-OF_PATH(chdir, chdir, (const char* path), (path), kHere, {})
+// Where the program is now: a relative name is no longer below where it was.
+HOOK(int, chdir, (const char* path)) {
+    Traced call(Call::chdir);
+    const int result = NEXT(chdir)(path);
+    return call.done(result, {}, result == 0 ? named(call, ".", kHere, false) : named(call, path, kHere, true));
+}
 OF_DESCRIPTOR(fchdir, chdir, (int descriptor), (descriptor), {})
 OF_DESCRIPTOR(flock, flock, (int descriptor, int operation), (descriptor, operation), {.detail = static_cast<uint64_t>(operation)})
 

@@ -128,15 +128,15 @@ HOOK(int, system, (const char* words)) {
     return call.done(NEXT(system)(words));
 }
 
-// The log says that the program was replaced, by which file.
+// The log says that the program was replaced, by which file; and a second time where it was not.
 template <class Replace>
 int replaced(const char* path, Replace replace) {
-    if (!tailrace_silent && trace::is_on()) {
-        Traced call(Call::exec);
-        call.note(0, {}, file_of(path));
-        trace::end_log();
-    }
-    return replace();
+    if (tailrace_silent || !trace::is_on()) return replace();
+    Traced call(Call::exec);
+    call.note(0, {}, file_of(path));
+    trace::end_log();
+    const int answer = replace();
+    return call.done(answer, {}, named(call, path, kHere, answer < 0));
 }
 #define EXEC(symbol, parameters, arguments)                            \
     HOOK(int, symbol, parameters) {                                    \

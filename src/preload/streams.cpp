@@ -5,7 +5,10 @@
 
 #include "preload/stream.hpp"
 
-extern "C" FILE* _IO_list_all;  // the C library's list of streams, by their _chain
+// The C library's list of streams, by their _chain, and what it takes itself before it changes the list or writes them all.
+extern "C" FILE* _IO_list_all;
+extern "C" void _IO_list_lock();
+extern "C" void _IO_list_unlock();
 
 namespace tailrace::preload {
 namespace {
@@ -34,6 +37,18 @@ void record_moved(Call call, int descriptor, int64_t bytes, uint64_t file) {
                    static_cast<uint64_t>(bytes), bytes, 0});
     errno = code;
 }
+
+namespace {
+
+// The program is about to write all streams, which takes the lock as well.
+void record_unwritten() {
+    if (streams_end || !trace::is_on()) return;
+    _IO_list_lock();
+    record_unwritten_of_all();
+    _IO_list_unlock();
+}
+
+}  // namespace
 
 // RATIONALE: without the list's lock, as the C library itself goes through it at the end: who holds it may never come back.
 void record_unwritten_of_all() {
@@ -82,18 +97,18 @@ FCLOSE(endmntent)
 FCLOSE(pclose)
 
 HOOK(int, fcloseall, (void)) {
-    record_unwritten_of_all();
+    record_unwritten();
     Traced call(Call::fclose);
     return call.done(NEXT(fcloseall)());
 }
 
-#define FFLUSH(symbol)                                    \
-    HOOK(int, symbol, (FILE * stream)) {                  \
-        if (stream == nullptr) record_unwritten_of_all(); \
-        OfStream call(Call::fflush, stream);              \
-        const int result = NEXT(symbol)(stream);          \
-        call.put(result < 0 ? -int64_t{errno} : 0);       \
-        return result;                                    \
+#define FFLUSH(symbol)                              \
+    HOOK(int, symbol, (FILE * stream)) {            \
+        if (stream == nullptr) record_unwritten();  \
+        OfStream call(Call::fflush, stream);        \
+        const int result = NEXT(symbol)(stream);    \
+        call.put(result < 0 ? -int64_t{errno} : 0); \
+        return result;                              \
     }
 FFLUSH(fflush)
 FFLUSH(fflush_unlocked)

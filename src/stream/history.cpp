@@ -79,7 +79,7 @@ void History::apply(const Json& line) {
         steps.push_back({number, line.at("time"), groups.size() - 1, line.at("files"), line.at("bytes"),
                          line.value("ragged", std::vector<uint64_t>{})});
     } else if (kind == "drop") {
-        drop(line.at("first"), line.at("last"), line.at("why").get<std::string>() != kDropOld);
+        drop(line.at("first"), line.at("last"), line.at("why").get<std::string>() != kDropOld && !line.value("kept", false));
     }
 }
 
@@ -182,8 +182,10 @@ Json step_line(const StepEntry& step, const GroupEntry& group) {
     return line;
 }
 
-Json drop_line(uint64_t first, uint64_t last, const std::string& why) {
-    return {{"kind", "drop"}, {"first", first}, {"last", last}, {"why", why}};
+Json drop_line(uint64_t first, uint64_t last, const std::string& why, bool kept) {
+    Json line = {{"kind", "drop"}, {"first", first}, {"last", last}, {"why", why}};
+    if (kept) line["kept"] = true;
+    return line;
 }
 
 }  // namespace tailrace

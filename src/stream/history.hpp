@@ -6,7 +6,8 @@
 //   blocks      one growing part: where its steps are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]
 //   step        a step is there when this is: step, time, group (its first step), plan, static, files, bytes, digest;
 //               where there are ragged dimensions, ragged: their lengths
-//   drop        steps that are no longer there: first, last, why ("keep": older than the stream keeps; else what was wrong)
+//   drop        steps that are no longer there: first, last, why ("keep": older than the stream keeps; else what was wrong);
+//               kept, where it is true: the files stay, for later steps have their static arrays there
 #pragma once
 
 #include <algorithm>
@@ -93,7 +94,7 @@ Json plan_line(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes);
 Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values);
 Json blocks_line(const PartGrowth& growth);
 Json step_line(const StepEntry& step, const GroupEntry& group);
-Json drop_line(uint64_t first, uint64_t last, const std::string& why);
+Json drop_line(uint64_t first, uint64_t last, const std::string& why, bool kept = false);
 
 std::string hex_digest(uint64_t digest);
 

@@ -7,18 +7,24 @@
 #include "base/system.hpp"
 #include "layout/parts.hpp"
 #include "part/image.hpp"
+#include "part/part_reader.hpp"
 #include "stream/dataset.hpp"
 
 namespace tailrace {
 namespace {
 
-constexpr const char* kUnfinished = ".new";
+constexpr const char* kIndexAttribute = "tailrace_index";
 
-void write_file(const std::string& path, const Description& description, const History& history, const IndexFile& file, bool sync) {
+std::string where_parts_are(const std::string& stream) {
+    return "virtual datasets over the parts in " + parts_directory(stream) + "/";
+}
+
+// `temporary` is in the parts' directory: there is nobody else's file.
+void write_file(const std::string& path, const std::string& temporary, const Description& description, const History& history,
+                const IndexFile& file, bool sync) {
     const Placement placement(part_bytes(description, 0), {});
     const StepBlock block{0, file.steps(), placement.static_end()};
     const Image image = make_image(description, placement, {block}, file.steps(), block_end(placement, block));
-    const std::string temporary = path + kUnfinished;
     File out = File::create(temporary);
     write_known(out, description, places_of(description, placement), placement, block, history, file.from);
     put_in_force(out, image);
@@ -27,23 +33,25 @@ void write_file(const std::string& path, const Description& description, const H
     rename_path(temporary, path);
 }
 
-// The files NAME.nc and NAME.SSSSSS.nc with an ending behind.
-std::vector<std::string> index_paths_ending(const std::string& directory, const std::string& stream, const std::string& ending) {
-    std::vector<std::string> paths;
-    const auto is_number = [](const std::string& text) {
-        return text.size() >= 6 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
-    };
-    for (const std::string& entry : list_directory(directory)) {
-        if (!entry.ends_with(ending)) continue;
-        const std::string name = entry.substr(0, entry.size() - ending.size());
-        const bool numbered = name.size() > stream.size() + 4 && name.starts_with(stream + ".") && name.ends_with(".nc") &&
-                              is_number(name.substr(stream.size() + 1, name.size() - stream.size() - 4));
-        if (name == dataset_path(stream) || numbered) paths.push_back(directory + "/" + entry);
-    }
-    return paths;
+// NAME.SSSSSS.nc, which may be another stream's, or no index at all.
+bool is_numbered(const std::string& name, const std::string& stream) {
+    if (name.size() <= stream.size() + 4 || !name.starts_with(stream + ".") || !name.ends_with(".nc")) return false;
+    const std::string number = name.substr(stream.size() + 1, name.size() - stream.size() - 4);
+    return number.size() >= 6 && std::all_of(number.begin(), number.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
 }
 
 }  // namespace
+
+bool is_index(const std::string& path, const std::string& stream) {
+    const auto found = root_text(path, kIndexAttribute);
+    return found && found->starts_with(where_parts_are(stream));
+}
+
+void check_index_path(const std::string& path, const std::string& stream) {
+    if (path_exists(path) && !is_index(path, stream))
+        fail(Status::BAD_ARGUMENT, path, " is there, and no file of stream '", stream, "', whose index it would be; ",
+             "move it elsewhere, or give the stream another name");
+}
 
 std::vector<IndexFile> index_files(const History& history, const std::string& stream) {
     std::vector<IndexFile> files;
@@ -69,11 +77,12 @@ std::vector<IndexFile> index_files(const History& history, const std::string& st
 }
 
 std::vector<std::string> index_paths(const std::string& directory, const std::string& stream) {
-    return index_paths_ending(directory, stream, "");
-}
-
-std::vector<std::string> unfinished_index_paths(const std::string& directory, const std::string& stream) {
-    return index_paths_ending(directory, stream, kUnfinished);
+    std::vector<std::string> paths;
+    for (const std::string& entry : list_directory(directory)) {
+        const std::string path = directory + "/" + entry;
+        if (entry == dataset_path(stream) || (is_numbered(entry, stream) && is_index(path, stream))) paths.push_back(path);
+    }
+    return paths;
 }
 
 void write_index(const std::string& directory, const std::string& stream, const History& history, size_t unchanged, bool sync) {
@@ -83,11 +92,12 @@ void write_index(const std::string& directory, const std::string& stream, const 
         const std::string path = directory + "/" + file.path;
         std::erase(stale, path);
         if (file.to <= unchanged && path_exists(path)) continue;
+        if (files.size() > 1) check_index_path(path, stream);
         Description description = describe_steps(history, stream, file.from, file.to);
         description.attributes.push_back(
-            text_attribute("tailrace_index", "virtual datasets over the parts in " + parts_directory(stream) +
-                                                 "/; keep both together; 'tailrace verify' tells whether all parts are there"));
-        write_file(path, description, history, file, sync);
+            text_attribute(kIndexAttribute,
+                           where_parts_are(stream) + "; keep both together; 'tailrace verify' tells whether all parts are there"));
+        write_file(path, directory + "/" + pending_index_path(stream), description, history, file, sync);
     }
     for (const std::string& path : stale) remove_file(path);
 }

@@ -22,8 +22,11 @@ struct IndexFile {
 };
 std::vector<IndexFile> index_files(const History& history, const std::string& stream);
 
-// The index files that are there; those that a run which was killed did not finish.
+// The files that are there: NAME.nc, and those with numbers that tell they are an index of this stream.
 std::vector<std::string> index_paths(const std::string& directory, const std::string& stream);
-std::vector<std::string> unfinished_index_paths(const std::string& directory, const std::string& stream);
+// Whether the file tells that it is an index of this stream.
+bool is_index(const std::string& path, const std::string& stream);
+// Throws BAD_ARGUMENT where something else stands in an index's place.
+void check_index_path(const std::string& path, const std::string& stream);
 
 }  // namespace tailrace

@@ -1,6 +1,8 @@
 #include "stream/repair.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <ranges>
 #include <set>
 
 #include "base/error.hpp"
@@ -24,7 +26,8 @@ public:
         cut_journal();
         history_ = read_history(journal_);
         remove_pending();
-        for (const size_t g : history_.needed_groups()) mend_group(g);
+        // The last first: what holds the static arrays of others comes after those.
+        for (const size_t g : history_.needed_groups() | std::views::reverse) mend_group(g);
         for (const size_t g : history_.needed_groups())
             for (uint64_t part = 0; part < history_.groups[g].parts; ++part) try_write_times(g, part);
         remove_uncommitted();
@@ -56,11 +59,9 @@ private:
     void remove_pending() {
         for (const std::string& path : pending_paths(directory_, stream_)) {
             remove_tree(path);
-            tell("removed", path, Json::array(), "a step that was never committed");
-        }
-        for (const std::string& path : unfinished_index_paths(directory_, stream_)) {
-            remove_file(path);
-            tell("removed", path, Json::array(), "an index that was not finished");
+            tell("removed", path, Json::array(),
+                 path == path_of(pending_index_path(stream_)) ? "an index that was not finished"
+                                                              : "a step that was never committed");
         }
     }
 
@@ -73,12 +74,20 @@ private:
         tell("removed", path, Json::array(), "a step that was never committed");
     }
 
+    // Whether steps of other groups have their static arrays in this one.
+    bool others_need(size_t g) const {
+        return std::ranges::any_of(history_.steps, [&](const StepEntry& step) {
+            return step.group != g && history_.static_group(step.group) == &history_.groups[g];
+        });
+    }
+
     void mend_group(size_t g) {
         const GroupEntry group = history_.groups[g];
+        const bool is_needed = others_need(g);
         std::set<uint64_t> bad;
         std::string why;
         for (const PartProblem& problem : check_group(directory_, stream_, history_, g, true).problems) {
-            if (problem.harms_static || group.steps == 0) {
+            if (problem.harms_static || group.steps == 0 || (is_needed && !problem.step)) {
                 // The steps that it belongs to may be many: dropping them is not ours to decide.
                 problems_.push_back({{"path", problem.path}, {"step", group.start}, {"problem", problem.text}});
                 continue;
@@ -90,11 +99,11 @@ private:
         if (bad.empty()) return;
         if (bad.size() < group.steps) take_times_away(group, bad);
         for (const uint64_t step : bad) {
-            Journal(journal_).append(drop_line(step, step, why), true);
-            history_.drop(step, step, true);
+            Journal(journal_).append(drop_line(step, step, why, is_needed), true);
+            history_.drop(step, step, !is_needed);
         }
         tell("dropped", path_of(group_path(group.layout, stream_, group.start)), bad, why);
-        if (history_.groups[g].steps == 0) set_aside(group);
+        if (history_.groups[g].steps == 0 && !is_needed) set_aside(group);
     }
 
     // Plain tools look into a part that is the dataset: a step that is dropped has no time there.

@@ -59,11 +59,11 @@ void Stream::look_back() {
     const auto error = attempt([&] {
         if (ranks_->rank() != 0) return;
         begun_here_ = !path_exists(path(parts_directory(name_)));
+        if (begun_here_ && config_.mode != "replace") check_index_path(path(dataset_path(name_)), name_);
         make_directories(path(parts_directory(name_)));
         if (config_.mode != "replace") {
             history_ = read_history(path(journal_path(name_)));
             for (const std::string& entry : pending_paths(directory_, name_)) remove_tree(entry);
-            for (const std::string& entry : unfinished_index_paths(directory_, name_)) remove_file(entry);
         }
         storage_ = choose_storage(directory_, config_, requested_, history_);
     });

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,7 +21,9 @@ namespace {
 constexpr uint64_t kDefaultBudget = 64u << 20;
 constexpr uint32_t kNames = 8192, kNameProbes = 8;  // names that the log has; beyond these a name may be stored again
 constexpr uint32_t kStores = 0, kIsFull = 1, kMakesCounters = 2, kCounts = 3;  // the values of `counting`
-constexpr uint32_t kCounters = kSlotsOfChunk / 2 - 1;
+constexpr uint32_t kKeptChunks = 2;  // of the budget, for when it is spent: counters, and names of files that come then
+constexpr uint32_t kCounters = kSlotsOfChunk / 2 - 1, kOfNoFile = kCounters - 2, kOfOthers = kCounters - 1;
+constexpr char kOthers[] = "(other files)";
 // They start ranks and are none; nor do they tell of their own calls.
 constexpr const char* kLaunchers[] = {
     "mpirun",        "mpiexec",         "orterun",        "orted",           "prterun",      "prted",
@@ -63,6 +66,8 @@ struct OfProcess {
     std::atomic<State> state;
     Header* header;
     std::atomic<Counter*> counters;
+    std::atomic<uint64_t> kept_next;  // address of room for names when the budget is spent
+    uint64_t kept_end;
     std::atomic<uint32_t> chunks, counting;
     uint32_t most_chunks;
     uint32_t serial;  // another in each child
@@ -94,9 +99,14 @@ void* map(uint64_t bytes, int protection, int flags, int64_t descriptor, uint64_
 
 void add(uint64_t& to, uint64_t value) { reinterpret_cast<std::atomic<uint64_t>&>(to).fetch_add(value, std::memory_order_relaxed); }
 
-// Room on the device: without it, writing to the memory of a full disk would end the user's program.
+// Room on the device: without it, writing to the memory of a full disk would end the user's program. So would a signal where the
+// user allows no files of that size.
 bool reserve(int64_t descriptor, uint64_t offset, uint64_t bytes, Header* header) {
-    const int64_t answer = raw::call(SYS_fallocate, descriptor, 0, static_cast<int64_t>(offset), static_cast<int64_t>(bytes));
+    rlimit64 most = {};
+    if (raw::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, raw::address(&most)) == 0 && most.rlim_cur < offset + bytes) return false;
+    int64_t answer;
+    do answer = raw::call(SYS_fallocate, descriptor, 0, static_cast<int64_t>(offset), static_cast<int64_t>(bytes));
+    while (answer == -EINTR);
     if (answer != -EOPNOTSUPP) return answer == 0;
     static const char zeros[4096] = {};
     for (uint64_t done = 0; done < bytes; done += sizeof zeros)
@@ -111,8 +121,10 @@ bool reserve(int64_t descriptor, uint64_t offset, uint64_t bytes, Header* header
 
 // A part of the log as memory. RATIONALE: it is opened each time. A descriptor that stays would be seen by the program, which may
 // close it and get another file under its number.
-void* map_log(const OfProcess& mine, uint64_t offset, uint64_t bytes, int64_t flags = 0) {
-    const int64_t log = raw::call(SYS_openat, AT_FDCWD, raw::address(mine.path), O_RDWR | O_CLOEXEC | flags, 0666);
+int64_t open_log(const OfProcess& mine, int64_t flags = 0) {
+    return raw::call(SYS_openat, AT_FDCWD, raw::address(mine.path), O_RDWR | O_CLOEXEC | flags, 0666);
+}
+void* map_log(const OfProcess& mine, int64_t log, uint64_t offset, uint64_t bytes) {
     if (log < 0) return nullptr;
     void* at = reserve(log, offset, bytes, mine.header) ? map(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, log, offset) : nullptr;
     raw::call(SYS_close, log);
@@ -179,7 +191,7 @@ Header* create_log(OfProcess& mine, const char* folder, const Header& described)
     for (uint64_t n = 0; n < kMostPrograms; ++n) {
         put_text(mine.path + at + raw::put_number(mine.path + at, n), ".trace", 8);
         if (raw::call(SYS_faccessat, AT_FDCWD, raw::address(mine.path), F_OK) == 0) continue;
-        return static_cast<Header*>(map_log(mine, 0, kHeaderBytes, O_CREAT | O_EXCL));
+        return static_cast<Header*>(map_log(mine, open_log(mine, O_CREAT | O_EXCL), 0, kHeaderBytes));
     }
     return nullptr;
 }
@@ -196,7 +208,7 @@ void begin_log(OfProcess& mine) {
     if (mine.header == nullptr) return;
     described.budget_bytes = number_at(getenv("TAILRACE_TRACE_BYTES"), kDefaultBudget);
     const uint64_t chunks = described.budget_bytes / kChunkBytes;
-    mine.most_chunks = static_cast<uint32_t>(chunks < 2 ? 2 : chunks);
+    mine.most_chunks = static_cast<uint32_t>(chunks <= kKeptChunks ? kKeptChunks + 1 : chunks);
     *mine.header = described;
     mine.state.store(State::on);
 }
@@ -217,9 +229,16 @@ OfProcess* process() {
     return nullptr;  // another thread is at it, or this one, in a signal handler
 }
 
-void* claim_chunk(OfProcess& mine, uint16_t kind) {
+// The program has as many files open as it may, or was interrupted: the next time may go well.
+bool is_passing(int64_t log) { return log == -EMFILE || log == -ENFILE || log == -EINTR; }
+
+// Where there is none, the disk is full, unless `passing`.
+void* claim_chunk(OfProcess& mine, uint16_t kind, bool& passing) {
+    const int64_t log = open_log(mine);
+    passing = is_passing(log);
+    if (log < 0) return nullptr;
     const uint64_t number = mine.chunks.fetch_add(1);
-    auto* head = static_cast<ChunkHead*>(map_log(mine, kHeaderBytes + number * kChunkBytes, kChunkBytes));
+    auto* head = static_cast<ChunkHead*>(map_log(mine, log, kHeaderBytes + number * kChunkBytes, kChunkBytes));
     if (head == nullptr) return nullptr;
     head->begin_ns = now_ns();
     head->process = static_cast<uint32_t>(mine.header->process);
@@ -230,7 +249,12 @@ void* claim_chunk(OfProcess& mine, uint16_t kind) {
     return head;
 }
 
-// Room for that many slots; nullptr where none is left. A signal handler that comes in between takes other slots.
+// Whether events are stored; the last chunks of the budget are for what comes then.
+bool stores(const OfProcess& mine) {
+    return mine.counting.load(std::memory_order_relaxed) == kStores && mine.chunks.load() + kKeptChunks < mine.most_chunks;
+}
+
+// Room for that many slots; nullptr where none is left, or there is none now. A signal handler that comes in between takes others.
 void* claim(OfProcess& mine, uint32_t slots) {
     OfThread& thread = of_thread;
     if (thread.serial != mine.serial) {
@@ -241,12 +265,12 @@ void* claim(OfProcess& mine, uint32_t slots) {
     for (;;) {
         const uint64_t at = thread.next.fetch_add(uint64_t{slots} * kSlotBytes, std::memory_order_relaxed);
         if (at + uint64_t{slots} * kSlotBytes <= thread.end) return reinterpret_cast<void*>(at);
-        // The last chunk of the budget is for counters.
-        if (mine.counting.load(std::memory_order_relaxed) != kStores || mine.chunks.load() + 1 >= mine.most_chunks) return nullptr;
-        auto* chunk = static_cast<char*>(claim_chunk(mine, 0));
+        if (!stores(mine)) return nullptr;
+        bool passing = false;
+        auto* chunk = static_cast<char*>(claim_chunk(mine, 0, passing));
         if (chunk == nullptr) {
             uint32_t stores = kStores;
-            mine.counting.compare_exchange_strong(stores, kIsFull);
+            if (!passing) mine.counting.compare_exchange_strong(stores, kIsFull);
             return nullptr;
         }
         thread.end = 0;
@@ -259,40 +283,63 @@ void* claim(OfProcess& mine, uint32_t slots) {
 Counter* counters_of(OfProcess& mine) {
     uint32_t before = mine.counting.load();
     if (before < kMakesCounters && mine.counting.compare_exchange_strong(before, kMakesCounters)) {
-        auto* chunk = static_cast<char*>(claim_chunk(mine, 1));
+        bool passing = false;
+        auto* chunk = static_cast<char*>(claim_chunk(mine, 1, passing));
+        if (passing) {
+            mine.counting.store(kIsFull);
+            return nullptr;
+        }
         if (chunk != nullptr) mine.counters.store(reinterpret_cast<Counter*>(chunk + 2 * kSlotBytes));
+        if (auto* names = static_cast<char*>(claim_chunk(mine, 0, passing))) {
+            mine.kept_end = reinterpret_cast<uint64_t>(names) + kChunkBytes;
+            mine.kept_next.store(reinterpret_cast<uint64_t>(names) + kSlotBytes);
+        }
         mine.counting.store(kCounts);
     }
     for (int patience = 10'000; mine.counting.load() == kMakesCounters && patience > 0; --patience) raw::call(SYS_sched_yield);
     return mine.counters.load();
 }
 
-void count(OfProcess& mine, const Event& event) {
-    add(mine.header->dropped_events, 1);
-    Counter* const counters = counters_of(mine);
-    if (counters == nullptr) return;
-    for (uint64_t probe = 0; probe < kCounters; ++probe) {
-        Counter& counter = counters[(event.file + probe) % kCounters];
+// Room in the chunk that is kept for names.
+void* claim_kept(OfProcess& mine, uint32_t slots) {
+    if (stores(mine) || counters_of(mine) == nullptr) return nullptr;
+    const uint64_t bytes = uint64_t{slots} * kSlotBytes;
+    if (const uint64_t next = mine.kept_next.load(); next == 0 || next + bytes > mine.kept_end) return nullptr;
+    const uint64_t at = mine.kept_next.fetch_add(bytes);
+    return at + bytes <= mine.kept_end ? reinterpret_cast<void*>(at) : nullptr;
+}
+
+Counter& counter_of(Counter* counters, uint64_t file) {
+    if (file == 0) return counters[kOfNoFile];
+    for (uint64_t probe = 0; probe < kOfNoFile; ++probe) {
+        Counter& counter = counters[(file + probe) % kOfNoFile];
         auto& owner = reinterpret_cast<std::atomic<uint64_t>&>(counter.file);
         uint64_t nobody = 0;
-        const bool last = probe + 1 == kCounters;
-        if (owner.load() != event.file && !owner.compare_exchange_strong(nobody, event.file) && nobody != event.file && !last)
-            continue;
-        reinterpret_cast<std::atomic<uint16_t>&>(counter.call).store(static_cast<uint16_t>(Call::counter));
-        add(counter.calls, 1);
-        add(counter.busy_ns, event.end_ns - event.begin_ns);
-        if (event.result < 0) add(counter.failed, 1);
-        const Moves moves = moves_of(event.call);
-        if (moves != Moves::nothing) {
-            add(moves == Moves::reads ? counter.reads : counter.writes, 1);
-            if (event.result > 0)
-                add(moves == Moves::reads ? counter.bytes_read : counter.bytes_written, static_cast<uint64_t>(event.result));
-        }
-        uint64_t nothing = 0;  // about: threads may pass each other
-        reinterpret_cast<std::atomic<uint64_t>&>(counter.first_ns).compare_exchange_strong(nothing, event.begin_ns);
-        reinterpret_cast<std::atomic<uint64_t>&>(counter.last_ns).store(event.end_ns);
-        return;
+        if (owner.load() == file || owner.compare_exchange_strong(nobody, file) || nobody == file) return counter;
     }
+    Counter& others = counters[kOfOthers];
+    reinterpret_cast<std::atomic<uint64_t>&>(others.file).store(file_id(kOthers, sizeof kOthers - 1));
+    return others;
+}
+
+void count(OfProcess& mine, const Event& event) {
+    add(mine.header->dropped_events, 1);
+    Counter* const counters = stores(mine) ? nullptr : counters_of(mine);
+    if (counters == nullptr) return;
+    Counter& counter = counter_of(counters, event.file);
+    reinterpret_cast<std::atomic<uint16_t>&>(counter.call).store(static_cast<uint16_t>(Call::counter));
+    add(counter.calls, 1);
+    add(counter.busy_ns, event.end_ns - event.begin_ns);
+    if (event.result < 0) add(counter.failed, 1);
+    const Moves moves = moves_of(event.call);
+    if (moves != Moves::nothing) {
+        add(moves == Moves::reads ? counter.reads : counter.writes, 1);
+        if (event.result > 0)
+            add(moves == Moves::reads ? counter.bytes_read : counter.bytes_written, static_cast<uint64_t>(event.result));
+    }
+    uint64_t nothing = 0;  // about: threads may pass each other
+    reinterpret_cast<std::atomic<uint64_t>&>(counter.first_ns).compare_exchange_strong(nothing, event.begin_ns);
+    reinterpret_cast<std::atomic<uint64_t>&>(counter.last_ns).store(event.end_ns);
 }
 
 }  // namespace
@@ -332,19 +379,25 @@ uint64_t file_id(const char* name, uint64_t bytes) {
     const uint64_t id = hash_of(name, bytes);
     OfProcess* mine = process();
     if (mine == nullptr || mine->state.load(std::memory_order_relaxed) != State::on) return id;
+    std::atomic<uint64_t>* known = nullptr;
     for (uint32_t probe = 0; probe < kNameProbes; ++probe) {
         std::atomic<uint64_t>& place = mine->names[(id + probe) % kNames];
         uint64_t there = place.load(std::memory_order_relaxed);
         if (there == id) return id;
         if (there == 0 && (place.compare_exchange_strong(there, id) || there == id)) {
             if (there == id) return id;
+            known = &place;
             break;
         }
     }
     const auto slots = static_cast<uint32_t>((sizeof(Name) - sizeof(Name::text) + bytes + kSlotBytes - 1) / kSlotBytes);
     if (slots >= kSlotsOfChunk) return id;
     auto* slot = static_cast<Name*>(claim(*mine, slots));
-    if (slot == nullptr) return id;
+    if (slot == nullptr) slot = static_cast<Name*>(claim_kept(*mine, slots));
+    if (slot == nullptr) {
+        if (known != nullptr && stores(*mine)) known->store(0);  // the next time
+        return id;
+    }
     slot->file = id;
     slot->bytes = static_cast<uint32_t>(bytes);
     slot->slots = slots;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -149,6 +150,39 @@ static void signals(long number) {
     }
 }
 
+/* For a while no descriptor is left, neither for the program nor for its log. */
+static void descriptors(long number) {
+    const int file = check(open("used", O_RDWR | O_CREAT, 0666), "open");
+    const struct rlimit most = {64, 64};
+    check(setrlimit(RLIMIT_NOFILE, &most), "setrlimit");
+    while (dup(file) >= 0) continue;
+    for (long i = 0; i < number; ++i) check(pwrite(file, data, 2, i), "pwrite");
+    closefrom(file + 1);
+    for (long i = 0; i < number; ++i) check(pwrite(file, data, 3, i), "pwrite");
+}
+
+/* So many files, each when the log of events has long been full. */
+static void many_files(long number) {
+    const int file = check(open("first", O_RDWR | O_CREAT, 0666), "open");
+    for (int i = 0; i < 40000; ++i) check(pwrite(file, data, 1, i), "pwrite");
+    for (long i = 0; i < number; ++i) {
+        char name[32];
+        snprintf(name, sizeof name, "late.%ld", i);
+        const int late = check(open(name, O_RDWR | O_CREAT, 0666), "open");
+        check(pwrite(late, data, 10, 0), "pwrite");
+        check(close(late), "close");
+    }
+}
+
+/* Where the program is, and programs that there are not. */
+static void places(void) {
+    check(mkdir("below", 0777), "mkdir");
+    check(chdir("below"), "chdir");
+    if (chdir("absent") == 0) exit(8);
+    if (execl("/absent/program", "program", (char *)NULL) != -1) exit(9);
+    check(chdir(".."), "chdir");
+}
+
 int main(int argc, char **argv) {
     if (argc < 3 || chdir(argv[2]) != 0) return 1;
     const long number = argc > 3 ? atol(argv[3]) : 0;
@@ -159,5 +193,8 @@ int main(int argc, char **argv) {
     if (strcmp(what, "count") == 0) count();
     if (strcmp(what, "close-all") == 0) close_all(number);
     if (strcmp(what, "signals") == 0) signals(number);
+    if (strcmp(what, "descriptors") == 0) descriptors(number);
+    if (strcmp(what, "many-files") == 0) many_files(number);
+    if (strcmp(what, "places") == 0) places();
     return 0;
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "../error_of.hpp"
+#include "../part/part_files.hpp"
 #include "../temporary_directory.hpp"
 #include "base/system.hpp"
 
@@ -72,13 +74,28 @@ TEST(IndexFiles, NoneWhereAStepHasTooManyParts) {
     EXPECT_TRUE(index_files(History(), "s").empty());
 }
 
+void write_file_with(const std::string& path, const std::string& attribute, const std::string& value) {
+    test::PartFile file;
+    file.description = test::grid(2, 2, true);
+    file.description.attributes.push_back(text_attribute(attribute, value));
+    file.write(path, {1});
+}
+
 TEST(IndexPaths, AreThoseOfTheStreamAlone) {
     const TemporaryDirectory directory;
-    for (const char* name :
-         {"s.nc", "s.000000.nc", "s.1000000.nc", "s.parts", "ss.nc", "s.12.nc", "s.00000x.nc", "s.x.000000.nc", "s.nc.new"})
+    const std::string ours = "virtual datasets over the parts in s.parts/; and more";
+    for (const char* name : {"s.nc", "s.parts", "ss.nc", "s.12.nc", "s.00000x.nc", "s.x.000000.nc", "s.000007.nc"})
         File::create(directory / name).close();
+    for (const char* name : {"s.000000.nc", "s.1000000.nc"}) write_file_with(directory / name, "tailrace_index", ours);
+    write_file_with(directory / "s.202401.nc", "tailrace_index", "virtual datasets over the parts in s.202401.parts/; and more");
+    write_file_with(directory / "s.202402.nc", "title", ours);
     const std::vector<std::string> expected = {directory / "s.000000.nc", directory / "s.1000000.nc", directory / "s.nc"};
     EXPECT_EQ(index_paths(directory.path(), "s"), expected);
+    check_index_path(directory / "s.000000.nc", "s");
+    check_index_path(directory / "absent.nc", "s");
+    const Error error = error_of([&] { check_index_path(directory / "s.202402.nc", "s"); });
+    EXPECT_EQ(error.status(), Status::BAD_ARGUMENT);
+    EXPECT_NE(std::string(error.what()).find("s.202402.nc is there, and no file of stream 's'"), std::string::npos) << error.what();
 }
 
 }  // namespace
