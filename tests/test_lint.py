@@ -38,6 +38,7 @@ CLEAN = {
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / ".gitignore", tmp_path)
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
     for path, text in CLEAN.items():
         write(tmp_path, path, text)
