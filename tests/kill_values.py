@@ -21,14 +21,14 @@ LAYOUTS = {
     for preset in PRESETS
     for steps in ("1", "2", "all")
 }
-# T is compressed, the others are too small; by the rank that writes, by several that write, by one for another.
+# T and rain are large enough to be compressed: by the rank that writes, by several that write, by one for another.
 LAYOUTS |= {
     f"{name}-deflate": f"{LAYOUTS[name]}\ncompression = 'deflate'\nchunk = '32 KiB'"
     for name in ("fpp-1", "fpp-all", "single-2", "shared-1", "collective-all")
 }
 IS_DATASET = ("single-all", "shared-all", "collective-all", "collective-all-deflate")
 OF_ONE_STEP = [name for name, text in LAYOUTS.items() if "steps = '1'" in text]
-LEVELS, ROWS, COLUMNS = 3, 10, 256
+LEVELS, ROWS, COLUMNS = 3, 10, 1024
 
 
 def values(variable: int, step: int, elements: int) -> np.ndarray:

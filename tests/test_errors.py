@@ -334,7 +334,15 @@ def test_folder_of_another_user(mpirun: Mpirun, tmp_path: Path) -> None:
     for file in (*mpirun.program("error_case"), *(mpirun.build / "lib").glob("libtailrace.so*")):
         shutil.copy(file, folder)
     # Without mpirun, whose shared memory is root's.
-    command = ["setpriv", "--reuid=65534", "--clear-groups", str(folder / "error_case"), str(folder / "out"), "layout = 'fpp'", "none"]
+    command = [
+        "setpriv",
+        "--reuid=65534",
+        "--clear-groups",
+        str(folder / "error_case"),
+        str(folder / "out"),
+        "layout = 'fpp'",
+        "none",
+    ]
     finished = run_within(command, {"TMPDIR": "/tmp", "LD_LIBRARY_PATH": str(folder)})
     assert '"status": "IO_FAILED"' in finished.stdout, finished.output
     assert "Permission denied; choose a directory that this user may write" in finished.stdout

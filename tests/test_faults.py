@@ -5,19 +5,23 @@ from __future__ import annotations
 import errno
 import os
 import random
+import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import h5py
 import pytest
 
 from tests.error_run import YIELD, answers_in
-from tests.kill_values import LAYOUTS, check_whole, intact_lines, pending, problems
+from tests.kill_values import IS_DATASET, LAYOUTS, check_whole, intact_lines, pending, problems
 from tests.mpirun import Mpirun
 
 pytestmark = pytest.mark.both_mpis(3)
+
+COMPRESSED = [name for name in LAYOUTS if name.endswith("-deflate")]
 
 # What a call on a file may fail with, and what the caller is told.
 STATUS_OF = {
@@ -28,6 +32,15 @@ STATUS_OF = {
     errno.ENOENT: "NOT_FOUND",
 }
 STATUS_OF_MEMORY = {errno.ENOMEM: "NO_MEMORY", errno.EMFILE: "NO_MEMORY"}
+
+@pytest.mark.parametrize("layout", COMPRESSED)
+def test_what_is_to_be_compressed_is(mpirun: Mpirun, tmp_path: Path, layout: str) -> None:
+    mpirun("kill_steps", 2, ["run", tmp_path, LAYOUTS[layout], 1])
+    parts = [tmp_path / "history.nc"] if layout in IS_DATASET else [*(tmp_path / "history.parts").rglob("*.nc")]
+    for part in parts:
+        with h5py.File(part) as file:
+            assert file["T"].compression == "gzip", part
+
 
 # ---- a call fails ---------------------------------------------------------------------------------------------------------------
 
@@ -243,8 +256,10 @@ def test_directory_in_trouble(mpirun: Mpirun, in_memory: Path, kind: str, rank: 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_full_device(mpirun: Mpirun, small_device: Path, layout: str) -> None:
     """Steps until nothing fits, and a few more: the same answer on all ranks; then, with room again, the next run goes on."""
+    size_kib, later_kib = (700, 300) if layout in COMPRESSED else (5000, 2000)
+    subprocess.run(["mount", "-o", f"remount,size={size_kib}k", small_device], check=True)
     ballast = small_device / "ballast"
-    ballast.write_bytes(b"x" * 300_000)
+    ballast.write_bytes(bytes(1024 * later_kib))
     with tempfile.TemporaryDirectory() as told:
         mpirun("kill_steps", 2, ["run", small_device, LAYOUTS[layout], 100], env={"ANSWERS": told, **YIELD})
         answers = answers_in(Path(told), 2)

@@ -269,6 +269,29 @@ def test_query_answers_people_and_machines(folder: Path, capsys: pytest.CaptureF
     assert "pwrite" in capsys.readouterr().out
 
 
+def test_a_query_says_which_logs_are_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "n1.2.0.trace").write_bytes(b"no log")
+    for options in ([], ["--json"]):
+        assert main(["trace", "query", str(folder), "select count(*) as calls from events", *options]) == 1
+        captured = capsys.readouterr()
+        assert "7" in captured.out
+        assert "n1.2.0.trace" in captured.err
+
+
+@pytest.mark.parametrize("name", ["a[b]", "all*", "what?", "plain"])
+def test_a_query_of_parquet_takes_the_folder_by_its_name(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    for made in (tmp_path / "ab", tmp_path / name):
+        sinks.write(sources.read(folder).parts, "parquet", made)
+    words = ["trace", "query", str(tmp_path / name), "select count(*) as calls from events", "--json"]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out) == [{"calls": 7}]
+    (tmp_path / name / "processes.parquet").write_bytes(b"PAR1")
+    assert main(words) == 2
+    assert "processes.parquet: no Parquet file, or a damaged one" in json.loads(capsys.readouterr().out)["error"]["message"]
+
+
 def test_damaged_parquet_is_read_or_refused(folder: Path, tmp_path: Path, rng: random.Random) -> None:
     sinks.write(sources.read(folder).parts, "parquet", tmp_path / "out")
     events = tmp_path / "out" / "events.parquet"

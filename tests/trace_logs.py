@@ -10,6 +10,7 @@ from tailrace.trace.log import CHUNK, EVENT, HEADER, MAGIC, NAME, VERSION, hash_
 
 HEADER_BYTES, CHUNK_BYTES, SLOT_BYTES = 16384, 65536, 64
 CALLS = {"open": (1, "open"), "read": (10, "read"), "pwrite": (21, "write"), "rename": (44, "meta"), "fwrite": (90, "stdio_write")}
+CALLS |= {"MPI_Init": (400, "mpi"), "MPI_Barrier": (401, "collective"), "phase_begin": (500, "phase"), "phase_end": (501, "phase")}
 TEXT_AT = 18  # of a name, in its first slot
 
 

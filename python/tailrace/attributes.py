@@ -43,7 +43,7 @@ def attribute_value(name: str, value: Any, variable_code: str | None = None) -> 
 
 def _array_of_numbers(name: str, value: Any) -> np.ndarray:
     array = np.asarray(value)
-    if array.dtype.kind not in "if" or array.ndim > 1:
+    if array.dtype.kind not in "iuf" or array.ndim > 1:
         raise TypeError(f"attribute '{name}' is {value!r}; pass text, a number or a list of numbers")
     # Plain whole numbers as 32 bits where they fit: older readers know no 64-bit attributes.
     small = np.iinfo(np.int32)

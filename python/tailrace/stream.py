@@ -16,6 +16,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 import tailrace._core as _core
+from tailrace.arrays import block_array, refuse_masked, whole_array
 from tailrace.attributes import attribute_value, type_code
 from tailrace.characters import CODE, characters_of, is_string, length_dimension
 from tailrace.communicator import fortran_handle
@@ -55,11 +56,12 @@ class Stream:
         Its dimension, if not defined yet, is defined with the length of `values`. `dims` names others, for coordinates such as
         lat(y, x).
         """
-        array = np.ascontiguousarray(values)
+        refuse_masked(name, values)
+        array = np.asarray(values, order="C")
         if array.dtype.kind == "U":
             array = np.char.encode(array, "utf-8")
         if dims is None:
-            dims = (name,)
+            dims, array = (name,), np.atleast_1d(array)
             if name not in self._dims and array.ndim == 1:
                 self.dim(name, array.shape[0])
         self.var(name, dims, array.dtype, static=True, replicated=True, **attributes)
@@ -109,9 +111,8 @@ class Stream:
     def put_static(self, name: str, values: Any) -> None:
         """Hands over a replicated static variable outside of a step."""
         variable = self._variable(name)
-        if variable.code == CODE:
-            values = characters_of(name, values, variable.shape)
-        self._core.put_replicated(name, np.ascontiguousarray(values, dtype=variable.code))
+        refuse_masked(name, values)
+        self._core.put_replicated(name, whole_array(name, values, variable.code, variable.shape))
 
     @property
     def step_count(self) -> int:
@@ -203,18 +204,18 @@ class Step:
         """
         variable = self.stream._variable(name)
         core = self.stream._core
+        refuse_masked(name, values)
         if variable.replicated:
             if offset is not None and any(offset):
                 raise _core.ERRORS["BAD_ARGUMENT"](f"variable '{name}' is replicated: it is put whole, without offset={offset!r}")
-            core.put_replicated(name, _whole_array(name, values, variable))
+            core.put_replicated(name, whole_array(name, values, variable.code, variable.shape))
             return
         if variable.code == CODE:
             array = characters_of(name, values, variable.shape)
             if offset is not None and len(offset) == len(variable.shape) - 1:
                 offset = (*offset, 0)
         else:
-            given = hasattr(values, "dtype") or isinstance(values, memoryview)
-            array = values if given else np.asarray(values, dtype=variable.code)
+            array = block_array(name, values, variable.code)
         if offset is None and variable.shape[:1] == (RAGGED,):
             offset = (RAGGED,) + (0,) * (len(variable.shape) - 1)
         if offset is None:
@@ -244,16 +245,8 @@ class Step:
         if error is None:
             self.stream._core.end_step()
         elif not self.stream.closed:
-            self.stream._core.abandon_step(f"{type(error).__name__}: {error}")
-
-
-def _whole_array(name: str, values: Any, variable: _Variable) -> np.ndarray:
-    """Plain Python numbers take the variable's type; numpy's have a type that must be the variable's."""
-    if variable.code == CODE:
-        values = characters_of(name, values, variable.shape)
-    if not isinstance(values, np.ndarray | np.generic):
-        values = np.asarray(values, dtype=variable.code)
-    return np.ascontiguousarray(values) if values.ndim else np.asarray(values)
+            reason = f"{type(error).__name__}: {error}"
+            self.stream._core.abandon_step(reason.encode(errors="backslashreplace").decode())  # a file's name may be no UTF-8
 
 
 def _index(name: str, start: SupportsIndex) -> int:

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -213,6 +214,13 @@ void File::begin_sync() {
     if (::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE) == 0) return;
     // A file system without it begins when it is synced.
     if (errno != ENOSYS && errno != EINVAL && errno != ESPIPE && errno != EOPNOTSUPP) fail_system("begin to sync", path_, errno);
+}
+
+bool File::try_lock() {
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno == EWOULDBLOCK) return false;
+    if (errno != ENOSYS && errno != EINVAL && errno != ENOLCK && errno != EOPNOTSUPP) fail_system("lock", path_, errno);
+    return true;
 }
 
 void File::close() {

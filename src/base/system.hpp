@@ -59,6 +59,8 @@ public:
     void sync();        // data and size are on the device
     void begin_sync();  // the device begins with what sync() will wait for; may take as long where that is much
     void close();       // checked, unlike the destructor's
+    // Until it is closed. False where another process has it; true, too, where the file system has no locks.
+    bool try_lock();
 
 private:
     void read(uint64_t address, std::span<iovec> pieces, bool settled) const;

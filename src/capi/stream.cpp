@@ -104,6 +104,9 @@ int guard_put(tailrace_stream* stream, Put&& put) {
         } catch (const Error& error) {
             if (stream != nullptr) stream->output->refuse_step(error);
             throw;
+        } catch (const std::bad_alloc&) {
+            if (stream != nullptr) stream->output->refuse_step(Error(Status::NO_MEMORY, "out of memory"));
+            throw;
         }
     });
 }

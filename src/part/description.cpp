@@ -15,23 +15,9 @@ constexpr size_t kMaxNameBytes = 256;  // of netCDF
 constexpr std::array kReservedAttributes = {kScaleClassAttribute, kScaleNameAttribute, kScalesAttribute, kUsesAttribute,
                                             kDimensionAttribute,  "_NCProperties",     "_nc3_strict",    "_Netcdf4Coordinates"};
 
-bool is_utf8(const std::string& name) {
-    for (size_t i = 0; i < name.size();) {
-        const auto lead = static_cast<unsigned char>(name[i]);
-        const size_t length = lead < 0x80                   ? 1
-                              : lead >= 0xC2 && lead < 0xE0 ? 2
-                              : lead >= 0xE0 && lead < 0xF0 ? 3
-                              : lead < 0xF5                 ? 4
-                                                            : 0;
-        if (length == 0 || (lead >= 0x80 && lead < 0xC2) || i + length > name.size()) return false;
-        for (size_t k = 1; k < length; ++k)
-            if ((static_cast<unsigned char>(name[i + k]) & 0xC0) != 0x80) return false;
-        i += length;
-    }
-    return true;
-}
+}  // namespace
 
-void check_name(const char* of, const std::string& name) {
+void check_name(const std::string& of, const std::string& name) {
     const auto refuse = [&](const std::string& why) {
         fail(Status::BAD_ARGUMENT, "the name '", name, "' of ", of, " cannot be in a NetCDF file: ", why);
     };
@@ -48,6 +34,8 @@ void check_name(const char* of, const std::string& name) {
         refuse("it begins with neither a letter, a digit nor '_'; put one before it");
     if (name.back() == ' ') refuse("it ends with a space; leave that out");
 }
+
+namespace {
 
 void check_unique(const char* of, const std::string& name, std::unordered_set<std::string>& seen) {
     check_name(of, name);
@@ -134,6 +122,22 @@ void check_array(const Description& description, size_t number) {
 }
 
 }  // namespace
+
+bool is_utf8(std::string_view text) {
+    for (size_t i = 0; i < text.size();) {
+        const auto lead = static_cast<unsigned char>(text[i]);
+        const size_t length = lead < 0x80                   ? 1
+                              : lead >= 0xC2 && lead < 0xE0 ? 2
+                              : lead >= 0xE0 && lead < 0xF0 ? 3
+                              : lead < 0xF5                 ? 4
+                                                            : 0;
+        if (length == 0 || (lead >= 0x80 && lead < 0xC2) || i + length > text.size()) return false;
+        for (size_t k = 1; k < length; ++k)
+            if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
+        i += length;
+    }
+    return true;
+}
 
 const std::vector<std::byte>& fill_of(const Array& array) {
     const Attribute* attribute = fill_attribute(array);

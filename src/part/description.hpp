@@ -28,6 +28,10 @@ struct Attribute {
     bool operator==(const Attribute&) const = default;
 };
 
+bool is_utf8(std::string_view text);
+// Throws BAD_ARGUMENT for a name that a NetCDF file cannot have. `of`: of what it is, for the message.
+void check_name(const std::string& of, const std::string& name);
+
 inline Attribute text_attribute(std::string name, std::string_view value) {
     const auto* first = reinterpret_cast<const std::byte*>(value.data());
     return {std::move(name), Type::CHAR, value.size(), {first, first + value.size()}};

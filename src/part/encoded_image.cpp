@@ -212,7 +212,8 @@ private:
             header.add(Message::layout, sources_[a].number > 0 ? format::virtual_layout(sources_[a].collection, sources_[a].number)
                                                                : format::contiguous_layout(format::kUndefined, bytes));
         } else if (array.packing) {
-            add_fill(Allocation::incremental, FillTime::never);
+            // Steps that are laid out and not there yet have no chunks: they read as fill values.
+            add_fill(Allocation::incremental, FillTime::if_set);
             header.add(Message::layout, layouts_[a]);
             put_filters(header, array.packing->filters);
         } else if (is_chunked) {

@@ -173,7 +173,6 @@ hdf5::Dataset ImageBuilder::create_packed(size_t index, hdf5::DatasetProperties 
     hdf5::set_chunk(properties.creation, chunk);
     set_filters(properties.creation, array.packing->filters);
     hdf5::set_allocation(properties.creation, H5D_ALLOC_TIME_INCR);
-    hdf5::never_write_fill(properties.creation);
     hdf5::Dataset dataset = create_dataset(array, properties);
     capture_.place_next(places);
     for (size_t k = 0; k < places.size(); ++k)

@@ -161,6 +161,7 @@ void WriteQueue::give_back(Block* block) {
 }
 
 void WriteQueue::ask(Work work) {
+    work.commits_after = commits_after_;
     {
         const std::lock_guard lock(mutex_);
         waiting_.push_back(std::move(work));
@@ -179,7 +180,8 @@ void WriteQueue::work_off() {
         if (waiting_.empty()) return;
         Work work = std::move(waiting_.front());
         waiting_.pop_front();
-        const bool skipped = error_.has_value();
+        const bool commits = work.commits_after.has_value();
+        const bool skipped = commits ? commit_failed_ || (error_ && failed_at_ <= *work.commits_after) : error_.has_value();
         lock.unlock();
         std::optional<Error> error;
         if (!skipped) try {
@@ -191,7 +193,8 @@ void WriteQueue::work_off() {
             }
         work = {};  // its blocks are free before it counts as done
         lock.lock();
-        if (error) error_ = std::move(error), failed_at_ = done_ + 1;
+        if (error && commits) commit_failed_ = true;
+        if (error && !error_) error_ = std::move(error), failed_at_ = done_ + 1;
         ++done_;
         changed_.notify_all();
     }
@@ -215,6 +218,11 @@ std::optional<Error> WriteQueue::error() const {
 uint64_t WriteQueue::failed_at() const {
     const std::lock_guard lock(mutex_);
     return failed_at_;
+}
+
+bool WriteQueue::commit_failed() const {
+    const std::lock_guard lock(mutex_);
+    return commit_failed_;
 }
 
 bool WriteQueue::has_room(uint64_t bytes) const {

@@ -42,6 +42,18 @@ public:
     void run(std::function<void()> work);
     // Work with bytes, which the caller may change afterwards.
     void run(std::span<iovec> pieces, Bytes work);
+    // While one lives: work that is done although other work has failed, if what was asked for until `after` was done well, and all
+    // work of this kind.
+    class Commit {
+    public:
+        Commit(WriteQueue& queue, uint64_t after) : queue_(queue) { queue_.commits_after_ = after; }
+        Commit(const Commit&) = delete;
+        Commit& operator=(const Commit&) = delete;
+        ~Commit() { queue_.commits_after_.reset(); }
+
+    private:
+        WriteQueue& queue_;
+    };
 
     // Work is counted: what has been asked for, and what is done or was passed over.
     uint64_t asked() const { return asked_; }
@@ -52,6 +64,7 @@ public:
     // Of the first work that failed, and its number; the work before it was done.
     std::optional<Error> error() const;
     uint64_t failed_at() const;
+    bool commit_failed() const;
     // Whether that many bytes would find room now.
     bool has_room(uint64_t bytes) const;
     Usage usage() const;
@@ -71,6 +84,7 @@ private:
         uint64_t offset = 0;
         std::vector<iovec> pieces;
         std::vector<std::shared_ptr<Block>> blocks;
+        std::optional<uint64_t> commits_after = std::nullopt;
     };
     void ask(Work work);
     void work_off();
@@ -87,7 +101,8 @@ private:
     std::deque<Work> waiting_;
     std::vector<std::unique_ptr<Block>> free_;
     uint64_t asked_ = 0, done_ = 0, failed_at_ = 0, in_memory_ = 0, in_use_ = 0, spilled_ = 0;
-    bool ending_ = false;
+    bool ending_ = false, commit_failed_ = false;
+    std::optional<uint64_t> commits_after_;  // the caller's
     std::optional<Error> error_;
     Usage usage_;
     std::shared_ptr<Block> filling_;  // the caller's: the block that is being filled

@@ -165,6 +165,10 @@ private:
     // The number of steps that an earlier call has done.
     uint64_t begin() {
         const std::string mine = identity();
+        lock_ = File::open_append(record_path());
+        if (!lock_.try_lock())
+            fail(Status::BAD_ORDER, "another process is combining to ", output_, "; let it end, or choose another output");
+        check_output();  // it may have ended meanwhile
         if (path_exists(temporary()) && path_exists(record_path())) {
             const std::vector<Json> lines = read_journal(record_path()).lines;
             if (!lines.empty() && lines.front().value("combining", "") == mine) {
@@ -178,7 +182,7 @@ private:
                 return done_;
             }
         }
-        remove_file(record_path());
+        lock_.set_size(0);
         out_ = File::create(temporary());
         Journal(record_path()).append({{"combining", mine}, {"stream", stream_}, {"steps", block_.steps}}, false);
         out_.reserve(0, block_end(placement_, block_));
@@ -356,6 +360,7 @@ private:
         std::vector<Stored> found;
         const Array& array = described_.arrays[a];
         for (const Source& source : array.sources) {
+            if (!source.shows_elements()) continue;
             if (step && (*step < source.to.offset[0] || *step - source.to.offset[0] >= source.to.count[0])) continue;
             const bool in_steps = source.from.count.size() > array.dims.size();
             const uint64_t in_part = in_steps ? source.from.offset[0] + (step ? *step - source.to.offset[0] : 0) : 0;
@@ -424,7 +429,7 @@ private:
     StepBlock block_;
     std::vector<uint64_t> places_;
     Image image_;
-    File out_;
+    File out_, lock_;
     OpenParts parts_;                                // their files stay open while pieces need them
     std::vector<Tools> tools_;                       // of each thread
     ChunkPlaces chunks_;                             // of what is compressed

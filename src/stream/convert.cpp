@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/checksum.hpp"
 #include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
 #include "layout/parts.hpp"
@@ -29,11 +30,14 @@ Box share_of_array(const Extents& shape, uint64_t rank, uint64_t ranks) {
 class Converter {
 public:
     Converter(MPI_Comm comm, const std::string& from, const std::string& name, const std::string& to, const std::string& options)
-        : ranks_(take_communicator(comm)), name_(name), to_(to), source_(different(comm, from), from, name),
+        : ranks_(take_communicator(comm)), name_(name), to_(to), source_(different(comm, from), from, name), source_journal_(from + "/" + journal_path(name)),
           target_(comm, to, name, options, {{"overlap_policy", "block"}, {"keep", "all"}}), all_(source_.steps().size()),
           before_(target_.step_count()) {
         agree_on([&] { check_target(); });
         target_.adopt(source_.definitions());
+        agree_on([&] {
+            if (ranks_->rank() == 0 && all_ > 0) target_.comes_from(origin(source_.steps()[all_ - 1]));
+        });
     }
 
     Json run(const StepProgress& progress) {
@@ -72,10 +76,27 @@ private:
         return comm;
     }
 
+    // The source until it had a step: a model that has begun anew has another journal, whatever its times are.
+    Json origin(uint64_t last_step) const {
+        Checksum sum;
+        for (const Json& line : read_journal(source_journal_).lines) {
+            const std::string bytes = line.dump();
+            sum.add(bytes.data(), bytes.size());
+            if (line.value("kind", "") == "step" && line.value("step", uint64_t{0}) == last_step)
+                return {{"last_step", last_step}, {"journal", hex_digest(sum.value())}};
+        }
+        return {{"last_step", last_step}};
+    }
+
+    // What is there are the first steps of the source, as every conversion to here has found it.
     void check_target() const {
         if (ranks_->rank() != 0 || before_ == 0) return;
-        const std::vector<double> times = read_history(to_ + "/" + journal_path(name_)).times();
-        if (times.size() > all_ || !std::equal(times.begin(), times.end(), source_.times().begin()))
+        const History there = read_history(to_ + "/" + journal_path(name_));
+        const std::vector<double> times = there.times();
+        const bool same = std::ranges::all_of(there.runs, [&](const RunEntry& run) {
+            return run.origin.contains("last_step") && run.origin == origin(run.origin.at("last_step").get<uint64_t>());
+        });
+        if (!same || times.size() > all_ || !std::equal(times.begin(), times.end(), source_.times().begin()))
             fail(Status::BAD_ARGUMENT, to_, " holds other steps of a stream '", name_,
                  "': choose another directory, or set mode = 'replace'");
     }
@@ -104,6 +125,7 @@ private:
     std::shared_ptr<Communicator> ranks_;
     const std::string name_, to_;
     Reader source_;
+    const std::string source_journal_;
     Stream target_;
     const uint64_t all_, before_;
 };

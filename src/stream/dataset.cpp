@@ -65,6 +65,7 @@ public:
             if (!history_.coordinates.contains(v)) {
                 array.sources = v > 0 && cut_alike(before, v) ? description.arrays[before].sources : sources_of(v);
                 before = v;
+                if (array.sources.empty()) array.sources = nowhere(variable, varies);
             }
             if (const Rounding rounding = rounding_of(storage_, variable); rounding.rounds() && is_packed(variable))
                 array.attributes.push_back(rounding_attribute(rounding));
@@ -100,6 +101,14 @@ private:
             const auto& boxes = plan.second;
             return v < boxes.size() && w < boxes.size() && boxes[v] == boxes[w];
         });
+    }
+
+    // Of what no rank has put nothing is shown, which reads as fill values without taking room. HDF5 has no such scalars.
+    static std::vector<Source> nowhere(const Variable& variable, bool varies) {
+        if (variable.fill.empty() || variable.shape.empty()) return {};
+        const Extents none(variable.shape.size(), 0);
+        const Box nothing{none, none}, in_time = with_time(nothing, 0, 0);
+        return {{"", "", varies ? in_time : nothing, varies ? in_time : nothing}};
     }
 
     std::vector<Source> sources_of(size_t v) const {

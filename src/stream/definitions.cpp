@@ -12,7 +12,10 @@
 namespace tailrace {
 namespace {
 
-void check_name(const std::string& what, const std::string& name) {
+// Parts and the index have names that are made of these: X_1, X.1, X_row_size.
+constexpr size_t kMostNameBytes = 240;
+
+void check_own_name(const std::string& what, const std::string& name) {
     if (name.empty()) fail(Status::BAD_ARGUMENT, "the name of a ", what, " is empty");
     const bool bad = name.find('/') != std::string::npos || name.front() == ' ' || name.back() == ' ' ||
                      std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 32 || c == 127; });
@@ -21,6 +24,16 @@ void check_name(const std::string& what, const std::string& name) {
              "' cannot be stored in NetCDF: no '/', no control characters, no space at its ends");
     if (name.starts_with("_nc4_") || name.starts_with("tailrace_"))
         fail(Status::BAD_ARGUMENT, what, " name '", name, "' begins with a prefix that is taken (_nc4_, tailrace_)");
+    if (name.size() > kMostNameBytes)
+        fail(Status::BAD_ARGUMENT, what, " name '", name, "' has ", name.size(), " bytes; use at most ", kMostNameBytes);
+    check_name("a " + what, name);
+}
+
+// Whether `name` is what a further block of `variable` is called in a part.
+bool is_block_of(const std::string& variable, const std::string& name) {
+    return name.size() > variable.size() + 1 && name.starts_with(variable) && name[variable.size()] == '.' &&
+           std::all_of(name.begin() + static_cast<long>(variable.size()) + 1, name.end(),
+                       [](unsigned char c) { return c >= '0' && c <= '9'; });
 }
 
 double number_at(const Attribute& attribute, uint64_t i) {
@@ -31,7 +44,7 @@ double number_at(const Attribute& attribute, uint64_t i) {
 bool is_float(Type type) { return type == Type::F32 || type == Type::F64; }
 
 void check_attribute(const std::string& owner, const Attribute& attribute) {
-    check_name("attribute", attribute.name);
+    check_own_name("attribute", attribute.name);
     const bool may_be_nan = attribute.name == "_FillValue" || attribute.name == "missing_value";
     if (may_be_nan || !is_float(attribute.type)) return;
     for (uint64_t i = 0; i < attribute.count; ++i) {
@@ -86,14 +99,14 @@ private:
     Checksum sum_;
 };
 
-// Text as text; numbers as their bytes, so that they come back to the last bit, NaN included. So is the fill value of text, which
-// may be any byte.
+// Text as text; numbers as their bytes, so that they come back to the last bit, NaN included. So is text that JSON cannot hold, and
+// the fill value of text, which may be any byte.
 Json attributes_json(const std::vector<Attribute>& attributes) {
     Json list = Json::array();
     for (const Attribute& a : attributes) {
-        if (a.is_text() && a.name != "_FillValue")
-            list.push_back(
-                {{"name", a.name}, {"text", std::string(reinterpret_cast<const char*>(a.values.data()), a.values.size())}});
+        const std::string_view text(reinterpret_cast<const char*>(a.values.data()), a.values.size());
+        if (a.is_text() && a.name != "_FillValue" && is_utf8(text))
+            list.push_back({{"name", a.name}, {"text", text}});
         else
             list.push_back({{"name", a.name}, {"type", type_code(a.type)}, {"hex", hex_bytes(a.values)}});
     }
@@ -116,28 +129,33 @@ std::vector<Attribute> attributes_of(const Json& list) {
 
 }  // namespace
 
-Definitions::Definitions(std::string time_name) : time_name_(std::move(time_name)) { check_name("dimension", time_name_); }
+Definitions::Definitions(std::string time_name) : time_name_(std::move(time_name)) { check_own_name("dimension", time_name_); }
 
 void Definitions::define_dimension(const std::string& name, uint64_t length) {
-    check_name("dimension", name);
+    check_own_name("dimension", name);
     if (name == time_name_)
         fail(Status::BAD_ARGUMENT, "dimension '", name,
              "' is the time dimension, which is there by itself; set 'time' in the options to name it otherwise");
     for (const Dimension& dimension : dimensions_)
         if (dimension.name == name) fail(Status::BAD_ARGUMENT, "dimension '", name, "' is defined twice");
+    if (numbers_.contains(name))
+        fail(Status::BAD_ARGUMENT, "dimension '", name, "' has the name of a variable; define a dimension before its coordinate, or ",
+             "rename one of them");
+    check_name_is_free("dimension", name);
     if (length == TAILRACE_RAGGED) {
         ragged_.push_back(static_cast<int>(dimensions_.size()));
         dimensions_.push_back({name, 0, true});
-        for (const Variable& variable : variables_) check_name_is_free(variable.name);
+        for (const Variable& variable : variables_) check_name_is_free("variable", variable.name);
+        for (const Dimension& dimension : dimensions_) check_name_is_free("dimension", dimension.name);
     } else {
         dimensions_.push_back({name, length});
     }
 }
 
-void Definitions::check_name_is_free(const std::string& variable) const {
+void Definitions::check_name_is_free(const char* what, const std::string& name) const {
     for (const int d : ragged_)
-        if (variable == row_size_name(dimension(d)))
-            fail(Status::BAD_ARGUMENT, "variable '", variable, "' has the name under which the index tells the lengths of '",
+        if (name == row_size_name(dimension(d)))
+            fail(Status::BAD_ARGUMENT, what, " '", name, "' has the name under which the index tells the lengths of '",
                  dimension(d).name, "'; rename it");
 }
 
@@ -156,7 +174,7 @@ void Definitions::check_ragged(const Variable& variable) const {
 }
 
 void Definitions::define_variable(const std::string& name, int type, int ndims, const char* const* dims, int flags) {
-    check_name("variable", name);
+    check_own_name("variable", name);
     if (name == time_name_) fail(Status::BAD_ARGUMENT, "variable '", name, "' is the time coordinate, which is there by itself");
     if (!is_type(type)) fail(Status::BAD_ARGUMENT, "variable '", name, "': ", type, " is no tailrace_type");
     if (ndims < 0 || ndims > TAILRACE_MAX_DIMS)
@@ -175,7 +193,11 @@ void Definitions::define_variable(const std::string& name, int type, int ndims, 
         variable.dims.push_back(static_cast<int>(at - dimensions_.begin()));
         variable.shape.push_back(at->length);
     }
-    check_name_is_free(name);
+    check_name_is_free("variable", name);
+    for (const Variable& other : variables_)
+        if (is_block_of(other.name, name) || is_block_of(name, other.name))
+            fail(Status::BAD_ARGUMENT, "variables '", other.name, "' and '", name, "': blocks of the one have names like the other's ",
+                 "in a part (NAME.1, NAME.2 ...); rename one of them");
     check_ragged(variable);
     for (const Dimension& dimension : dimensions_)
         if (dimension.name == name && (ndims != 1 || dims[0] != name || !variable.is_static || !variable.replicated))

@@ -58,7 +58,7 @@ public:
     bool same_structure(const Definitions& other, std::string& why) const;
 
 private:
-    void check_name_is_free(const std::string& variable) const;
+    void check_name_is_free(const char* what, const std::string& name) const;
     void check_ragged(const Variable& variable) const;
 
     std::string time_name_;

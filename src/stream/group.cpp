@@ -305,7 +305,8 @@ std::shared_ptr<const Group::Written> Group::end_write(const PartContent& conten
     exchange_out_->flush();
     write_seals(content, written);
     if (first_writer_ && several_steps() && grew_) write_no_times(content);
-    if (first_writer_ && !image_written_) {
+    // There is none where another rank has failed to compress what this one was to place.
+    if (first_writer_ && !image_written_ && image_) {
         if (!content.packed.empty() && several_steps() && several_writers())
             written->image = image_;
         else
@@ -351,7 +352,9 @@ void Group::step_committed(const PartContent& content, uint64_t number, double t
     committed_ = number + 1;
     if (!several_steps() || !first_writer_) return;
     untimed_.emplace_back(time_address(content, number), time);
-    // The journal has the step, so it is there; a time that cannot be written now is written before the next step.
+    // The journal has the step, so it is there, whatever has failed since; a time that cannot be written now is written before the
+    // next step.
+    const WriteQueue::Commit commit(queue_, 0);
     attempt([&] { write_times(); });
 }
 
@@ -371,6 +374,7 @@ void Group::finish(const PartContent& content) {
         queue_.wait();
         while (blocks_.back().first_step >= steps_) blocks_.pop_back();
         blocks_.back().steps = steps_ - blocks_.back().first_step;
+        if (!content.packed.empty()) take_back_chunks(content, steps_);  // of a step that failed
         // Behind everything first: the times of the steps that did not come are read as long as the old metadata is in force. Then
         // into their room.
         image_ = std::make_shared<Image>(image_of(content, content.placement.align(file_->size_bytes(), 0)));

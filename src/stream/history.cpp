@@ -53,7 +53,8 @@ void History::apply(const Json& line) {
             fail(Status::UNSUPPORTED, "the stream was written in format ", line.at("format").get<int>(),
                  "; this version reads up to ", kFormat);
         runs.push_back({config_of(line.at("layout")), line.at("requested"), Definitions::from_json(line.at("definitions")),
-                        line.at("ranks"), line.at("nodes"), line.value("storage", Json::object())});
+                        line.at("ranks"), line.at("nodes"), line.value("storage", Json::object()),
+                        line.value("origin", Json::object())});
     } else if (kind == "plan") {
         plans[line.at("plan")] = boxes_of(line);
     } else if (kind == "coordinate") {
@@ -143,6 +144,7 @@ Json run_line(const RunEntry& run) {
                  {"layout", effective_json(run.config)},
                  {"requested", run.requested},
                  {"storage", run.storage}};
+    if (!run.origin.empty()) line["origin"] = run.origin;
     line["definitions"] = run.definitions.to_json();
     return line;
 }

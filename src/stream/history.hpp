@@ -1,6 +1,6 @@
 // What is committed of a stream, as its journal tells: runs, plans, groups of steps and steps. The kinds of lines:
 //
-//   run         once a run, at its first step: format, layout, requested, storage, ranks, nodes, definitions
+//   run         once a run, at its first step: format, layout, requested, storage, ranks, nodes, definitions; of a conversion, origin
 //   plan        several parts: where the blocks are: plan, boxes = [[variable, part, block, offset..., count...], ...]
 //   coordinate  several parts: the whole of a coordinate, of which the parts hold slices: variable, hex
 //   blocks      one growing part: where its steps are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]
@@ -52,6 +52,7 @@ struct RunEntry {
     Definitions definitions;
     uint64_t ranks = 1, nodes = 1;
     Json storage = Json::object();  // what the file system made of the storage keys: StorageChoice::told
+    Json origin = Json::object();   // of a conversion: what its steps are copies of
 };
 
 // Where the steps of a growing part are.

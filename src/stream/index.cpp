@@ -1,5 +1,7 @@
 #include "stream/index.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -97,7 +99,13 @@ void write_index(const std::string& directory, const std::string& stream, const 
         description.attributes.push_back(
             text_attribute(kIndexAttribute,
                            where_parts_are(stream) + "; keep both together; 'tailrace verify' tells whether all parts are there"));
-        write_file(path, directory + "/" + pending_index_path(stream), description, history, file, sync);
+        const std::string temporary = directory + "/" + pending_index_path(stream);
+        try {
+            write_file(path, temporary, description, history, file, sync);
+        } catch (const Error&) {
+            ::unlink(temporary.c_str());  // whether it is there or not: a full device has room again
+            throw;
+        }
     }
     for (const std::string& path : stale) remove_file(path);
 }

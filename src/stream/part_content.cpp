@@ -22,18 +22,28 @@ public:
         content_.description.attributes = definitions.attributes();
     }
 
-    // The part's dimension for [offset, offset + count) of a dimension: the first such piece has its name, further ones NAME_1, ...
+    // The part's dimension for [offset, offset + count) of a dimension: the first such piece has its name, further ones NAME_1, ...,
+    // without those that something else has.
     int dimension(int d, uint64_t offset, uint64_t count) {
         int pieces = 0;
         for (const Piece& piece : pieces_) {
             if (piece.of == d && piece.offset == offset && piece.count == count) return piece.index;
             if (piece.of == d) ++pieces;
         }
-        std::string name = definitions_.dimensions()[static_cast<size_t>(d)].name;
-        if (pieces > 0) name += "_" + std::to_string(pieces);
+        const std::string& whole = definitions_.dimensions()[static_cast<size_t>(d)].name;
+        std::string name = whole;
+        for (int number = pieces; pieces > 0 && (name == whole || is_taken(name)); ++number)
+            name = whole + "_" + std::to_string(number);
         content_.description.dimensions.push_back({name, count});
         pieces_.push_back({d, offset, count, static_cast<int>(pieces_.size())});
         return pieces_.back().index;
+    }
+
+    bool is_taken(const std::string& name) const {
+        const auto named = [&](const auto& entry) { return entry.name == name; };
+        return name == definitions_.time_name() || std::ranges::any_of(definitions_.dimensions(), named) ||
+               std::ranges::any_of(definitions_.variables(), named) ||
+               std::ranges::any_of(content_.description.dimensions, named);
     }
 
     // `slab`: what it is, if it is one.

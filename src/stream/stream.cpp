@@ -144,7 +144,8 @@ void Stream::end_step() {
         else
             commit(std::move(step), wrote, failed);
         times_.commit_s += watch.lap();
-    } catch (const Error&) {
+    } catch (const Error& told) {
+        note_told(told);
         drop_step();
         dropped_ = true;
         throw;
@@ -221,7 +222,7 @@ void Stream::make_group(uint64_t start) {
 void Stream::open_group(bool other_parts) {
     const bool reopens = goes_on() && needs_group();
     const auto error = attempt([&] {
-        if (other_parts) finish_group();
+        if (other_parts || needs_group()) finish_group();
         describe();
         if (!needs_group()) return;
         make_group(goes_on() ? 0 : accepted_);

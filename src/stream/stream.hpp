@@ -66,6 +66,9 @@ public:
     void close() override;
     std::string report() const override;
 
+    // Rank 0, before the first step: what a conversion copies, for its journal.
+    void comes_from(Json origin) { origin_ = std::move(origin); }
+
 private:
     // Collective. `set_aside`: these ranks only write.
     void start(MPI_Comm comm, const Json& settings, bool set_aside);
@@ -99,7 +102,8 @@ private:
     void commit_written(const Ballot& ballot);  // collective
     void step_is_committed(const StepInFlight& step);
     std::optional<Error> settle_in_flight(Call call);  // collective
-    std::optional<Error> error_of_queue();
+    std::optional<Error> error_of_queue() const;
+    void note_told(const Error& error);  // whichever rank it is of
     void keep_late(std::optional<Error> error);
     // The journal, on rank 0.
     void append(const Json& line, bool sync) const;
@@ -134,6 +138,7 @@ private:
     std::shared_ptr<Group> group_;
     std::deque<StepInFlight> in_flight_;  // with overlap: the accepted steps that are not known to be committed, on all ranks alike
     size_t asked_ = 0;                    // how many of them rank 0 has been asked to commit
+    int calls_without_tidy_ = 0;          // on all ranks alike
     uint64_t bytes_before_ = 0, step_bytes_ = 0, dropped_steps_ = 0;
     bool queue_error_told_ = false;
     std::optional<Error> late_;
@@ -141,6 +146,7 @@ private:
     History history_;                               // rank 0: of the stream; other ranks: empty
     uint64_t plan_number_ = 0, plan_recorded_ = 0;  // rank 0
     bool begun_here_ = false;                       // rank 0: there was no directory of parts
+    Json origin_ = Json::object();                  // rank 0: of a conversion
     StorageChoice storage_;                         // in force; its striping as read back on rank 0
     PartGrowth earlier_;                            // of the part that is the dataset, from earlier runs
     bool earlier_static_ = false;

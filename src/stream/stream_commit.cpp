@@ -13,6 +13,10 @@ namespace {
 
 // The index is written anew at most so often that it takes a twentieth of the run, and at most once a second.
 constexpr double kIndexShare = 20, kIndexIntervalS = 1;
+// Retention and the index come at moments when nothing is being committed. Where the device is slower than the simulation there are
+// none: after so many calls none is begun until there is one.
+constexpr int kMostCallsWithoutTidy = 8;
+constexpr const char* kWhileRunning = "while the run went on";
 
 }  // namespace
 
@@ -88,9 +92,8 @@ uint64_t Stream::steps_behind() const {
 
 uint64_t Stream::steps_committed() const {
     if (ranks_->rank() != 0) return 0;
-    const uint64_t done = queue_->done_well();
     uint64_t committed = 0;
-    while (committed < asked_ && in_flight_[committed].when_committed <= done) ++committed;
+    while (committed < asked_ && in_flight_[committed].durable_s->load() > 0) ++committed;
     return committed;
 }
 
@@ -104,6 +107,8 @@ void Stream::commit_written(const Ballot& ballot) {
     }
     // While nothing is being committed the journal and the history say the same.
     if (asked_ == 0) attempt([&] { tidy(false); });
+    calls_without_tidy_ = asked_ == 0 ? 0 : calls_without_tidy_ + 1;
+    if (calls_without_tidy_ > kMostCallsWithoutTidy) return;
     for (; asked_ < written - ballot.told; ++asked_) {
         StepInFlight& step = in_flight_[asked_];
         const Ballot all = agree(*ranks_, {.call = Call::write, .digest = step.written->digest}, std::nullopt);
@@ -111,6 +116,8 @@ void Stream::commit_written(const Ballot& ballot) {
         step.when_committed = UINT64_MAX;
         if (late_) continue;
         keep_late(attempt([&] {
+            // All ranks have written it: what fails of later steps does not take it along.
+            const WriteQueue::Commit commit(*queue_, step.when_written);
             record_step(step, all.digest);
             queue_->run([at = step.durable_s] { *at = seconds_now(); });
             step.when_committed = queue_->asked();
@@ -143,18 +150,24 @@ void Stream::keep_late(std::optional<Error> error) {
     if (error && !late_) late_ = std::move(error);
 }
 
-std::optional<Error> Stream::error_of_queue() {
+std::optional<Error> Stream::error_of_queue() const {
     auto error = queue_->error();
     if (!error) error = late_;
-    if (!error) return std::nullopt;
-    queue_error_told_ = true;
-    if (in_flight_.empty()) return error;
+    if (!error || in_flight_.empty()) return error;
     uint64_t first = in_flight_.back().step;
+    const auto will_come = [&](const StepInFlight& step) {
+        if (step.when_written > queue_->done_well() || step.when_committed == UINT64_MAX) return false;
+        return step.when_committed == 0 || step.durable_s->load() > 0 || !queue_->commit_failed();
+    };
     for (auto step = in_flight_.rbegin(); step != in_flight_.rend(); ++step)
-        if (std::max(step->when_written, step->when_committed) > queue_->done_well()) first = step->step;
+        if (!will_come(*step)) first = step->step;
     return Error(error->status(),
-                 text("stream '", name_, "': while the run went on, step ", first, " could not be written: ", error->what(),
+                 text("stream '", name_, "': ", kWhileRunning, ", step ", first, " could not be written: ", error->what(),
                       "; this step and those after it are not there: close the stream, and open it ", "anew to go on"));
+}
+
+void Stream::note_told(const Error& error) {
+    queue_error_told_ = queue_error_told_ || std::string_view(error.what()).find(kWhileRunning) != std::string_view::npos;
 }
 
 void Stream::append(const Json& line, bool sync) const {
@@ -169,7 +182,7 @@ void Stream::record_run() {
     if (!started_) {
         if (storage_.told.at("striping_by") != "none") queue_->wait();  // the part is there then
         read_back_striping(group_->present_path(), storage_);
-        RunEntry run{storage_.in(config_), requested_, definitions_, ranks_->size(), ranks_->nodes(), storage_.told};
+        RunEntry run{storage_.in(config_), requested_, definitions_, ranks_->size(), ranks_->nodes(), storage_.told, origin_};
         append(run_line(run), false);
         history_.runs.push_back(std::move(run));
         record_coordinates();
@@ -215,7 +228,10 @@ void Stream::record_coordinates() {
         const Variable& variable = definitions_.variables()[v];
         const bool sliced = !has_one_part(config_.layout) && definitions_.is_coordinate(variable);
         const bool scalar = variable.is_static && variable.shape.empty();  // HDF5 cannot show a scalar from another file
-        if ((!sliced && !scalar) || history_.coordinates[v] == values) continue;
+        // Of what an earlier run has recorded, the last run counts.
+        const auto known = history_.coordinates.find(v);
+        const bool is_known = known != history_.coordinates.end();
+        if (is_known ? known->second == values : !sliced && !scalar) continue;
         append(coordinate_line(v, values), false);
         history_.coordinates[v] = values;
     }
@@ -297,7 +313,12 @@ void Stream::flush() {
     check_between_steps("tailrace_flush");
     std::optional<Error> error;
     if (queue_->is_later()) error = settle_in_flight(Call::flush);
-    agree(*ranks_, {.call = Call::flush}, error);
+    try {
+        agree(*ranks_, {.call = Call::flush}, error);
+    } catch (const Error& told) {
+        note_told(told);
+        throw;
+    }
 }
 
 void Stream::close() {

@@ -12,7 +12,7 @@
 
 #include "answers.hpp"
 
-constexpr uint64_t kLevels = 3, kRows = 10, kColumns = 256;
+constexpr uint64_t kLevels = 3, kRows = 10, kColumns = 1024;
 
 // A function of the fault injector; nullptr where that is not preloaded.
 template <class Function>

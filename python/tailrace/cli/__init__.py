@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from typing import Annotated
 
@@ -71,21 +70,18 @@ for _name in COMMANDS:
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line; the exit status is 0, 1 for "looked, and it is not well", or 2 for errors."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    as_json = "--json" in arguments
     try:
         app(args=arguments, standalone_mode=True, prog_name="tailrace")  # however it was started
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     except ClusterError as error:
-        if "--json" in arguments:
-            print(json.dumps({"error": {"message": str(error)}}))
-        output.fail(str(error))
+        output.fail(str(error), as_json)
         return 2
     except tailrace.Error as error:
-        if "--json" in arguments:
-            print(json.dumps({"error": {"status": error.status, "message": str(error)}}))  # type: ignore[attr-defined]
-        output.fail(str(error))
+        output.fail(str(error), as_json, status=error.status)  # type: ignore[attr-defined]
         return 2
     except OSError as error:
-        output.fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        output.fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), as_json)
         return 2
     return 0

@@ -33,7 +33,7 @@ def command(
     try:
         report = check(program)
     except (NoProgram, NotTraceable) as error:
-        output.fail(str(error))
+        output.fail(str(error), as_json)
         raise typer.Exit(2) from None
     if as_json:
         output.print_json(report.as_json())

@@ -55,6 +55,11 @@ def parse_choices(texts: Sequence[str]) -> dict[str, Any]:
     return choices
 
 
+def layout_of(preset: str | None, texts: Sequence[str]) -> dict[str, Any]:
+    """A layout of a preset and KEY=VALUE..., which are stronger. A mapping: keys may have the names of a function's parameters."""
+    return ({} if preset is None else {"layout": preset}) | parse_choices(texts)
+
+
 def _typed(value: str) -> int | bool | str:
     if value in ("true", "false"):
         return value == "true"
@@ -94,7 +99,7 @@ def read_variables(path: Path, ranks: int) -> list[dict[str, Any]]:
     """A TOML file of tables [NAME] with shape, and optionally type and grid."""
     try:
         tables = tomllib.loads(path.read_text())
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"{path}: {error}") from None
     variables = []
     for name, table in tables.items():
@@ -102,9 +107,18 @@ def read_variables(path: Path, ranks: int) -> list[dict[str, Any]]:
             raise typer.BadParameter(f"{path}: [{name}] needs shape = [..]; optional are type = 'f4' and grid = [..]")
         if unknown := table.keys() - {"shape", "type", "grid"}:
             raise typer.BadParameter(f"{path}: [{name}] has the unknown key '{min(unknown)}'; use shape, type, grid")
+        for key in ("shape", "grid"):
+            if not _is_wholes(table.get(key, [])):
+                raise typer.BadParameter(f"{path}: [{name}] {key} = {table[key]!r} is no list of whole numbers, such as [180, 360]")
+        if not isinstance(table.get("type", ""), str):
+            raise typer.BadParameter(f"{path}: [{name}] type = {table['type']!r} is no text, such as 'f4'")
         grid = table.get("grid") or balanced_grid(ranks, table["shape"])
         variables.append({"name": name, "type": table.get("type", "f8"), "shape": table["shape"], "grid": grid})
     return variables
+
+
+def _is_wholes(value: Any) -> bool:
+    return isinstance(value, list) and all(type(item) is int and item >= 0 for item in value)
 
 
 def balanced_grid(ranks: int, shape: Sequence[int]) -> list[int]:

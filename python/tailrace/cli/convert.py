@@ -12,7 +12,7 @@ import typer
 
 from tailrace import contract, errors
 from tailrace.cli import output
-from tailrace.cli.choices import TheStream, complete_preset, only_stream, parse_choices
+from tailrace.cli.choices import TheStream, complete_preset, layout_of, only_stream
 
 
 def command(
@@ -37,7 +37,7 @@ def command(
         _start_ranks(ranks)
     name = stream or only_stream(source)
     with output.progress_of(f"convert {name}") as tell:
-        answer = contract.convert(source, name, target, layout=layout, progress=tell, **parse_choices(choice or []))
+        answer = contract.convert(source, name, target, layout=layout_of(layout, choice or []), progress=tell)
     if answer.pop("rank") != 0:
         return
     if as_json:

@@ -26,7 +26,7 @@ def command(
     try:
         logs, damaged = read_run(folder)
     except (LogError, OSError) as error:
-        output.fail(str(error))
+        output.fail(str(error), as_json)
         raise typer.Exit(2) from None
     found = coverage_of(logs)
     if as_json:

@@ -10,7 +10,7 @@ import typer
 
 from tailrace.cli import output
 from tailrace.cli.study import build_folder, run_study
-from tailrace.study.conduct import RESULTS, open_study
+from tailrace.study.conduct import RESULTS, ForeignFileError, open_study
 from tailrace.study.spec import load_study
 from tailrace.study.values import StudyError
 
@@ -34,7 +34,7 @@ def command(
             raise StudyError(f"{file}: no such file: the demo runs from a source tree, after `make build`")
         forget_finished(file, folder)
     except StudyError as error:
-        output.fail(str(error))
+        output.fail(str(error), as_json)
         raise typer.Exit(2) from None
     raise typer.Exit(run_study(file, folder, as_json))
 
@@ -45,6 +45,8 @@ def forget_finished(file: Path, folder: Path) -> None:
         return
     try:
         finished = not open_study(load_study(file), folder).left
+    except ForeignFileError:
+        raise
     except StudyError:
         finished = True
     if finished:

@@ -59,6 +59,6 @@ def _print_stream(console: Any, stream: dict[str, Any], every_step: bool) -> Non
             table.add_row("…", f"{hidden} more", "", "")
         if hidden and SHOWN_STEPS // 2 <= position < SHOWN_STEPS // 2 + hidden:
             continue
-        table.add_row(str(step["step"]), f"{step['time']:g}", str(step["files"]), output.bytes_text(step["bytes"]))
+        table.add_row(str(step["step"]), f"{step['time']:.15g}", str(step["files"]), output.bytes_text(step["bytes"]))
     console.print(table)
     console.print()

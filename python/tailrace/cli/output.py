@@ -49,7 +49,10 @@ def steps_text(answer: Mapping[str, Any]) -> str:
     return f"{answer['steps']} steps{before}"
 
 
-def fail(message: str) -> None:
+def fail(message: str, as_json: bool = False, **about: str) -> None:
+    """An error, on standard error; for machines on standard output too, with what else is known about it."""
+    if as_json:
+        print_json({"error": {**about, "message": message}})
     Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}")
 
 

@@ -9,7 +9,7 @@ import typer
 
 from tailrace import contract
 from tailrace.cli import output
-from tailrace.cli.choices import complete_preset, parse_choices, parse_variables, read_variables
+from tailrace.cli.choices import complete_preset, layout_of, parse_variables, read_variables
 from tailrace.cli.plan_picture import picture
 from tailrace.cli.plan_svg import svg as picture_svg
 
@@ -44,7 +44,7 @@ def command(
         asked += read_variables(variables, ranks)
     if not asked:
         raise typer.BadParameter("a plan needs variables: --shape T:180x360:f4, or --variables FILE")
-    answer = contract.plan(asked, ranks=ranks, nodes=nodes, steps=steps, name=name, layout=layout, **parse_choices(choice or []))
+    answer = contract.plan(asked, ranks=ranks, nodes=nodes, steps=steps, name=name, layout=layout_of(layout, choice or []))
     if svg is not None:
         svg.write_text(picture_svg(answer), encoding="utf-8")
     if as_json:

@@ -9,7 +9,7 @@ import typer
 
 from tailrace import stream as streams
 from tailrace.cli import output
-from tailrace.cli.choices import complete_preset, parse_choices
+from tailrace.cli.choices import complete_preset, layout_of
 
 
 def command(
@@ -28,7 +28,7 @@ def command(
     Examples: [bold]tailrace resolve history[/] · [bold]TAILRACE_FILES=4 tailrace resolve history --layout hds --json[/]
     """
     with tempfile.TemporaryDirectory(prefix="tailrace-resolve-") as directory:
-        opened = streams.open(directory, stream, layout=layout, **parse_choices(choice or []))
+        opened = streams.open(directory, stream, layout=layout_of(layout, choice or []))
         report = opened.report()
         opened.close()
     answer = {"stream": stream, "requested": report["requested"], "effective": report["effective"]}

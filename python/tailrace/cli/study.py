@@ -51,7 +51,7 @@ def run_study(file: Path, out: Path | None, as_json: bool = False, dry_run: bool
         with Watch(study, Console(stderr=True, highlight=False)) as watch:
             conduct(study, build_folder(), watch.started, watch.finished)
     except StudyError as error:
-        output.fail(str(error))
+        output.fail(str(error), as_json)
         return 2
     except KeyboardInterrupt:
         again = f"tailrace study {file}" + (f" --out {out}" if out else "")

@@ -44,6 +44,9 @@ def parse_application(values: Mapping[str, Any], home: Path, where: str) -> Appl
         output_phases=table.texts("output_phases"),
         parameters=tuple((key, as_text(value)) for key, value in table.table("parameters", default={}).items()),
     )
+    for key in ("command", "verify"):
+        if not table.values[key]:
+            raise table.fail(key, "must name a program")
     table.ignore("phases", "compute_phases")  # for readers of kernel.toml; a run's record names its own phases
     table.refuse_unknown()
     return application

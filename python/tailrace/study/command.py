@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tailrace.study.values import Case, LayoutChoice, StudyError, StudySpec
 
+CONFIG_KEY = "TAILRACE_CONFIG"
 # Open MPI refuses root and more ranks than cores unless told; and warns about what containers withhold.
 ROOT_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -78,7 +79,7 @@ def uses_input(spec: StudySpec) -> bool:
 def environment(base: Mapping[str, str], places: Places, as_root: bool) -> dict[str, str]:
     """The caller's environment without its own TAILRACE_ settings, which would silently change what is measured."""
     values = {name: value for name, value in base.items() if not name.startswith("TAILRACE_")}
-    values["TAILRACE_CONFIG"] = places.config
+    values[CONFIG_KEY] = places.config
     if as_root:
         values.update(ROOT_ENVIRONMENT)
     values.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")

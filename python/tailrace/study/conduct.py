@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,11 @@ from tailrace.study.spec import fingerprint
 from tailrace.study.values import WARM_UP, Case, RunResult, StudyError, StudySpec
 
 RESULTS = "results.jsonl"
+BEGINNING = b'{"kind":"study"'  # of its first line
+
+
+class ForeignFileError(StudyError):
+    """A file of another program in the place of the journal."""
 
 
 @dataclass
@@ -48,9 +53,9 @@ class Study:
 
     @property
     def measured(self) -> list[RunResult]:
-        """The results that count: those of this plan that are no warm-ups."""
+        """The results that count: those of this plan that are no warm-ups, and failed warm-ups, whose layout cannot win."""
         planned = {case.key for case in self.cases}
-        return [result for result in self.results if not result.case.warm_up and result.case.key in planned]
+        return [result for result in self.results if result.case.key in planned and not (result.case.warm_up and result.ok)]
 
     def target(self, case: Case) -> Path:
         return Path(case.target) / f"tailrace-study-{self.spec.name}" if case.target else self.out / "runs"
@@ -62,6 +67,8 @@ def open_study(spec: StudySpec, out: Path) -> Study:
     if not study.journal.exists():
         return study
     lines, _ = tailrace.journal_read(study.journal)
+    if not _is_journal(study.journal, lines):
+        raise ForeignFileError(f"{study.journal} is no journal of a study: it would be lost. Give another folder with --out")
     if not lines:
         return study
     study.head = lines[0]
@@ -71,7 +78,29 @@ def open_study(spec: StudySpec, out: Path) -> Study:
             f"Give another folder with --out, or remove {study.out}"
         )
     study.results = [RunResult.from_json(line) for line in lines[1:] if line["kind"] == "run"]
+    if study.left:
+        _refuse_other_machine(study)
     return study
+
+
+def _is_journal(path: Path, lines: Sequence[Mapping[str, Any]]) -> bool:
+    """Or the beginning of one, which a kill has left."""
+    with path.open("rb") as file:
+        begins = file.read(len(BEGINNING))
+    return lines[0].get("kind") == "study" if lines else BEGINNING.startswith(begins)
+
+
+def _refuse_other_machine(study: Study) -> None:
+    """Times of other versions, or of another processor, are not comparable."""
+    before, now = study.head["machine"], describe_machine([])
+    pairs = {"processor": (before["processor"], now["processor"])}
+    pairs |= {name: (before["versions"].get(name), version) for name, version in now["versions"].items()}
+    changed = [f"{name}: {was}, now {is_now}" for name, (was, is_now) in pairs.items() if was != is_now]
+    if changed:
+        raise StudyError(
+            f"{study.journal} holds results of another machine or version ({'; '.join(changed)}): runs of both must not be mixed. "
+            f"Give another folder with --out, or remove {study.out}"
+        )
 
 
 def check_layouts(spec: StudySpec) -> None:

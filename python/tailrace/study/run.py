@@ -15,7 +15,7 @@ from typing import Any
 
 from tailrace.study import command, measure
 from tailrace.study.process import Ended, run_program, tail
-from tailrace.study.values import FAILED, OK, TIMED_OUT, UNVERIFIED, Case, Phase, RunResult, StudyError, StudySpec
+from tailrace.study.values import FAILED, OK, TIMED_OUT, UNVERIFIED, Case, LayoutChoice, Phase, RunResult, StudyError, StudySpec
 from tailrace.trace import log, start
 from tailrace.trace import phases as trace_phases
 from tailrace.trace.log import LogError
@@ -31,7 +31,7 @@ def run_case(spec: StudySpec, case: Case, places: command.Places, reader: measur
     _remove(Path(places.trace))
     output.mkdir(parents=True)
     record.parent.mkdir(parents=True, exist_ok=True)
-    words = command.run_command(spec, case, places)
+    words = start.handing_on(command.run_command(spec, case, places), [command.CONFIG_KEY])
     surroundings = command.environment(os.environ, places, as_root=os.geteuid() == 0)
     started_with = surroundings
     if spec.trace:
@@ -84,7 +84,9 @@ def _measured(result: RunResult, spec: StudySpec, places: command.Places, reader
         told = {} if spec.trace and not record.exists() else json.loads(record.read_text())
         phases = phases_of_trace(trace) if spec.trace else phases_of(told)
         return_s = time_to_return(phases, spec.application.output_phases)
-    except (OSError, ValueError, KeyError, TypeError, StudyError, LogError) as error:
+        settings = told.get("streams", {})
+        refuse_other_layout(result.case.layout, settings)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, StudyError, LogError) as error:
         which = f"log in {trace}" if spec.trace else "record"
         return dataclasses.replace(result, status=FAILED, note=f"the run's {which}: {error}")
     open_s, note = _readable(result.case, spec, output, reader)
@@ -99,7 +101,7 @@ def _measured(result: RunResult, spec: StudySpec, places: command.Places, reader
         files=left.files,
         directories=left.directories,
         trace=f"{trace.parent.name}/{trace.name}" if spec.trace else "",
-        settings=told.get("streams", {}),
+        settings=settings,
     )
 
 
@@ -110,6 +112,17 @@ def phases_of(record: Mapping[str, Any]) -> tuple[Phase, ...]:
         exec_s, sync_s = float(seconds["exec_s"]), seconds["sync_s"]
         made.append(Phase(name, exec_s, float(sync_s)) if sync_s is not None else Phase(name, float(seconds["slowest_s"]), 0.0))
     return tuple(made)
+
+
+def refuse_other_layout(layout: LayoutChoice, streams: Mapping[str, Any]) -> None:
+    """A run that has not seen its configuration is none of the layout."""
+    for name, settings in streams.items():
+        missing = [key for key, _ in layout.keys if key not in settings["requested"]]
+        if missing:
+            raise StudyError(
+                f"stream {name} was opened without {', '.join(missing)} of the layout {layout.name}: "
+                f"{command.CONFIG_KEY} has not reached the ranks; is its file visible where they run?"
+            )
 
 
 def phases_of_trace(folder: Path) -> tuple[Phase, ...]:

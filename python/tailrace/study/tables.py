@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import json
 import tomllib
@@ -12,6 +13,7 @@ from typing import Any
 from tailrace.study.values import StudyError
 
 _REQUIRED = object()
+MOST = 1e9  # of numbers that are seconds: the system's clocks take no infinite ones
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -29,7 +31,9 @@ def literal(value: Any) -> str:
         return "{ " + ", ".join(f"{key} = {literal(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(literal(inner) for inner in value) + "]"
-    return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return repr(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
 
 
 class Table:
@@ -66,8 +70,8 @@ class Table:
 
     def number(self, key: str, least: float, default: Any = _REQUIRED) -> float:
         value = self.typed(key, (int, float), f"a number of at least {least:g}", default)
-        if value < least:
-            raise self.fail(key, f"must be at least {least:g}")
+        if not least <= value <= MOST:
+            raise self.fail(key, f"must be at least {least:g}, and at most {MOST:g}")
         return value
 
     def whole(self, key: str, least: int, default: Any = _REQUIRED) -> int:

@@ -195,7 +195,7 @@ def _take_names(slots: np.ndarray[Any, np.dtype[Any]], names: dict[int, str]) ->
         text = raw[at:end].tobytes()[text_at : text_at + int(head["bytes"])]
         is_event[at:end] = False
         if len(text) == head["bytes"] and hash_of(text) == head["file"]:
-            names[int(head["file"])] = text.decode(errors="surrogateescape")
+            names[int(head["file"])] = text.decode(errors="backslashreplace")  # as it can be printed
     return is_event
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -143,7 +143,7 @@ class Phase:
 class Phases:
     phases: list[Phase]
     ranks: int
-    unmatched: list[str]  # collectives that cannot be compared, and why
+    unmatched: list[str]  # what cannot be compared, and why
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -205,7 +205,25 @@ def collectives_of(ranks: Sequence[Rank]) -> tuple[list[Collective], list[str]]:
         if len(set(counts)) > 1:
             unmatched.append(f"{name}: {max(counts) - min(counts)} collectives at the end are not in the logs of all its ranks")
         found.extend(match([by_number[member] for member in members], [events[member] for member in members], min(counts)))
-    return sorted(found, key=lambda collective: float(collective.departures.min())), unmatched
+    return chained(sorted(found, key=lambda collective: float(collective.departures.min())), ranks), unmatched
+
+
+def chained(collectives: list[Collective], ranks: Sequence[Rank]) -> list[Collective]:
+    """Groups of all ranks in different orders are one: a collective begins where that before was left, whichever group's it is."""
+    if len({collective.ranks for collective in collectives if len(collective.ranks) == len(ranks)}) < 2:
+        return collectives
+    by_number = {rank.number: rank for rank in ranks}
+    left = {rank.number: rank.started for rank in ranks}
+    made = []
+    for collective in collectives:
+        if len(collective.ranks) == len(ranks):
+            begun = np.array([left[number] for number in collective.ranks])
+            came = zip(collective.ranks, begun, collective.arrivals, strict=True)
+            io_before = np.array([sum_in(by_number[number].io, begin, arrival) for number, begin, arrival in came])
+            left.update(zip(collective.ranks, map(float, collective.departures), strict=True))
+            collective = replace(collective, begun=begun, io_before=io_before)
+        made.append(collective)
+    return made
 
 
 def match(ranks: Sequence[Rank], events: Sequence[Array], count: int) -> Iterator[Collective]:
@@ -239,7 +257,14 @@ def phases_of(logs: Sequence[Log]) -> Phases:
     if ranks:
         for collective in collectives:
             add_collective(phases, collective, intervals[ranks_index(ranks, collective.ranks[0])])
-    return Phases(list(phases.values()), len(ranks), unmatched)
+    return Phases(list(phases.values()), len(ranks), unmatched + dropped_of(ranks))
+
+
+def dropped_of(ranks: Sequence[Rank]) -> list[str]:
+    """Ranks whose log is full: what came later is in no phase."""
+    dropped = {rank.number: int(rank.log.header["dropped_events"]) for rank in ranks}
+    why = "calls are only counted by file: the budget was spent; give more with `run --budget`"
+    return [f"rank {number}: {count} {why}" for number, count in dropped.items() if count]
 
 
 def ranks_index(ranks: Sequence[Rank], number: int) -> int:
@@ -329,15 +354,16 @@ def add_critical(
         places = [collective.ranks.index(rank.number) for collective in of_all]
         comings = np.array([collective.arrivals[place] for collective, place in zip(of_all, places, strict=True)])
         of_rank: dict[tuple[str, int], float] = {}
+        waits: dict[tuple[str, int], float] = {}  # in the last collective of all pieces
         for name, begin, end, time in mine:
             key = name, time
             of_rank[key] = of_rank.get(key, 0.0) + end - begin
             last = int(np.searchsorted(comings, end)) - 1
             if last >= 0 and comings[last] >= begin and of_all[last].departures[places[last]] <= end:
-                of_rank[key] -= float(of_all[last].waits[places[last]])
+                waits[key] = float(of_all[last].waits[places[last]])
                 meetings[key] = of_all[last].sync_s
         for key, sum_s in of_rank.items():
-            seconds.setdefault(key, []).append(sum_s)
+            seconds.setdefault(key, []).append(sum_s - waits.get(key, 0.0))
     for key, of_ranks in seconds.items():
         phases[key[0]].critical_s += max(max(of_ranks), min(of_ranks) + meetings.get(key, 0.0))
 

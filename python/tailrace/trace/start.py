@@ -30,6 +30,8 @@ def preload_library() -> Path:
     library = installed.find("lib", LIBRARY)
     if library is None:
         raise NotTraceable(installed.missing(LIBRARY))
+    if set(str(library)) & set(" :"):
+        raise NotTraceable(f"{library}: spaces and colons divide the names in {PRELOAD_KEY}; install in a folder without them")
     return library
 
 
@@ -76,7 +78,12 @@ def words_of(command: Sequence[str]) -> list[str]:
     """The command, with what its launcher needs so that ranks everywhere are traced."""
     if shutil.which(command[0]) is None:
         raise NotTraceable(f"{command[0]}: no such program; name one on the PATH, or by its path")
+    return handing_on(command, KEYS)
+
+
+def handing_on(command: Sequence[str], keys: Sequence[str]) -> list[str]:
+    """The command, with what its launcher needs so that ranks everywhere have these variables."""
     name = Path(os.path.realpath(shutil.which(command[0]) or command[0])).name
     if name in OPEN_MPI:
-        return [command[0], *(word for key in KEYS for word in ("-x", key)), *command[1:]]
+        return [command[0], *(word for key in keys for word in ("-x", key)), *command[1:]]
     return list(command)

@@ -117,12 +117,7 @@ def _texts(values: Values, text_of: Callable[[int], str | None]) -> pa.Dictionar
 
 
 def _file_names(log: Log, files: Values) -> pa.DictionaryArray:
-    return _texts(files, lambda file: shown(log.name_of(file)) if file else None)
-
-
-def shown(name: str) -> str:
-    """A name as text of Unicode: bytes of it that are none are written as \\xNN."""
-    return name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    return _texts(files, lambda file: log.name_of(file) if file else None)
 
 
 def _unless(values: Values, is_null: Values | None = None) -> pa.Array:

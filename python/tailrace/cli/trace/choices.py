@@ -37,7 +37,5 @@ def errors_told(as_json: bool) -> Iterator[None]:
     try:
         yield
     except (LogError, MissingLibraryError, NoSuchSinkError, QueryError) as error:
-        if as_json:
-            output.print_json({"error": {"message": str(error)}})
-        output.fail(str(error))
+        output.fail(str(error), as_json)
         raise typer.Exit(2) from None

@@ -38,7 +38,7 @@ def command(
         _print(found, top)
         for message in damaged:
             output.fail(message)
-    if damaged:
+    if damaged or found.unmatched:
         raise typer.Exit(1)
 
 

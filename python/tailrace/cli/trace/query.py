@@ -26,10 +26,18 @@ def command(
     from tailrace.trace.query import ask
 
     with errors_told(as_json):
-        names, rows = ask(source, sql)
+        answer = ask(source, sql)
     if as_json:
-        output.print_json([{name: _plain(value) for name, value in zip(names, row, strict=True)} for row in rows])
-        return
+        output.print_json([{name: _plain(value) for name, value in zip(answer.names, row, strict=True)} for row in answer.rows])
+    else:
+        _print(answer.names, answer.rows)
+    for message in answer.damaged:
+        output.fail(message)
+    if answer.damaged:
+        raise typer.Exit(1)
+
+
+def _print(names: list[str], rows: list[tuple[Any, ...]]) -> None:
     numbers = tuple(name for at, name in enumerate(names) if all(isinstance(row[at], int | float) for row in rows))
     shown = output.table(*names, numbers=numbers)
     for row in rows:

@@ -1,0 +1,166 @@
+"""Studies that are told something wrong: files of others, other machines, values that nothing can be done with, odd records."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tailrace
+from tailrace.cli.demo import forget_finished
+from tailrace.cli.study import run_study
+from tailrace.study import conduct, machine, run
+from tailrace.study.command import configuration
+from tailrace.study.conduct import BEGINNING, RESULTS, ForeignFileError, Study, open_study, places_of
+from tailrace.study.process import Ended
+from tailrace.study.spec import load_study, parse_study
+from tailrace.study.statistics import judge, summarize
+from tailrace.study.values import FAILED, OK, UNVERIFIED, RunResult, StudyError, StudySpec
+from tailrace.trace import start
+
+from tests.study_files import study_values, write_study
+
+pytestmark = pytest.mark.fast
+
+
+def spec_of(**changes: Any) -> StudySpec:
+    return parse_study(study_values(**changes), Path("small.toml"))
+
+
+def begun(out: Path, spec: StudySpec) -> Study:
+    """A study whose journal has its first line."""
+    study = Study(spec, out)
+    conduct._begin(study)
+    return study
+
+
+# ---- the folder ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [b'{"loss": 0.1}\n', b"step,loss\n", b'{"kind":"run"}\n', b"\xff\xfe"])
+def test_files_of_others_are_not_taken_for_a_journal(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes) -> None:
+    file, journal = write_study(tmp_path), tmp_path / RESULTS
+    journal.write_bytes(content)
+    assert run_study(file, tmp_path) == 2
+    assert RESULTS in capsys.readouterr().err
+    with pytest.raises(ForeignFileError, match="--out"):
+        forget_finished(file, tmp_path)
+    assert journal.read_bytes() == content
+
+
+def test_a_journal_of_another_kind(tmp_path: Path) -> None:
+    tailrace.journal_append(tmp_path / RESULTS, {"step": 1})
+    with pytest.raises(ForeignFileError, match=RESULTS):
+        open_study(spec_of(), tmp_path)
+
+
+@pytest.mark.parametrize("length", [0, 3, len(BEGINNING), len(BEGINNING) + 9])
+def test_a_journal_that_a_kill_has_cut_is_begun_anew(tmp_path: Path, length: int) -> None:
+    whole = begun(tmp_path, spec_of()).journal
+    whole.write_bytes(whole.read_bytes()[:length])
+    assert open_study(spec_of(), tmp_path).head == {}
+
+
+@pytest.mark.parametrize("change", ["processor", "MPI", "tailrace"])
+def test_other_versions_do_not_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    spec = spec_of(repetitions=1, warm_up=0)
+    study = begun(tmp_path, spec)
+    described = machine.describe_machine([])
+    (described if change == "processor" else described["versions"])[change] = "another"
+    monkeypatch.setattr(conduct, "describe_machine", lambda _: described)
+    with pytest.raises(StudyError, match=f"{change}: .*now another.*--out"):
+        open_study(spec, tmp_path)
+    for case in study.cases:
+        tailrace.journal_append(study.journal, RunResult(case, OK, "", wall_s=1.0).to_json())
+    assert open_study(spec, tmp_path).left == []  # only looked at
+
+
+def test_a_layout_whose_warm_up_failed_cannot_win(tmp_path: Path) -> None:
+    study = Study(spec_of(repetitions=3, warm_up=1), tmp_path)
+    for case in study.cases:
+        fast = case.layout.name == "fpp"
+        status = UNVERIFIED if fast and case.warm_up else OK
+        study.results.append(RunResult(case, status, "", wall_s=1.0, return_s=0.1 if fast else 1.0))
+    groups = summarize(study.measured)
+    fpp = groups[0].of("fpp")
+    assert fpp is not None
+    assert (len(fpp.runs), fpp.failed) == (3, 1)
+    verdict = judge(groups, "return")
+    assert verdict is not None
+    assert verdict.winner.name != "fpp"
+
+
+# ---- study files --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("timeout_s = inf", "timeout_s = inf: must be at least 0.1, and at most"),
+        ("timeout_s = nan", "timeout_s = nan: must be"),
+        ("timeout_s = 1e300", "timeout_s = 1e\\+300: must be"),
+        ("[application]\nverify = []", r"verify = \[\]: must name a program"),
+        ("[application]\ncommand = []", r"command = \[\]: must name a program"),
+    ],
+)
+def test_values_that_nothing_can_be_done_with(text: str, told: str) -> None:
+    with pytest.raises(StudyError, match=told):
+        spec_of(**tomllib.loads(text))
+
+
+@pytest.mark.parametrize("value", ["2026-01-02", "10:30:00", "inf"])
+def test_odd_values_of_layouts_are_the_librarys_to_refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str], value: str) -> None:
+    file = write_study(tmp_path, matrix={"layouts": ["native", {"name": "odd", "layout": "fpp", "steps": 77}]})
+    file.write_text(file.read_text().replace("77", value))
+    assert f"steps = {value}\n" in configuration(load_study(file).layouts[1])
+    assert run_study(file, tmp_path / "out", as_json=True) == 2
+    assert "layout odd" in json.loads(capsys.readouterr().out)["error"]["message"]
+
+
+# ---- runs ---------------------------------------------------------------------------------------------------------------------
+
+
+def result_of(out: Path, monkeypatch: pytest.MonkeyPatch, record: Any, **changes: Any) -> RunResult:
+    """Of a run of a layout that leaves only this record."""
+    study = Study(spec_of(matrix={"layouts": [{"name": "later", "layout": "fpp", "overlap": 2}]}, **changes), out)
+    places = places_of(study, study.cases[0], out, "")
+
+    def leave_record(*_: Any) -> Ended:
+        Path(places.run_record).write_text(json.dumps(record))
+        return Ended(0, 1.0, 0.0, 0.0, timed_out=False)
+
+    monkeypatch.setattr(run, "run_program", leave_record)
+    monkeypatch.setattr(run, "_readable", lambda *_: (None, ""))
+    monkeypatch.setattr(run, "_verified", lambda result, *_: result)
+    return run.run_case(study.spec, study.cases[0], places, None)  # type: ignore[arg-type]
+
+
+PHASES = {"9write": {"exec_s": 1.0, "sync_s": 0.5, "slowest_s": 1.5}}
+
+
+@pytest.mark.parametrize("record", [{"phases": []}, {"phases": {"9write": 3}}, [], 7, {"phases": PHASES, "streams": ["history"]}])
+def test_odd_records_are_failed_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: Any) -> None:
+    result = result_of(tmp_path, monkeypatch, record)
+    assert result.status == FAILED
+    assert "the run's record" in result.note
+
+
+@pytest.mark.parametrize(("requested", "status"), [({}, FAILED), ({"layout": {}}, FAILED), ({"layout": {}, "overlap": {}}, OK)])
+def test_a_run_that_has_not_seen_its_layout_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, requested: dict[str, Any], status: str
+) -> None:
+    streams = {"history": {"requested": requested, "effective": {}}}
+    result = result_of(tmp_path, monkeypatch, {"phases": PHASES, "streams": streams})
+    assert result.status == status
+    assert ("stream history was opened without" in result.note and "TAILRACE_CONFIG" in result.note) == (status == FAILED)
+
+
+def test_launchers_of_open_mpi_hand_the_configuration_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start, "OPEN_MPI", {"mpirun"})
+    monkeypatch.setattr("shutil.which", lambda name: f"/nowhere/{name}")
+    result = result_of(tmp_path, monkeypatch, {"phases": PHASES}, application={"launcher": "mpirun"})
+    assert result.command.startswith("mpirun -x TAILRACE_CONFIG -n 1 ")
+    result = result_of(tmp_path, monkeypatch, {"phases": PHASES})
+    assert "TAILRACE_CONFIG" not in result.command
