@@ -189,6 +189,22 @@ def test_what_another_run_left_is_not_gone_on_with(tmp_path: Path) -> None:
     check_large(output, 6)
 
 
+def test_two_at_once_are_not_mixed(tmp_path: Path) -> None:
+    large(tmp_path, 6, compression="deflate")
+    output = tmp_path / "one.nc"
+    refused: list[str] = []
+
+    def again(_done: int, _every: int) -> None:
+        if not refused:
+            with pytest.raises(errors.BadOrder, match="another process is combining") as caught:
+                tailrace.combine(tmp_path, "big", output)
+            refused.append(str(caught.value))
+
+    tailrace.combine(tmp_path, "big", output, progress=again)
+    assert refused
+    check_large(output, 6)
+
+
 def test_what_another_dataset_left_is_not_gone_on_with(tmp_path: Path) -> None:
     large(tmp_path, 6)
     output = tmp_path / "one.nc"

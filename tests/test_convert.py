@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,24 @@ def test_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     check_large(tmp_path / "to" / "big.nc", 5, rows=50)
     assert tailrace.convert(tmp_path / "from", "big", tmp_path / "to", layout="single", steps="all")["steps_before"] == 5
     check_large(tmp_path / "to" / "big.nc", 5, rows=50)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_source_that_has_begun_anew_is_another(tmp_path: Path, whole: bool) -> None:
+    """Its times are those of the steps that are there."""
+    large(tmp_path / "from", 4, rows=50)
+
+    def stop(done: int, _every: int) -> None:
+        if done == 2 and not whole:
+            raise Stop
+
+    with contextlib.suppress(Stop):
+        tailrace.convert(tmp_path / "from", "big", tmp_path / "to", layout="single", progress=stop)
+    time.sleep(1.1)  # runs tell when they began, in seconds
+    large(tmp_path / "from", 4, rows=50, checksum="off")
+    with pytest.raises(errors.BadArgument, match="holds other steps"):
+        tailrace.convert(tmp_path / "from", "big", tmp_path / "to", layout="single")
+    assert tailrace.convert(tmp_path / "from", "big", tmp_path / "to", layout="single", mode="replace")["steps_before"] == 0
 
 
 def test_every_step_whatever_the_model_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -331,7 +331,7 @@ def test_folder_of_another_user(mpirun: Mpirun, tmp_path: Path) -> None:
     if probe.returncode != 0:
         pytest.skip("only root may become another user")
     # The build may be in a folder that other users may not enter.
-    for file in (*mpirun.program("error_case"), *(mpirun.build / "lib").glob("libtailrace.so*")):
+    for file in (*map(Path, mpirun.program("error_case")), *(mpirun.build / "lib").glob("libtailrace.so*")):
         shutil.copy(file, folder)
     # Without mpirun, whose shared memory is root's.
     command = [

@@ -33,6 +33,7 @@ STATUS_OF = {
 }
 STATUS_OF_MEMORY = {errno.ENOMEM: "NO_MEMORY", errno.EMFILE: "NO_MEMORY"}
 
+
 @pytest.mark.parametrize("layout", COMPRESSED)
 def test_what_is_to_be_compressed_is(mpirun: Mpirun, tmp_path: Path, layout: str) -> None:
     mpirun("kill_steps", 2, ["run", tmp_path, LAYOUTS[layout], 1])

@@ -91,6 +91,24 @@ def test_old_steps_leave(mpirun: Mpirun, tmp_path: Path) -> None:
     verify(tmp_path)
 
 
+@pytest.mark.parametrize("overlap", [1, 2, 4])
+def test_old_steps_leave_where_the_device_is_slower_than_the_run(tmp_path: Path, overlap: int) -> None:
+    """There is always a step under way; the files of old ones go all the same, and the index shows the others."""
+    values = np.arange(1_000_000.0)
+    there = 0
+    with tailrace.open(tmp_path, "slow", layout="fpp", keep=2, overlap=overlap, durability="step") as stream:
+        stream.dim("x", len(values))
+        stream.var("v", ("x",), "f8")
+        for k in range(60):
+            with stream.step(float(k)) as step:
+                step.put("v", values + k)
+            there = max(there, len(list((tmp_path / "slow.parts").iterdir())))
+    assert there <= 30
+    with tailrace.open_read(tmp_path, "slow") as reader:
+        assert reader.steps == [58, 59]
+        np.testing.assert_array_equal(reader.get("v"), values + 59)
+
+
 @pytest.mark.parametrize(
     ("choice", "message"),
     [

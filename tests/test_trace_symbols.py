@@ -24,6 +24,8 @@ USERS = {
     "MPICH": "libmpich.so.12",
     "SQLite": "libsqlite3.so.0",
 }
+# Functions of C libraries newer than the one here.
+NEWER = "__isoc23_"
 # Whose functions are recorded beside those of the C library.
 HOOKED = (
     "libmpi.so.40",
@@ -66,4 +68,4 @@ def test_every_hook_is_a_function_of_a_library(recorded: Recorded, of_c: frozens
         found = sorted(LIBRARIES.glob(pattern))
         assert found, f"no {pattern} in {LIBRARIES}"
         known |= read_elf(found[0]).exports
-    assert recorded.hooked - known == set()
+    assert {name for name in recorded.hooked - known if not name.startswith(NEWER)} == set()

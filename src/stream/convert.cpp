@@ -30,7 +30,8 @@ Box share_of_array(const Extents& shape, uint64_t rank, uint64_t ranks) {
 class Converter {
 public:
     Converter(MPI_Comm comm, const std::string& from, const std::string& name, const std::string& to, const std::string& options)
-        : ranks_(take_communicator(comm)), name_(name), to_(to), source_(different(comm, from), from, name), source_journal_(from + "/" + journal_path(name)),
+        : ranks_(take_communicator(comm)), name_(name), to_(to), source_(different(comm, from), from, name),
+          source_journal_(from + "/" + journal_path(name)),
           target_(comm, to, name, options, {{"overlap_policy", "block"}, {"keep", "all"}}), all_(source_.steps().size()),
           before_(target_.step_count()) {
         agree_on([&] { check_target(); });

@@ -139,8 +139,8 @@ void Definitions::define_dimension(const std::string& name, uint64_t length) {
     for (const Dimension& dimension : dimensions_)
         if (dimension.name == name) fail(Status::BAD_ARGUMENT, "dimension '", name, "' is defined twice");
     if (numbers_.contains(name))
-        fail(Status::BAD_ARGUMENT, "dimension '", name, "' has the name of a variable; define a dimension before its coordinate, or ",
-             "rename one of them");
+        fail(Status::BAD_ARGUMENT, "dimension '", name,
+             "' has the name of a variable; define a dimension before its coordinate, or ", "rename one of them");
     check_name_is_free("dimension", name);
     if (length == TAILRACE_RAGGED) {
         ragged_.push_back(static_cast<int>(dimensions_.size()));
@@ -196,8 +196,8 @@ void Definitions::define_variable(const std::string& name, int type, int ndims, 
     check_name_is_free("variable", name);
     for (const Variable& other : variables_)
         if (is_block_of(other.name, name) || is_block_of(name, other.name))
-            fail(Status::BAD_ARGUMENT, "variables '", other.name, "' and '", name, "': blocks of the one have names like the other's ",
-                 "in a part (NAME.1, NAME.2 ...); rename one of them");
+            fail(Status::BAD_ARGUMENT, "variables '", other.name, "' and '", name,
+                 "': blocks of the one have names like the other's ", "in a part (NAME.1, NAME.2 ...); rename one of them");
     check_ragged(variable);
     for (const Dimension& dimension : dimensions_)
         if (dimension.name == name && (ndims != 1 || dims[0] != name || !variable.is_static || !variable.replicated))

@@ -1,6 +1,7 @@
 // What is committed of a stream, as its journal tells: runs, plans, groups of steps and steps. The kinds of lines:
 //
-//   run         once a run, at its first step: format, layout, requested, storage, ranks, nodes, definitions; of a conversion, origin
+//   run         once a run, at its first step: format, layout, requested, storage, ranks, nodes, definitions; of a conversion:
+//               origin
 //   plan        several parts: where the blocks are: plan, boxes = [[variable, part, block, offset..., count...], ...]
 //   coordinate  several parts: the whole of a coordinate, of which the parts hold slices: variable, hex
 //   blocks      one growing part: where its steps are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]

@@ -22,8 +22,8 @@ public:
         content_.description.attributes = definitions.attributes();
     }
 
-    // The part's dimension for [offset, offset + count) of a dimension: the first such piece has its name, further ones NAME_1, ...,
-    // without those that something else has.
+    // The part's dimension for [offset, offset + count) of a dimension: the first such piece has its name, further ones NAME_1,
+    // NAME_2, ..., where nothing else has that name.
     int dimension(int d, uint64_t offset, uint64_t count) {
         int pieces = 0;
         for (const Piece& piece : pieces_) {
@@ -42,8 +42,7 @@ public:
     bool is_taken(const std::string& name) const {
         const auto named = [&](const auto& entry) { return entry.name == name; };
         return name == definitions_.time_name() || std::ranges::any_of(definitions_.dimensions(), named) ||
-               std::ranges::any_of(definitions_.variables(), named) ||
-               std::ranges::any_of(content_.description.dimensions, named);
+               std::ranges::any_of(definitions_.variables(), named) || std::ranges::any_of(content_.description.dimensions, named);
     }
 
     // `slab`: what it is, if it is one.

@@ -128,6 +128,30 @@ TEST(WriteQueue, nothing_is_done_after_an_error) {
     EXPECT_STREQ(queue.error()->what(), "the device is full");
 }
 
+TEST(WriteQueue, commits_what_was_written_before_an_error) {
+    WriteQueue queue({1u << 20, ""});
+    std::atomic<int> committed = 0;
+    queue.run([] {});
+    const uint64_t first = queue.asked();
+    queue.run([] { fail(Status::NO_SPACE, "the device is full"); });
+    const uint64_t second = queue.asked();
+    for (const uint64_t after : {first, second}) {
+        const WriteQueue::Commit commit(queue, after);
+        queue.run([&] { ++committed; });
+    }
+    queue.wait();
+    EXPECT_EQ(committed, 1) << "the data of the second has failed";
+    EXPECT_EQ(queue.done_well(), first);
+    EXPECT_FALSE(queue.commit_failed());
+    const WriteQueue::Commit commit(queue, first);
+    queue.run([] { fail(Status::IO_FAILED, "the journal is gone"); });
+    queue.run([&] { ++committed; });
+    queue.wait();
+    EXPECT_EQ(committed, 1) << "they follow each other";
+    EXPECT_TRUE(queue.commit_failed());
+    EXPECT_STREQ(queue.error()->what(), "the device is full");
+}
+
 TEST(WriteQueue, ends_when_all_is_done) {
     std::atomic<int> done = 0;
     {

@@ -25,6 +25,7 @@ Definitions example() {
     const float nan = std::nanf("7");  // with a payload that must come back
     definitions.put_attribute("T", number_attribute("_FillValue", Type::F32, 1, &nan));
     definitions.put_attribute("T", text_attribute("units", "µ\"\\\nK"));
+    definitions.put_attribute("T", text_attribute("comment", "21 \xB0\x43"));  // Latin-1, as old programs have it
     const int64_t range[] = {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
     definitions.put_attribute("mass", number_attribute("valid_range", Type::I64, 2, range));
     definitions.put_attribute("t", text_attribute("units", "hours since 2001-01-01"));

@@ -1,0 +1,128 @@
+"""Names, coordinates and variables that are legal and rare: parts, index and combined file have them, or they are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import netCDF4
+import numpy as np
+import pytest
+import tailrace
+from tailrace import errors
+
+FILL = -9.0
+
+
+def opened(folder: Path, **options: Any) -> tailrace.Stream:
+    return tailrace.open(folder, "history", **{"layout": "fpp", **options})
+
+
+def test_names_that_parts_make_up_are_not_the_users(tmp_path: Path) -> None:
+    with opened(tmp_path) as stream:
+        stream.dim("x", 4)
+        stream.var("u", ("x",), "f8")
+        with pytest.raises(errors.BadArgument, match=r"variables 'u' and 'u\.1'"):
+            stream.var("u.1", ("x",), "f8")
+        stream.var("v.7", ("x",), "f8")
+        with pytest.raises(errors.BadArgument, match=r"variables 'v\.7' and 'v'"):
+            stream.var("v", ("x",), "f8")
+        stream.var("u.10m", ("x",), "f8")
+
+
+def test_pieces_of_dimensions_avoid_names_that_are_taken(tmp_path: Path) -> None:
+    """Two blocks of one rank, of other lengths, beside what would be the name of the second's dimension."""
+    values = np.arange(40.0).reshape(5, 8)
+    with opened(tmp_path) as stream:
+        stream.dim("lev", 5)
+        stream.dim("lev_1", 3)
+        stream.dim("x", 8)
+        stream.var("u", ("lev", "x"), "f8")
+        stream.var("x_1", ("lev_1",), "f8")
+        with stream.step(0.0) as step:
+            step.put("u", values[:2], offset=(0, 0))
+            step.put("u", values[2:, :4], offset=(2, 0))
+            step.put("u", values[2:, 4:7], offset=(2, 4))
+            step.put("u", values[2:, 7:], offset=(2, 7))
+            step.put("x_1", np.ones(3))
+    with netCDF4.Dataset(tmp_path / "history.nc") as file:
+        np.testing.assert_array_equal(file["u"][0], values)
+        np.testing.assert_array_equal(file["x_1"][0], np.ones(3))
+
+
+def test_names_of_the_index_are_checked_when_they_are_defined(tmp_path: Path) -> None:
+    with opened(tmp_path) as stream:
+        stream.dim("obs", tailrace.RAGGED)
+        with pytest.raises(errors.BadArgument, match="dimension 'obs_row_size' has the name under which the index"):
+            stream.dim("obs_row_size", 3)
+        stream.var("mass", (), "f8")
+        with pytest.raises(errors.BadArgument, match="dimension 'mass' has the name of a variable"):
+            stream.dim("mass", 3)
+        for name in ("+x", "x" * 241):
+            with pytest.raises(errors.BadArgument, match=r"use at most 240|begins with neither"):
+                stream.dim(name, 3)
+
+
+def test_a_coordinate_without_elements(tmp_path: Path) -> None:
+    with opened(tmp_path) as stream:
+        stream.dim("x", 0)
+        stream.coord("x", np.empty(0))
+        stream.var("mass", (), "f8")
+        with stream.step(0.0) as step:
+            step.put("mass", 1.5)
+    tailrace.combine(tmp_path, "history", tmp_path / "one.nc")
+    for file in ("history.nc", "one.nc"):
+        with netCDF4.Dataset(tmp_path / file) as dataset:
+            assert dataset["x"].shape == (0,)
+            assert dataset["mass"][0] == 1.5
+
+
+def test_the_last_run_tells_the_coordinate(tmp_path: Path) -> None:
+    for layout, first in (("fpp", 0.0), ("single", 10.0), ("fpp", 20.0), ("single", 30.0)):
+        with opened(tmp_path, layout=layout) as stream:
+            stream.dim("x", 4)
+            stream.coord("x", first + np.arange(4.0))
+            stream.var("v", ("x",), "f8")
+            with stream.step(first) as step:
+                step.put("v", np.zeros(4))
+        with netCDF4.Dataset(tmp_path / "history.nc") as file:
+            np.testing.assert_array_equal(file["x"][:], first + np.arange(4.0))
+        with tailrace.open_read(tmp_path, "history") as reader:
+            np.testing.assert_array_equal(reader.get("x"), first + np.arange(4.0))
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_what_nobody_has_put_takes_no_room(tmp_path: Path, static: bool) -> None:
+    with opened(tmp_path) as stream:
+        stream.dim("y", 1000)
+        stream.dim("x", 1000)
+        stream.var("v", ("y", "x"), "f8", static=static, fill_value=FILL)
+        stream.var("mass", (), "f8")
+        for k in range(2):
+            with stream.step(float(k)) as step:
+                step.put("mass", k)
+    assert (tmp_path / "history.nc").stat().st_size < 100_000
+    tailrace.combine(tmp_path, "history", tmp_path / "one.nc")
+    for file in ("history.nc", "one.nc"):
+        with netCDF4.Dataset(tmp_path / file) as dataset:
+            dataset.set_auto_mask(False)
+            shape = (1000, 1000) if static else (2, 1000, 1000)
+            np.testing.assert_array_equal(dataset["v"][...], np.full(shape, FILL))
+            np.testing.assert_array_equal(dataset["mass"][:], [0.0, 1.0])
+    with tailrace.open_read(tmp_path, "history") as reader:
+        np.testing.assert_array_equal(reader.get("v"), np.full((1000, 1000), FILL))
+
+
+def test_compressed_steps_that_are_still_to_come_read_as_fill_values(tmp_path: Path) -> None:
+    with opened(tmp_path, layout="single", steps="all", compression="deflate") as stream:
+        stream.dim("x", 10_000)
+        stream.var("v", ("x",), "f8", fill_value=FILL)
+        with stream.step(0.0) as step:
+            step.put("v", np.arange(10_000.0))
+        with h5py.File(tmp_path / "history.nc", locking=False) as file:
+            assert file["v"].compression == "gzip"
+            assert len(file["v"]) > 1
+            read = np.full(10_000, 7.0)
+            file["v"].read_direct(read, np.s_[1], np.s_[:])
+            np.testing.assert_array_equal(read, np.full(10_000, FILL))
