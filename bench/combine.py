@@ -28,6 +28,7 @@ from bench.harness.methods import Row
 
 RANKS, VARIABLES, STEPS = 4, 8, 2
 BYTES = RANKS * VARIABLES * (16 << 20) * STEPS
+SHAPE = (STEPS, 32 * RANKS, 256, 256)
 WRITTEN = "tailrace_fpp:checksum"
 LEAST = 3
 
@@ -107,6 +108,8 @@ def check_output(output: Path) -> None:
         file.set_auto_mask(False)
         for variable in range(VARIABLES):
             array = file[f"v{variable:03}"]
+            if array.shape != SHAPE:
+                raise harness.BenchError(f"{output}: v{variable:03} has shape {array.shape}, not {SHAPE}")
             plane = array.shape[2] * array.shape[3]
             for step in range(STEPS):
                 for z in range(0, array.shape[1], 16):

@@ -91,6 +91,29 @@ def check_large(output: Path, steps: int, rows: int = 600) -> None:
                 np.testing.assert_array_equal(file[name][k], values(v, k, rows))
 
 
+def test_more_parts_than_files_may_be_open(tailrace_command: list[str], tmp_path: Path) -> None:
+    """A ragged variable has no steps: it is in all parts. Rows of steps without elements are in none."""
+    steps, expected = 700, []
+    with tailrace.open(tmp_path, "drops", layout="fpp") as stream:
+        stream.dim("drop", tailrace.RAGGED)
+        stream.dim("x", 3)
+        stream.var("size", ("drop", "x"), "f8")
+        for k in range(steps):
+            rows = 1000.0 * k + np.arange(3.0 * (k % 4)).reshape(-1, 3)
+            expected.append(rows)
+            with stream.step(float(k)) as step:
+                step.put("size", rows)
+    finished = subprocess.run(
+        ["prlimit", "--nofile=512", *tailrace_command, "combine", str(tmp_path), str(tmp_path / "one.nc")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    with netCDF4.Dataset(tmp_path / "one.nc") as file:
+        np.testing.assert_array_equal(file["size"][:], np.concatenate(expected))
+
+
 def test_steps_of_many_pieces(tmp_path: Path) -> None:
     """Inner dimensions are cut where a row of outer ones is longer than a piece."""
     shape = (2, 3, 1200, 1000)

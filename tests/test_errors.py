@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
+import tailrace
 
 from tests.environment import ROOT
 from tests.error_run import Calls, Run, Runner, check_rows, committed_steps, run_case
@@ -321,6 +323,13 @@ def test_folder_becomes_read_only_between_runs(mpirun: Mpirun, read_only: Path, 
     calls = run_case(mpirun, 2, read_only, "layout = 'shared'\nsteps = 'all'", "none")
     assert calls.outcome("end_step 3")[0] == "IO_FAILED", calls.output
     check_rows(read_only, 2, [0, 1, 2])
+
+
+def test_a_stream_that_could_not_be_opened_does_not_disturb_others(mpirun: Mpirun, tmp_path: Path) -> None:
+    mpirun("null_case", 3, [tmp_path])
+    with tailrace.open_read(tmp_path, "history") as reader:
+        assert reader.steps == [0, 1, 2]
+        np.testing.assert_array_equal(reader.get("v"), [200.0, 201.0, 202.0])
 
 
 def test_folder_of_another_user(mpirun: Mpirun, tmp_path: Path) -> None:

@@ -257,3 +257,9 @@ def test_generator_refuses_what_it_does_not_understand(
     assert finished.returncode != 0
     assert message in finished.stderr
     assert not (tmp_path / "made" / "tailrace.f90").exists()
+
+
+@pytest.mark.full
+def test_arrays_of_more_elements_than_a_default_integer_counts(mpirun: Mpirun, tmp_path: Path) -> None:
+    """Of one byte each: three times 2 GiB."""
+    mpirun("fortran_large", 1, [tmp_path])

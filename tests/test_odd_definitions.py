@@ -64,6 +64,29 @@ def test_names_of_the_index_are_checked_when_they_are_defined(tmp_path: Path) ->
                 stream.dim(name, 3)
 
 
+def test_more_bytes_than_a_file_may_have_are_refused(tmp_path: Path) -> None:
+    with opened(tmp_path) as stream:
+        stream.dim("x", 2**32)
+        stream.dim("none", 0)
+        with pytest.raises(errors.BadShape, match="more bytes a step than a file may have"):
+            stream.var("v", ("x", "x"), "i1")
+        stream.var("w", ("x", "none"), "i1")
+
+
+def test_ragged_variables_without_elements_have_no_say(tmp_path: Path) -> None:
+    with opened(tmp_path) as stream:
+        stream.dim("particle", tailrace.RAGGED)
+        stream.dim("tracer", 0)
+        stream.var("a", ("particle", "tracer"), "f8")
+        stream.var("b", ("particle",), "f8")
+        with stream.step(0.0) as step:
+            step.put("a", np.empty((5, 0)))
+            step.put("b", np.arange(5.0))
+    with netCDF4.Dataset(tmp_path / "history.nc") as file:
+        np.testing.assert_array_equal(file["b"][:], np.arange(5.0))
+        assert file["a"].shape == (5, 0)
+
+
 def test_a_coordinate_without_elements(tmp_path: Path) -> None:
     with opened(tmp_path) as stream:
         stream.dim("x", 0)

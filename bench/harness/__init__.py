@@ -238,6 +238,7 @@ def write_record(name: str, settings: Mapping[str, Any], rows: Sequence[Mapping[
                 "value": claim.value,
                 "bound": claim.bound,
                 "unit": claim.unit,
+                "at_most": claim.at_most,
                 "holds": claim.holds,
                 "detail": dict(claim.detail),
             }

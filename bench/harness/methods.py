@@ -160,7 +160,9 @@ def claim_of(wanted: Mapping[str, Any], where: str, ours: str, times: Mapping[st
     bound = wanted["bound"]
     limit = fastest(times, wanted["limit"]) if "of_limit" in wanted else None
     if limit is not None:
-        detail["limit"] = typical_s(times[strongest]) / typical_s(times[limit])
+        # What disturbed the raw writes does not lower the bound.
+        detail["limit"] = max(of(times[strongest]) / of(times[limit]) for of in (typical_s, undisturbed_s))
+        detail["nominal_bound"] = bound
         bound = min(bound, wanted["of_limit"] * detail["limit"])
     return Claim(f"{wanted['id']}/{where}", wanted["text"], value, bound, detail=detail)
 

@@ -1,7 +1,9 @@
 #include "method.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +23,11 @@ std::array<uint64_t, 3> Method::chunk() const {
     const auto &block = work().shape.block;
     const uint64_t plane = block[1] * block[2] * static_cast<uint64_t>(work().shape.element_bytes);
     return {std::max<uint64_t>(chunk_bytes / plane, 1), block[1], block[2]};
+}
+
+bool Method::is_memory(int fd) {
+    struct statfs system;
+    return fstatfs(fd, &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
 }
 
 Entries all_entries() {

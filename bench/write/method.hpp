@@ -38,6 +38,8 @@ protected:
     // For methods that do not bring their files to the device themselves: this rank has written and closed a file. It is there when
     // end() has returned; the device begins with small files at once, as it does with Tailrace's parts.
     void written(const std::string &path);
+    // Of a file in memory: reserving room would only touch each page once more.
+    static bool is_memory(int fd);
     Run run_;
 
 private:

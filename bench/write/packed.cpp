@@ -64,7 +64,8 @@ public:
 
     void write_file(const std::string &path, uint64_t address) {
         const int fd = open_checked(path, O_WRONLY | O_CREAT);
-        if (posix_fallocate(fd, static_cast<off_t>(address), static_cast<off_t>(packed_.size())) != 0) fail("no room for " + path);
+        if (!is_memory(fd) && posix_fallocate(fd, static_cast<off_t>(address), static_cast<off_t>(packed_.size())) != 0)
+            fail("no room for " + path);
         for (uint64_t done = 0; done < packed_.size();) {
             const ssize_t put = pwrite(fd, packed_.data() + done, std::min<uint64_t>(4 << 20, packed_.size() - done),
                                        static_cast<off_t>(address + done));

@@ -72,9 +72,9 @@ private:
         return fd;
     }
 
-    // A file system without fallocate lets the file grow.
+    // A file system without fallocate lets the file grow; so does memory, where it would only touch each page once more.
     static void allocate(int fd, const std::string &path, uint64_t bytes) {
-        if (bytes == 0) return;
+        if (bytes == 0 || is_memory(fd)) return;
         if (fallocate(fd, 0, 0, static_cast<off_t>(bytes)) != 0 && errno != EOPNOTSUPP)
             fail("cannot preallocate " + path + ": " + std::strerror(errno));
     }

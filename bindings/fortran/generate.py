@@ -86,7 +86,7 @@ def strides(rank: int, inner: int) -> str:
     for dim in range(1, rank + 1):
         neighbour = ", ".join("2" if i == dim else "1" for i in range(1, rank + 1))
         stride = f"view%stride_bytes({dim + inner}) = address_bytes(c_loc(array({neighbour}))) - first_bytes"
-        lines.append(f"    if (size(array, {dim}) > 1) {stride}")
+        lines.append(f"    if (size(array, {dim}, kind=c_int64_t) > 1) {stride}")
     return "\n".join(lines)
 
 
@@ -103,7 +103,7 @@ def of_type_and_rank(template: str, element: ElementType, rank: int) -> str:
         shape=f"({', '.join(':' * rank)})" if rank else "",
         first=f"array({', '.join('1' * rank)})" if rank else "array",
         contiguous=", contiguous" if rank else "",
-        size="size(value)" if rank else "1",
+        size="size(value, kind=c_int64_t)" if rank else "1",
         strides=strides(rank, int(element.is_text)),
         ndims=str(rank + element.is_text),
     )

@@ -74,22 +74,40 @@ inline constexpr tailrace_type type_of = static_cast<tailrace_type>(detail::type
 template <class T>
 class Indices {
 public:
+    // A number of a list in braces, of any type: `{first_row, 0}`.
+    class Index {
+    public:
+        template <std::integral U>
+        Index(U value) : fits_(std::in_range<T>(value)), value_(static_cast<T>(value)), negative_(std::cmp_less(value, 0)) {}
+
+    private:
+        friend class Indices;
+        bool fits_;
+        T value_;
+        bool negative_;
+    };
+
     Indices() = default;
-    template <std::integral U>
-    Indices(std::initializer_list<U> list) : Indices(std::span<const U>(list.begin(), list.size())) {}
+    Indices(std::initializer_list<Index> list) {
+        set_size(list.size());
+        for (std::size_t i = 0; i < size_; ++i) {
+            const Index &index = list.begin()[i];
+            using Signed = std::make_signed_t<T>;
+            if (!index.fits_)
+                refuse(i, index.negative_ ? std::to_string(static_cast<Signed>(index.value_))
+                                          : std::to_string(static_cast<std::make_unsigned_t<T>>(index.value_)));
+            values_[i] = index.value_;
+        }
+    }
     template <std::integral U>
     Indices(const std::vector<U> &list) : Indices(std::span<const U>(list)) {}
     template <std::integral U, std::size_t N>
     Indices(const std::array<U, N> &list) : Indices(std::span<const U>(list)) {}
     template <std::integral U>
-    explicit Indices(std::span<const U> list) : size_(list.size()) {
-        if (list.size() > TAILRACE_MAX_DIMS)
-            throw Error(TAILRACE_BAD_SHAPE, std::to_string(list.size()) + " dimensions; at most " +
-                                                std::to_string(TAILRACE_MAX_DIMS) + " are possible");
+    explicit Indices(std::span<const U> list) {
+        set_size(list.size());
         for (std::size_t i = 0; i < size_; ++i) {
-            if (!std::in_range<T>(list[i]))
-                throw Error(TAILRACE_BAD_SHAPE, "index " + std::to_string(list[i]) + " of dimension " + std::to_string(i) +
-                                                    " is out of range; offsets and extents are 0 or more");
+            if (!std::in_range<T>(list[i])) refuse(i, std::to_string(list[i]));
             values_[i] = static_cast<T>(list[i]);
         }
     }
@@ -99,6 +117,17 @@ public:
     T &operator[](std::size_t i) noexcept { return values_[i]; }
 
 private:
+    void set_size(std::size_t size) {
+        if (size > TAILRACE_MAX_DIMS)
+            throw Error(TAILRACE_BAD_SHAPE,
+                        std::to_string(size) + " dimensions; at most " + std::to_string(TAILRACE_MAX_DIMS) + " are possible");
+        size_ = size;
+    }
+    [[noreturn]] static void refuse(std::size_t dimension, const std::string &index) {
+        throw Error(TAILRACE_BAD_SHAPE, "index " + index + " of dimension " + std::to_string(dimension) +
+                                            " is out of range; offsets and extents are 0 or more");
+    }
+
     std::array<T, TAILRACE_MAX_DIMS> values_{};
     std::size_t size_ = 0;
 };

@@ -103,7 +103,8 @@ int tailrace_open_fortran(MPI_Fint comm, const char *directory, const char *name
 int tailrace_set_aside(MPI_Comm all, int dedicated, MPI_Comm *compute);
 int tailrace_set_aside_fortran(MPI_Fint all, int dedicated, MPI_Fint *compute);
 /* Collective over *compute, after its streams are closed. Frees it and sets it to MPI_COMM_NULL, also when it fails: the ranks that
- * were set aside never wait for ever. Does nothing for MPI_COMM_NULL. Where a program has not called it, MPI_Finalize does. */
+ * were set aside never wait for ever. From a thread other than that of tailrace_set_aside it is BAD_ORDER, and nothing is done.
+ * Does nothing for MPI_COMM_NULL. Where a program has not called it, MPI_Finalize does. */
 int tailrace_release(MPI_Comm *compute);
 int tailrace_release_fortran(MPI_Fint *compute);
 

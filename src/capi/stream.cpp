@@ -36,14 +36,19 @@ public:
         const std::lock_guard lock(mutex_);
         all_.erase(stream);
     }
-    // nullptr where there are none, or several.
+    void note_failure() {
+        const std::lock_guard lock(mutex_);
+        ++failed_;
+    }
+    // nullptr where there are none, or several, or one could not be opened: its program may go on without it, with NULL.
     tailrace_stream* only() {
         const std::lock_guard lock(mutex_);
-        return all_.size() == 1 ? *all_.begin() : nullptr;
+        return all_.size() == 1 && failed_ == 0 ? *all_.begin() : nullptr;
     }
 
 private:
     std::mutex mutex_;
+    uint64_t failed_ = 0;
     std::set<tailrace_stream*> all_;
 };
 
@@ -116,13 +121,15 @@ int guard_put(tailrace_stream* stream, Put&& put) {
 extern "C" {
 
 int tailrace_open(MPI_Comm comm, const char* directory, const char* name, const char* options, tailrace_stream** stream) {
-    return guard([&] {
+    const int status = guard([&] {
         *required(stream, "stream") = nullptr;
         tailrace::require_mpi(comm, "tailrace_open");
         *stream = new tailrace_stream{
             open_output(comm, required(directory, "directory"), required(name, "name"), options != nullptr ? options : ""), {}};
         open_streams().add(*stream);
     });
+    if (status != TAILRACE_OK) open_streams().note_failure();
+    return status;
 }
 
 int tailrace_set_aside(MPI_Comm all, int dedicated, MPI_Comm* compute) {
@@ -155,12 +162,11 @@ int tailrace_set_aside_fortran(MPI_Fint all, int dedicated, MPI_Fint* compute) {
 }
 
 int tailrace_release_fortran(MPI_Fint* compute) {
-    return guard([&] {
-        MPI_Comm comm = MPI_Comm_f2c(*required(compute, "compute"));
-        const int status = tailrace_release(&comm);
-        *compute = MPI_Comm_c2f(comm);
-        if (status != 0) throw Error(static_cast<Status>(status), tailrace::last_message());
-    });
+    if (compute == nullptr) return tailrace_release(nullptr);
+    MPI_Comm comm = MPI_Comm_f2c(*compute);
+    const int status = tailrace_release(&comm);
+    *compute = MPI_Comm_c2f(comm);
+    return status;
 }
 
 int tailrace_open_fortran(MPI_Fint comm, const char* directory, const char* name, const char* options, tailrace_stream** stream) {

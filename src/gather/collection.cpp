@@ -81,13 +81,15 @@ bool Collection::receive(Remote& remote) {
               });
     ring_.filled(pieces_before_ + share.piece).fetch_add(share.bytes);
     ++remote.next;
+    // Memory only for what may come now: there may be thousands of ranks.
+    if (remote.next == remote.shares.size() || remote.shares[remote.next].piece >= opened_) remote.message = {};
     return true;
 }
 
 // The piece as stretches in ascending order: from this rank's own memory where it has them, from the slot for the rest.
 void Collection::hand_out(uint64_t piece, const std::function<void(const Stretch&)>& take) const {
     const uint64_t from = piece * piece_bytes_, to = std::min(from + piece_bytes_, sequence_.total_bytes());
-    const std::byte* slot = ring_.slot(pieces_before_ + piece);
+    std::byte* slot = ring_.slot(pieces_before_ + piece);
     struct Own {
         uint64_t position;
         const std::byte* data;
@@ -95,7 +97,9 @@ void Collection::hand_out(uint64_t piece, const std::function<void(const Stretch
     };
     std::vector<Own> own;
     for_bytes(sequence_, own_, from, to, [&](const RankBlock& block, uint64_t element, uint64_t n, uint64_t position) {
-        (*memory_)[block.array][block.block].for_pieces(element, n, [&](const std::byte* data, uint64_t bytes) {
+        const BlockView& view = (*memory_)[block.array][block.block];
+        if (view.piece_bytes() < kOwnPieceBytes) return view.copy_out(element, n, slot + (position - from));
+        view.for_pieces(element, n, [&](const std::byte* data, uint64_t bytes) {
             own.push_back({position, data, bytes});
             position += bytes;
         });

@@ -10,6 +10,8 @@
 
 namespace tailrace {
 
+constexpr uint64_t kOwnPieceBytes = 4096;  // shorter stretches of the writer's own memory are copied together first
+
 class Collection {
 public:
     // `senders`: the blocks of every rank that has some here. `own`: blocks of this rank that are taken from its memory as they

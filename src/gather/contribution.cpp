@@ -48,6 +48,7 @@ bool Contribution::as_message() {
     if (request_ != MPI_REQUEST_NULL) {
         int sent = 0;
         check_mpi(MPI_Test(&request_, &sent, MPI_STATUS_IGNORE), "MPI_Test");
+        if (sent && next_ == shares_.size()) message_ = {};
         return sent != 0;
     }
     message_.resize(shares_[next_].bytes);

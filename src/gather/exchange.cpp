@@ -14,8 +14,7 @@ namespace {
 constexpr uint64_t kSmallestPiece = 64u << 10;
 constexpr uint64_t kLargestPiece = 1u << 30;  // messages count bytes in an int
 constexpr uint64_t kLeastRing = 1u << 20;
-constexpr uint64_t kRingsPerStep = 8;      // an eighth of what a step fills keeps everybody busy
-constexpr uint64_t kOwnPieceBytes = 4096;  // shorter stretches of the writer's own memory are copied together first
+constexpr uint64_t kRingsPerStep = 8;  // an eighth of what a step fills keeps everybody busy
 
 // The same on all ranks. RATIONALE: new memory costs more to get than to fill, so small steps get small rings, and none more than
 // the slabs fill (the first step of 100 arrays of 64 KiB a rank through 8 MiB: 13 ms, through 1.6 MiB: 8; later 5.1 and 4.9).

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +18,7 @@
 namespace tailrace {
 namespace {
 
+constexpr uint64_t kReserveBytes = 4u << 20;
 constexpr uint64_t kMapAtOnceBytes = 64u << 20;  // more is mapped where it is touched: a rank uses the rings of few writers
 
 struct Opened {
@@ -29,6 +32,19 @@ int largest_on(MPI_Comm node, int value) {
     return largest;
 }
 
+// Pages for all of it; the number of an error. A piece at a time: a signal, such as a profiler's, ends a call, which then
+// takes back what it has done.
+int reserve(int descriptor, uint64_t bytes) {
+    for (uint64_t begin = 0; begin < bytes; begin += kReserveBytes) {
+        const uint64_t piece = std::min(bytes - begin, kReserveBytes);
+        int code;
+        do code = posix_fallocate(descriptor, static_cast<off_t>(begin), static_cast<off_t>(piece));
+        while (code == EINTR);
+        if (code != 0) return code;
+    }
+    return 0;
+}
+
 // Collective. The first rank makes the shared memory, empty; its name is gone when all have opened it.
 Opened open_by_all(MPI_Comm node) {
     int node_rank = 0;
@@ -36,8 +52,8 @@ Opened open_by_all(MPI_Comm node) {
     char name[64] = "";
     Opened opened;
     if (node_rank == 0) {
-        static uint64_t serial = 0;
-        do {  // a process that had this number may have left a name behind
+        static std::atomic<uint64_t> serial = 0;  // streams may be opened by several threads
+        do {                                      // a process that had this number may have left a name behind
             std::snprintf(name, sizeof name, "/tailrace-%d-%llu", static_cast<int>(getpid()),
                           static_cast<unsigned long long>(serial++));
             opened.descriptor = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
@@ -64,7 +80,7 @@ SharedMemory::SharedMemory(MPI_Comm node, uint64_t bytes) : bytes_(bytes) {
     int node_rank = 0, code = opened.code;
     check_mpi(MPI_Comm_rank(node, &node_rank), "MPI_Comm_rank");
     // Pages only now: a job that is killed before leaves a name behind that takes no room.
-    if (code == 0 && node_rank == 0) code = posix_fallocate(opened.descriptor, 0, static_cast<off_t>(bytes_));
+    if (code == 0 && node_rank == 0) code = reserve(opened.descriptor, bytes_);
     check_mpi(MPI_Bcast(&code, 1, MPI_INT, 0, node), "MPI_Bcast");
     void* place = MAP_FAILED;
     if (code == 0) {

@@ -108,6 +108,16 @@ std::span<const std::string> reserved_environment() {
         "TAILRACE_LIBRARY",       // the library that the Python package loads
         "TAILRACE_BUILD",         // the build folder that the tests and benches take programs from
         "TAILRACE_RESUME_STATE",  // where the test run notes what has passed
+        // What module systems set for each package they load.
+        "TAILRACE_ROOT",
+        "TAILRACE_DIR",
+        "TAILRACE_HOME",
+        "TAILRACE_PREFIX",
+        "TAILRACE_VERSION",
+        "TAILRACE_BASE",
+        "TAILRACE_INC",
+        "TAILRACE_LIB",
+        "TAILRACE_BIN",
     };
     return names;
 }
@@ -159,7 +169,7 @@ std::vector<Settings> parse_environment(const std::map<std::string, std::string>
         if (!key || (owner.empty() && rest != upper(key->name))) unknown_environment(name);
         if (value.empty()) continue;  // as a shell unsets for one command
         set_from("environment variable " + name, key->name, value, tried);
-        if (owner.empty())
+        if (owner.empty() || owner == "DEFAULT")  // as [stream.default] of the file
             for_all.values.emplace_back(key->name, value);
         else if (owner == upper(stream))
             for_stream.values.emplace_back(key->name, value);

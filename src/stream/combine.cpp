@@ -22,13 +22,20 @@ namespace {
 
 constexpr uint64_t kPieceBytes = 8u << 20;
 constexpr unsigned kMostThreads = 8;
-constexpr double kNoteS = 0.5;  // from one note of what is done to the next: what a kill may cost
-constexpr double kSyncS = 60;   // and with all data on the device: what a crash of the machine may cost
+constexpr size_t kMostFiles = 16;  // of an array without steps, held open by each piece that waits
+constexpr double kNoteS = 0.5;     // from one note of what is done to the next: what a kill may cost
+constexpr double kSyncS = 60;      // and with all data on the device: what a crash of the machine may cost
 
 // Of one array at one step: a box of it in a file.
 struct Stored {
     StoredArray array;
     Box to;
+};
+
+// Sources of an array that are copied together, and the rows of its first dimension that they are in.
+struct Batch {
+    size_t first = 0, last = 0;
+    uint64_t begin_row = 0, end_row = UINT64_MAX;
 };
 
 // What a thread works with, used again from piece to piece.
@@ -138,7 +145,7 @@ private:
         if (!is_compressed(storage, shape, element_bytes)) return;
         array.packing = {ChunkGrid(shape, element_bytes, storage.chunk_bytes), filters_of(storage, array.type)};
         std::optional<ChunkGrid> common;
-        for (const Stored& stored : find_stored(a, 0)) {
+        for (const Stored& stored : find_stored(a, 0, all_sources(a))) {
             if (!stored.array.packing) return;
             const Extents& chunk = stored.array.packing->grid.chunk();
             if (!common) common = ChunkGrid::of(shape, chunk);
@@ -278,22 +285,53 @@ private:
         for (size_t a = 0; a < plain_.arrays.size(); ++a) {
             const Array& array = plain_.arrays[a];
             if (!described_.arrays[a].is_virtual() || array.varies != step.has_value()) continue;
-            const auto stored = std::make_shared<const std::vector<Stored>>(find_stored(a, step));
-            const Extents shape = step ? without_first(extents_of(plain_, array, 1)) : extents_of(plain_, array, 1);
             if (array.packing) {
-                copy_chunks(workers, a, *step, stored);
+                copy_chunks(workers, a, *step, std::make_shared<const std::vector<Stored>>(find_stored(a, step, all_sources(a))));
                 continue;
             }
-            const uint64_t element_bytes = type_bytes(array.type);
-            const uint64_t address = places_[a] + (step ? block_.address + *step * placement_.step_pitch() : 0);
-            for (Box& slab : slabs_of(shape, element_bytes, kPieceBytes)) {
-                const uint64_t to = address + Runs(shape, slab).begin(0) * element_bytes;
-                workers.ask([this, &array, stored, to, slab = std::move(slab)](size_t thread) {
-                    copy_slab(array, *stored, slab, to, tools_[thread].buffer);
-                });
-                tell();
-            }
+            const Extents shape = step ? without_first(extents_of(plain_, array, 1)) : extents_of(plain_, array, 1);
+            for (const Batch& batch : step ? std::vector{all_sources(a)} : batches_of(a, shape))
+                copy_slabs(workers, a, step, shape, batch);
         }
+    }
+
+    void copy_slabs(Workers& workers, size_t a, std::optional<uint64_t> step, const Extents& shape, const Batch& batch) {
+        const Array& array = plain_.arrays[a];
+        const auto stored = std::make_shared<const std::vector<Stored>>(find_stored(a, step, batch));
+        const uint64_t element_bytes = type_bytes(array.type);
+        const uint64_t address = places_[a] + (step ? block_.address + *step * placement_.step_pitch() : 0);
+        Extents rows = shape;
+        if (!shape.empty()) rows[0] = std::min(shape[0], batch.end_row) - batch.begin_row;
+        for (Box& slab : slabs_of(rows, element_bytes, kPieceBytes)) {
+            if (!shape.empty()) slab.offset[0] += batch.begin_row;
+            const uint64_t to = address + Runs(shape, slab).begin(0) * element_bytes;
+            workers.ask([this, &array, stored, to, slab = std::move(slab)](size_t thread) {
+                copy_slab(array, *stored, slab, to, tools_[thread].buffer);
+            });
+            tell();
+        }
+    }
+
+    Batch all_sources(size_t a) const { return {0, described_.arrays[a].sources.size()}; }
+
+    // An array without steps may be in all parts, such as one over a ragged dimension: its sources hold their files open.
+    std::vector<Batch> batches_of(size_t a, const Extents& shape) const {
+        const std::span<const Source> sources = described_.arrays[a].sources;
+        if (shape.empty() || sources.size() <= kMostFiles) return {all_sources(a)};
+        std::vector<uint64_t> least(sources.size() + 1, shape[0]);  // row of the sources from each on
+        for (size_t i = sources.size(); i-- > 0;) least[i] = std::min(least[i + 1], sources[i].to.offset[0]);
+        std::vector<Batch> batches(1);
+        uint64_t end_row = 0;
+        for (size_t i = 0; i < sources.size(); ++i) {
+            if (i - batches.back().first >= kMostFiles && least[i] >= end_row) {
+                batches.back().last = i;
+                batches.back().end_row = least[i];
+                batches.push_back({i, i, least[i]});
+            }
+            end_row = std::max(end_row, sources[i].to.offset[0] + sources[i].to.count[0]);
+        }
+        batches.back().last = sources.size();
+        return batches;
     }
 
     void copy_chunks(Workers& workers, size_t a, uint64_t step, const std::shared_ptr<const std::vector<Stored>>& stored) {
@@ -356,10 +394,11 @@ private:
                  " for the next time");
     }
 
-    std::vector<Stored> find_stored(size_t a, std::optional<uint64_t> step) {
+    std::vector<Stored> find_stored(size_t a, std::optional<uint64_t> step, const Batch& batch) {
         std::vector<Stored> found;
         const Array& array = described_.arrays[a];
-        for (const Source& source : array.sources) {
+        for (size_t i = batch.first; i < batch.last; ++i) {
+            const Source& source = array.sources.begin()[i];
             if (!source.shows_elements()) continue;
             if (step && (*step < source.to.offset[0] || *step - source.to.offset[0] >= source.to.count[0])) continue;
             const bool in_steps = source.from.count.size() > array.dims.size();

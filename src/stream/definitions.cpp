@@ -193,6 +193,11 @@ void Definitions::define_variable(const std::string& name, int type, int ndims, 
         variable.dims.push_back(static_cast<int>(at - dimensions_.begin()));
         variable.shape.push_back(at->length);
     }
+    uint64_t bytes = type_bytes(variable.type);
+    for (const uint64_t length : variable.shape)
+        if (length > 0 && __builtin_mul_overflow(bytes, length, &bytes)) bytes = UINT64_MAX;
+    if (bytes > INT64_MAX)
+        fail(Status::BAD_SHAPE, "variable '", name, "' has more bytes a step than a file may have (2^63); give it fewer elements");
     check_name_is_free("variable", name);
     for (const Variable& other : variables_)
         if (is_block_of(other.name, name) || is_block_of(name, other.name))

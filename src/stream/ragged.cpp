@@ -41,6 +41,8 @@ Put put_along(const Definitions& definitions, int d, const StepData& data) {
         const Variable& variable = definitions.variables()[v];
         if (!definitions.is_ragged(variable) || variable.dims[0] != d) continue;
         if (data.boxes[v].empty() && !variable.fill.empty()) continue;
+        const bool is_empty = std::find(variable.shape.begin() + 1, variable.shape.end(), 0) != variable.shape.end();
+        if (is_empty) continue;  // its blocks have no elements, whatever their length
         const Put put = put_of(variable, data.boxes[v]);
         if (first && put.counted != all.counted)
             fail(Status::BAD_SHAPE, "variable '", variable.name, "': ", put.counted, " elements along the ragged dimension '",

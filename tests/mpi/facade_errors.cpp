@@ -34,7 +34,7 @@ void run(const std::string &directory, const std::string &options, const std::st
     const auto T = stream->define_var<float>("T", {"y", "x"});
     stream->begin_step(0.0);
     const std::vector<float> row(4, static_cast<float>(rank));
-    stream->put(T, Block<float>(row, {rank, 0}, {1, 4}));
+    stream->put(T, Block<float>(row, {static_cast<std::uint64_t>(rank), 0}, {1, 4L}));  // numbers of several types
     stream->end_step();
     if (what != "unclosed") {
         stream->begin_step(1.0);

@@ -92,6 +92,17 @@ TEST(Settings, EnvironmentIsForAllStreamsOrForOne) {
     EXPECT_TRUE(parse_environment({{"HOME", "/"}}, "history").empty());
 }
 
+TEST(Settings, EnvironmentOfModuleSystemsIsNoKey) {
+    for (const char* name : {"TAILRACE_ROOT", "TAILRACE_DIR", "TAILRACE_HOME", "TAILRACE_VERSION"})
+        EXPECT_TRUE(parse_environment({{name, "/opt/tailrace"}}, "history").empty()) << name;
+}
+
+TEST(Settings, EnvironmentOfDefaultIsForAllStreams) {
+    const Environment environment{{"TAILRACE_DEFAULT_LAYOUT", "fpp"}, {"TAILRACE_PLOT_LAYOUT", "single"}};
+    EXPECT_EQ(resolve(parse_environment(environment, "history")).layout.files.kind, Files::Kind::per_rank);
+    EXPECT_EQ(resolve(parse_environment(environment, "plot")).layout.files.kind, Files::Kind::one);
+}
+
 TEST(Settings, EnvironmentErrorsNameTheVariable) {
     const auto message = [](const Environment& environment) {
         const Error error = error_of([&] { parse_environment(environment, "history"); });
