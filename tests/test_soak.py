@@ -56,7 +56,8 @@ def check_flat(samples: list[Sample]) -> None:
     early, late = samples[tenth : 2 * tenth], samples[-tenth - 1 : -1]
     growth = median(s.memory_bytes for s in late) - median(s.memory_bytes for s in early)
     assert growth < MOST_GROWTH_BYTES, f"memory has grown by {growth / 1e6:.1f} MB"
-    assert median(s.descriptors for s in late) <= median(s.descriptors for s in early), "descriptors have grown"
+    # The least: between two steps. How many samples meet an open file depends on how long the steps take.
+    assert min(s.descriptors for s in late) <= min(s.descriptors for s in early), "descriptors have grown"
 
 
 @pytest.mark.parametrize("steps", [3000, pytest.param(10_000, marks=pytest.mark.full)])
