@@ -90,14 +90,7 @@ public:
     Indices() = default;
     Indices(std::initializer_list<Index> list) {
         set_size(list.size());
-        for (std::size_t i = 0; i < size_; ++i) {
-            const Index &index = list.begin()[i];
-            using Signed = std::make_signed_t<T>;
-            if (!index.fits_)
-                refuse(i, index.negative_ ? std::to_string(static_cast<Signed>(index.value_))
-                                          : std::to_string(static_cast<std::make_unsigned_t<T>>(index.value_)));
-            values_[i] = index.value_;
-        }
+        for (std::size_t i = 0; i < size_; ++i) set(i, list.begin()[i]);
     }
     template <std::integral U>
     Indices(const std::vector<U> &list) : Indices(std::span<const U>(list)) {}
@@ -106,10 +99,7 @@ public:
     template <std::integral U>
     explicit Indices(std::span<const U> list) {
         set_size(list.size());
-        for (std::size_t i = 0; i < size_; ++i) {
-            if (!std::in_range<T>(list[i])) refuse(i, std::to_string(list[i]));
-            values_[i] = static_cast<T>(list[i]);
-        }
+        for (std::size_t i = 0; i < size_; ++i) set(i, list[i]);
     }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     [[nodiscard]] const T *data() const noexcept { return values_.data(); }
@@ -123,9 +113,14 @@ private:
                         std::to_string(size) + " dimensions; at most " + std::to_string(TAILRACE_MAX_DIMS) + " are possible");
         size_ = size;
     }
-    [[noreturn]] static void refuse(std::size_t dimension, const std::string &index) {
-        throw Error(TAILRACE_BAD_SHAPE, "index " + index + " of dimension " + std::to_string(dimension) +
-                                            " is out of range; offsets and extents are 0 or more");
+    void set(std::size_t dimension, const Index &index) {
+        if (!index.fits_)
+            throw Error(TAILRACE_BAD_SHAPE, "index " +
+                                                (index.negative_ ? std::to_string(static_cast<std::int64_t>(index.value_))
+                                                                 : std::to_string(static_cast<std::uint64_t>(index.value_))) +
+                                                " of dimension " + std::to_string(dimension) +
+                                                " is out of range; offsets and extents are 0 or more");
+        values_[dimension] = index.value_;
     }
 
     std::array<T, TAILRACE_MAX_DIMS> values_{};

@@ -9,6 +9,7 @@
 #include "capi/communicator.hpp"
 #include "capi/guard.hpp"
 #include "forward/forwarded_stream.hpp"
+#include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
 #include "stream/environment.hpp"
 
@@ -104,15 +105,10 @@ void put_blocks(tailrace_stream* stream, const char* var, int nblocks, const tai
 template <class Put>
 int guard_put(tailrace_stream* stream, Put&& put) {
     return guard([&] {
-        try {
-            put();
-        } catch (const Error& error) {
-            if (stream != nullptr) stream->output->refuse_step(error);
-            throw;
-        } catch (const std::bad_alloc&) {
-            if (stream != nullptr) stream->output->refuse_step(Error(Status::NO_MEMORY, "out of memory"));
-            throw;
-        }
+        const auto error = tailrace::attempt(put);
+        if (!error) return;
+        if (stream != nullptr) stream->output->refuse_step(*error);
+        throw *error;
     });
 }
 

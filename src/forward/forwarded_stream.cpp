@@ -54,8 +54,7 @@ void ForwardedStream::take_answers(uint64_t leave) {
         const auto answer = forwarding_->answer(id_, in_flight_.size() > leave);
         if (!answer) break;
         if (answer->status != Status::OK && !late_) late_ = Error(answer->status, answer->text);
-        for (MPI_Request& send : in_flight_.front()->sends) check_mpi(wait_patiently(send), "MPI_Isend");
-        in_flight_.front()->sends.clear();
+        in_flight_.front()->wait_sent();
         in_flight_.front()->busy = false;
         in_flight_.pop_front();
     }

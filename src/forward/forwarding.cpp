@@ -118,8 +118,7 @@ void Forwarding::release() {
 void Forwarding::end() {
     order({{"order", "release"}}, true);
     // What streams that are still open have sent arrives; in shared memory the writer looks at it when it comes to that step.
-    for (const auto& crate : crates_)
-        for (MPI_Request& send : crate->sends) check_mpi(wait_patiently(send), "MPI_Isend");
+    for (const auto& crate : crates_) crate->wait_sent();
     std::erase_if(crates_, [](const auto& crate) { return !crate->busy; });
     post_.reset();
     job_.reset();

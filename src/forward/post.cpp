@@ -46,6 +46,11 @@ Crate::~Crate() {
     if (file_.is_open() && base_ != nullptr) munmap(base_, bytes_);
 }
 
+void Crate::wait_sent() {
+    for (MPI_Request& send : sends_) check_mpi(wait_patiently(send), "MPI_Isend");
+    sends_.clear();
+}
+
 Post::~Post() {
     for (Letter& letter : sent_) wait_patiently(letter.request);
     for (const auto& [of, view] : views_) munmap(view.base, view.bytes);
@@ -100,7 +105,7 @@ void Post::send_parcel(uint64_t to, const Label& label, Crate& crate, uint64_t b
     if (crate.file_.is_open()) return;
     for (uint64_t done = 0; done < bytes; done += kMessageBytes)
         check_mpi(MPI_Isend(crate.base() + done, static_cast<int>(std::min(kMessageBytes, bytes - done)), MPI_BYTE,
-                            static_cast<int>(to), kParcelTag, job_.all(), &crate.sends.emplace_back()),
+                            static_cast<int>(to), kParcelTag, job_.all(), &crate.sends_.emplace_back()),
                   "MPI_Isend");
 }
 

@@ -39,10 +39,11 @@ public:
     uint64_t bytes() const { return bytes_; }
     uint64_t number() const { return number_; }  // each has its own
     bool busy = false;
-    std::vector<MPI_Request> sends;  // of a parcel that travels
+    void wait_sent();  // until a parcel that travels has left
 
 private:
     friend class Post;
+    std::vector<MPI_Request> sends_;  // of a parcel that travels
     File file_;
     std::vector<std::byte> own_;
     std::byte* base_ = nullptr;

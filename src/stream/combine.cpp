@@ -176,7 +176,7 @@ private:
         if (!lock_.try_lock())
             fail(Status::BAD_ORDER, "another process is combining to ", output_, "; let it end, or choose another output");
         check_output();  // it may have ended meanwhile
-        if (path_exists(temporary()) && path_exists(record_path())) {
+        if (path_exists(temporary())) {
             const std::vector<Json> lines = read_journal(record_path()).lines;
             if (!lines.empty() && lines.front().value("combining", "") == mine) {
                 out_ = File::open_write(temporary());

@@ -34,11 +34,12 @@ public:
           source_journal_(from + "/" + journal_path(name)),
           target_(comm, to, name, options, {{"overlap_policy", "block"}, {"keep", "all"}}), all_(source_.steps().size()),
           before_(target_.step_count()) {
-        agree_on([&] { check_target(); });
-        target_.adopt(source_.definitions());
         agree_on([&] {
-            if (ranks_->rank() == 0 && all_ > 0) target_.comes_from(origin(source_.steps()[all_ - 1]));
+            if (ranks_->rank() != 0) return;
+            check_target();
+            if (all_ > 0) target_.comes_from(origin(source_.steps()[all_ - 1]));
         });
+        target_.adopt(source_.definitions());
     }
 
     Json run(const StepProgress& progress) {
@@ -89,9 +90,9 @@ private:
         return {{"last_step", last_step}};
     }
 
-    // What is there are the first steps of the source, as every conversion to here has found it.
+    // Rank 0. What is there are the first steps of the source, as every conversion to here has found it.
     void check_target() const {
-        if (ranks_->rank() != 0 || before_ == 0) return;
+        if (before_ == 0) return;
         const History there = read_history(to_ + "/" + journal_path(name_));
         const std::vector<double> times = there.times();
         const bool same = std::ranges::all_of(there.runs, [&](const RunEntry& run) {

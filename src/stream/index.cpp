@@ -1,12 +1,11 @@
 #include "stream/index.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 
 #include "base/error.hpp"
 #include "base/system.hpp"
+#include "gather/agree.hpp"
 #include "layout/parts.hpp"
 #include "part/image.hpp"
 #include "part/part_reader.hpp"
@@ -103,7 +102,7 @@ void write_index(const std::string& directory, const std::string& stream, const 
         try {
             write_file(path, temporary, description, history, file, sync);
         } catch (const Error&) {
-            ::unlink(temporary.c_str());  // whether it is there or not: a full device has room again
+            attempt([&] { remove_file(temporary); });  // a full device has room again
             throw;
         }
     }

@@ -119,11 +119,13 @@ bool reserve(int64_t descriptor, uint64_t offset, uint64_t bytes, Header* header
     return true;
 }
 
-// A part of the log as memory. RATIONALE: it is opened each time. A descriptor that stays would be seen by the program, which may
-// close it and get another file under its number.
+// RATIONALE: the log is opened each time. A descriptor that stays would be seen by the program, which may close it and get another
+// file under its number.
 int64_t open_log(const OfProcess& mine, int64_t flags = 0) {
     return raw::call(SYS_openat, AT_FDCWD, raw::address(mine.path), O_RDWR | O_CLOEXEC | flags, 0666);
 }
+
+// A part of the log as memory; closes it.
 void* map_log(const OfProcess& mine, int64_t log, uint64_t offset, uint64_t bytes) {
     if (log < 0) return nullptr;
     void* at = reserve(log, offset, bytes, mine.header) ? map(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, log, offset) : nullptr;

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tailrace.trace.check import Verdict, check
-from tailrace.trace.log import Log
+from tailrace.trace.log import BUDGET_SPENT, Log
 
 # Calls that fail so have not come as far as the kernel's counting: EBADF, EFAULT, EINVAL, ESPIPE.
 NOT_COUNTED = (-9, -14, -22, -29)
@@ -162,7 +162,7 @@ def _unseen(log: Log, events: Events, kernel: Moved | None, rest: Moved) -> Iter
     """What is known not to be in the log, and what may be the reason where bytes are missing."""
     dropped = int(log.header["dropped_events"])
     if dropped:
-        yield Unseen("budget", f"{dropped} calls are only counted by file: the budget was spent; give more with `run --budget`")
+        yield Unseen("budget", f"{dropped} {BUDGET_SPENT}")
     if kernel is None:
         yield Unseen("killed", "the process was killed or replaced: what the kernel counted until then is not known")
     mapped = events[np.isin(events["call"], _numbers(log, ["mmap"])) & (events["result"] >= 0)]

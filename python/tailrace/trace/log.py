@@ -14,6 +14,7 @@ MAGIC = b"TRTRACE\n"
 VERSION = 1
 NAME, CHUNK, COUNTER = 0xFFFF, 0xFFFE, 0xFFFD
 NOWHERE = -1  # an offset that the call does not say
+BUDGET_SPENT = "calls are only counted by file: the budget was spent; give more with `run --budget`"  # behind their number
 
 COUNTS = ("read_bytes", "written_bytes", "read_calls", "write_calls", "device_read_bytes", "device_written_bytes")
 LOADER_COUNTS = COUNTS[0:3:2]

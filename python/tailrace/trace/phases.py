@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tailrace.trace.clock import Clock, clock_of
-from tailrace.trace.log import Log
+from tailrace.trace.log import BUDGET_SPENT, Log
 from tailrace.trace.sites import site_texts
 
 ROOTED = {f"MPI_{name}" for name in ("Bcast", "Reduce", "Gather", "Gatherv", "Scatter", "Scatterv", "Scan", "Exscan")}
@@ -263,8 +263,7 @@ def phases_of(logs: Sequence[Log]) -> Phases:
 def dropped_of(ranks: Sequence[Rank]) -> list[str]:
     """Ranks whose log is full: what came later is in no phase."""
     dropped = {rank.number: int(rank.log.header["dropped_events"]) for rank in ranks}
-    why = "calls are only counted by file: the budget was spent; give more with `run --budget`"
-    return [f"rank {number}: {count} {why}" for number, count in dropped.items() if count]
+    return [f"rank {number}: {count} {BUDGET_SPENT}" for number, count in dropped.items() if count]
 
 
 def ranks_index(ranks: Sequence[Rank], number: int) -> int:
