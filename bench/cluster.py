@@ -209,7 +209,7 @@ def claims_of(rows: Sequence[dict[str, Any]]) -> list[Claim]:
         claim = wanted["outputs"]
         least = min((row for row in outputs if row["workload"] == workload), key=lambda row: row["steps"] / row["steps_asked"])
         detail = {"against": f"{least['steps']} of {least['steps_asked']} steps, {least['layout']}"}
-        missing = least["steps_asked"] / least["steps"]
+        missing = least["steps_asked"] / max(1, least["steps"])
         claims.append(Claim(f"outputs/{workload}", claim["text"], missing, claim["most"], "of the bound", detail, at_most=True))
     return claims
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import filecmp
 import os
 import shutil
 import statistics
@@ -100,9 +101,13 @@ def expected(variable: int, step: int, first: int, count: int) -> np.ndarray:
         return (bits | ((h * np.uint32(0x9E3779B1)) >> np.uint32(12)).astype(np.uint64)).view(np.float64)
 
 
-def check_output(output: Path) -> None:
-    """Every element against the formula; the output of `cp` is the parts."""
+def check_output(index: Path, output: Path) -> None:
+    """Every element against the formula; the output of `cp` is the parts, compared with them."""
     if output.is_dir():
+        parts = index.with_suffix(".parts")
+        for part in (path for path in parts.rglob("*") if path.is_file()):
+            if not filecmp.cmp(part, output / part.relative_to(parts), shallow=False):
+                raise harness.BenchError(f"{output} differs from {part}")
         return
     with netCDF4.Dataset(output) as file:
         file.set_auto_mask(False)
@@ -132,7 +137,7 @@ def measure_once(tool: Tool, index: Path, output: Path) -> tuple[float | None, s
     seconds = time.monotonic() - started
     if finished.returncode != 0:
         return None, finished.stderr.strip().splitlines()[0] if finished.stderr.strip() else f"status {finished.returncode}"
-    check_output(output)
+    check_output(index, output)
     return seconds, ""
 
 

@@ -142,7 +142,7 @@ def tune(cell: Cell, entries: Sequence[Entry], claimed: set[str], advance: Calla
     def strongest(best: methods.Best) -> float:
         return min(seconds for method, (seconds, _) in best.items() if method in claimed)
 
-    return methods.tune(entries, run, raw=1, peers=0, judge=strongest)
+    return methods.tune(entries, run, raw=1, peers=1, judge=strongest)
 
 
 def measure(size: Size, entries: Sequence[Entry], claimed: set[str]) -> tuple[list[Row], dict[str, Tuned]]:

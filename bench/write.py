@@ -107,7 +107,7 @@ def tune(case: str, target: str, entries: Sequence[Entry], advance: Callable[[st
             advance(f"tuning, {case}, {target}, {mpi_io}: {row['entry']}")
             yield row
 
-    return methods.tune(entries, run, raw=1, peers=0, judge=methods.all_peers)
+    return methods.tune(entries, run, raw=1, peers=1, judge=methods.all_peers)
 
 
 def claims_of(rows: Sequence[Row], cells: Sequence[Cell]) -> list[Claim]:

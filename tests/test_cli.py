@@ -288,6 +288,21 @@ def test_verify_what_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert "plot" in run(capsys, "verify", tmp_path, "-s", "plot", status=2)
 
 
+def test_verify_a_stream_that_never_had_a_step(capsys: pytest.CaptureFixture[str], written: Path) -> None:
+    tailrace.open(written, "opened", layout="fpp").close()
+    answer = run_json(capsys, "verify", written)
+    assert answer["ok"]
+    assert {name: found["steps"] for name, found in answer["streams"].items()} == {"history": STEPS, "opened": 0, "restart": STEPS}
+
+
+@pytest.mark.parametrize("stream", ["history", "restart"])
+def test_verify_names_a_journal_that_is_missing(capsys: pytest.CaptureFixture[str], written: Path, stream: str) -> None:
+    (written / f"{stream}.parts/journal.jsonl").unlink()
+    answer = run_json(capsys, "verify", written, status=1)
+    assert "journal is missing" in answer["streams"][stream]["problems"][0]["problem"]
+    assert [name for name, found in answer["streams"].items() if not found["ok"]] == [stream]
+
+
 # ---- resolve ---------------------------------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import h5py
 import pytest
 
 from tests import formula
@@ -44,6 +45,18 @@ def test_other_decomposition_and_ranks_in_a_second_run(mpirun: Mpirun, tmp_path:
     write(mpirun, tmp_path, second, SMALL, 2, "order=reversed")
     check_values(tmp_path, "climate", SMALL, 5)
     verify(tmp_path)
+
+
+def test_nodes_with_different_numbers_of_ranks(mpirun: Mpirun, tmp_path: Path) -> None:
+    """A part a node: the first node's holds what its three ranks have put, the second's what its one rank has."""
+    sizes = formula.Sizes(lev=3, lat=12, lon=8)
+    write(mpirun, tmp_path, Case("node", "1", 3, 4, "rows", "dense", "climate"), sizes, 2)
+    check_values(tmp_path, "climate", sizes, 2)
+    lengths = []
+    for part in sorted(tmp_path.glob("*.parts/000000/*.nc")):
+        with h5py.File(part) as file:
+            lengths.append(len(file["lat"]))
+    assert lengths == [9, 3]
 
 
 @pytest.mark.parametrize("extra", ["checksum = 'off'", "alignment = 8\nalign_threshold = 0", "durability = 'step'"])

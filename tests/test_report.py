@@ -25,7 +25,7 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
     matrix = {"ranks": [1, 2], "layouts": ["native", "single", "fpp", "hds"]}
     file = write_study(
-        folder, repetitions=3, warm_up=0, matrix=matrix, parameters={"behaviour": "wrong:hds"}, title="A </script> & title"
+        folder, repetitions=5, warm_up=0, matrix=matrix, parameters={"behaviour": "wrong:hds"}, title="A </script> & title"
     )
     assert run_study(file, folder / "out") == 1
     return folder / "out" / "report.html"
@@ -81,8 +81,8 @@ def test_the_page_draws_everything_offline_and_without_complaint(seen: Seen, pag
     for name in PLOTS:
         marks = seen.page.locator(f"#plot-{name} svg.main-svg").first.locator("path").count()
         assert marks >= 6, f"{name}: only {marks} marks drawn"
-    # Each of three sound layouts on two rank counts has three repetitions, each a point.
-    assert seen.page.locator("#plot-layouts .scatterlayer .points path").count() == 3 * 2 * 3
+    # Each of three sound layouts on two rank counts has five repetitions, each a point.
+    assert seen.page.locator("#plot-layouts .scatterlayer .points path").count() == 3 * 2 * 5
     assert seen.page.locator("#plot-layouts .barlayer .point path").count() == 3 * 2
     screenshot = tmp_path / "page.png"
     seen.page.screenshot(path=screenshot, full_page=True)

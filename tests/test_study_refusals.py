@@ -12,8 +12,17 @@ import tailrace
 from tailrace.cli.demo import forget_finished
 from tailrace.cli.study import run_study
 from tailrace.study import conduct, machine, run
-from tailrace.study.command import configuration
-from tailrace.study.conduct import BEGINNING, RESULTS, ForeignFileError, Study, open_study, places_of
+from tailrace.study.command import configuration, fill
+from tailrace.study.conduct import (
+    BEGINNING,
+    RESULTS,
+    ForeignFileError,
+    Study,
+    alone_in,
+    check_layouts,
+    open_study,
+    places_of,
+)
 from tailrace.study.process import Ended
 from tailrace.study.spec import load_study, parse_study
 from tailrace.study.statistics import judge, summarize
@@ -164,3 +173,25 @@ def test_launchers_of_open_mpi_hand_the_configuration_on(tmp_path: Path, monkeyp
     assert result.command.startswith("mpirun -x TAILRACE_CONFIG -n 1 ")
     result = result_of(tmp_path, monkeypatch, {"phases": PHASES})
     assert "TAILRACE_CONFIG" not in result.command
+
+
+# ---- two at once, templates ------------------------------------------------------------------------------------------------------
+
+
+def test_two_studies_in_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write_study(tmp_path)
+    with alone_in(tmp_path / "out"):
+        assert run_study(file, tmp_path / "out") == 2
+    assert "a study is running in this folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", ["${x", "{dir.x}", "{dir[x]}", "{}"])
+def test_templates_that_cannot_be_filled(word: str) -> None:
+    with pytest.raises(StudyError, match="command"):
+        fill([word], {"dir": "here"}, "application: command")
+
+
+def test_a_layout_key_that_is_no_key() -> None:
+    spec = spec_of(matrix={"layouts": [{"name": "x", "lay out": "fpp"}]})
+    with pytest.raises(StudyError, match="layout x"):
+        check_layouts(spec)

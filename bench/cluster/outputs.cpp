@@ -31,7 +31,13 @@ int write(tailrace::Stream &stream, const Shape &shape, int steps, double limit_
     // What is put stays as it is until the step ends: memory for each array.
     std::vector<std::vector<double>> values(static_cast<size_t>(shape.arrays), std::vector<double>(shape.elements));
     const double started = MPI_Wtime();
+    const int look_each = steps > 100 ? 16 : 1;  // a broadcast costs little beside a step that is large
     for (int step = 0; step < steps; ++step) {
+        if (step > 0 && step % look_each == 0) {
+            int late = MPI_Wtime() - started > limit_s;
+            MPI_Bcast(&late, 1, MPI_INT, 0, MPI_COMM_WORLD);
+            if (late != 0) return step;
+        }
         stream.begin_step(step);
         for (int v = 0; v < shape.arrays; ++v) {
             std::vector<double> &of = values[static_cast<size_t>(v)];
@@ -40,11 +46,6 @@ int write(tailrace::Stream &stream, const Shape &shape, int steps, double limit_
                        tailrace::Block<double>(of, {shape.first_of(shape.rank)}, {shape.elements}));
         }
         stream.end_step();
-        if (step % 16 == 15) {
-            int late = MPI_Wtime() - started > limit_s;
-            MPI_Bcast(&late, 1, MPI_INT, 0, MPI_COMM_WORLD);
-            if (late != 0) return step + 1;
-        }
     }
     return steps;
 }

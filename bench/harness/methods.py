@@ -67,10 +67,11 @@ def run_entries(program: str, ranks: int, entries: Sequence[Entry], arguments: M
 
 @dataclasses.dataclass(frozen=True)
 class Tuned:
-    """The settings with which raw calls and the peers were fastest in a short run."""
+    """The settings with which raw calls and the peers were fastest in a short run, and the timings of that run."""
 
     mpi_io: str
     entries: tuple[Entry, ...]
+    rows: tuple[Row, ...]
 
 
 Run = Callable[[Sequence[Entry], int, str], Iterable[Row]]  # entries (it may leave some out), repetitions, MPI-IO
@@ -78,8 +79,9 @@ Best = dict[str, tuple[float, Entry]]  # method -> seconds of its fastest settin
 
 
 def all_peers(best: Best) -> float:
-    """The MPI-IO that serves the peers best as a whole is the one with the least geometric mean."""
-    return sum(math.log(seconds) for seconds, _ in best.values())
+    """The MPI-IO that serves the peers best as a whole is the one with the least geometric mean, over those whose ranks share a
+    file: it makes no difference to most of the others."""
+    return sum(math.log(seconds) for seconds, entry in best.values() if entry.files != "rank")
 
 
 def tune(entries: Sequence[Entry], run: Run, *, raw: int, peers: int, judge: Callable[[Best], float]) -> Tuned:
@@ -87,9 +89,12 @@ def tune(entries: Sequence[Entry], run: Run, *, raw: int, peers: int, judge: Cal
     the MPI-IO to which `judge` gives the least: it cannot be chosen within a process. `raw` and `peers` are how many repetitions
     follow the one that warms up; with 0 that one counts."""
 
+    rows: list[Row] = []
+
     def best_of(chosen: Sequence[Entry], repetitions: int, mpi_io: str) -> Best:
         times: dict[str, Times] = defaultdict(dict)
         for row in run(chosen, repetitions, mpi_io):
+            rows.append(row)
             if row["repetition"] > 0 or repetitions == 0:
                 times[row["entry"]][row["repetition"]] = row["calls_s"]
         best: Best = {}
@@ -102,7 +107,7 @@ def tune(entries: Sequence[Entry], run: Run, *, raw: int, peers: int, judge: Cal
     limits = best_of([entry for entry in entries if entry.is_raw], raw, MPI_IO[0])
     found = {mpi_io: best_of([entry for entry in entries if entry.is_peer], peers, mpi_io) for mpi_io in MPI_IO}
     winner = min(MPI_IO, key=lambda mpi_io: judge(found[mpi_io]))
-    return Tuned(winner, tuple(entry for _, entry in (limits | found[winner]).values()))
+    return Tuned(winner, tuple(entry for _, entry in (limits | found[winner]).values()), tuple(rows))
 
 
 def times_by_entry(rows: Iterable[Mapping[str, Any]], cell: Any) -> dict[str, Times]:
@@ -222,7 +227,8 @@ def record_of(entries: Sequence[Entry], tuned: Mapping[str, Tuned]) -> dict[str,
     """What the record says of the settings."""
     return {
         "tuned": {
-            key: {"mpi_io": choice.mpi_io, "entries": [entry.name for entry in choice.entries]} for key, choice in tuned.items()
+            key: {"mpi_io": choice.mpi_io, "entries": [entry.name for entry in choice.entries], "rows": list(choice.rows)}
+            for key, choice in tuned.items()
         },
         "entries": [dataclasses.asdict(entry) for entry in entries],
     }

@@ -5,6 +5,7 @@
 //   ... --deflate 1                     the arrays are shuffled and deflated at that level, in chunks of 1 MiB
 //   ... --least 0 --most 0 --keep 1     writes every entry's files once, and leaves them
 //   bench_write --list 1                the entries with their settings
+#include "harness/held_memory.hpp"
 #include "harness/page_cache.hpp"
 #include "harness/schedule.hpp"
 #include "harness/values.hpp"
@@ -16,7 +17,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
-#include <optional>
 
 namespace bench {
 namespace {
@@ -31,22 +31,6 @@ void remove_folder(const std::string &folder, const std::string &parent, MPI_Com
     }
     meet(comm);
 }
-
-// Memory that is touched and held until a step is written. A virtual machine may give free memory back to its host, and gets it
-// back at a tenth of the speed: whoever writes next would pay for it.
-class HeldMemory {
-public:
-    HeldMemory(int pieces, uint64_t piece_bytes) : pieces_(static_cast<size_t>(pieces)), piece_bytes_(piece_bytes) { take(); }
-    void take() {
-        for (auto &piece : pieces_)
-            if (!piece) piece.emplace(piece_bytes_);
-    }
-    void free(int which) { pieces_[static_cast<size_t>(which)].reset(); }
-
-private:
-    std::vector<std::optional<Buffer>> pieces_;
-    uint64_t piece_bytes_;
-};
 
 uint64_t bytes_of_files(const std::string &folder) {
     uint64_t bytes = 0;

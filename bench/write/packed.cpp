@@ -53,22 +53,23 @@ public:
         pack(step, mine.sizes);
         const std::string path = path_of(step, work().rank);
         if (shared_) {
-            const uint64_t bytes = gathers_ ? packed_.size() : (packed_.size() + 4095) / 4096 * 4096;
+            const uint64_t bytes = gathers_ ? packed_bytes_ : (packed_bytes_ + 4095) / 4096 * 4096;
             MPI_Exscan(&bytes, &mine.address, 1, MPI_UINT64_T, MPI_SUM, work().comm);
             if (work().rank == 0) mine.address = 0, close(open_checked(path, O_WRONLY | O_CREAT | O_EXCL));
             meet(work().comm);
         }
-        if (gathers_) gather();
-        if (!gathers_ || work().rank == 0) write_file(path, mine.address);
+        if (!gathers_) return write_file(path, mine.address, packed_.data(), packed_bytes_);
+        const uint64_t bytes = gather();
+        if (work().rank == 0) write_file(path, mine.address, gathered_.data(), bytes);
     }
 
-    void write_file(const std::string &path, uint64_t address) {
+    void write_file(const std::string &path, uint64_t address, const std::byte *data, uint64_t bytes) {
         const int fd = open_checked(path, O_WRONLY | O_CREAT);
-        if (!is_memory(fd) && posix_fallocate(fd, static_cast<off_t>(address), static_cast<off_t>(packed_.size())) != 0)
+        if (!is_memory(fd) && posix_fallocate(fd, static_cast<off_t>(address), static_cast<off_t>(bytes)) != 0)
             fail("no room for " + path);
-        for (uint64_t done = 0; done < packed_.size();) {
-            const ssize_t put = pwrite(fd, packed_.data() + done, std::min<uint64_t>(4 << 20, packed_.size() - done),
-                                       static_cast<off_t>(address + done));
+        for (uint64_t done = 0; done < bytes;) {
+            const ssize_t put =
+                pwrite(fd, data + done, std::min<uint64_t>(4 << 20, bytes - done), static_cast<off_t>(address + done));
             if (put <= 0) fail("cannot write " + path + ": " + std::strerror(errno));
             done += static_cast<uint64_t>(put);
         }
@@ -76,15 +77,16 @@ public:
         written(path);
     }
 
-    // All runs to rank 0, in one message each.
-    void gather() {
-        const int mine = static_cast<int>(packed_.size()), ranks = work().ranks;
+    // All runs to rank 0, in one message each; how many bytes they have there.
+    uint64_t gather() {
+        const int mine = static_cast<int>(packed_bytes_), ranks = work().ranks;
         std::vector<int> sizes(static_cast<size_t>(ranks)), begins(static_cast<size_t>(ranks));
         MPI_Gather(&mine, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, work().comm);
         std::exclusive_scan(sizes.begin(), sizes.end(), begins.begin(), 0);
-        if (work().rank == 0) gathered_.resize(static_cast<size_t>(begins.back() + sizes.back()));
+        const auto bytes = work().rank == 0 ? static_cast<uint64_t>(begins.back() + sizes.back()) : 0;
+        if (gathered_.size() < bytes) gathered_.resize(bytes);  // kept from step to step: it would be filled with zeros each time
         MPI_Gatherv(packed_.data(), mine, MPI_BYTE, gathered_.data(), sizes.data(), begins.data(), MPI_BYTE, 0, work().comm);
-        if (work().rank == 0) std::swap(packed_, gathered_);
+        return bytes;
     }
 
     std::string read(int step, int variable, int of_rank, void *block) override {
@@ -94,20 +96,21 @@ public:
         uint64_t at = chunks.address, chunk = static_cast<uint64_t>(variable) * a_variable;
         for (uint64_t c = 0; c < chunk; ++c) at += chunks.sizes[c];
         const int fd = open_checked(path, O_RDONLY);
+        std::vector<std::byte> packed;
         libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
         for (uint64_t done = 0; done < bytes; ++chunk) {
             const uint64_t now = std::min(chunk_bytes, bytes - done);
-            packed_.resize(chunks.sizes[chunk]);
+            packed.resize(chunks.sizes[chunk]);
             shuffled_.resize(now);
-            if (pread(fd, packed_.data(), packed_.size(), static_cast<off_t>(at)) != static_cast<ssize_t>(packed_.size()))
+            if (pread(fd, packed.data(), packed.size(), static_cast<off_t>(at)) != static_cast<ssize_t>(packed.size()))
                 fail("cannot read " + path);
-            if (libdeflate_zlib_decompress(decompressor, packed_.data(), packed_.size(), shuffled_.data(), now, nullptr) !=
+            if (libdeflate_zlib_decompress(decompressor, packed.data(), packed.size(), shuffled_.data(), now, nullptr) !=
                 LIBDEFLATE_SUCCESS)
                 fail(path + " holds no chunk at " + std::to_string(at));
             auto *to = static_cast<std::byte *>(block) + done;
             work().shape.element_bytes == 4 ? unshuffle<4>(shuffled_.data(), now / 4, to)
                                             : unshuffle<8>(shuffled_.data(), now / 8, to);
-            at += packed_.size();
+            at += packed.size();
             done += now;
         }
         libdeflate_free_decompressor(decompressor);
@@ -127,7 +130,10 @@ private:
     }
 
     void pack(int step, std::vector<uint64_t> &sizes) {
-        packed_.clear();
+        const uint64_t bound = libdeflate_zlib_compress_bound(compressor_, chunk_bytes);
+        const uint64_t chunks = (work().shape.block_bytes() + chunk_bytes - 1) / chunk_bytes;
+        packed_.resize(bound * chunks * static_cast<uint64_t>(work().shape.variables));  // once: later steps find it so
+        packed_bytes_ = 0;
         shuffled_.resize(chunk_bytes);
         for (int v = 0; v < work().shape.variables; ++v) {
             const auto *from = static_cast<const std::byte *>(work().block(step, v));
@@ -135,10 +141,9 @@ private:
                 const uint64_t now = std::min(chunk_bytes, bytes - done);
                 work().shape.element_bytes == 4 ? shuffle<4>(from + done, now / 4, shuffled_.data())
                                                 : shuffle<8>(from + done, now / 8, shuffled_.data());
-                const size_t before = packed_.size(), bound = libdeflate_zlib_compress_bound(compressor_, now);
-                packed_.resize(before + bound);
-                sizes.push_back(libdeflate_zlib_compress(compressor_, shuffled_.data(), now, packed_.data() + before, bound));
-                packed_.resize(before + sizes.back());
+                sizes.push_back(
+                    libdeflate_zlib_compress(compressor_, shuffled_.data(), now, packed_.data() + packed_bytes_, bound));
+                packed_bytes_ += sizes.back();
             }
         }
     }
@@ -161,6 +166,7 @@ private:
     bool shared_, gathers_;
     libdeflate_compressor *compressor_ = nullptr;
     std::vector<std::byte> packed_, shuffled_, gathered_;
+    uint64_t packed_bytes_ = 0;  // used of packed_
     std::map<int, Chunks> chunks_, told_;
 };
 

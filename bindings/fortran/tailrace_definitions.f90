@@ -1,6 +1,6 @@
 !> What a stream's dimensions and variables were defined as: the C contract's untyped pointers cannot be checked by C.
 module tailrace_definitions
-  use, intrinsic :: iso_c_binding, only: c_int, c_int64_t
+  use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_ptr
   use, intrinsic :: iso_fortran_env, only: int64
   use tailrace_contract, only: same_width_signed, type_name, TAILRACE_BAD_ARGUMENT, TAILRACE_BAD_SHAPE, TAILRACE_OK, &
     TAILRACE_RAGGED
@@ -89,7 +89,8 @@ contains
   end function
 
   !> An unknown name passes: C says so, in the words that it has for that.
-  subroutine check_type_and_rank(list, var, element_type, ndims, status)
+  subroutine check_type_and_rank(handle, list, var, element_type, ndims, status)
+    type(c_ptr), intent(in) :: handle  ! of the stream in whose step the array is refused
     type(definition_list), intent(in) :: list
     character(*), intent(in) :: var
     integer(c_int), intent(in) :: element_type
@@ -102,11 +103,11 @@ contains
     if (i == 0) return
     if (same_width_signed(list%vars(i)%element_type) /= element_type) then
       call refuse(TAILRACE_BAD_ARGUMENT, "'" // trim(var) // "' was defined as " // type_name(list%vars(i)%element_type) // &
-        ", the array is " // type_name(element_type) // "; convert it or define the variable so", status)
+        ", the array is " // type_name(element_type) // "; convert it or define the variable so", status, handle)
     else if (size(list%vars(i)%extent) /= ndims) then
       call refuse(TAILRACE_BAD_SHAPE, "'" // trim(var) // "' was defined with " // &
         decimal(size(list%vars(i)%extent, kind=int64)) // " dimensions, the array has rank " // decimal(int(ndims, int64)) // &
-        "; hand over an array of the variable's rank", status)
+        "; hand over an array of the variable's rank", status, handle)
     end if
   end subroutine
 

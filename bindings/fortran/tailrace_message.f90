@@ -1,16 +1,14 @@
 !> Texts between Fortran and C, and the way of every failure to the caller or to the end of the run.
 module tailrace_message
-  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int64_t, c_null_char, c_ptr
+  use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int64_t, c_null_char, c_null_ptr, &
+    c_ptr
   use, intrinsic :: iso_fortran_env, only: error_unit, int64
-  use tailrace_contract, only: contract_error_message, contract_status_name, contract_strlen, contract_version, TAILRACE_OK, &
-    contract_phase_begin, contract_phase_end
+  use tailrace_contract, only: contract_error_message, contract_refuse_step, contract_status_name, contract_strlen, &
+    contract_version, TAILRACE_OK, contract_phase_begin, contract_phase_end
   implicit none
   private
   public :: tailrace_error_message, tailrace_status_name, tailrace_version, tailrace_phase_begin, tailrace_phase_end
-  public :: refuse, from_contract, finish, terminated, fortran_text, decimal, decimal_list
-
-  !> The text of the last failure that the binding found before C; not allocated: ask C.
-  character(:), allocatable, save :: found_here
+  public :: refuse, finish, terminated, fortran_text, decimal, decimal_list
 
 contains
 
@@ -18,11 +16,7 @@ contains
   function tailrace_error_message() result(text)
     character(:), allocatable :: text
 
-    if (allocated(found_here)) then
-      text = found_here
-    else
-      text = fortran_text(contract_error_message())
-    end if
+    text = fortran_text(contract_error_message())
   end function
 
   !> The name of a status, such as 'BLOCK_OVERLAP'.
@@ -55,21 +49,19 @@ contains
     always_ok = contract_phase_end()
   end subroutine
 
-  !> A failure found here, before C.
-  subroutine refuse(refused_with, text, status)
+  !> A failure found here, before C. With a stream's handle its step fails on all ranks: what is refused would otherwise be missing
+  !> on this rank alone.
+  subroutine refuse(refused_with, text, status, handle)
     integer(c_int), intent(in) :: refused_with
     character(*), intent(in) :: text
     integer(c_int), intent(out) :: status
+    type(c_ptr), intent(in), optional :: handle
 
-    status = refused_with
-    found_here = text
-  end subroutine
-
-  !> After a call of C: a failure's text is C's.
-  subroutine from_contract(status)
-    integer(c_int), intent(in) :: status
-
-    if (status /= TAILRACE_OK .and. allocated(found_here)) deallocate (found_here)
+    if (present(handle)) then
+      status = contract_refuse_step(handle, refused_with, terminated(text))
+    else
+      status = contract_refuse_step(c_null_ptr, refused_with, terminated(text))
+    end if
   end subroutine
 
   !> Every procedure ends here: status to the caller, or the text to the error unit and stop. `error stop` leaves without

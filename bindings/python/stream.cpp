@@ -130,18 +130,13 @@ void Stream::end_step() {
     check(status);
 }
 
-// The contract has no call that drops a step: but a refused put makes end_step fail on all ranks alike, which is what is needed.
-// No variable can bear the name given here, so it is refused for certain, and the name carries the reason to the other ranks.
 void Stream::abandon_step(const std::string &reason) {
     opened();
     blocks_.clear();
-    const std::string refused = "(step abandoned: " + reason + ")";
     int status;
     {
         nb::gil_scoped_release released;
-        const uint64_t none[TAILRACE_MAX_DIMS] = {};
-        const tailrace_block empty{none, none, none, nullptr};
-        tailrace_put(stream_, refused.c_str(), 1, &empty);
+        tailrace_refuse_step(stream_, TAILRACE_ABANDONED, reason.c_str());
         status = tailrace_end_step(stream_);
     }
     if (status == TAILRACE_OK) fail(TAILRACE_INTERNAL, "an abandoned step of stream '" + name_ + "' was committed");

@@ -41,8 +41,12 @@ Address Frame::source() const { return address_at(*this, 6); }
 void Fabric::set_link(std::size_t port, Link link, Nanoseconds now_ns) {
     Port& changed = ports_.at(port);
     const double before = changed.link.ns_per_byte;
+    if (link.cut) {
+        changed.link.cut = true;  // its rate is still that of what is under way, until it has another one
+        return;
+    }
     changed.link = link;
-    if (link.cut || before == 0 || before == link.ns_per_byte) {
+    if (before == 0 || before == link.ns_per_byte) {
         return;
     }
     const auto at_new_rate = [&](Nanoseconds due_ns) {
@@ -96,7 +100,13 @@ Nanoseconds Fabric::advance(Nanoseconds now_ns, const Deliver& deliver) {
                 port.in.queued_bytes -= bytes;
                 schedule(event.due_ns + port.link.delay_ns, Stage::AtSwitch, event.port, event.frame);
                 break;
-            case Stage::AtSwitch: forward(event.port, event.frame, event.due_ns); break;
+            case Stage::AtSwitch:
+                if (port.link.cut) {
+                    release(event.frame);
+                } else {
+                    forward(event.port, event.frame, event.due_ns);
+                }
+                break;
             case Stage::Sent:
                 port.out.queued_bytes -= bytes;
                 schedule(event.due_ns + port.link.delay_ns, Stage::AtNode, event.port, event.frame);

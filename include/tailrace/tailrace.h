@@ -133,6 +133,10 @@ int tailrace_begin_step(tailrace_stream *stream, double time);
 int tailrace_put(tailrace_stream *stream, const char *var, int nblocks, const tailrace_block *blocks);
 /* Hands over the whole of a replicated variable, dense in C order; copied. */
 int tailrace_put_replicated(tailrace_stream *stream, const char *var, const void *data);
+/* Makes the step in progress fail on all ranks: tailrace_end_step, which this rank still calls, returns `status` and `text` there.
+ * For a rank that cannot make its data, and for bindings that find a mistake first. `status` is returned, and `text` is this
+ * thread's error message; with `stream` NULL or outside a step that is all. */
+int tailrace_refuse_step(tailrace_stream *stream, int status, const char *text);
 /* Collective. Writes and commits the step: afterwards it is there whole, or the same error is returned on all ranks and the
  * step is not there at all; earlier steps stay as they were.
  * With `overlap` > 0 it returns when the data is copied, and a thread of each writing rank writes while the simulation computes;

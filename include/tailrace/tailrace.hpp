@@ -138,6 +138,12 @@ public:
         put_replicated(variable, std::span<const T>(&scalar, 1));
     }
 
+    // For a rank that cannot make its data: the step in progress fails on all ranks. end_step, which this rank still calls, throws
+    // this there.
+    void refuse_step(int status, const std::string &text) const noexcept {
+        (void)tailrace_refuse_step(handle_, status, text.c_str());
+    }
+
     void end_step() {
         in_step_ = false;
         check(tailrace_end_step(handle_));
@@ -167,12 +173,10 @@ public:
 private:
     static const char *owner(const std::string &var) { return var.empty() ? nullptr : var.c_str(); }
 
-    // Makes the step fail on all ranks: the put that is refused here would otherwise be missing on this rank alone.
-    void spoil_step(const std::string &var) const noexcept { (void)tailrace_put(handle_, var.c_str(), -1, nullptr); }
-
+    // The put that is refused here would otherwise be missing on this rank alone.
     [[noreturn]] void refuse(const std::string &var, int status, const std::string &text) const {
-        spoil_step(var);
-        throw Error(status, "'" + var + "': " + text);
+        refuse_step(status, "'" + var + "': " + text);
+        throw Error(status, tailrace_error_message());
     }
 
     // A rank that leaves a step by an exception ends the step first, as a failed one, because the other ranks are on their way to
@@ -182,7 +186,7 @@ private:
         MPI_Finalized(&finalized);
         if (handle_ == nullptr || finalized != 0) return;
         if (in_step_) {
-            spoil_step("");
+            (void)tailrace_refuse_step(handle_, TAILRACE_ABANDONED, "its stream was destroyed in a step");
             (void)tailrace_end_step(handle_);
         }
         (void)tailrace_close(&handle_);

@@ -234,15 +234,21 @@ def _compare_variable(
 
 
 def check_counts(expected: Expected, findings: Findings) -> None:
-    """The record names the variables; that it names all of them follows from the case."""
+    """The record names the variables; how many there are, of which type and how high, follows from the case."""
     case = expected.case
-    results = 3 + case["results_fields"] + len(STATIC)
-    wanted = {"plot": case["plot_fields"], "results": results, "history": case["history_fields"] + 3}
-    for stream, count in wanted.items():
-        found = sum(v.stream == stream for v in expected.variables)
-        if found != count or len({v.id for v in expected.variables}) != len(expected.variables):
-            findings.mismatches += 1
-            findings.problem(f"record: {found} variables in stream {stream}, {count} expected, each with its own id")
+    numbered = [
+        *(("plot", 101 + i, "f4", 0) for i in range(case["plot_fields"])),
+        *(("results", 201 + i, "f4", case["results_levels"]) for i in range(3)),
+        *(("results", 301 + i, "f8", 0) for i in range(case["results_fields"])),
+        ("results", 1, "f4", 0),
+        ("results", 2, "i1", 0),
+        *(("history", 401 + i, "f8", 0) for i in range(case["history_fields"])),
+        *(("history", 501 + i, "f8", -1) for i in range(3)),
+    ]
+    found = [(v.stream, v.id, v.type, v.levels) for v in expected.variables]
+    for wrong in sorted(set(found) ^ set(numbered)) + [one for one in set(found) if found.count(one) > 1]:
+        findings.mismatches += 1
+        findings.problem(f"record: a variable (stream, id, type, levels) = {wrong} is too much, is missing or is there twice")
 
 
 def check_maps(run: dict[str, Any], expected: Expected, findings: Findings) -> None:
@@ -284,8 +290,8 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         result = verify(arguments.directory, arguments.run)
-    except (OSError, ValueError, KeyError) as error:
-        result = {"ok": False, "bytes_checked": 0, "mismatches": 0, "problems": [f"verify.py: {error!r}"]}
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:  # RuntimeError: netCDF4's, for damaged data
+        result = {"ok": False, "bytes_checked": 0, "mismatches": 0, "files": 0, "bytes": 0, "problems": [f"verify.py: {error!r}"]}
     print(json.dumps(result))
     return 0 if result["ok"] else 1
 

@@ -262,6 +262,8 @@ void remove_tree(const std::string& path) {
     if (code) fail_system("remove", path, code.value());
 }
 
+void remove_directory_if_empty(const std::string& path) noexcept { ::rmdir(path.c_str()); }
+
 void remove_file(const std::string& path) {
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_system("remove", path, errno);
 }

@@ -77,6 +77,7 @@ void make_directories(const std::string& path, const std::string& within = "");
 void rename_path(const std::string& from, const std::string& to);
 void replace_directory(const std::string& from, const std::string& to);  // a directory that stands there is removed
 void remove_tree(const std::string& path);                               // absent is fine
+void remove_directory_if_empty(const std::string& path) noexcept;        // absent is fine, and so is one that cannot be removed
 void remove_file(const std::string& path);                               // absent is fine
 void sync_directory(const std::string& path);
 bool path_exists(const std::string& path);

@@ -211,6 +211,14 @@ int tailrace_put_replicated(tailrace_stream* stream, const char* var, const void
     return guard_put(stream, [&] { of(stream).put_replicated(required(var, "var"), data); });
 }
 
+int tailrace_refuse_step(tailrace_stream* stream, int status, const char* text) {
+    return guard_put(stream, [&] {
+        if (status == TAILRACE_OK || tailrace::status_name(status) == nullptr)
+            fail(Status::BAD_ARGUMENT, "a step cannot be refused with the status ", status, ": no failure has that number");
+        fail(static_cast<Status>(status), required(text, "text"));
+    });
+}
+
 int tailrace_end_step(tailrace_stream* stream) {
     return guard([&] {
         if (stream == nullptr) end_step_of_null();

@@ -58,12 +58,13 @@ Fields reduce_between(MPI_Comm comm, const Fields& mine, const Then& then) {
 }
 
 // Within the nodes first, then between them.
-Fields reduce(const Communicator& ranks, const Fields& mine, const Then& then) {
+Fields reduce(const Communicator& ranks, const Fields& mine, const Then& then, const Meanwhile& meanwhile) {
     const NodeBoard* board = ranks.board();
     const bool arranged = board != nullptr || ranks.leaders() != MPI_COMM_NULL;
     if (board == nullptr) return reduce_between(arranged ? ranks.leaders() : ranks.all(), mine, then);
-    if (ranks.nodes() == 1) return board->reduce(mine, &combine, then);
-    return board->reduce(mine, &combine, [&](Fields& node) { node = reduce_between(ranks.leaders(), node, then); });
+    if (ranks.nodes() == 1) return board->reduce(mine, &combine, then, meanwhile);
+    const auto between = [&](Fields& node) { node = reduce_between(ranks.leaders(), node, then); };
+    return board->reduce(mine, &combine, between, meanwhile);
 }
 
 const char* call_name(uint64_t number) {
@@ -101,7 +102,8 @@ uint64_t reduce_one(const Communicator& ranks, uint64_t value, MPI_Op op) {
 
 }  // namespace
 
-Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error, const FirstDoes& first_does) {
+Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error, const FirstDoes& first_does,
+             const Meanwhile& meanwhile) {
     if (ranks.parted())
         fail(Status::BAD_ORDER,
              "other ranks closed the stream while this one did not, so it can no longer be written; close it and open it anew");
@@ -122,7 +124,7 @@ Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<
         of_first = attempt([&] { first_does(result_of(mine, all)); });
         if (of_first) all[failed] = ranks.size();
     };
-    const Fields all = reduce(ranks, local, first_does ? Then(then) : Then());
+    const Fields all = reduce(ranks, local, first_does ? Then(then) : Then(), meanwhile);
     if (all[call] != ~all[call_not]) {
         // Those that close will not be there for the next call.
         const auto closes = static_cast<uint64_t>(Call::close);

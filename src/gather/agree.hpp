@@ -42,8 +42,11 @@ struct Ballot {
 
 // Collective. Throws, on every rank, the error of the lowest rank that has one. With `first_does`, on all ranks: when all are well,
 // rank 0 does it before the others go on, and its error counts as well.
+// `meanwhile`, on any rank that is not the first of its node: what it does while it waits; it does not throw, nor communicate.
 using FirstDoes = std::function<void(const Ballot& all)>;
-Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error, const FirstDoes& first_does = {});
+using Meanwhile = std::function<void()>;
+Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error, const FirstDoes& first_does = {},
+             const Meanwhile& meanwhile = {});
 
 // Runs what one rank does locally and keeps its error for the next agreement.
 template <class Work>

@@ -33,7 +33,8 @@ void Communicator::take(MPI_Comm all) {
     check_mpi(MPI_Comm_rank(all_, &rank), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(all_, &size), "MPI_Comm_size");
     rank_ = static_cast<uint64_t>(rank);
-    nodes_ = size_ = static_cast<uint64_t>(size);
+    size_ = static_cast<uint64_t>(size);
+    topology_ = {size_, size_};
 }
 
 void Communicator::arrange(uint64_t ranks_per_node) {
@@ -55,27 +56,28 @@ void Communicator::arrange(uint64_t ranks_per_node) {
     });
     if (node_size_ == size_) {
         if (error) throw *error;
-        nodes_ = 1;
+        topology_ = {size_, 1};
         return;  // nothing to renumber, and all ranks see it: each collective call takes a turn of every rank
     }
 
-    // Nodes in the order of their lowest rank: each leader learns how many ranks stand before its node.
-    uint64_t before = 0;
+    // Nodes in the order of their lowest rank: each leader learns how many ranks every node has, and tells its own.
+    std::vector<uint64_t> sizes;
+    uint64_t place[2] = {0, 0};  // the node's number, and how many there are
     check_mpi(MPI_Comm_split(all_, node_rank == 0 ? 0 : MPI_UNDEFINED, rank, &leaders_), "MPI_Comm_split");
     if (leaders_ != MPI_COMM_NULL) {
         MPI_Comm_set_errhandler(leaders_, MPI_ERRORS_RETURN);
-        int count = 1;
-        MPI_Comm_size(leaders_, &count);
-        nodes_ = static_cast<uint64_t>(count);
-        check_mpi(MPI_Exscan(&node_size_, &before, 1, MPI_UINT64_T, MPI_SUM, leaders_), "MPI_Exscan");
-        int leader = 0;
-        MPI_Comm_rank(leaders_, &leader);
-        if (leader == 0) before = 0;  // undefined there by the standard
+        int leader = 0, count = 1;
+        check_mpi(MPI_Comm_rank(leaders_, &leader), "MPI_Comm_rank");
+        check_mpi(MPI_Comm_size(leaders_, &count), "MPI_Comm_size");
+        place[0] = static_cast<uint64_t>(leader), place[1] = static_cast<uint64_t>(count);
+        sizes.resize(place[1]);
+        check_mpi(MPI_Allgather(&node_size_, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, leaders_), "MPI_Allgather");
     }
-    uint64_t place[2] = {before, nodes_};
     check_mpi(MPI_Bcast(place, 2, MPI_UINT64_T, 0, node_), "MPI_Bcast");
-    nodes_ = place[1];
-    rank_ = place[0] + node_rank_;
+    sizes.resize(place[1]);
+    check_mpi(MPI_Bcast(sizes.data(), static_cast<int>(sizes.size()), MPI_UINT64_T, 0, node_), "MPI_Bcast");
+    topology_ = topology_of(sizes);
+    rank_ = topology_.first_rank(place[0]) + node_rank_;
     constexpr int kFailed = 2;
     int mine = error ? kFailed : rank_ != static_cast<uint64_t>(rank), any = 0;
     check_mpi(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, all_), "MPI_Allreduce");
@@ -83,6 +85,7 @@ void Communicator::arrange(uint64_t ranks_per_node) {
         board_.reset();
         if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
         rank_ = static_cast<uint64_t>(rank);
+        topology_ = {size_, size_};
         agree(*this, {.call = Call::open}, error);
     }
     if (any == 0) return;  // ranks of a node are consecutive already

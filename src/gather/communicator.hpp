@@ -9,6 +9,7 @@
 
 #include "gather/node_board.hpp"
 #include "gather/patience.hpp"
+#include "layout/topology.hpp"
 
 namespace tailrace {
 
@@ -53,7 +54,8 @@ public:
     uint64_t rank() const { return rank_; }
     uint64_t size() const { return size_; }
     uint64_t user_rank() const { return user_rank_; }  // the rank's number in the user's communicator, for messages
-    uint64_t nodes() const { return nodes_; }
+    uint64_t nodes() const { return topology_.nodes; }
+    const Topology& topology() const { return topology_; }
     uint64_t node_rank() const { return node_rank_; }
     uint64_t node_size() const { return node_size_; }
     // The renumbered ranks of this node: [first, first + node_size).
@@ -83,7 +85,8 @@ private:
     std::unique_ptr<NodeBoard> board_;
     std::weak_ptr<CommunicatorPool> home_;
     uint64_t number_ = 0;
-    uint64_t rank_ = 0, size_ = 1, user_rank_ = 0, nodes_ = 1, node_rank_ = 0, node_size_ = 1;
+    uint64_t rank_ = 0, size_ = 1, user_rank_ = 0, node_rank_ = 0, node_size_ = 1;
+    Topology topology_;
     mutable bool parted_ = false;
     mutable uint64_t rounds_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "gather/cover.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "gather/agree.hpp"
 #include "gather/box_words.hpp"
@@ -12,16 +13,20 @@
 namespace tailrace {
 namespace {
 
+// The largest number up to `number` that has no prime factors but 2 and 3.
+uint64_t smooth(uint64_t number) {
+    uint64_t best = 1;
+    for (uint64_t threes = 1; threes <= number; threes *= 3) best = std::max(best, threes * std::bit_floor(number / threes));
+    return best;
+}
+
 // A regular cut of an array into at most `tiles` tiles of similar shape.
 class Tiling {
 public:
     Tiling(const Extents& shape, uint64_t tiles) : shape_(shape), grid_(shape.size(), 1) {
-        for (uint64_t factor = 2; tiles > 1;) {
-            if (tiles % factor != 0) {
-                ++factor;
-                continue;
-            }
-            tiles /= factor;
+        for (uint64_t left = smooth(tiles); left > 1;) {
+            const uint64_t factor = left % 3 == 0 ? 3 : 2;
+            left /= factor;
             const size_t d = longest();
             if (shape_[d] / grid_[d] >= factor) grid_[d] *= factor;
         }

@@ -10,13 +10,30 @@
 #include <climits>
 #include <cstdint>
 
+#include "base/clock.hpp"
+
 namespace tailrace {
 
+// Tells the core that we only look, so that another thread on it is not held up.
+inline void only_look() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
 // Looks for some microseconds, before it is worth to sleep. Without giving the core away: see Patience.
+constexpr double kLookSeconds = 10e-6;
 template <class Done>
-bool look_for_a_while(Done&& done) {
-    for (int look = 0; look < 5000; ++look)
-        if (done()) return true;
+bool look_for_a_while(Done&& done, double seconds = kLookSeconds) {
+    const double until = seconds_now() + seconds;
+    do {
+        for (int look = 0; look < 16; ++look) {
+            if (done()) return true;
+            only_look();
+        }
+    } while (seconds_now() < until);
     return done();
 }
 

@@ -20,9 +20,11 @@ public:
     explicit NodeBoard(MPI_Comm node);
 
     // Collective. Combines what the ranks give, in the order of the ranks; then the first rank of the node alone calls its
-    // `between` with the result of the node, if it has one: what it makes of it is returned on all ranks.
+    // `between` with the result of the node, if it has one: what it makes of it is returned on all ranks. Another rank does its
+    // `meanwhile` once it has given its numbers.
     using Combine = void (*)(const Numbers& from, Numbers& into);
-    Numbers reduce(const Numbers& mine, Combine combine, const std::function<void(Numbers&)>& between) const;
+    Numbers reduce(const Numbers& mine, Combine combine, const std::function<void(Numbers&)>& between,
+                   const std::function<void()>& meanwhile) const;
 
     // Collective: all ranks give the same number of bytes, kRoomBytes at most, and have those of one of them afterwards.
     static constexpr uint64_t kRoomBytes = 4096;
@@ -31,6 +33,7 @@ public:
 private:
     struct Shared;
     void publish(uint32_t round, const Numbers& result) const;
+    void wake(const std::atomic<uint32_t>& word) const;
     template <class Done>
     void wait(const std::atomic<uint32_t>& word, Done&& done) const;
 
@@ -38,6 +41,7 @@ private:
     uint32_t rank_ = 0, size_ = 1;
     SharedMemory memory_;
     Shared* shared_;
+    double look_s_;  // before it sleeps
     mutable uint32_t round_ = 0;
 };
 

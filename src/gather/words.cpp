@@ -1,7 +1,11 @@
 #include "gather/words.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
+#include <numeric>
+
+#include "gather/agree.hpp"
 
 namespace tailrace {
 
@@ -14,9 +18,14 @@ std::vector<uint64_t> all_words(MPI_Comm comm, const std::vector<uint64_t>& mine
     check_mpi(on_all ? MPI_Allgather(&words, 1, MPI_INT, counts.data(), 1, MPI_INT, comm)
                      : MPI_Gather(&words, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm),
               "MPI_Gather");
-    int total = 0;
-    for (size_t r = 0; r < counts.size(); ++r) begins[r] = total, total += counts[r];
-    std::vector<uint64_t> all(on_all || rank == 0 ? static_cast<size_t>(total) : 0);
+    uint64_t total = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+    std::vector<uint64_t> all;
+    if (total <= INT_MAX && attempt([&] { all.resize(total); })) total = UINT64_MAX;
+    if (!on_all) check_mpi(MPI_Bcast(&total, 1, MPI_UINT64_T, 0, comm), "MPI_Bcast");
+    if (total > INT_MAX)
+        fail(Status::NO_MEMORY, "the blocks of ", size, " ranks are too many to be told at once: their places take more than ",
+             INT_MAX >> 17, " MiB, or more than there is memory for; fewer blocks a rank are needed");
+    if (!counts.empty()) std::exclusive_scan(counts.begin(), counts.end(), begins.begin(), 0);
     check_mpi(on_all
                   ? MPI_Allgatherv(mine.data(), words, MPI_UINT64_T, all.data(), counts.data(), begins.data(), MPI_UINT64_T, comm)
                   : MPI_Gatherv(mine.data(), words, MPI_UINT64_T, all.data(), counts.data(), begins.data(), MPI_UINT64_T, 0, comm),

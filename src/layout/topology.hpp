@@ -1,24 +1,33 @@
 // Ranks on nodes. Ranks of a node are consecutive here; an MPI job whose ranks are not is renumbered by the gather layer.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace tailrace {
 
 struct Topology {
     uint64_t ranks = 1;
     uint64_t nodes = 1;
+    // The first rank of each node, ascending from 0; null: ranks are spread evenly (the first nodes hold one more).
+    std::shared_ptr<const std::vector<uint64_t>> firsts = nullptr;
 
-    // The node of a rank, and the first rank of a node, when ranks are spread evenly (the first nodes hold one more).
     uint64_t node_of(uint64_t rank) const {
+        if (firsts) return static_cast<uint64_t>(std::upper_bound(firsts->begin(), firsts->end(), rank) - firsts->begin()) - 1;
         const uint64_t base = ranks / nodes, extra = ranks % nodes, cut = extra * (base + 1);
         return rank < cut ? rank / (base + 1) : extra + (rank - cut) / base;
     }
-    uint64_t first_rank(uint64_t node) const {
+    uint64_t first_rank(uint64_t node) const {  // of one node more than there are: the number of ranks
+        if (firsts) return node < firsts->size() ? (*firsts)[node] : ranks;
         const uint64_t base = ranks / nodes, extra = ranks % nodes;
         return node * base + (node < extra ? node : extra);
     }
 };
+
+// Of nodes with so many ranks each, in their order.
+Topology topology_of(const std::vector<uint64_t>& node_sizes);
 
 // The k-th of n nearly equal, contiguous shares of `total`: [share_begin(k), share_begin(k + 1)).
 constexpr uint64_t share_begin(uint64_t total, uint64_t n, uint64_t k) { return total / n * k + (total % n * k) / n; }

@@ -15,18 +15,12 @@ namespace {
 // Parts and the index have names that are made of these: X_1, X.1, X_row_size.
 constexpr size_t kMostNameBytes = 240;
 
-void check_own_name(const std::string& what, const std::string& name) {
-    if (name.empty()) fail(Status::BAD_ARGUMENT, "the name of a ", what, " is empty");
-    const bool bad = name.find('/') != std::string::npos || name.front() == ' ' || name.back() == ' ' ||
-                     std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 32 || c == 127; });
-    if (bad)
-        fail(Status::BAD_ARGUMENT, what, " name '", name,
-             "' cannot be stored in NetCDF: no '/', no control characters, no space at its ends");
-    if (name.starts_with("_nc4_") || name.starts_with("tailrace_"))
-        fail(Status::BAD_ARGUMENT, what, " name '", name, "' begins with a prefix that is taken (_nc4_, tailrace_)");
+void check_own_name(const char* of, const std::string& name) {
     if (name.size() > kMostNameBytes)
-        fail(Status::BAD_ARGUMENT, what, " name '", name, "' has ", name.size(), " bytes; use at most ", kMostNameBytes);
-    check_name("a " + what, name);
+        fail(Status::BAD_ARGUMENT, "the name '", name, "' of ", of, " has ", name.size(), " bytes; use at most ", kMostNameBytes);
+    check_name(of, name);
+    if (name.starts_with("_nc4_") || name.starts_with("tailrace_"))
+        fail(Status::BAD_ARGUMENT, "the name '", name, "' of ", of, " begins with a prefix that is taken (_nc4_, tailrace_)");
 }
 
 // Whether `name` is what a further block of `variable` is called in a part.
@@ -44,7 +38,7 @@ double number_at(const Attribute& attribute, uint64_t i) {
 bool is_float(Type type) { return type == Type::F32 || type == Type::F64; }
 
 void check_attribute(const std::string& owner, const Attribute& attribute) {
-    check_own_name("attribute", attribute.name);
+    check_own_name("an attribute", attribute.name);
     const bool may_be_nan = attribute.name == "_FillValue" || attribute.name == "missing_value";
     if (may_be_nan || !is_float(attribute.type)) return;
     for (uint64_t i = 0; i < attribute.count; ++i) {
@@ -129,10 +123,10 @@ std::vector<Attribute> attributes_of(const Json& list) {
 
 }  // namespace
 
-Definitions::Definitions(std::string time_name) : time_name_(std::move(time_name)) { check_own_name("dimension", time_name_); }
+Definitions::Definitions(std::string time_name) : time_name_(std::move(time_name)) { check_own_name("a dimension", time_name_); }
 
 void Definitions::define_dimension(const std::string& name, uint64_t length) {
-    check_own_name("dimension", name);
+    check_own_name("a dimension", name);
     if (name == time_name_)
         fail(Status::BAD_ARGUMENT, "dimension '", name,
              "' is the time dimension, which is there by itself; set 'time' in the options to name it otherwise");
@@ -174,7 +168,7 @@ void Definitions::check_ragged(const Variable& variable) const {
 }
 
 void Definitions::define_variable(const std::string& name, int type, int ndims, const char* const* dims, int flags) {
-    check_own_name("variable", name);
+    check_own_name("a variable", name);
     if (name == time_name_) fail(Status::BAD_ARGUMENT, "variable '", name, "' is the time coordinate, which is there by itself");
     if (!is_type(type)) fail(Status::BAD_ARGUMENT, "variable '", name, "': ", type, " is no tailrace_type");
     if (ndims < 0 || ndims > TAILRACE_MAX_DIMS)

@@ -22,7 +22,7 @@ constexpr uint64_t kDeviceTakesAtOnceBytes = 16u << 20;
 
 std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-PartMap part_map(const Communicator& ranks, const Layout& layout) { return {layout, {ranks.size(), ranks.nodes()}}; }
+PartMap part_map(const Communicator& ranks, const Layout& layout) { return {layout, ranks.topology()}; }
 
 // A box of a dense array, copied out.
 std::vector<std::byte> slice_of(const std::vector<std::byte>& values, uint64_t element_bytes, const Box& box) {

@@ -11,12 +11,36 @@
 #include "layout/placement.hpp"
 
 namespace tailrace {
+namespace {
+
+void put_variable_box(std::vector<uint64_t>& words, uint64_t variable, const Box& box) {
+    words.insert(words.end(), {variable, box.count.size()});
+    put_box(words, box);
+}
+
+std::map<uint64_t, std::vector<Box>> take_variable_boxes(const std::vector<uint64_t>& words) {
+    std::map<uint64_t, std::vector<Box>> boxes;
+    for (size_t at = 0; at < words.size();) {
+        const uint64_t variable = words[at], dims = words[at + 1];
+        at += 2;
+        boxes[variable].push_back(take_box(words, at, dims));
+    }
+    return boxes;
+}
+
+}  // namespace
+
 StepPlan::StepPlan(const Communicator& ranks, const StreamConfig& config, uint64_t seal_records)
-    : ranks_(ranks), config_(config), map_(config.layout, {ranks.size(), ranks.nodes()}), part_(map_.part_of(ranks.rank())),
+    : ranks_(ranks), config_(config), map_(config.layout, ranks.topology()), part_(map_.part_of(ranks.rank())),
       seal_records_(seal_records) {
     if (has_one_part(config.layout) || config.layout.files.kind == Files::Kind::per_rank) return;
-    members_ = std::make_unique<Communicator>(ranks, part_);
-    agree(ranks_, {.call = Call::open}, attempt([&] { members_->arrange(config.ranks_per_node); }));
+    if (map_.parts() == 1) {
+        members_ = &ranks_;
+        return;
+    }
+    own_members_ = std::make_unique<Communicator>(ranks, part_);
+    members_ = own_members_.get();
+    agree(ranks_, {.call = Call::open}, attempt([&] { own_members_->arrange(config.ranks_per_node); }));
 }
 
 std::vector<size_t> StepPlan::written_now(const Definitions& definitions, bool with_static) const {
@@ -48,9 +72,12 @@ void StepPlan::make(const Definitions& definitions, const StepData& data, bool w
     const std::vector<bool> gaps = check_cover(ranks_, arrays);
     variables_.resize(definitions.variables().size());
     for (size_t i = 0; i < now.size(); ++i) variables_[now[i]] = {true, data.boxes[now[i]], gaps[i]};
-    lay_slabs(definitions, now);
-    choose_ways(definitions);
-    prepare_exchange(definitions, first_does);
+    // All members of one part may fail, and no others: the ranks learn of it when they agree on the exchange.
+    auto error = attempt([&] {
+        lay_slabs(definitions, now);
+        choose_ways(definitions);
+    });
+    prepare_exchange(definitions, std::move(error), first_does);
     collect_part_boxes();
     ++version_;
     made_ = true;
@@ -79,26 +106,27 @@ void StepPlan::lay_slabs(const Definitions& definitions, const std::vector<size_
     }
 }
 
-// The members tell each other their blocks: those of a variable that make up boxes become a slab each.
+// Blocks of members that make up boxes become a slab each. One of them joins the blocks of all: their number, times the number of
+// members, would be too much to hold on each of them.
 void StepPlan::lay_slabs_of_members() {
-    std::vector<uint64_t> words;
+    std::vector<uint64_t> mine;
     for (size_t v = 0; v < variables_.size(); ++v)
         for (const Box& box : variables_[v].boxes)
-            if (box.elements() > 0) {
-                words.insert(words.end(), {v, box.count.size()});
-                put_box(words, box);
-            }
-    const std::vector<uint64_t> all = all_words(members_->all(), words, true);
-    std::map<uint64_t, std::vector<Box>> boxes;
-    for (size_t at = 0; at < all.size();) {
-        const uint64_t v = all[at], dims = all[at + 1];
-        at += 2;
-        boxes[v].push_back(take_box(all, at, dims));
-    }
-    for (auto& [v, blocks] : boxes) {
+            if (box.elements() > 0) put_variable_box(mine, v, box);
+    const std::vector<uint64_t> all = all_words(members_->all(), mine, false);
+    std::vector<uint64_t> joined;
+    const auto error = attempt([&] {
+        for (auto& [v, of_members] : take_variable_boxes(all))
+            for (const Box& box : join_blocks(std::move(of_members))) put_variable_box(joined, v, box);
+    });
+    constexpr uint64_t kFailed = UINT64_MAX;
+    const uint64_t size = members_->broadcast(error ? kFailed : joined.size(), 0);
+    if (error) throw *error;
+    if (size == kFailed) fail(Status::NO_MEMORY, "the first rank of the part could not join its blocks");
+    for (auto& [v, boxes] : take_variable_boxes(broadcast_words(*members_, std::move(joined), size, 0))) {
         const std::vector<Box>& own = variables_[v].boxes;
         uint64_t number = 0;
-        for (Box& box : join_blocks(std::move(blocks))) {
+        for (Box& box : boxes) {
             slabs_.push_back({v, number++, std::move(box), {}});
             Slab& slab = slabs_.back();
             for (size_t b = 0; b < own.size(); ++b)
@@ -157,7 +185,7 @@ void StepPlan::choose_ways(const Definitions& definitions) {
     }
 }
 
-void StepPlan::prepare_exchange(const Definitions& definitions, const FirstDoes& first_does) {
+void StepPlan::prepare_exchange(const Definitions& definitions, std::optional<Error> error, const FirstDoes& first_does) {
     exchanged_.clear();
     packed_.clear();
     for (size_t i = 0; i < slabs_.size(); ++i) {
@@ -166,17 +194,20 @@ void StepPlan::prepare_exchange(const Definitions& definitions, const FirstDoes&
     }
     exchange_.reset();
     packed_exchange_.reset();
-    if (config_.layout.files.kind == Files::Kind::per_rank && !first_does) return;  // no exchange on any rank: nothing can fail
-    // Where parts have members of their own, one part may fail alone.
-    const auto error = attempt([&] {
-        if (!exchanged_.empty()) exchange_ = make_exchange(definitions, exchanged_, writers());
-        if (packed_.empty() || part_ranks() == nullptr) return;
-        PartWriters all = writers();
-        Layout layout = config_.layout;
-        layout.writers = {Writers::Kind::all};
-        all.map = PartMap(layout, {ranks_.size(), ranks_.nodes()});
-        packed_exchange_ = make_exchange(definitions, packed_, all);
-    });
+    if (config_.layout.files.kind == Files::Kind::per_rank && !first_does) {  // no exchange on any rank: nothing to agree on
+        if (error) throw *error;
+        return;
+    }
+    if (!error)
+        error = attempt([&] {
+            if (!exchanged_.empty()) exchange_ = make_exchange(definitions, exchanged_, writers());
+            if (packed_.empty() || part_ranks() == nullptr) return;
+            PartWriters all = writers();
+            Layout layout = config_.layout;
+            layout.writers = {Writers::Kind::all};
+            all.map = PartMap(layout, ranks_.topology());
+            packed_exchange_ = make_exchange(definitions, packed_, all);
+        });
     agree(ranks_, {.call = Call::plan}, error, first_does);
 }
 

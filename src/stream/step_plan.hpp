@@ -76,7 +76,7 @@ public:
         return std::all_of(slabs_.begin(), slabs_.end(), [](const Slab& slab) { return slab.mine.size() <= 1; });
     }
     // The ranks of this rank's part; null where it has only this one.
-    const Communicator* part_ranks() const { return has_one_part(config_.layout) ? &ranks_ : members_.get(); }
+    const Communicator* part_ranks() const { return has_one_part(config_.layout) ? &ranks_ : members_; }
     // An upper bound of the checksum records of any writer of this rank's part in a step.
     uint64_t seal_records() const { return seal_records_; }
     uint64_t version() const { return version_; }                                        // counts the times that it was made
@@ -87,7 +87,7 @@ private:
     void lay_slabs(const Definitions& definitions, const std::vector<size_t>& now);
     void lay_slabs_of_members();
     void choose_ways(const Definitions& definitions);
-    void prepare_exchange(const Definitions& definitions, const FirstDoes& first_does);
+    void prepare_exchange(const Definitions& definitions, std::optional<Error> error, const FirstDoes& first_does);
     std::vector<SlabRuns> runs_in_slabs(const Definitions& definitions) const;
     std::unique_ptr<Exchange> make_exchange(const Definitions& definitions, const std::vector<size_t>& slabs,
                                             const PartWriters& writers) const;
@@ -97,7 +97,8 @@ private:
     const StreamConfig& config_;
     const PartMap map_;
     const uint64_t part_;
-    std::unique_ptr<Communicator> members_;  // the ranks of this part, where parts have several but not all
+    std::unique_ptr<Communicator> own_members_;
+    const Communicator* members_ = nullptr;  // the ranks of this part, where a part of several may have more than one
     std::vector<VariablePlan> variables_;
     std::vector<Slab> slabs_;
     std::vector<size_t> exchanged_, packed_;

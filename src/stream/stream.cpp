@@ -191,7 +191,7 @@ void Stream::check_history() const {
 
 // Describes this rank's part under the present plan.
 void Stream::describe() {
-    const PartMap map(config_.layout, {ranks_->size(), ranks_->nodes()});
+    const PartMap map(config_.layout, ranks_->topology());
     content_static_ = needs_group() ? with_static_next() : group_->with_static();
     content_ =
         std::make_shared<PartContent>(describe_part(definitions_, config_, *plan_, goes_on() ? earlier_static_ : content_static_,

@@ -113,6 +113,8 @@ private:
     void record_coordinates();  // rank 0
     void finish_group();        // local
     void drop_step() noexcept;
+    void make_next_directory();
+    void remove_next_directory() noexcept;
     bool needs_group() const { return !group_ || group_->full(); }
     // Whether the next group holds static distributed variables: the first one of a run does, if there are any.
     bool with_static_next() const { return !static_written_ && definitions_.has_static_distributed(); }
@@ -145,6 +147,7 @@ private:
     std::shared_ptr<Journal> journal_;              // appended to by rank 0, through the queue
     History history_;                               // rank 0: of the stream; other ranks: empty
     uint64_t plan_number_ = 0, plan_recorded_ = 0;  // rank 0
+    std::string next_directory_;                    // of the next step's parts, which this rank has made
     bool begun_here_ = false;                       // rank 0: there was no directory of parts
     Json origin_ = Json::object();                  // rank 0: of a conversion
     StorageChoice storage_;                         // in force; its striping as read back on rank 0

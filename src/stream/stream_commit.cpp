@@ -51,15 +51,30 @@ void Stream::wait_for_turn() {
 
 // Without overlap. The others hear that all have written when rank 0 has recorded it.
 void Stream::commit(StepInFlight step, const Ballot& wrote, const std::optional<Error>& error) {
-    agree(*ranks_, wrote, error, [&](const Ballot& all) {
-        record_run();
-        step.plan = plan_of_step();
-        step.bytes = all.bytes;
-        record_step(step, all.digest);
-    });
+    agree(
+        *ranks_, wrote, error,
+        [&](const Ballot& all) {
+            record_run();
+            step.plan = plan_of_step();
+            step.bytes = all.bytes;
+            record_step(step, all.digest);
+        },
+        [this] { make_next_directory(); });
     group_->accept_step();
     count_step();
     step_is_committed(step);
+}
+
+// Of the step after this one, by a rank that waits while rank 0 commits: a tenth of a millisecond less for that rank at the next.
+void Stream::make_next_directory() {
+    if (ranks_->rank() != 1 || config_.layout.steps != 1 || has_one_part(config_.layout)) return;
+    next_directory_ = path(pending_path(config_.layout, name_, accepted_ + 1));
+    attempt([&] { make_directories(next_directory_, path(parts_directory(name_))); });  // rank 0 tells of it, if it cannot either
+}
+
+void Stream::remove_next_directory() noexcept {
+    if (!next_directory_.empty()) remove_directory_if_empty(next_directory_);
+    next_directory_.clear();
 }
 
 // With overlap.
@@ -200,7 +215,7 @@ void Stream::record_step(const StepInFlight& step, uint64_t digest) {
     const bool appears = !step.group->published();
     if (appears) step.group->publish();
     const bool new_group = history_.groups.empty() || history_.groups.back().start != step.group->start() || appears;
-    const uint64_t parts = PartMap(config_.layout, {ranks_->size(), ranks_->nodes()}).parts();
+    const uint64_t parts = PartMap(config_.layout, ranks_->topology()).parts();
     if (new_group)
         history_.groups.push_back({step.group->start(), config_.layout, parts, ranks_->size(), history_.runs.size() - 1, step.plan,
                                    step.group->with_static(), 0, step.bytes, "", false});
@@ -350,10 +365,13 @@ void Stream::close() {
     };
     bool shown = false;
     try {
-        agree(*ranks_, {.call = Call::close}, error, [&](const Ballot&) {
-            shown = true;
-            show();
-        });
+        agree(
+            *ranks_, {.call = Call::close}, error,
+            [&](const Ballot&) {
+                shown = true;
+                show();
+            },
+            [this] { remove_next_directory(); });
     } catch (const Error&) {
         if (ranks_->rank() == 0 && !shown) attempt(show);  // what is committed is shown all the same
         throw;

@@ -171,6 +171,9 @@ std::map<std::string, Case> step_cases() {
         tell("put", tailrace_put(stream, "T", 1, &block));
     });
     cases["negative-blocks"] = of_last_rank([](Rows &) { tell("put", tailrace_put(stream, "T", -1, nullptr)); });
+    cases["refused-step"] =
+        of_last_rank([](Rows &) { tell("put", tailrace_refuse_step(stream, TAILRACE_NOT_FOUND, "no column of 'T' is here")); });
+    cases["refused-without-failure"] = of_last_rank([](Rows &) { tell("put", tailrace_refuse_step(stream, TAILRACE_OK, "")); });
     cases["undefined-variable"] = of_last_rank([](Rows &r) {
         const tailrace_block block = r.block();
         tell("put", tailrace_put(stream, "TT", 1, &block));

@@ -69,6 +69,9 @@ contains
       call tailrace_put(stream, 'nowhere', row, [1, 1], error=put)
     case ('replicated-shape')
       call tailrace_put_replicated(stream, 'level', [1d0, 2d0], error=put)
+    case ('refused')
+      put = TAILRACE_NOT_FOUND
+      call tailrace_refuse_step(stream, put, 'no column on this rank')
     case ('no-error-argument')
       call tailrace_put(stream, 'T', row(:, 1))
     case default

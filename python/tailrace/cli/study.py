@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from tailrace.cli import output
 from tailrace.report import table, wording
 from tailrace.study.command import run_command, shown_path
-from tailrace.study.conduct import Study, check_layouts, conduct, open_study, places_of
+from tailrace.study.conduct import Study, alone_in, check_layouts, conduct, open_study, places_of
 from tailrace.study.plan import remaining_s
 from tailrace.study.spec import load_study
 from tailrace.study.statistics import judge, summarize
@@ -45,11 +45,13 @@ def run_study(file: Path, out: Path | None, as_json: bool = False, dry_run: bool
     """The exit status: 0, 1 when runs failed, 2 for what the user can mend, 130 when interrupted."""
     try:
         spec = load_study(file)
-        study = open_study(spec, out or build_folder() / "studies" / spec.name)
+        folder = out or build_folder() / "studies" / spec.name
         if dry_run:
-            return _show_plan(study, as_json)
-        with Watch(study, Console(stderr=True, highlight=False)) as watch:
-            conduct(study, build_folder(), watch.started, watch.finished)
+            return _show_plan(open_study(spec, folder), as_json)
+        with alone_in(folder):
+            study = open_study(spec, folder)
+            with Watch(study, Console(stderr=True, highlight=False)) as watch:
+                conduct(study, build_folder(), watch.started, watch.finished)
     except StudyError as error:
         output.fail(str(error), as_json)
         return 2

@@ -140,6 +140,9 @@ def _file_system(file_system: FileSystem) -> Iterator[Need]:
 def _images(folder: Path) -> Iterator[Need]:
     yield _of("loop devices", "disks that are images", _device("/dev/loop-control"))
     reason = "" if folder.is_dir() else f"{folder} is not a folder: make it, or name another one"
+    for covered in ("/run", "/dev/shm", "/mnt"):
+        if folder.resolve().is_relative_to(covered):
+            reason = f"{folder}: each node has a {covered} of its own and does not see the machine's: choose a folder elsewhere"
     if not reason:
         try:
             os.close(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600))

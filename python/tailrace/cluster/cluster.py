@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tailrace.cluster.inside import agent, throttle, wire
-from tailrace.cluster.inside.paths import SCRATCH, SHARED
+from tailrace.cluster.inside.paths import DOOR, SCRATCH, SHARED
 from tailrace.cluster.values import COMPUTE, ClusterError, ClusterSpec, Host, Link, NotPossible, check_link
 
 T = TypeVar("T")
@@ -38,6 +38,7 @@ class Cluster:
     def __init__(self, name: str) -> None:
         self.name = name
         described = self.describe()
+        self.name = described["name"]
         self.spec = ClusterSpec.from_json(described["spec"])
         self.hosts = tuple(Host(host["name"], host["role"], host["address"]) for host in described["hosts"])
         self.network_kind: str = described["network"]["kind"]
@@ -95,7 +96,7 @@ class Cluster:
 
     def run(self, node: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
         """In the foreground, with our own standard streams; its exit status."""
-        self.host(node)
+        self.refuse_nothing(node, command)
         try:
             status, reason = agent.run(self.name, node, command, self.environment(environment))
         except OSError as error:
@@ -107,13 +108,14 @@ class Cluster:
     def try_on(
         self, node: str, command: Sequence[str], *, timeout_s: float | None = 60, directory: str | None = None, **environment: str
     ) -> Done:
-        """Runs a command on a node and keeps what it prints. TimeoutError, after it was ended, when it takes too long."""
-        self.host(node)
+        """Runs a command on a node and keeps what it prints. TimeoutError, after it was ended, when it takes too long. Without
+        `directory` in ours, or where the node lacks it in one for temporary files."""
+        self.refuse_nothing(node, command)
         with self.connect() as end, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
             try:
                 streams = (nothing, out.fileno(), err.fileno())
-                agent.start(end, node, command, streams, self.environment(environment), directory)
+                agent.start(end, node, command, streams, self.environment(environment), directory, directory is None)
             finally:
                 os.close(nothing)
             if not select.select([end], [], [], timeout_s)[0]:
@@ -126,6 +128,11 @@ class Cluster:
                 file.seek(0)
                 texts.append(file.read().decode(errors="replace"))
         return Done(status, *texts)
+
+    def refuse_nothing(self, node: str, command: Sequence[str]) -> None:
+        self.host(node)
+        if not command or command == ["--"]:
+            raise ClusterError(f"{node}: no command is given: write it behind the node's name")
 
     def on(self, node: str, *command: str, timeout_s: float | None = 60, **environment: str) -> str:
         """What the command prints; ClusterError when it fails."""
@@ -171,7 +178,7 @@ class Cluster:
             raise ClusterError(f"{node}: its disk is memory, which cannot be slow: `up` with --images FOLDER makes disks of ext4")
         if 0 < bytes_per_s < LEAST_RATE:
             raise ClusterError(f"{node}: {bytes_per_s} bytes a second: must be {LEAST_RATE} or more, or 0 for as fast as it goes")
-        if reason := throttle.why_not():
+        if not os.path.exists(DOOR) and (reason := throttle.why_not()):  # a node does not see what the supervisor does
             raise NotPossible(f"no slow disks here: {reason}")
         self.ask({"do": "hold up", "node": node, "bytes_per_s": bytes_per_s})
         # Otherwise the kernel's own threads write later what programs have written, and nobody holds those up.
@@ -200,6 +207,11 @@ class Cluster:
 
 
 def names_up() -> list[str]:
+    """On a node of a cluster, that one."""
+    if os.path.exists(DOOR):
+        with contextlib.suppress(ClusterError):
+            return [Cluster("").name]
+        return []
     names = set()
     with contextlib.suppress(OSError):
         for line in Path("/proc/net/unix").read_text().splitlines()[1:]:

@@ -34,6 +34,6 @@ def revive(cluster: Cluster, node: str) -> None:
     file_system_of(cluster.spec).start(cluster, node)
     if cluster.spec.slurm and cluster.host(node).role in (LOGIN, COMPUTE):
         slurm.start(cluster, node)
-        faulty = {where for _, where in faults.active(cluster)} - {node}
+        faulty = ({where for _, where in faults.active(cluster)} | set(cluster.ended())) - {node}
         if LOGIN not in faulty:
             slurm.settle(cluster, [name for name in cluster.compute_nodes if name not in faulty])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -23,9 +24,10 @@ from tailrace.cluster.values import AUTO, KERNEL, USER, ClusterError, ClusterSpe
 INSIDE = Path(__file__).resolve().parent
 # In an interpreter of its own, without the package: what lives as long as the cluster should be small.
 BOOT = f"import sys; sys.path[:0] = [{str(INSIDE)!r}]; from inside import supervisor; supervisor.main()"
+REMOTE_SHELL = f"import sys; sys.path[:0] = [{str(INSIDE)!r}]; from inside import agent; sys.exit(agent.main())"
 AGENT = f"""#!/bin/sh
 # Starts a command on another node of this cluster: AGENT NODE COMMAND...
-exec {sys.executable} -I -S -c 'import sys; sys.path[:0] = ["{INSIDE}"]; from inside import agent; sys.exit(agent.main())' "$@"
+exec {shlex.quote(sys.executable)} -I -S -c {shlex.quote(REMOTE_SHELL)} "$@"
 """
 
 

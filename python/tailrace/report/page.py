@@ -96,7 +96,8 @@ def make_plots(groups: Sequence[Group], compare: str) -> list[Plot]:
         (
             "speed-up",
             "Speed-up over ranks",
-            "The whole run; whiskers from the slowest to the fastest repetition. More ranks than cores cannot make it grow.",
+            "The whole run; whiskers from the slowest to the fastest repetition. Where each rank brings its own work, as the OLAM "
+            "kernel's do unless its mesh is set, 1 is perfect; more ranks than cores cannot reach it.",
             plots.speed_up(drawn),
         ),
     ]

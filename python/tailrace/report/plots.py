@@ -78,7 +78,7 @@ def _moment_bar(summary: Summary, measure: str, colour: str) -> go.Bar:
         orientation="h",
         offsetgroup=measure,
         marker={"color": colour, "opacity": MOMENTS[measure]},
-        text=[_moment_text(measure, spread)],
+        text=[_moment_text(summary, measure, spread)],
         textposition="outside",
         textangle=0,
         constraintext="none",
@@ -87,8 +87,10 @@ def _moment_bar(summary: Summary, measure: str, colour: str) -> go.Bar:
     )
 
 
-def _moment_text(measure: str, spread: Spread | None) -> str:
-    return f"{measure} {seconds_text(spread.median)}" if spread else f"{measure}: needs conversion"
+def _moment_text(summary: Summary, measure: str, spread: Spread | None) -> str:
+    if spread:
+        return f"{measure} {seconds_text(spread.median)}"
+    return f"{measure}: needs conversion" if summary.layout.is_native else f"{measure}: not measured"
 
 
 def phase_shares(groups: Sequence[Group]) -> go.Figure:

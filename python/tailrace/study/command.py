@@ -35,7 +35,7 @@ def fill(template: Sequence[str], values: Mapping[str, str], where: str) -> list
             words.append(word.format_map(values))
         except KeyError as error:
             raise StudyError(f"{where}: {word!r} names {error.args[0]!r}, which is none of {', '.join(sorted(values))}") from None
-        except (ValueError, IndexError) as error:
+        except (ValueError, IndexError, AttributeError, TypeError) as error:
             raise StudyError(f"{where}: {word!r}: {error}; write {{{{ and }}}} for braces") from None
     return words
 
@@ -72,7 +72,10 @@ def verify_command(spec: StudySpec, case: Case, places: Places) -> list[str]:
 
 
 def uses_input(spec: StudySpec) -> bool:
-    fields = (field for word in spec.application.command for _, field, _, _ in string.Formatter().parse(word))
+    try:
+        fields = {field for word in spec.application.command for _, field, _, _ in string.Formatter().parse(word)}
+    except ValueError:
+        return False  # fill() says what is wrong with it
     return bool(spec.application.prepare) and "input" in fields
 
 

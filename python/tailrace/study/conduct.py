@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,21 @@ class Study:
         return Path(case.target) / f"tailrace-study-{self.spec.name}" if case.target else self.out / "runs"
 
 
+@contextlib.contextmanager
+def alone_in(out: Path) -> Iterator[None]:
+    """Two at once would remove each other's runs, and share the cores while they are timed."""
+    out.mkdir(parents=True, exist_ok=True)
+    folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StudyError(f"{out}: a study is running in this folder: wait for it, or give another one with --out") from None
+        yield
+    finally:
+        os.close(folder)
+
+
 def open_study(spec: StudySpec, out: Path) -> Study:
     """With the results of an earlier, unfinished run of the same study."""
     study = Study(spec, out.resolve())
@@ -109,7 +126,7 @@ def check_layouts(spec: StudySpec) -> None:
         if layout.keys:
             try:
                 tailrace.resolve(tomllib.loads(layout.toml))
-            except tailrace.Error as error:
+            except (tailrace.Error, tomllib.TOMLDecodeError) as error:
                 raise StudyError(f"layout {layout.name}: {error}") from error
 
 

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Collection, Mapping, Sequence
 
 from tailrace.study.values import WARM_UP, Case, StudySpec
 
 
 def settings_of(spec: StudySpec) -> list[Case]:
-    """Every point of the matrix once; layouts vary fastest, so that runs that are compared are neighbours in time."""
+    """Every point of the matrix once; layouts vary fastest."""
     points = itertools.product(spec.parameters, spec.targets, spec.ranks, spec.layouts)
     return [Case(spec.application.name, ranks, layout, target, parameters, WARM_UP) for parameters, target, ranks, layout in points]
 
 
 def plan_cases(spec: StudySpec) -> list[Case]:
-    """Warm-up rounds, then a round for each repetition. Rounds go A B C, B C A, C A B: no layout always follows the same one
-    or is always first, so drift and the cache the previous run left behind do not favour any."""
-    settings = settings_of(spec)
-    cases: list[Case] = []
+    """Warm-up rounds, then a round for each repetition. Within a round the layouts of a group follow each other, so that runs that
+    are compared are neighbours in time; their order, and that of the groups, is drawn for each round, with a fixed seed: what a run
+    leaves behind, a busy device or another's cache, meets all of them, not always the one that is next in the study file."""
+    groups = [list(cases) for _, cases in itertools.groupby(settings_of(spec), key=lambda case: case.group)]
+    planned: list[Case] = []
     for repetition in range(1 - spec.warm_up, spec.repetitions + 1):
-        start = (repetition + spec.warm_up - 1) % len(settings)
-        for setting in settings[start:] + settings[:start]:
-            cases.append(_repeat(setting, repetition))
-    return cases
+        order = random.Random(repetition)
+        for group in order.sample(groups, len(groups)):
+            planned += [_repeat(setting, repetition) for setting in order.sample(group, len(group))]
+    return planned
 
 
 def cases_left(cases: Sequence[Case], finished: Collection[str]) -> list[Case]:

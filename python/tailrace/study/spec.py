@@ -55,6 +55,7 @@ def fingerprint(spec: StudySpec) -> str:
     for key in ("title", "repetitions", "timeout_s", "keep", "min_free_bytes", "compare"):
         del values[key]
     del values["application"]["title"], values["application"]["home"]
+    values["order"] = "drawn"  # of the runs, whose folders bear their numbers
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -13,30 +13,40 @@ namespace {
 
 Layout layout_of(const std::string& toml) { return resolve({parse_options(toml, "test")}).layout; }
 
+// Nodes with as many ranks each, and with others.
+std::vector<Topology> topologies() {
+    std::vector<Topology> all;
+    for (uint64_t ranks = 1; ranks < 20; ++ranks)
+        for (uint64_t nodes = 1; nodes <= ranks; ++nodes) all.push_back({ranks, nodes});
+    for (const std::vector<uint64_t>& sizes : {std::vector<uint64_t>{4, 4, 1}, {1, 5}, {2, 7, 1, 3}, {8, 8, 8, 2}, {1, 1, 1, 6}})
+        all.push_back(topology_of(sizes));
+    return all;
+}
+
 TEST(PartMap, EachRankIsInOnePartAndEachPartHasWritersOfItsOwn) {
     for (const char* toml : {"layout = 'single'", "layout = 'fpp'", "layout = 'split:5'", "layout = 'node'", "layout = 'shared'",
                              "layout = 'collective'", "files = 3\nwriters = 'all'", "files = 3\nwriters = 'per-node'",
                              "files = 'per-node'\nwriters = 'dedicated:2'", "writers = 'dedicated:100'"}) {
         const Layout layout = layout_of(toml);
-        for (uint64_t ranks = 1; ranks < 20; ++ranks)
-            for (uint64_t nodes = 1; nodes <= ranks; ++nodes) {
-                const PartMap map(layout, {ranks, nodes});
-                EXPECT_EQ(map.first_rank(0), 0u);
-                EXPECT_EQ(map.first_rank(map.parts()), ranks);
-                for (uint64_t part = 0; part < map.parts(); ++part) {
-                    ASSERT_LT(map.first_rank(part), map.last_rank(part)) << toml;
-                    for (uint64_t rank = map.first_rank(part); rank < map.last_rank(part); ++rank)
-                        ASSERT_EQ(map.part_of(rank), part) << toml << " " << rank << " of " << ranks;
-                    std::set<uint64_t> writers;
-                    for (uint64_t k = 0; k < map.writers(part); ++k) {
-                        writers.insert(map.writer(part, k));
-                        ASSERT_EQ(*writers.rbegin(), map.writer(part, k)) << "writers ascend";
-                    }
-                    ASSERT_EQ(writers.size(), map.writers(part)) << toml;
-                    ASSERT_GE(*writers.begin(), map.first_rank(part)) << toml;
-                    ASSERT_LT(*writers.rbegin(), map.last_rank(part)) << toml;
+        for (const Topology& topology : topologies()) {
+            const uint64_t ranks = topology.ranks;
+            const PartMap map(layout, topology);
+            EXPECT_EQ(map.first_rank(0), 0u);
+            EXPECT_EQ(map.first_rank(map.parts()), ranks);
+            for (uint64_t part = 0; part < map.parts(); ++part) {
+                ASSERT_LT(map.first_rank(part), map.last_rank(part)) << toml;
+                for (uint64_t rank = map.first_rank(part); rank < map.last_rank(part); ++rank)
+                    ASSERT_EQ(map.part_of(rank), part) << toml << " " << rank << " of " << ranks;
+                std::set<uint64_t> writers;
+                for (uint64_t k = 0; k < map.writers(part); ++k) {
+                    writers.insert(map.writer(part, k));
+                    ASSERT_EQ(*writers.rbegin(), map.writer(part, k)) << "writers ascend";
                 }
+                ASSERT_EQ(writers.size(), map.writers(part)) << toml;
+                ASSERT_GE(*writers.begin(), map.first_rank(part)) << toml;
+                ASSERT_LT(*writers.rbegin(), map.last_rank(part)) << toml;
             }
+        }
     }
 }
 
@@ -56,7 +66,7 @@ TEST(PartPath, IsAsInTheArchitecturePage) {
 TEST(PartMap, NumbersTheWritersOfAPart) {
     for (const char* files : {"'one'", "3", "'per-node'", "'per-rank'"})
         for (const char* writers : {"'one'", "'all'", "'per-node'", "'dedicated:2'"})
-            for (const Topology topology : {Topology{7, 1}, Topology{7, 3}, Topology{8, 4}, Topology{5, 5}}) {
+            for (const Topology& topology : topologies()) {
                 const Layout layout = layout_of("files = " + std::string(files) + "\nwriters = " + writers);
                 const PartMap map(layout, topology);
                 for (uint64_t rank = 0; rank < topology.ranks; ++rank) {
@@ -67,6 +77,16 @@ TEST(PartMap, NumbersTheWritersOfAPart) {
                     ASSERT_EQ(map.writer_number(part, rank), expected) << files << " " << writers << " rank " << rank;
                 }
             }
+}
+
+TEST(PartMap, OneWriterANodeIsTheFirstRankOfThatNode) {
+    const Topology topology = topology_of({4, 4, 1});
+    const PartMap one(layout_of("layout = 'shared'\nwriters = 'per-node'"), topology), node(layout_of("layout = 'node'"), topology);
+    for (const uint64_t k : {0, 1, 2}) {
+        EXPECT_EQ(one.writer(0, k), 4 * k);
+        EXPECT_EQ(node.first_rank(k), 4 * k);
+    }
+    EXPECT_EQ(node.last_rank(2), 9u);
 }
 
 TEST(PartPath, NoDirectoryHasMoreEntriesThanTheTreeAllows) {

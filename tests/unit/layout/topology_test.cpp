@@ -41,5 +41,19 @@ TEST(Topology, RanksOfANodeAreConsecutive) {
         }
 }
 
+TEST(Topology, NodesMayHaveAnyNumberOfRanks) {
+    for (const std::vector<uint64_t>& sizes : {std::vector<uint64_t>{4, 4, 1}, {3, 2}, {1, 5}, {2, 7, 1, 3}}) {
+        const Topology topology = topology_of(sizes);
+        ASSERT_EQ(topology.nodes, sizes.size());
+        uint64_t rank = 0;
+        for (uint64_t node = 0; node < sizes.size(); ++node) {
+            EXPECT_EQ(topology.first_rank(node), rank);
+            for (const uint64_t last = rank + sizes[node]; rank < last; ++rank) EXPECT_EQ(topology.node_of(rank), node);
+        }
+        EXPECT_EQ(topology.ranks, rank);
+        EXPECT_EQ(topology.first_rank(sizes.size()), rank);
+    }
+}
+
 }  // namespace
 }  // namespace tailrace

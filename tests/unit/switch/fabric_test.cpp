@@ -152,6 +152,18 @@ TEST_F(FabricTest, ACutLinkCarriesNothingEitherWay) {
     EXPECT_EQ(arrivals, (std::vector<Arrival>{{0, 0, 1}}));
 }
 
+TEST_F(FabricTest, WhatIsUnderWayOnALinkThatIsCutDoesNotArrive) {
+    fabric.set_link(1, {1000, 0, false}, 0);
+    fabric.take(1, frame_of(1, 0), 0);
+    fabric.set_link(1, {0, 0, true}, 10);
+    run(1'000'000);
+    EXPECT_TRUE(arrivals.empty());
+    fabric.set_link(1, {}, 1'000'000);
+    fabric.take(1, frame_of(1, 0), 1'000'000);
+    run(1'000'000);
+    EXPECT_EQ(arrivals.size(), 1u);
+}
+
 TEST_F(FabricTest, ANodeThatMovedIsFoundAtItsNewPort) {
     fabric.take(2, frame_of(0, 255), 0);
     run(0);

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tailrace.cluster.inside.paths import SCRATCH
-from tailrace.cluster.values import META, STORE
+from tailrace.cluster.values import META, STORE, ClusterError
 
 if TYPE_CHECKING:
     from tailrace.cluster.cluster import Cluster
@@ -36,13 +36,16 @@ class Fill:
         cluster.shell(node, f": > {FILLER}; {less}; cat /dev/zero >> {FILLER} 2>/dev/null || :; sync -f {SCRATCH}")
 
     def undo(self, cluster: Cluster, node: str) -> None:
-        if not cluster.spec.images:
-            cluster.shell(node, f"mount -o remount,size={cluster.spec.disk_bytes} {SCRATCH}")
-        cluster.shell(node, f"rm -f {FILLER}")
         from tailrace.cluster.faults import active
         from tailrace.cluster.filesystems import file_system_of
 
+        is_server = cluster.host(node).role in (META, STORE)
+        if is_server and ("pause", node) in active(cluster):
+            raise ClusterError(f"{node}: its server stands still and has to be started anew: undo pause first")
+        if not cluster.spec.images:
+            cluster.shell(node, f"mount -o remount,size={cluster.spec.disk_bytes} {SCRATCH}")
+        cluster.shell(node, f"rm -f {FILLER}")
         # A server that has met a full disk may hold it for damaged until it is started again, and a metadata server has not written
         # all its changes down; one that was killed meanwhile starts when that is undone.
-        if cluster.host(node).role in (META, STORE) and ("kill", node) not in active(cluster):
+        if is_server and ("kill", node) not in active(cluster):
             file_system_of(cluster.spec).restart(cluster, node)

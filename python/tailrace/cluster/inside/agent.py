@@ -26,10 +26,12 @@ def start(
     streams: Sequence[int] = (0, 1, 2),
     environment: Mapping[str, str] | None = None,
     directory: str | None = None,
+    anywhere: bool = False,
 ) -> None:
-    """Asks for the program; `wait_for` gives its end. Closing `end` ends it too."""
+    """Asks for the program; `wait_for` gives its end. Closing `end` ends it too. Where the node lacks the folder, the program does
+    not start; with `anywhere` it does, in the node's folder for temporary files."""
     message = {"do": "exec", "node": node, "argv": list(command), "env": dict(os.environ if environment is None else environment)}
-    wire.send(end, {**message, "cwd": directory or os.getcwd()}, streams)
+    wire.send(end, {**message, "cwd": directory or os.getcwd(), "anywhere": anywhere}, streams)
 
 
 def wait_for(end: socket.socket) -> tuple[int, str]:
@@ -40,16 +42,19 @@ def wait_for(end: socket.socket) -> tuple[int, str]:
     return int(answer.get("exit", NOT_REACHED)), str(answer.get("error", ""))
 
 
-def run(cluster: str, node: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str]:
-    """In the foreground, with our own streams; signals that end us go to the program."""
+def run(
+    cluster: str, node: str, command: Sequence[str], environment: Mapping[str, str] | None = None, anywhere: bool = False
+) -> tuple[int, str]:
+    """In the foreground, with our own streams; signals that end us go to the program, but those that we ignore."""
     with wire.connect(cluster) as end:
 
         def pass_on(number: int, frame: FrameType | None) -> None:
             wire.send(end, {"signal": number})
 
-        before = {number: signal.signal(number, pass_on) for number in PASSED_ON}
+        heard = [number for number in PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, pass_on) for number in heard}
         try:
-            start(end, node, command, environment=environment)
+            start(end, node, command, environment=environment, anywhere=anywhere)
             return wait_for(end)
         finally:
             for number, handler in before.items():
@@ -63,7 +68,7 @@ def main() -> int:
     if len(words) < 2:
         print("usage: NODE COMMAND...", file=sys.stderr)
         return 2
-    status, reason = run("", words[0], ["/bin/sh", "-c", " ".join(words[1:])])
+    status, reason = run("", words[0], ["/bin/sh", "-c", " ".join(words[1:])], anywhere=True)
     if reason:
         print(f"{words[0]}: {reason}", file=sys.stderr)
     return status

@@ -22,6 +22,16 @@ GRACE_S = 2.0
 NOT_FOUND = 127
 SHELL_OF_SIGNAL = 128
 SMALL_BYTES = 1 << 28
+# What we, our keeper and Python have changed, and programs would inherit.
+RESTORED = (
+    signal.SIGCHLD,
+    signal.SIGPIPE,
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGXFSZ,
+)
 
 
 @dataclass
@@ -83,12 +93,21 @@ class Node:
         message, descriptors = wire.receive(self.channel)
         if message is None:
             os._exit(0)  # the supervisor is gone
+        if not descriptors:
+            return  # more are open than may be: the caller sees its line closed
         caller = socket.socket(fileno=descriptors[0])
-        pid = os.fork()
+        pid = -1
+        with contextlib.suppress(OSError):
+            pid = os.fork()
         if pid == 0:
             become(message, descriptors[1:4])
         for descriptor in descriptors[1:]:
             os.close(descriptor)
+        if pid < 0:
+            with contextlib.suppress(OSError):
+                wire.send(caller, {"error": "no process could be started: the limit of processes, or memory"})
+            caller.close()
+            return
         self.running[pid] = Running(caller)
         self.selector.register(caller, selectors.EVENT_READ, lambda: self.listen(pid))
 
@@ -142,17 +161,23 @@ def signal_group(pid: int, number: int) -> None:
 
 
 def become(message: dict[str, Any], streams: list[int]) -> None:
-    """In the new process: the program that is asked for. Never returns."""
+    """In the new process: the program that is asked for. Never returns, whatever happens: what comes back would be the node's."""
     try:
         os.setsid()
-        for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in RESTORED:
             signal.signal(number, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
         for target, stream in enumerate(streams):
             os.dup2(stream, target)
-        with contextlib.suppress(OSError):  # a folder that the node does not have
+        try:
             os.chdir(message["cwd"])
+        except OSError as error:
+            if not message["anywhere"]:
+                raise OSError(f"{message['cwd']}: this node has no such folder ({error.strerror})") from None
+            os.chdir(TEMPORARY)
         os.execvpe(message["argv"][0], message["argv"], {**message["env"], "TMPDIR": TEMPORARY})
     except BaseException as error:
-        os.write(2, f"{message['argv'][0]}: {error}\n".encode())
-    os._exit(NOT_FOUND)
+        with contextlib.suppress(BaseException):
+            os.write(2, f"{message['argv'][0]}: {error}\n".encode(errors="backslashreplace"))
+    finally:
+        os._exit(NOT_FOUND)

@@ -70,6 +70,7 @@ def keep(cluster: str, supervisor: int, starter: socket.socket, door: socket.soc
     while not ended.poll(KEEPER_LOOKS_MS):
         if is_killed(supervisor):
             fuse.let_go(family_of(supervisor))
+            throttle.let_go(cluster)
     os.wait()
     throttle.sweep(cluster)
 
@@ -197,8 +198,11 @@ class Supervisor:
             if pid == 0:
                 os.close(told)
                 os.close(tell)
-                self.leave_to_node(ours)
-                node.live(host, theirs)
+                try:
+                    self.leave_to_node(ours)
+                    node.live(host, theirs)
+                finally:
+                    os._exit(1)  # what comes back here would go on as another supervisor
             os.write(tell, str(pid).encode())
             os._exit(0)
         theirs.close()
@@ -367,4 +371,4 @@ class Supervisor:
         pid = self.pids[name]
         device = disk.device_of(f"/proc/{pid}/root{SCRATCH}")
         group = throttle.group_of(self.described["name"], name)
-        throttle.hold_up(group, device, bytes_per_s, throttle.processes_in(os.readlink(f"/proc/{pid}/ns/pid")))
+        throttle.hold_up(group, device, bytes_per_s, os.readlink(f"/proc/{pid}/ns/pid"))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -119,15 +118,21 @@ def group_of(cluster: str, node: str) -> Path:
     return group_called(f"{PREFIX}.{cluster}.{node}")
 
 
-def hold_up(group: Path, device: str, bytes_per_s: int, members: Iterable[int] = (), reads: bool = True) -> None:
-    """`device`: MAJOR:MINOR. 0 bytes a second: no longer."""
+def hold_up(group: Path, device: str, bytes_per_s: int, namespace: str = "", reads: bool = True) -> None:
+    """`device`: MAJOR:MINOR. 0 bytes a second: no longer. `namespace`: whose processes become members."""
     by = control()
     by.allow()
     group.mkdir(exist_ok=True)
     by.limit(group, device, bytes_per_s, reads)
-    for pid in members:
-        with contextlib.suppress(ProcessLookupError):
-            (group / "cgroup.procs").write_text(str(pid))
+    # A process that is made meanwhile by one that is no member yet is none either: until there is no such.
+    while namespace and (missing := set(processes_in(namespace)) - members_of(group)):
+        for pid in missing:
+            with contextlib.suppress(ProcessLookupError):
+                (group / "cgroup.procs").write_text(str(pid))
+
+
+def members_of(group: Path) -> set[int]:
+    return {int(word) for word in (group / "cgroup.procs").read_text().split()}
 
 
 def remove(group: Path, patience_s: float = PATIENCE_S) -> None:
@@ -157,6 +162,7 @@ def let_go(cluster: str) -> None:
 
 
 def sweep(cluster: str) -> None:
+    let_go(cluster)
     for _, group in groups(f"{cluster}.*"):
         with contextlib.suppress(OSError):
             remove(group)

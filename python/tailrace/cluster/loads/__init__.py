@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -30,7 +31,7 @@ class Level:
     def __post_init__(self) -> None:
         if not 1 <= self.jobs <= 64:
             raise ClusterError(f"{self.jobs} jobs: must be 1 to 64")
-        if self.mib_per_s < 0:
+        if not 0 <= self.mib_per_s < math.inf:
             raise ClusterError(f"{self.mib_per_s:g} MiB/s: must be 0 (as much as it can) or more")
 
 
