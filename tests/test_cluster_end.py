@@ -224,6 +224,17 @@ def test_a_cluster_that_cannot_start_leaves_nothing(tailrace_command: list[str],
     assert traces.left() == []
 
 
+def test_a_cluster_whose_nodes_cannot_start_leaves_nothing(tailrace_command: list[str], tmp_path: Path) -> None:
+    """Their disks are larger than a file may be: found out on the nodes."""
+    name = own_name()
+    skip_or_fail(ClusterSpec(name, images=str(tmp_path)))
+    traces = Traces.before(name, tmp_path)
+    failed = run_within([*tailrace_command, "cluster", "up", "-c", name, "--images", str(tmp_path), "--disk", "100T"])
+    assert failed.returncode == 2, failed.output
+    assert f"cluster {name} did not start: node" in failed.stderr.replace("\n", " ")
+    assert left_in_the_end(traces) == []
+
+
 @pytest.mark.full
 def test_many_times_up_and_down() -> None:
     """With everything in it, and nothing left after each of them."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tailrace.cli.cluster.choices import parse_bytes
-from tailrace.cluster import mpi, plan
+from tailrace.cluster import check, loads, mpi, plan
 from tailrace.cluster.filesystems import FILE_SYSTEMS, file_system_of
 from tailrace.cluster.inside import throttle, wire
 from tailrace.cluster.inside.network import Link, shaping
@@ -156,3 +157,15 @@ def test_a_message_is_received_whole_or_not_sent() -> None:
 @pytest.mark.parametrize(("text", "count"), [("20M", 20 << 20), ("4GiB", 4 << 30), ("1.5k", 1536), ("0", 0), ("65536", 65536)])
 def test_bytes(text: str, count: int) -> None:
     assert parse_bytes(text) == count
+
+
+@pytest.mark.parametrize("mib_per_s", [math.nan, math.inf, -1.0])
+def test_a_load_has_a_rate(mib_per_s: float) -> None:
+    with pytest.raises(ClusterError, match="must be 0 .* or more"):
+        loads.Level(1, mib_per_s)
+
+
+@pytest.mark.parametrize("folder", ["/dev/shm", "/run", "/mnt"])
+def test_images_are_not_where_nodes_have_their_own(folder: str) -> None:
+    needs = [need for need in check._images(Path(folder)) if need.name == "images"]
+    assert "does not see the machine's" in needs[0].reason

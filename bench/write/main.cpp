@@ -85,7 +85,8 @@ struct Bench {
         : work(find_case(options.text("case"), options.number("steps")), MPI_COMM_WORLD, with_global), entries(std::move(chosen)),
           directory(options.text("directory")), durable(options.number("durable") != 0), keep(options.values.contains("keep")),
           deflate(options.values.contains("deflate") ? options.number("deflate") : 0), block(work.shape.block_bytes()),
-          held(work.shape.steps, work.shape.rank_bytes()) {
+          // A lone writer takes what all ranks write; what another rank gives back may stay with that rank's core.
+          held(work.shape.steps, work.shape.rank_bytes() * static_cast<uint64_t>(work.rank == 0 ? work.ranks : 1)) {
         for (const Entry &entry : entries) methods.push_back(entry.make());
     }
 

@@ -105,6 +105,12 @@ Communicator::~Communicator() {
     if (all_ != MPI_COMM_NULL) MPI_Comm_free(&all_);
 }
 
+std::unique_ptr<Communicator> Communicator::take_part(uint64_t parts) const {
+    std::unique_ptr<Communicator> kept = std::move(part_);
+    if (smallest(*this, kept && parts_ == parts ? 1 : 0) == 0) return nullptr;
+    return kept;
+}
+
 void Communicator::broadcast(void* data, uint64_t bytes, uint64_t root) const {
     if (board_ && node_size_ == size_ && bytes <= NodeBoard::kRoomBytes) return board_->broadcast(data, bytes, root);
     finish_mpi(

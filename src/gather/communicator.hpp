@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "gather/node_board.hpp"
 #include "gather/patience.hpp"
@@ -32,6 +33,12 @@ void move_mpi(Begin&& begin, const char* call) {
 }
 
 class CommunicatorPool;
+
+// Shared memory of a node that nobody uses any more; `number` is the same on all its ranks, and that of no other over a communicator.
+struct SpareMemory {
+    std::unique_ptr<SharedMemory> memory;
+    uint64_t number = 0;
+};
 
 class Communicator {
 public:
@@ -71,6 +78,16 @@ public:
     std::shared_ptr<CommunicatorPool> home() const { return home_.lock(); }
     uint64_t number() const { return number_; }
 
+    // For the next exchange over this communicator: to make shared memory takes a dozen collective calls, and its pages.
+    void keep_spare(SpareMemory spare) const noexcept { spare_ = std::move(spare); }
+    SpareMemory take_spare() const noexcept { return std::exchange(spare_, {}); }
+    uint64_t next_memory() const { return ++memories_; }  // its number: all ranks make them in the same order
+
+    // The ranks of this rank's part, for the next stream that has the same parts; `parts` says which they are. Collective: null
+    // where one rank has none.
+    void keep_part(std::unique_ptr<Communicator> part, uint64_t parts) const noexcept { part_ = std::move(part), parts_ = parts; }
+    std::unique_ptr<Communicator> take_part(uint64_t parts) const;
+
     // Counts the exchanges over this communicator, so that all its ranks give each the same number.
     uint64_t next_round() const { return rounds_++; }
 
@@ -87,8 +104,11 @@ private:
     uint64_t number_ = 0;
     uint64_t rank_ = 0, size_ = 1, user_rank_ = 0, node_rank_ = 0, node_size_ = 1;
     Topology topology_;
+    mutable SpareMemory spare_;
+    mutable std::unique_ptr<Communicator> part_;
+    mutable uint64_t parts_ = 0;
     mutable bool parted_ = false;
-    mutable uint64_t rounds_ = 0;
+    mutable uint64_t rounds_ = 0, memories_ = 0;
 };
 
 }  // namespace tailrace

@@ -1,5 +1,6 @@
 #include "gather/node_memory.hpp"
 
+#include <algorithm>
 #include <new>
 #include <vector>
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr uint64_t kLine = 64;
 constexpr uint64_t kPage = 4096;
+constexpr uint64_t kMostSpare = 4;  // times what is needed: memory that is larger is given back
 
 uint64_t up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -25,29 +27,41 @@ struct alignas(kLine) NodeMemory::Bell {
 };
 
 NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes) : ranks_(ranks) {
-    const uint64_t members = ranks.node_size();
-    std::vector<uint64_t> pieces(members);
-    check_mpi(MPI_Allgather(&piece_bytes, 1, MPI_UINT64_T, pieces.data(), 1, MPI_UINT64_T, ranks.node()), "MPI_Allgather");
+    const uint64_t members = ranks.node_size(), number = ranks.next_memory();
+    SpareMemory spare = ranks.take_spare();
+    struct Said {
+        uint64_t piece_bytes, spare;
+    };
+    const Said mine{piece_bytes, spare.number};
+    std::vector<Said> said(members);
+    check_mpi(MPI_Allgather(&mine, 2, MPI_UINT64_T, said.data(), 2, MPI_UINT64_T, ranks.node()), "MPI_Allgather");
+    const bool all_have_it =
+        spare.memory && std::all_of(said.begin(), said.end(), [&](const Said& of) { return of.spare == spare.number; });
     const uint64_t bells_end = up(members * sizeof(Bell), kLine);
     uint64_t bytes = up(bells_end + members * 2 * sizeof(uint64_t), kPage);
     std::vector<uint64_t> offsets;
-    for (const uint64_t piece : pieces) {
+    for (const Said& of : said) {
         offsets.push_back(bytes);
-        bytes += ring_bytes(piece);
+        bytes += ring_bytes(of.piece_bytes);
     }
-    memory_.emplace(ranks.node(), bytes);
-    base_ = memory_->base();
+    if (all_have_it && spare.memory->bytes() >= bytes && spare.memory->bytes() <= kMostSpare * bytes)
+        memory_ = std::move(spare);
+    else
+        spare = {}, memory_ = {std::make_unique<SharedMemory>(ranks.node(), bytes), number};
+    base_ = memory_.memory->base();
     ring_offset_ = reinterpret_cast<uint64_t*>(base_ + bells_end);
     if (ranks.node_rank() == 0) {
         for (uint64_t r = 0; r < members; ++r) {
             new (base_ + r * sizeof(Bell)) Bell{};
             ring_offset_[2 * r] = offsets[r];
-            ring_offset_[2 * r + 1] = pieces[r];
-            if (pieces[r] > 0) new (base_ + offsets[r]) Ring::Header{};
+            ring_offset_[2 * r + 1] = said[r].piece_bytes;
+            if (said[r].piece_bytes > 0) new (base_ + offsets[r]) Ring::Header{};
         }
     }
     check_mpi(MPI_Barrier(ranks.node()), "MPI_Barrier");
 }
+
+NodeMemory::~NodeMemory() { ranks_.keep_spare(std::move(memory_)); }
 
 NodeMemory::Bell& NodeMemory::bell(uint64_t node_rank) const { return *reinterpret_cast<Bell*>(base_ + node_rank * sizeof(Bell)); }
 

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "gather/communicator.hpp"
 #include "gather/shared_memory.hpp"
@@ -31,6 +30,7 @@ class NodeMemory {
 public:
     // Collective over the node. `piece_bytes` of this rank's ring; 0 when it is no writer.
     NodeMemory(const Communicator& ranks, uint64_t piece_bytes);
+    ~NodeMemory();  // the communicator keeps the memory for the next one
     NodeMemory(const NodeMemory&) = delete;
     NodeMemory& operator=(const NodeMemory&) = delete;
 
@@ -45,7 +45,7 @@ private:
     struct Bell;
     Bell& bell(uint64_t node_rank) const;
     const Communicator& ranks_;
-    std::optional<SharedMemory> memory_;
+    SpareMemory memory_;
     std::byte* base_ = nullptr;
     uint64_t* ring_offset_ = nullptr;  // in the shared memory: where each rank's ring begins, and its piece bytes
 };

@@ -17,6 +17,7 @@ public:
     SharedMemory& operator=(const SharedMemory&) = delete;
 
     std::byte* base() const { return base_; }
+    uint64_t bytes() const { return bytes_; }
 
 private:
     std::byte* base_ = nullptr;

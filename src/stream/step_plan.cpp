@@ -38,9 +38,18 @@ StepPlan::StepPlan(const Communicator& ranks, const StreamConfig& config, uint64
         members_ = &ranks_;
         return;
     }
-    own_members_ = std::make_unique<Communicator>(ranks, part_);
+    own_members_ = ranks.take_part(parts_number());
+    if (!own_members_) {
+        own_members_ = std::make_unique<Communicator>(ranks, part_);
+        agree(ranks_, {.call = Call::open}, attempt([&] { own_members_->arrange(config.ranks_per_node); }));
+    }
     members_ = own_members_.get();
-    agree(ranks_, {.call = Call::open}, attempt([&] { own_members_->arrange(config.ranks_per_node); }));
+}
+
+StepPlan::~StepPlan() {
+    exchange_.reset();
+    packed_exchange_.reset();
+    if (own_members_) ranks_.keep_part(std::move(own_members_), parts_number());
 }
 
 std::vector<size_t> StepPlan::written_now(const Definitions& definitions, bool with_static) const {

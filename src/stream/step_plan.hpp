@@ -50,6 +50,8 @@ public:
     // Collective. `seal_records`: for which a part that goes on has room; 0: no part does.
     StepPlan(const Communicator& ranks, const StreamConfig& config, uint64_t seal_records);
 
+    ~StepPlan();
+
     // What of this rank's blocks is not as planned. `with_static`: static distributed variables are written too.
     enum class Change : uint64_t { none, statics_are_stored, blocks };
     Change change(const Definitions& definitions, const StepData& data, bool with_static) const;
@@ -97,6 +99,8 @@ private:
     const StreamConfig& config_;
     const PartMap map_;
     const uint64_t part_;
+    uint64_t parts_number() const { return map_.parts() * 4 + static_cast<uint64_t>(config_.layout.files.kind); }
+
     std::unique_ptr<Communicator> own_members_;
     const Communicator* members_ = nullptr;  // the ranks of this part, where a part of several may have more than one
     std::vector<VariablePlan> variables_;

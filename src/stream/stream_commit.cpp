@@ -376,6 +376,8 @@ void Stream::close() {
         if (ranks_->rank() == 0 && !shown) attempt(show);  // what is committed is shown all the same
         throw;
     }
+    packer_.reset();
+    plan_.reset();  // what it shares goes with the communicator
     give_back(ranks_);
 }
 
