@@ -161,7 +161,7 @@ def test_bytes(text: str, count: int) -> None:
 
 @pytest.mark.parametrize("mib_per_s", [math.nan, math.inf, -1.0])
 def test_a_load_has_a_rate(mib_per_s: float) -> None:
-    with pytest.raises(ClusterError, match="must be 0 .* or more"):
+    with pytest.raises(ClusterError, match=r"must be 0 .* or more"):
         loads.Level(1, mib_per_s)
 
 

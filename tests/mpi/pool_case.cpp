@@ -1,5 +1,6 @@
 // Streams over one communicator, one after the other and several at a time: pool_case DIRECTORY [threads]. Counts what is asked
-// of MPI.
+// of MPI, and for shared memory.
+#include <dlfcn.h>
 #include <tailrace/tailrace.hpp>
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace {
 
-int duplicates = 0;
+int duplicates = 0, splits = 0, memories = 0;
 constexpr std::uint64_t length = 5;
 
 }  // namespace
@@ -21,6 +22,16 @@ extern "C" __attribute__((used, visibility("default"))) int MPI_Comm_dup(MPI_Com
     return PMPI_Comm_dup(comm, made);
 }
 
+extern "C" __attribute__((used, visibility("default"))) int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
+    ++splits;
+    return PMPI_Comm_split(comm, color, key, made);
+}
+
+extern "C" __attribute__((used, visibility("default"))) int shm_open(const char* name, int flags, mode_t mode) {
+    ++memories;
+    return reinterpret_cast<int (*)(const char*, int, mode_t)>(dlsym(RTLD_NEXT, "shm_open"))(name, flags, mode);
+}
+
 namespace {
 
 using tailrace::Stream;
@@ -29,8 +40,8 @@ struct Open {
     Stream stream;
     tailrace::Variable<double> x;
 
-    Open(MPI_Comm comm, const std::string& directory, const std::string& name)
-        : stream(comm, directory, name, "layout = 'single'\nmode = 'replace'") {
+    Open(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& layout = "single")
+        : stream(comm, directory, name, "layout = '" + layout + "'\nmode = 'replace'") {
         int size = 1;
         MPI_Comm_size(comm, &size);
         stream.define_dim("n", length * static_cast<std::uint64_t>(size));
@@ -79,9 +90,27 @@ bool failed(const char* what) {
     return false;
 }
 
+// Whether streams with other parts than the one before, and with the same, are right; the same need nothing new.
+bool parts(const std::string& directory) {
+    for (const char* layout : {"split:2", "split:3", "split:2"})
+        for (int time = 0; time < 2; ++time) {
+            const int splits_before = splits, memories_before = memories;
+            Open one(MPI_COMM_WORLD, directory, "parts", layout);
+            one.write(MPI_COMM_WORLD, time);
+            one.stream.close();
+            if (!is_right(MPI_COMM_WORLD, directory, "parts", time)) return failed("wrong values in parts");
+            if (time > 0 && (splits > splits_before || memories > memories_before))
+                return failed("the ranks of a part and their memory are there already");
+        }
+    return true;
+}
+
 bool all(const std::string& directory) {
     if (cycle(MPI_COMM_WORLD, directory) != 2) return failed("two streams at a time need two communicators");
+    const int memories_before = memories;
     if (cycle(MPI_COMM_WORLD, directory) != 0) return failed("the second time there are two already");
+    if (memories > memories_before) return failed("the second time there is memory already");
+    if (!parts(directory)) return false;
     // The facade closes what its owner leaves; a stream that could not be opened has none.
     { const Open left(MPI_COMM_WORLD, directory, "left"); }
     if (cycle(MPI_COMM_WORLD, directory) != 0) return failed("one was closed by its owner's end");
