@@ -34,7 +34,7 @@ void move_mpi(Begin&& begin, const char* call) {
 
 class CommunicatorPool;
 
-// Shared memory of a node that nobody uses any more; `number` is the same on all its ranks, and that of no other over a communicator.
+// Shared memory of a node that nobody uses any more; `number` is the same on all its ranks, and no other of a communicator has it.
 struct SpareMemory {
     std::unique_ptr<SharedMemory> memory;
     uint64_t number = 0;

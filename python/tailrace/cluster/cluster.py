@@ -178,7 +178,7 @@ class Cluster:
             raise ClusterError(f"{node}: its disk is memory, which cannot be slow: `up` with --images FOLDER makes disks of ext4")
         if 0 < bytes_per_s < LEAST_RATE:
             raise ClusterError(f"{node}: {bytes_per_s} bytes a second: must be {LEAST_RATE} or more, or 0 for as fast as it goes")
-        if not os.path.exists(DOOR) and (reason := throttle.why_not()):  # a node does not see what the supervisor does
+        if not is_node() and (reason := throttle.why_not()):  # a node does not see what the supervisor does
             raise NotPossible(f"no slow disks here: {reason}")
         self.ask({"do": "hold up", "node": node, "bytes_per_s": bytes_per_s})
         # Otherwise the kernel's own threads write later what programs have written, and nobody holds those up.
@@ -206,9 +206,14 @@ class Cluster:
         throttle.sweep(self.name)
 
 
+def is_node() -> bool:
+    """Whether this is a node of a cluster: our commands reach that one, under any name."""
+    return os.path.exists(DOOR)
+
+
 def names_up() -> list[str]:
     """On a node of a cluster, that one."""
-    if os.path.exists(DOOR):
+    if is_node():
         with contextlib.suppress(ClusterError):
             return [Cluster("").name]
         return []

@@ -20,9 +20,11 @@ def command(
 
     Examples: [bold]tailrace cluster down[/] · [bold]tailrace cluster down -c drill[/] · [bold]tailrace cluster down --all[/]
     """
-    names = names_up() if every else [cluster]
-    for name in names:
-        Cluster(name).end()
+    names = []
+    for name in names_up() if every else [cluster]:
+        found = Cluster(name)
+        found.end()
+        names.append(found.name)
     sweep_ended()
     if as_json:
         output.print_json({"ended": names})

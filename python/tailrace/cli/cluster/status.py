@@ -10,7 +10,7 @@ import typer
 from tailrace.cli import output
 from tailrace.cli.cluster.choices import DEFAULT, TheCluster
 from tailrace.cluster import faults, loads
-from tailrace.cluster.cluster import Cluster, names_up, sweep_ended
+from tailrace.cluster.cluster import Cluster, is_node, names_up, sweep_ended
 
 
 def command(cluster: TheCluster = DEFAULT, as_json: output.AsJson = False) -> None:
@@ -22,6 +22,8 @@ def command(cluster: TheCluster = DEFAULT, as_json: output.AsJson = False) -> No
     """
     sweep_ended()
     names = names_up()
+    if is_node():
+        cluster = names[0] if names else cluster
     if cluster not in names:
         if as_json:
             output.print_json({"up": names, "cluster": None})
