@@ -360,6 +360,8 @@ def test_the_metadata_server_restarts_in_order(drill: Cluster) -> None:
     before = drill.on("meta", "pgrep", "-x", "mfsmaster").split()
     faults.inject(drill, "restart", "meta")
     assert set(before).isdisjoint(drill.on("meta", "pgrep", "-x", "mfsmaster").split())
+    servers = drill.on("meta", "mfscli", "-H", drill.host("meta").address, "-SCS", "-n", "-p", "-s", "|")
+    assert "disconnected" not in servers
     assert faults.active(drill) == []
     assert drill.on("n2", "cat", "/mnt/pfs/before") == "before\n"
     drill.shell("n1", "echo after > /mnt/pfs/after")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -79,7 +79,11 @@ class MooseFS:
             cluster.shell(node, f"umount -l {FILE_SYSTEM} 2>/dev/null || :; exec mfsmount -H {address} {FILE_SYSTEM} -o mfsnice=0")
 
     def join(self, cluster: Cluster) -> None:
-        stores = [cluster.host(store).address for store in cluster.with_role(STORE)]
+        self._wait_for(cluster, cluster.with_role(STORE))
+
+    def _wait_for(self, cluster: Cluster, nodes: Iterable[str]) -> None:
+        """Until these chunk servers have reached the master."""
+        stores = [cluster.host(store).address for store in nodes]
 
         def lacking() -> str:
             shown = cluster.try_on(META, ["mfscli", "-H", cluster.host(META).address, "-SCS", "-n", "-p", "-s", "|"]).stdout
@@ -103,3 +107,10 @@ class MooseFS:
         else:
             cluster.shell(node, f"mfschunkserver -c {FOLDER}/chunkserver.cfg stop")
         self.start(cluster, node)
+        from tailrace.cluster.faults import active
+
+        # What another fault holds up is not waited for.
+        held = {where for fault, where in active(cluster) if fault in ("kill", "pause", "cut")} | set(cluster.ended())
+        if META not in held:
+            stores = cluster.with_role(STORE) if cluster.host(node).role == META else (node,)
+            self._wait_for(cluster, [store for store in stores if store not in held])
