@@ -163,12 +163,12 @@ def test_call_fails_once_where_a_run_goes_on(
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_no_memory_to_share(mpirun: Mpirun, injector: Path, tmp_path: Path, layout: str, rank: int) -> None:
-    """The step is written again, and lacks nothing. In the middle of a run, whose blocks change, there is memory already."""
+    """The step is written again, and lacks nothing, also where the blocks change in the middle of a run."""
     codes = ",".join(map(str, STATUS_OF_MEMORY))
     results = run_faults(mpirun, injector, tmp_path, LAYOUTS[layout], rank, "memory", codes)
     failures = check_results(tmp_path, results, 3)
     exchanges = layout.startswith("single") or ("deflate" in layout and not layout.startswith("fpp"))
-    assert failures >= (1 if exchanges else 0), "hardly any of the faults was noticed"
+    assert failures >= (2 if exchanges else 0), "hardly any of the faults was noticed"
 
 
 @pytest.mark.parametrize("rank", [0, 3])

@@ -166,23 +166,33 @@ def kill_many(
     rng: random.Random,
     to_all: bool = False,
 ) -> set[str]:
-    """With `to_all` some more kills until each state was met. Returns the states that these layouts have."""
-    streams: dict[str, Killed] = {}
+    """With `to_all` some more kills, where a state that was not met can be met. Returns the states that these layouts have."""
+    streams = {layout: Killed(layout, directory / layout.replace(":", ""), rng.randint(1, 4)) for layout in layouts}
     possible: set[str] = set()
+
+    def moments_of(stream: Killed, victim: int) -> list[Moment]:
+        return traces.moments(stream.layout, stream.ranks, stream.steps > 0, victim)
+
     for kill in range(2 * kills):
-        if kill >= kills and (not to_all or all(histogram.kills[state] for state in possible)):
+        some_more = kill >= kills
+        unmet = {state for state in possible if histogram.kills[state] == 0}
+        if some_more and not (to_all and unmet):
             break
-        layout = rng.choice(layouts)
-        stream = streams.setdefault(layout, Killed(layout, directory / layout.replace(":", ""), rng.randint(1, 4)))
+        stream = rng.choice(list(streams.values()))
         victim = rng.choice([0, rng.randrange(stream.ranks)])
-        found = traces.moments(layout, stream.ranks, stream.steps > 0, victim)
+        if some_more:
+            places = [(stream, victim) for stream in streams.values() for victim in range(stream.ranks)]
+            places = [(s, v) for s, v in places if unmet & {moment.state for moment in moments_of(s, v)}]
+            stream, victim = rng.choice(places or [(stream, victim)])
+        found = moments_of(stream, victim)
         possible |= {moment.state for moment in found}
         moment = histogram.draw(found, rng)
-        delay_us = 0 if moment.how == "half" else rng.choice([0, 0, 0, rng.randrange(1, 3000)])
+        delay_us = 0 if some_more or moment.how == "half" else rng.choice([0, 0, 0, rng.randrange(1, 3000)])
         repaired = rng.random() < 0.5
         # A part that several ranks write goes on with as many.
-        ranks = stream.ranks if layout in IS_DATASET else rng.randint(1, 4)
-        print(f"{layout}: {moment}, {delay_us} us later, rank {victim} of {stream.ranks}, {stream.steps} steps before", end=" ")
+        ranks = stream.ranks if stream.layout in IS_DATASET else rng.randint(1, 4)
+        what = f"{stream.layout}: {moment}, {delay_us} us later"
+        print(f"{what}, rank {victim} of {stream.ranks}, {stream.steps} steps before", end=" ")
         state = stream.kill(traces, victim, moment, delay_us)
         print(f"-> {state}, {stream.steps} steps; {'repaired; ' if repaired else ''}goes on with {ranks}")
         histogram.kills[state] += 1

@@ -44,10 +44,12 @@ NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes) : ranks_
         offsets.push_back(bytes);
         bytes += ring_bytes(of.piece_bytes);
     }
-    if (all_have_it && spare.memory->bytes() >= bytes && spare.memory->bytes() <= kMostSpare * bytes)
+    if (all_have_it && spare.memory->bytes() >= bytes && spare.memory->bytes() <= kMostSpare * bytes) {
         memory_ = std::move(spare);
-    else
-        spare = {}, memory_ = {std::make_unique<SharedMemory>(ranks.node(), bytes), number};
+    } else {
+        spare = {};  // before there is another one
+        memory_ = {std::make_unique<SharedMemory>(ranks.node(), bytes), number};
+    }
     base_ = memory_.memory->base();
     ring_offset_ = reinterpret_cast<uint64_t*>(base_ + bells_end);
     if (ranks.node_rank() == 0) {

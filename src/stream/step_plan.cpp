@@ -47,7 +47,7 @@ StepPlan::StepPlan(const Communicator& ranks, const StreamConfig& config, uint64
 }
 
 StepPlan::~StepPlan() {
-    exchange_.reset();
+    exchange_.reset();  // their memory goes to the ranks of the part, and with them
     packed_exchange_.reset();
     if (own_members_) ranks_.keep_part(std::move(own_members_), parts_number());
 }

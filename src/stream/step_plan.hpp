@@ -94,15 +94,15 @@ private:
     std::unique_ptr<Exchange> make_exchange(const Definitions& definitions, const std::vector<size_t>& slabs,
                                             const PartWriters& writers) const;
     void collect_part_boxes();
+    // Streams over the same ranks have the same parts when this is the same.
+    uint64_t parts_number() const { return map_.parts() * 4 + static_cast<uint64_t>(config_.layout.files.kind); }
 
     const Communicator& ranks_;
     const StreamConfig& config_;
     const PartMap map_;
     const uint64_t part_;
-    uint64_t parts_number() const { return map_.parts() * 4 + static_cast<uint64_t>(config_.layout.files.kind); }
-
-    std::unique_ptr<Communicator> own_members_;
-    const Communicator* members_ = nullptr;  // the ranks of this part, where a part of several may have more than one
+    std::unique_ptr<Communicator> own_members_;  // where there are several parts: kept for the next stream over these ranks
+    const Communicator* members_ = nullptr;      // the ranks of this part, where a part is neither the only file nor one rank's
     std::vector<VariablePlan> variables_;
     std::vector<Slab> slabs_;
     std::vector<size_t> exchanged_, packed_;

@@ -73,6 +73,8 @@ void run_with_overlap(const std::string &directory, const std::string &options) 
 void write_with_faults(const std::string &directory, const std::string &options, Fault &fault, const std::string &what) {
     for (number = 1; number <= kMostFaults; ++number) {
         const std::string here = directory + "/" + std::to_string(number);
+        // Memory that an earlier number has got would serve this one: a communicator of its own has none.
+        if (what == "memory") MPI_Comm_dup(MPI_COMM_WORLD, &over);
         if (what == "again") run(here, options, kSteps, false);
         fault.arm(what == "memory" ? "/dev/shm" : here);
         if (what == "later")
@@ -83,6 +85,7 @@ void write_with_faults(const std::string &directory, const std::string &options,
         print("{\"n\": " + std::to_string(number) + ", \"rank\": " + std::to_string(rank) +
               ", \"call\": \"append\", \"status\": \"OK\"}\n");
         run(here, options, 1, true);
+        if (what == "memory") MPI_Comm_free(&over);
         if (!go_on) return;
     }
     MPI_Abort(MPI_COMM_WORLD, 9);  // faults without end: the limit is too small or a call is made again for ever

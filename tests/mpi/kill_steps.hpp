@@ -59,7 +59,8 @@ inline double value(int variable, uint64_t step, uint64_t element) {
     return static_cast<double>((variable + 1) * 100000 + static_cast<int>(step % 97) * 1000) + static_cast<double>(element % 991);
 }
 
-inline bool turned = false;  // the ranks have each other's blocks: the first has the last ones
+inline MPI_Comm over = MPI_COMM_WORLD;  // whose ranks write
+inline bool turned = false;             // the ranks have each other's blocks: the first has the last ones
 
 struct Slab {
     uint64_t place = static_cast<uint64_t>(turned ? ranks - 1 - rank : rank);
@@ -110,8 +111,7 @@ inline int step() {
 
 inline bool open_stream(const std::string &directory, const std::string &options) {
     stage("open");
-    if (tell("open", tailrace_open(MPI_COMM_WORLD, directory.c_str(), "history", options.c_str(), &stream)) != TAILRACE_OK)
-        return false;
+    if (tell("open", tailrace_open(over, directory.c_str(), "history", options.c_str(), &stream)) != TAILRACE_OK) return false;
     define();
     return true;
 }

@@ -102,13 +102,13 @@ class MooseFS:
         wait_until(lambda: cluster.try_on(node, ["/bin/sh", "-c", script]).stderr, READY_S)
 
     def restart(self, cluster: Cluster, node: str) -> None:
+        from tailrace.cluster.faults import active
+
         if cluster.host(node).role == META:
             cluster.shell(node, f"mfsmaster -c {FOLDER}/master.cfg stop")
         else:
             cluster.shell(node, f"mfschunkserver -c {FOLDER}/chunkserver.cfg stop")
         self.start(cluster, node)
-        from tailrace.cluster.faults import active
-
         # What another fault holds up is not waited for.
         held = {where for fault, where in active(cluster) if fault in ("kill", "pause", "cut")} | set(cluster.ended())
         if META not in held:
