@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <thread>
 
 #include "base/error.hpp"
 #include "gather/communicator.hpp"
@@ -12,9 +11,6 @@ namespace tailrace {
 namespace {
 
 constexpr long kLookForMessagesNs = 500'000;
-// Where each rank has a core: about what rank 0 takes to commit a step. To be woken costs half as much again on a virtual machine:
-// ten steps of 100 arrays of 64 KiB on 2 ranks took 22.9 ms instead of 26.0 (medians of three runs each, by turns).
-constexpr double kLookLongSeconds = 200e-6;
 constexpr uint32_t kHandsOver = 1u << 16;  // added to the count of those that arrived, by each that wants the first rank to act
 
 int size_of(MPI_Comm node) {
@@ -44,7 +40,7 @@ NodeBoard::NodeBoard(MPI_Comm node)
     rank_ = static_cast<uint32_t>(rank);
     size_ = static_cast<uint32_t>(size_of(node));
     shared_ = reinterpret_cast<Shared*>(memory_.base());  // zeroed memory is its first state
-    look_s_ = size_ <= std::thread::hardware_concurrency() ? kLookLongSeconds : kLookSeconds;
+    look_s_ = look_seconds(size_);
 }
 
 // MPI goes on with other messages of this rank meanwhile: whoever is waited for may be waiting for them.

@@ -26,7 +26,7 @@ struct alignas(kLine) NodeMemory::Bell {
     std::atomic<uint32_t> sleeping;
 };
 
-NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes) : ranks_(ranks) {
+NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes) : ranks_(ranks), look_s_(look_seconds(ranks.node_size())) {
     const uint64_t members = ranks.node_size(), number = ranks.next_memory();
     SpareMemory spare = ranks.take_spare();
     struct Said {
@@ -74,13 +74,15 @@ Ring NodeMemory::ring(uint64_t node_rank) const {
 
 uint32_t NodeMemory::look() const { return bell(ranks_.node_rank()).rung.load(); }
 
-void NodeMemory::wait(uint32_t seen) const {
+void NodeMemory::wait(uint32_t seen) {
     Bell& mine = bell(ranks_.node_rank());
-    if (look_for_a_while([&] { return mine.rung.load() != seen; })) return;
+    const auto has_rung = [&] { return mine.rung.load() != seen; };
+    if (look_for_a_while(has_rung, looks_s_)) return;
     mine.sleeping.store(1);
     // The bound matters only for what rings no bell: messages from other nodes.
-    if (mine.rung.load() == seen) futex_wait(mine.rung, seen, 200'000);
+    if (!has_rung()) futex_wait(mine.rung, seen, 200'000);
     mine.sleeping.store(0);
+    looks_s_ = has_rung() ? look_s_ : 0;
 }
 
 void NodeMemory::ring_bell(uint64_t node_rank) const {

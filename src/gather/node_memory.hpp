@@ -38,13 +38,15 @@ public:
 
     // Doorbells: a rank that waits for something looks at its bell, checks, and sleeps until the bell has rung since it looked.
     uint32_t look() const;
-    void wait(uint32_t seen) const;
+    void wait(uint32_t seen);
     void ring_bell(uint64_t node_rank) const;
 
 private:
     struct Bell;
     Bell& bell(uint64_t node_rank) const;
     const Communicator& ranks_;
+    const double look_s_;
+    double looks_s_ = look_s_;  // now: no longer where the last sleep was for nothing
     SpareMemory memory_;
     std::byte* base_ = nullptr;
     uint64_t* ring_offset_ = nullptr;  // in the shared memory: where each rank's ring begins, and its piece bytes
