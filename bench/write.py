@@ -2,6 +2,7 @@
 
     make bench NAME=write [SIZE=quick|full]
     make bench NAME=write SIZE=full ARGS="--cells large/disk/*"      # the whole time for some cells: more repetitions
+    make bench NAME=write SIZE=full ARGS=--add                       # again: the claims are judged with what is recorded already
 
 docs/benchmarks.md says what is measured and how to read it; bench/bounds.toml has the bounds.
 """
@@ -34,7 +35,8 @@ SYNCED = "every method: all files and names when the last step is written; the d
 TUNING_STEPS = {"large": 1, "small": 5}
 LEAST, MOST = 3, 15  # measured repetitions of a cell; the warm-up is not one of them
 LEAST_OF_MANY = 2  # of one with more ranks than cores, whose runs take longest
-WEAK = 1.25  # a peer of a claim that took so much longer than the fastest of them, on the least ranks, is not run on more
+RACE = 2  # repetitions after which only what claims compare goes on
+WEAK = 1.25  # a peer that took so much longer than the fastest with as many files stops then, and is not run on more ranks
 # Warm-up and LEAST repetitions cost about this much in relation to each other; the time that is left is shared out by it.
 WEIGHT = {("large", "cache"): 2.0, ("large", "fsync"): 4.0, ("small", "cache"): 1.0, ("small", "fsync"): 2.5}
 
@@ -49,6 +51,9 @@ class Cell:
     @property
     def key(self) -> str:
         return f"{self.case}/{self.target}/{self.ranks}/{self.mode}"
+
+    def is_of(self, row: Row) -> bool:
+        return all(row[key] == value for key, value in dataclasses.asdict(self).items())
 
     @property
     def weight(self) -> float:
@@ -78,15 +83,29 @@ SIZES = {
 }
 
 
+def claimed_variant() -> str:
+    return str(harness.bounds("write")["claimed_variant"])
+
+
 def directory_of(target: str) -> Path:
     return harness.BUILD / "bench-scratch" / "write" if target == "disk" else Path("/dev/shm/tailrace-bench-write")
 
 
 def run_cell(
-    cell: Cell, entries: Sequence[Entry], steps: int, *, seconds: float, least: int, most: int, mpi_io: str, deflate: int = 0
+    cell: Cell,
+    entries: Sequence[Entry],
+    steps: int,
+    *,
+    seconds: float,
+    least: int,
+    most: int,
+    mpi_io: str,
+    deflate: int = 0,
+    race: bool = False,
 ) -> Iterable[Row]:
-    """Rows of a cell as they are measured; with `deflate`, compressed at that level."""
-    arguments = {
+    """Rows of a cell as they are measured; with `deflate`, compressed at that level; with `race`, after RACE repetitions only what
+    claims compare."""
+    arguments: dict[str, str | int | Path] = {
         "case": cell.case,
         "steps": steps,
         "directory": directory_of(cell.target),
@@ -96,6 +115,9 @@ def run_cell(
         "least": least,
         "most": most,
     }
+    if race:
+        unclaimed = [entry.name for entry in entries if entry.is_ours and entry.variant != claimed_variant()]
+        arguments |= {"race": RACE, "weak": f"{WEAK:g}", "seldom": ",".join(unclaimed)}
     for row in methods.run_entries("bench_write", cell.ranks, entries, arguments, mpi_io):
         yield {**dataclasses.asdict(cell), **row}
 
@@ -107,7 +129,8 @@ def tune(case: str, target: str, entries: Sequence[Entry], advance: Callable[[st
             advance(f"tuning, {case}, {target}, {mpi_io}: {row['entry']}")
             yield row
 
-    return methods.tune(entries, run, raw=1, peers=1, judge=methods.all_peers)
+    # Raw calls race in the cells themselves: among all the others they did not always like what they liked alone.
+    return methods.tune([entry for entry in entries if not entry.is_raw], run, raw=1, peers=1, judge=methods.all_peers)
 
 
 def claims_of(rows: Sequence[Row], cells: Sequence[Cell]) -> list[Claim]:
@@ -116,7 +139,7 @@ def claims_of(rows: Sequence[Row], cells: Sequence[Cell]) -> list[Claim]:
     for cell, wanted in itertools.product(cells, bounds["claims"]):
         if wanted["case"] != cell.case:
             continue
-        ours = f"{wanted['ours']}:{bounds['claimed_variant']}"
+        ours = f"{wanted['ours']}:{claimed_variant()}"
         where = f"{cell.target}/{cell.ranks}/{cell.mode}"
         claim = methods.claim_of(wanted, where, ours, methods.times_by_entry(rows, cell))
         if claim is not None:
@@ -172,7 +195,9 @@ def claimed(entries: Sequence[Entry], fewest: Cell, rows: Sequence[Row]) -> list
         peers = [entry for entry in entries if entry.method in claim.get("peers", []) and entry.name in seconds]
         fastest = min((seconds[entry.name] for entry in peers), default=0.0)
         kept |= {entry.name for entry in peers if seconds[entry.name] < WEAK * fastest}
-        kept |= {entry.name for entry in entries if entry.method in (claim["ours"], claim.get("limit"))}
+        kept |= {entry.name for entry in entries if entry.method == claim["ours"]}
+        if "limit" in claim:
+            kept.add(methods.fastest(times, claim["limit"]) or "")
     return [entry for entry in entries if entry.name in kept]
 
 
@@ -190,16 +215,22 @@ def measure(size: Size, cells: Sequence[Cell], entries: Sequence[Entry]) -> tupl
             tuned[f"{case}/{target}"] = tune(case, target, entries, advance)
         for number, cell in enumerate(cells):
             choice = tuned[f"{cell.case}/{cell.target}"]
-            contenders = [entry for entry in entries if entry.is_ours] + list(choice.entries)
-            chosen = [entry for entry in contenders if not leave_out(entry, cell, size)]
             fewest = dataclasses.replace(cell, ranks=size.ranks[0])
+            first = next(other for other in cells if (other.case, other.target) == (cell.case, cell.target))
+            raw = [entry for entry in entries if entry.is_raw]
+            if cell != first:
+                raw = [entry for entry in raw if entry.name == methods.fastest(methods.times_by_entry(rows, first), entry.method)]
+            contenders = [entry for entry in entries if entry.is_ours] + raw + list(choice.entries)
+            chosen = [entry for entry in contenders if not leave_out(entry, cell, size)]
             many = cell != fewest and fewest in cells
             if many:
                 chosen = claimed(chosen, fewest, rows)
             share = cell.weight / sum(later.weight for later in cells[number:])
             seconds = max(0.0, (deadline - time.monotonic()) * share)
             least = LEAST_OF_MANY if many else LEAST
-            for row in run_cell(cell, chosen, size.steps[cell.case], seconds=seconds, least=least, most=MOST, mpi_io=choice.mpi_io):
+            for row in run_cell(
+                cell, chosen, size.steps[cell.case], seconds=seconds, least=least, most=MOST, mpi_io=choice.mpi_io, race=True
+            ):
                 rows.append(row)
                 advance(f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['entry']}")
     return rows, tuned
@@ -214,12 +245,24 @@ def print_settings(size: Size, entries: Sequence[Entry], tuned: Mapping[str, Tun
     for target in size.targets:
         settings[f"target {target}"] = harness.filesystem_of(directory_of(target))
     settings["repetitions"] = ", ".join(f"{key} {count}" for key, count in repetitions.items())
-    settings["on more ranks"] = (
-        f"peers that on {size.ranks[0]} took less than {WEAK:g} times as long as a claim's fastest, and what else claims compare"
+    settings["raw writes"] = ", ".join(raw_settings(rows))
+    settings["seldom"] = (
+        f"after {RACE} repetitions stop: all but the fastest setting of raw writes, peers that took more than {WEAK:g} times as "
+        f"long as the fastest with as many files, and our checksums; on more than {size.ranks[0]} ranks they do not run"
     )
     settings["fsynced"] = SYNCED
     settings["checksums"] = "Tailrace with (checksum) and without (plain); raw writes and peers compute none"
     methods.print_settings(settings, entries, tuned)
+
+
+def raw_settings(rows: Sequence[Row]) -> list[str]:
+    """What the limits of the claims were: the settings that went on, in each cell."""
+    found = []
+    for cell in dict.fromkeys(Cell(row["case"], row["target"], row["ranks"], row["mode"]) for row in rows):
+        times = methods.times_by_entry(rows, cell)
+        raw = dict.fromkeys(name.split(":")[0] for name in times if name.startswith("raw_"))
+        found.append(f"{cell.key} {' '.join(methods.fastest(times, method) or '' for method in raw)}")
+    return found
 
 
 def main() -> int:
@@ -227,6 +270,11 @@ def main() -> int:
     parser.add_argument("--size", choices=SIZES, default="quick")
     parser.add_argument(
         "--cells", default="*", metavar="PATTERN", help="only these, such as 'large/disk/4/*'; the time is all theirs"
+    )
+    parser.add_argument(
+        "--add",
+        action="store_true",
+        help="judge the claims with the timings that the record of this commit and machine holds already",
     )
     given = parser.parse_args()
     name, size = given.size, SIZES[given.size]
@@ -242,8 +290,12 @@ def main() -> int:
     # What only compresses is not measured here.
     others = ("raw_packed_fpp", "raw_packed_shared", "raw_packed_single")
     entries = [entry for entry in methods.list_entries("bench_write") if entry.method not in others]
+    record = "write" if given.cells == "*" or given.add else "write-cells"
+    earlier = harness.rows_recorded(record, name) if given.add else []
     started = time.monotonic()
-    rows, tuned = measure(size, cells, entries)
+    measured, tuned = measure(size, cells, entries)
+    rows = [*earlier, *methods.later(measured, earlier)]
+    cells = [cell for cell in size.cells() if any(cell.is_of(row) for row in rows)]
     print_settings(size, entries, tuned, rows)
     for mode in dict.fromkeys(cell.mode for cell in cells):
         print_cells(rows, cells, entries, mode, size)
@@ -251,7 +303,7 @@ def main() -> int:
     claims = claims_of(rows, cells)
     harness.print_claims(claims)
     settings = {"size": name, "cells": given.cells, "steps": dict(size.steps), **methods.record_of(entries, tuned)}
-    path = harness.write_record("write" if given.cells == "*" else "write-cells", settings, rows, claims)
+    path = harness.write_record(record, settings, rows, claims)
     return methods.finish(name, rows, claims, path, started, size.seconds, LEAST)
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bench import harness, write
 from bench.harness import BenchError, methods
 from bench.harness.methods import Entry, Row
 
-pytestmark = pytest.mark.fast
+fast = pytest.mark.fast
 
 SECONDS = {
     "ompio": {"raw:1MiB": 3.0, "raw:4MiB": 2.0, "near:a": 2.0, "near:b": 9.0, "far:a": 2.0},
@@ -29,6 +33,7 @@ def strongest(best: methods.Best) -> float:
     return min(seconds for seconds, _ in best.values())
 
 
+@fast
 @pytest.mark.parametrize("repetitions", [0, 2])
 def test_tuning_keeps_the_fastest_setting_of_each_method(repetitions: int) -> None:
     entries = [Entry(name, "", "") for name in SECONDS["ompio"]]
@@ -38,6 +43,7 @@ def test_tuning_keeps_the_fastest_setting_of_each_method(repetitions: int) -> No
     assert (kept.mpi_io, [entry.name for entry in kept.entries]) == ("romio321", ["raw:4MiB", "near:b", "far:a"])
 
 
+@fast
 def test_claim_is_against_the_strongest_peer() -> None:
     times = {"ours:default": {1: [1.0], 2: [2.0], 3: [3.0]}, "near:a": {1: [4.0], 2: [3.0], 3: [3.0]}, "far:a": {1: [9.0]}}
     claim = methods.claim_of(WANTED, "here", "ours:default", times)
@@ -50,6 +56,7 @@ def test_claim_is_against_the_strongest_peer() -> None:
         methods.claim_of(WANTED, "here", "other:default", times)
 
 
+@fast
 def test_claim_about_peers_asks_for_no_more_than_the_limit_allows() -> None:
     times = {"ours:default": {1: [2.0]}, "near:a": {1: [4.0]}, "raw:1MiB": {1: [1.6]}, "raw:4MiB": {1: [9.0]}}
     for bound, expected in ((3.0, 0.8 * 2.5), (1.5, 1.5)):
@@ -57,3 +64,62 @@ def test_claim_about_peers_asks_for_no_more_than_the_limit_allows() -> None:
         assert claim is not None
         assert (claim.value, claim.bound, claim.detail["limit"]) == (2.0, pytest.approx(expected), 2.5)
         assert claim.holds
+
+
+@fast
+def test_of_a_method_counts_the_setting_that_went_on() -> None:
+    times = {"raw:1MiB": {1: [1.0], 2: [1.0]}, "raw:4MiB": {1: [2.0], 2: [2.0], 3: [2.0]}, "raw_other:1MiB": {1: [0.5]}}
+    assert methods.fastest(times, "raw") == "raw:4MiB"
+    assert methods.fastest(times, "none") is None
+
+
+@fast
+def test_added_repetitions_follow_on_those_recorded() -> None:
+    earlier: list[Row] = [{"repetition": repetition} for repetition in (0, 1, 2)]
+    assert [row["repetition"] for row in methods.later(earlier, earlier)] == [0, 3, 4]
+    assert methods.later(earlier, []) == earlier
+
+
+RECORD = {"commit": "abc", "machine": {"cores": 2}, "settings": {"size": "full"}, "rows": [{"repetition": 1}]}
+
+
+@fast
+@pytest.mark.parametrize(
+    ("other", "here", "message"),
+    [
+        ({}, "abc", None),
+        ({"commit": "def"}, "abc", "is of commit def, not abc"),
+        ({"machine": {"cores": 4}}, "abc", "is of machine"),
+        ({"settings": {"size": "quick"}}, "abc", "is of size quick, not full"),
+        ({"commit": "abc-dirty"}, "abc-dirty", "changed since the last commit"),
+        (None, "abc", "there is no"),
+    ],
+)
+def test_timings_are_added_only_to_those_of_the_same_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any] | None, here: str, message: str | None
+) -> None:
+    for name, value in (("ROOT", tmp_path), ("OUT", tmp_path), ("commit", lambda: here), ("machine", lambda: {"cores": 2})):
+        monkeypatch.setattr(harness, name, value)
+    if other is not None:
+        (tmp_path / "write.json").write_text(json.dumps(RECORD | other))
+    if message is None:
+        assert harness.rows_recorded("write", "full") == RECORD["rows"]
+        return
+    with pytest.raises(BenchError, match=message):
+        harness.rows_recorded("write", "full")
+
+
+def test_after_a_race_only_what_claims_compare_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write, "directory_of", lambda _: tmp_path / "files")
+    monkeypatch.setattr(write, "RACE", 1)
+    wanted = ("raw_fpp:1MiB", "raw_fpp:16MiB", "tailrace_fpp:plain", "tailrace_fpp:checksum")
+    entries = [entry for entry in methods.list_entries("bench_write") if entry.name in wanted]
+    cell = write.Cell("small", "disk", 2, "cache")
+    rows = list(write.run_cell(cell, entries, 2, seconds=0, least=2, most=2, mpi_io="ompio", race=True))
+    ran = [{row["entry"] for row in rows if row["repetition"] == repetition} for repetition in (0, 1, 2)]
+    assert ran[0] == ran[1] == set(wanted)
+    assert len(ran[2]) == 2
+    assert "tailrace_fpp:plain" in ran[2]
+    assert methods.fastest(methods.times_by_entry(rows, cell), "raw_fpp") in ran[2]
+    assert [len(row["calls_s"]) for row in rows if row["repetition"] == 0] == [1 + 1 + 1] * 4, "one step warms up"
+    assert all(row["checked_bytes"] == row["bytes"] > 0 for row in rows)

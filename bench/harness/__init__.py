@@ -216,6 +216,26 @@ def print_claims(claims: Sequence[Claim], title: str = "Claims (their time / our
     console.print(f"{held} of {len(claims)} claims hold.")
 
 
+def rows_recorded(name: str, size: str) -> list[dict[str, Any]]:
+    """The timings of bench/out/NAME.json, to which others of the same programs and size may be added."""
+    path = OUT / f"{name}.json"
+    if not path.exists():
+        raise BenchError(f"there is no {path.relative_to(ROOT)} to add to: run the bench without --add first")
+    record = json.loads(path.read_text())
+    programs = commit()
+    here = {"commit": programs, "machine": machine(), "size": size}
+    there = {"commit": record["commit"], "machine": record["machine"], "size": record["settings"]["size"]}
+    for key, value in here.items():
+        if there[key] != value:
+            raise BenchError(f"{path.relative_to(ROOT)} is of {key} {there[key]}, not {value}: run the bench without --add first")
+    if programs.endswith("-dirty"):
+        raise BenchError(
+            f"{path.relative_to(ROOT)} is of files that were changed since the last commit: nobody knows whether they are the same"
+        )
+    rows: list[dict[str, Any]] = record["rows"]
+    return rows
+
+
 def write_record(name: str, settings: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], claims: Sequence[Claim]) -> Path:
     """bench/out/NAME.json, whole or not at all. Says how much of the processors the host has kept meanwhile."""
     OUT.mkdir(parents=True, exist_ok=True)

@@ -26,12 +26,18 @@ struct EntryOf {
     std::function<std::unique_ptr<Method>()> make;
 
     std::string name() const { return method + ":" + variant; }
+    std::string family() const { return method.substr(0, method.find('_')); }  // "raw", "tailrace", or a peer's library
 };
 
 // The folder of an entry's files.
 inline std::string folder_of(const std::string &directory, std::string entry) {
     std::replace(entry.begin(), entry.end(), ':', '-');
     return directory + "/" + entry;
+}
+
+// Whether the names, separated by commas, have this one among them.
+inline bool names(const std::string &list, const std::string &one) {
+    return ("," + list + ",").find("," + one + ",") != std::string::npos;
 }
 
 template <typename Method>

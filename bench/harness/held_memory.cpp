@@ -27,9 +27,14 @@ HeldMemory::Piece::Piece(uint64_t bytes) : bytes_(rounded_up(bytes) + 2 * kBlock
 
 HeldMemory::Piece::~Piece() { munmap(at_, bytes_); }
 
+void HeldMemory::after_step() {
+    if (!spare_ && spare_bytes_ > 0) spare_.emplace(spare_bytes_);
+}
+
 void HeldMemory::take() {
-    for (auto &piece : pieces_)
-        if (!piece) piece.emplace(piece_bytes_);
+    for (auto &piece : of_step_)
+        if (!piece) piece.emplace(step_bytes_);
+    after_step();
 }
 
 }  // namespace bench

@@ -7,14 +7,23 @@
 
 namespace bench {
 
-// Memory that is touched and held in pieces, each until just before a step is written. A virtual machine may give free memory
-// back to its host (free page reporting), and gets it back at a tenth of the speed of writing to it: whoever writes next would
-// pay for that. It is given back, and the page cache of large writes taken, in blocks of 2 MiB: the pieces consist of such.
+// Memory that is touched and held, a piece for each step until just before that step is written. A virtual machine may give free
+// memory back to its host (free page reporting), and gets it back at a tenth of the speed of writing to it: whoever writes next
+// would pay for that. It is given back, and the page cache of large writes taken, in blocks of 2 MiB: the pieces consist of such.
+// `spare_bytes` more are freed for every step, and taken back when it is written: what one rank frees may stay with its core, so
+// that a lone writer needs more of its own.
 class HeldMemory {
 public:
-    HeldMemory(int pieces, uint64_t piece_bytes) : pieces_(static_cast<size_t>(pieces)), piece_bytes_(piece_bytes) { take(); }
-    void take();  // the pieces that were freed
-    void free(int which) { pieces_[static_cast<size_t>(which)].reset(); }
+    HeldMemory(int steps, uint64_t step_bytes, uint64_t spare_bytes)
+        : of_step_(static_cast<size_t>(steps)), step_bytes_(step_bytes), spare_bytes_(spare_bytes) {
+        take();
+    }
+    void before_step(int step) {
+        of_step_[static_cast<size_t>(step)].reset();
+        spare_.reset();
+    }
+    void after_step();  // at once: what nobody has used
+    void take();        // all that was freed
 
 private:
     class Piece {
@@ -28,8 +37,9 @@ private:
         void *at_;
         uint64_t bytes_;
     };
-    std::vector<std::optional<Piece>> pieces_;
-    uint64_t piece_bytes_;
+    std::vector<std::optional<Piece>> of_step_;
+    std::optional<Piece> spare_;
+    uint64_t step_bytes_, spare_bytes_;
 };
 
 }  // namespace bench

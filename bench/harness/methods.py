@@ -104,7 +104,8 @@ def tune(entries: Sequence[Entry], run: Run, *, raw: int, peers: int, judge: Cal
                 best[entry.method] = (seconds, entry)
         return best
 
-    limits = best_of([entry for entry in entries if entry.is_raw], raw, MPI_IO[0])
+    limits_of = [entry for entry in entries if entry.is_raw]
+    limits = best_of(limits_of, raw, MPI_IO[0]) if limits_of else {}
     found = {mpi_io: best_of([entry for entry in entries if entry.is_peer], peers, mpi_io) for mpi_io in MPI_IO}
     winner = min(MPI_IO, key=lambda mpi_io: judge(found[mpi_io]))
     return Tuned(winner, tuple(entry for _, entry in (limits | found[winner]).values()), tuple(rows))
@@ -135,8 +136,17 @@ def total_s(times: Times) -> dict[int, float]:
     return {repetition: sum(calls) for repetition, calls in times.items()}
 
 
+def later(rows: Iterable[Row], earlier: Iterable[Row]) -> list[Row]:
+    """The rows with repetitions that follow on those that were recorded earlier; what warmed up stays repetition 0."""
+    before = max((row["repetition"] for row in earlier), default=0)
+    return [row | {"repetition": row["repetition"] and before + row["repetition"]} for row in rows]
+
+
 def fastest(times: Mapping[str, Times], method: str) -> str | None:
+    """A method's setting; of those that ran most often: the others were left out for being slower."""
     names = [name for name in times if name.split(":")[0] == method]
+    most = max((len(times[name]) for name in names), default=0)
+    names = [name for name in names if len(times[name]) == most]
     return min(names, key=lambda name: typical_s(times[name])) if names else None
 
 
@@ -195,7 +205,7 @@ def print_speeds(title: str, columns: Sequence[Column], entries: Sequence[Entry]
         label = entry.name if entry.is_ours else entry.method
         line = lines.setdefault((label, entry.files), [""] * len(columns))
         for at, column in enumerate(columns):
-            if entry.name not in column.times:
+            if entry.name not in column.times or not (entry.is_ours or entry.name == fastest(column.times, entry.method)):
                 continue
             times = column.times[entry.name]
             spread = Spread.of(list(total_s(times).values()))

@@ -2,6 +2,8 @@
 //
 //   mpirun -n 2 bench_write --case large --steps 2 --directory D --durable 0 --entries raw_fpp:4MiB,hdf5_fpp:packed
 //                           --seconds 30 --least 3 --most 20
+//   ... --race 2 --weak 1.25            after two repetitions only the fastest setting of each raw method goes on, no setting of the
+//                                       library that --seldom names, and no peer that took so much longer than the fastest with its files
 //   ... --deflate 1                     the arrays are shuffled and deflated at that level, in chunks of 1 MiB
 //   ... --least 0 --most 0 --keep 1     writes every entry's files once, and leaves them
 //   bench_write --list 1                the entries with their settings
@@ -17,6 +19,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
+#include <map>
 #include <numeric>
 
 namespace bench {
@@ -47,23 +51,24 @@ uint64_t bytes_of_files(const std::string &folder) {
 }
 
 // Seconds of each call: begin, the steps, end.
-std::vector<double> time_method(Method &method, const Run &run, HeldMemory &held) {
+std::vector<double> time_method(Method &method, const Run &run, int steps, HeldMemory &held) {
     Clock clock(run.work->comm);
     clock.time([&] { method.begin(run); });
-    for (int step = 0; step < run.work->shape.steps; ++step) {
-        held.free(step);
+    for (int step = 0; step < steps; ++step) {
+        held.before_step(step);
         clock.time([&] { method.write(step); });
+        held.after_step();
     }
     clock.time([&] { method.end(); });
     return clock.seconds();
 }
 
 // Every rank reads what its neighbour wrote, all steps and variables, and compares every element with the formula.
-void check_bytes(Method &method, const Workload &work, const std::string &entry, std::byte *block) {
+void check_bytes(Method &method, const Workload &work, int steps, const std::string &entry, std::byte *block) {
     meet(work.comm);
     const int of_rank = (work.rank + 1) % work.ranks;
     const Case &shape = work.shape;
-    for (int step = 0; step < shape.steps; ++step)
+    for (int step = 0; step < steps; ++step)
         for (int v = 0; v < shape.variables; ++v) {
             const std::string path = method.read(step, v, of_rank, block);
             uint64_t index = 0;
@@ -83,17 +88,22 @@ struct Bench {
     std::vector<std::unique_ptr<Method>> methods;
     std::string directory;
     bool durable;
-    bool keep;    // the files stay, for another bench to read
-    int deflate;  // level; 0: nothing is compressed
+    bool keep;       // the files stay, for another bench to read
+    int deflate;     // level; 0: nothing is compressed
+    bool only_once;  // nothing is timed but the repetition that else warms up
     Buffer block;
     HeldMemory held;
+    std::vector<double> least_s;  // of each entry
 
     Bench(const Options &options, Entries chosen, bool with_global)
         : work(find_case(options.text("case"), options.number("steps")), MPI_COMM_WORLD, with_global), entries(std::move(chosen)),
           directory(options.text("directory")), durable(options.number("durable") != 0), keep(options.values.contains("keep")),
-          deflate(options.values.contains("deflate") ? options.number("deflate") : 0), block(work.shape.block_bytes()),
-          // A lone writer takes what all ranks write; what another rank gives back may stay with that rank's core.
-          held(work.shape.steps, work.shape.rank_bytes() * static_cast<uint64_t>(work.rank == 0 ? work.ranks : 1)) {
+          deflate(options.values.contains("deflate") ? options.number("deflate") : 0), only_once(options.number("most") == 0),
+          block(work.shape.block_bytes()),
+          // A lone writer takes what all ranks write.
+          held(work.shape.steps, work.shape.rank_bytes(),
+               work.rank == 0 ? work.shape.rank_bytes() * static_cast<uint64_t>(work.ranks - 1) : 0),
+          least_s(entries.size(), std::numeric_limits<double>::infinity()) {
         for (const Entry &entry : entries) methods.push_back(entry.make());
     }
 
@@ -101,29 +111,47 @@ struct Bench {
         const std::string name = entries[which].name();
         const std::string folder = folder_of(directory, name);
         if (work.rank == 0) std::filesystem::create_directories(folder);
-        const std::vector<double> seconds = time_method(*methods[which], {&work, folder, durable, deflate}, held);
+        const int steps = repetition == 0 && !only_once ? 1 : work.shape.steps;  // one warms up as well as all
+        const std::vector<double> calls_s = time_method(*methods[which], {&work, folder, durable, deflate}, steps, held);
+        const double seconds = std::accumulate(calls_s.begin(), calls_s.end(), 0.0);
+        if (repetition > 0) least_s[which] = std::min(least_s[which], seconds);
         const double t0 = MPI_Wtime();
-        check_bytes(*methods[which], work, name, block.data());
+        check_bytes(*methods[which], work, steps, name, block.data());
         const double t1 = MPI_Wtime();
         const uint64_t stored = work.rank == 0 ? bytes_of_files(folder) : 0;
         if (!keep)
             remove_folder(folder, directory, work.comm, work.rank);
         else if (work.rank == 0)
             drop_pages(folder);  // they come back in the same way, whoever wrote them
+        const double t2 = MPI_Wtime();
         held.take();
         settle_heap();
         if (work.rank != 0) return;
-        const uint64_t bytes = work.shape.rank_bytes() * static_cast<uint64_t>(work.ranks * work.shape.steps);
-        std::cout << Json{{"entry", name},
-                          {"repetition", repetition},
-                          {"calls_s", seconds},
-                          {"seconds", std::accumulate(seconds.begin(), seconds.end(), 0.0)},
-                          {"bytes", bytes},
-                          {"checked_bytes", bytes},
-                          {"stored", stored},
-                          {"check_s", t1 - t0},
-                          {"removal_s", MPI_Wtime() - t1}}
+        const uint64_t bytes = work.shape.rank_bytes() * static_cast<uint64_t>(work.ranks * steps);
+        std::cout << Json{{"entry", name},        {"repetition", repetition},    {"calls_s", calls_s}, {"seconds", seconds},
+                          {"bytes", bytes},       {"checked_bytes", bytes},      {"stored", stored},   {"check_s", t1 - t0},
+                          {"removal_s", t2 - t1}, {"memory_s", MPI_Wtime() - t2}}
                   << std::endl;
+    }
+
+    // The clock is the same on all ranks, and so is this.
+    std::vector<size_t> survivors(const std::string &seldom, double weak) const {
+        std::map<std::string, double> fastest;  // of a raw method's settings, of the peers that make as many files
+        const auto rivals = [&](const Entry &entry) { return entry.family() == "raw" ? entry.method : "files: " + entry.files; };
+        for (size_t e = 0; e < entries.size(); ++e) {
+            if (entries[e].family() == "tailrace") continue;
+            double &best = fastest.try_emplace(rivals(entries[e]), least_s[e]).first->second;
+            best = std::min(best, least_s[e]);
+        }
+        std::vector<size_t> result;
+        for (size_t e = 0; e < entries.size(); ++e) {
+            const Entry &entry = entries[e];
+            const bool goes_on = entry.family() == "tailrace" ? !names(seldom, entry.name())
+                                 : entry.family() == "raw"    ? least_s[e] == fastest.at(rivals(entry))
+                                                              : least_s[e] < weak * fastest.at(rivals(entry));
+            if (goes_on) result.push_back(e);
+        }
+        return result;
     }
 };
 
@@ -134,7 +162,14 @@ void run(const Options &options) {
     const bool lone = std::any_of(entries.begin(), entries.end(),
                                   [](const Entry &e) { return e.method == "raw_single" || e.method == "raw_split"; });
     Bench bench(options, std::move(entries), lone);
-    repeat(options, started, bench.entries.size(), [&](size_t which, int repetition) { bench.measure(which, repetition); });
+    Race race;
+    if (options.values.contains("race")) {
+        race.repetitions = options.number("race");
+        race.survivors = [&] { return bench.survivors(options.text("seldom"), std::stod(options.text("weak"))); };
+    }
+    repeat(
+        options, started, bench.entries.size(), [&](size_t which, int repetition) { bench.measure(which, repetition); },
+        MPI_COMM_WORLD, race);
     bench.methods.clear();
     MPI_Barrier(MPI_COMM_WORLD);
     if (bench.work.rank == 0 && !bench.keep) std::filesystem::remove_all(bench.directory);
