@@ -270,6 +270,7 @@ def test_verify_names_a_changed_byte(capsys: pytest.CaptureFixture[str], written
     text = run(capsys, "verify", written, "--deep", status=1)
     assert "damaged" in text
     assert part.name in text
+    assert f"`tailrace repair {written}`" in text.replace("\n", "")
 
 
 @pytest.mark.parametrize("damage", ["shortened", "removed"])
@@ -280,6 +281,15 @@ def test_verify_names_a_part_that_is_not_whole(capsys: pytest.CaptureFixture[str
     else:
         part.write_bytes(part.read_bytes()[:-100])
     assert part.name in run(capsys, "verify", written, status=1)
+
+
+def test_verify_says_how_an_index_comes_back(capsys: pytest.CaptureFixture[str], written: Path) -> None:
+    (written / "history.nc").unlink()
+    (problem,) = run_json(capsys, "verify", written, status=1)["streams"]["history"]["problems"]
+    assert problem["path"] == str(written / "history.nc")
+    assert f"`tailrace index {written}`" in problem["problem"]
+    run(capsys, "index", written)
+    assert run_json(capsys, "verify", written)["ok"]
 
 
 def test_verify_what_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -250,7 +250,7 @@ def finish(
     """The last words of a bench of the given size, and its status."""
     took = time.monotonic() - started
     where = record.relative_to(harness.ROOT)
-    console.print(f"{len(rows)} timings, every byte of each read back and checked, in {took:.0f} s; {where}")
+    console.print(f"{len(rows)} timings, every byte that was written read back and checked, in {took:.0f} s; {where}")
     if took > planned_s + 30:
         console.print(
             f"Planned were {planned_s:.0f} s: {least} repetitions of each cell took longer on this machine, as it is now."

@@ -104,7 +104,8 @@ void verify_history(const std::string& directory, const std::string& stream, con
     if (history.empty() || history.groups.back().layout.part_is_dataset()) return;
     for (const IndexFile& file : index_files(history, stream))
         if (!path_exists(directory + "/" + file.path))
-            verdict.problem(directory + "/" + file.path, history.steps[file.from].step, "the index is missing");
+            verdict.problem(directory + "/" + file.path, history.steps[file.from].step,
+                            text("the index is missing; `tailrace index ", directory, "` writes it, and so does the next run"));
 }
 
 // A stream that was opened and never had a step is whole. Where there is more, what says which of it counts was lost.

@@ -27,7 +27,7 @@ def command(
     if as_json:
         output.print_json({"ok": ok, "streams": answers})
     else:
-        _print(answers, deep)
+        _print(directory, answers, deep)
     raise typer.Exit(0 if ok else 1)
 
 
@@ -42,7 +42,7 @@ def _verify(directory: Path, stream: str | None, deep: bool) -> dict[str, dict[s
     return answers
 
 
-def _print(answers: dict[str, dict[str, Any]], deep: bool) -> None:
+def _print(directory: Path, answers: dict[str, dict[str, Any]], deep: bool) -> None:
     console = output.console()
     for name, answer in answers.items():
         verdict = "[green]ok[/]" if answer["ok"] else "[bold red]damaged[/]"
@@ -53,3 +53,5 @@ def _print(answers: dict[str, dict[str, Any]], deep: bool) -> None:
         )
         for problem in answer["problems"]:
             console.print(f"  {problem['path']}: {problem['problem']}", markup=False, soft_wrap=True)
+    if not all(answer["ok"] for answer in answers.values()):
+        console.print(f"`tailrace repair {directory}` keeps the steps that are whole, and sets the others aside.", markup=False)
