@@ -21,6 +21,7 @@ Collection::Collection(const Communicator& ranks, const NodeMemory& node, Sequen
         else if (rank != ranks.rank())
             neighbours_.push_back({rank - ranks.node_first(), shares, 0});
     }
+    due_.resize(pieces_);
     done_ = opened_ = pieces_;
 }
 
@@ -29,7 +30,12 @@ void Collection::begin_step(const std::vector<std::vector<BlockView>>* memory) {
     memory_ = memory;
     done_ = opened_ = 0;
     error_ = nullptr;
-    for (Remote& remote : remotes_) remote.next = 0;
+    active_.clear();
+    for (std::vector<size_t>& due : due_) due.clear();
+    for (size_t r = 0; r < remotes_.size(); ++r) {
+        remotes_[r].next = 0;
+        due_[remotes_[r].shares.front().piece].push_back(r);
+    }
     for (Neighbour& neighbour : neighbours_) neighbour.next = 0;
 }
 
@@ -47,6 +53,10 @@ void Collection::fill_gaps(uint64_t piece) {
 void Collection::open_slots(uint64_t until) {
     if (has_gaps_)
         for (uint64_t piece = opened_; piece < until; ++piece) fill_gaps(piece);
+    for (uint64_t piece = opened_; piece < until; ++piece) {
+        active_.insert(active_.end(), due_[piece].begin(), due_[piece].end());
+        due_[piece].clear();
+    }
     opened_ = until;
     ring_.header->open_until.store(pieces_before_ + opened_);
     for (Neighbour& neighbour : neighbours_) {
@@ -54,6 +64,23 @@ void Collection::open_slots(uint64_t until) {
         while (neighbour.next < neighbour.shares.size() && neighbour.shares[neighbour.next].piece < opened_) ++neighbour.next;
         if (neighbour.next > before) node_.ring_bell(neighbour.node_rank);
     }
+}
+
+bool Collection::receive_all() {
+    bool any = false;
+    for (size_t k = 0; k < active_.size();) {
+        Remote& remote = remotes_[active_[k]];
+        while (receive(remote)) any = true;
+        const bool has_more = remote.next < remote.shares.size();
+        if (has_more && remote.shares[remote.next].piece < opened_) {
+            ++k;
+            continue;
+        }
+        if (has_more) due_[remote.shares[remote.next].piece].push_back(active_[k]);
+        active_[k] = active_.back();
+        active_.pop_back();
+    }
+    return any;
 }
 
 bool Collection::receive(Remote& remote) {
@@ -140,8 +167,7 @@ bool Collection::advance(const std::function<void(const Stretch&)>& take, const 
     // Several at a time: those who fill them are woken less often.
     const uint64_t until = std::min(pieces_, done_ + kSlots);
     if (until - opened_ >= kSlots / 2 || (until > opened_ && until == pieces_)) open_slots(until), any = true;
-    for (Remote& remote : remotes_)
-        while (receive(remote)) any = true;
+    any = receive_all() || any;
     const uint64_t complete = complete_pieces();
     if (complete == 0) return any;
     if (!error_) {

@@ -40,6 +40,7 @@ private:
         size_t next = 0;
     };
     bool receive(Remote& remote);
+    bool receive_all();
     void open_slots(uint64_t until);
     void fill_gaps(uint64_t piece);
     uint64_t complete_pieces() const;
@@ -54,7 +55,11 @@ private:
     uint64_t piece_bytes_, pieces_;
     bool has_gaps_ = false;
     std::vector<uint64_t> expected_;  // bytes that others put into each piece
+    // There may be thousands of them, of which few have to do with the pieces that are open: `due_` are those whose next share is in
+    // a piece that is not, by piece, `active_` the others that have one.
     std::vector<Remote> remotes_;
+    std::vector<std::vector<size_t>> due_;
+    std::vector<size_t> active_;
     std::vector<Neighbour> neighbours_;
     const std::vector<std::vector<BlockView>>* memory_ = nullptr;
     uint64_t done_ = 0, opened_ = 0, pieces_before_ = 0;
