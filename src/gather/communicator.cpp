@@ -20,7 +20,7 @@ Communicator::Communicator(MPI_Comm user) {
     user_rank_ = rank_;
 }
 
-Communicator::Communicator(const Communicator& of, uint64_t part) : user_rank_(of.user_rank_) {
+Communicator::Communicator(const Communicator& of, uint64_t part) : of_(&of), user_rank_(of.user_rank_) {
     MPI_Comm all;
     check_mpi(MPI_Comm_split(of.all_, static_cast<int>(part), static_cast<int>(of.rank_), &all), "MPI_Comm_split");
     take(all);
@@ -52,7 +52,7 @@ void Communicator::arrange(uint64_t ranks_per_node) {
 
     // All ranks of a node fail alike.
     const auto error = attempt([&] {
-        if (node_size_ > 1) board_ = std::make_unique<NodeBoard>(node_);
+        if (node_size_ > 1) board_ = std::make_unique<NodeBoard>(node_, ranks_beside());
     });
     if (node_size_ == size_) {
         if (error) throw *error;
@@ -103,6 +103,13 @@ Communicator::~Communicator() {
     if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
     if (node_ != MPI_COMM_NULL) MPI_Comm_free(&node_);
     if (all_ != MPI_COMM_NULL) MPI_Comm_free(&all_);
+}
+
+bool Communicator::drop_spares() const noexcept {
+    bool dropped = take_spare().memory != nullptr;
+    if (part_) dropped = part_->take_spare().memory != nullptr || dropped;
+    if (of_ != nullptr) dropped = of_->take_spare().memory != nullptr || dropped;
+    return dropped;
 }
 
 std::unique_ptr<Communicator> Communicator::take_part(uint64_t parts) const {

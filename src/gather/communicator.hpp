@@ -44,7 +44,7 @@ class Communicator {
 public:
     // Collective. Until arrange() every rank counts as a node of its own.
     explicit Communicator(MPI_Comm user);
-    // Collective over `of`. The ranks of it that give the same `part`, in its order; they keep their user_rank().
+    // Collective over `of`, which outlives it. The ranks of it that give the same `part`, in its order; they keep their user_rank().
     Communicator(const Communicator& of, uint64_t part);
     // Collective. Finds the nodes and renumbers. `ranks_per_node` != 0 groups ranks by that many instead of asking MPI.
     void arrange(uint64_t ranks_per_node);
@@ -65,6 +65,8 @@ public:
     const Topology& topology() const { return topology_; }
     uint64_t node_rank() const { return node_rank_; }
     uint64_t node_size() const { return node_size_; }
+    // Ranks that may want a core of this node: those of a part are not alone.
+    uint64_t ranks_beside() const { return of_ ? of_->ranks_beside() : node_size_; }
     // The renumbered ranks of this node: [first, first + node_size).
     uint64_t node_first() const { return rank_ - node_rank_; }
     bool on_my_node(uint64_t rank) const { return rank >= node_first() && rank < node_first() + node_size_; }
@@ -81,6 +83,7 @@ public:
     // For the next exchange over this communicator: to make shared memory takes a dozen collective calls, and its pages.
     void keep_spare(SpareMemory spare) const noexcept { spare_ = std::move(spare); }
     SpareMemory take_spare() const noexcept { return std::exchange(spare_, {}); }
+    bool drop_spares() const noexcept;  // its own, its part's, and those of what it is a part of: whether there were any
     uint64_t next_memory() const { return ++memories_; }  // its number: all ranks make them in the same order
 
     // The ranks of this rank's part, for the next stream that has the same parts; `parts` says which they are. Collective: null
@@ -100,6 +103,7 @@ private:
     void take(MPI_Comm all);  // as all_, each rank a node of its own
     MPI_Comm all_ = MPI_COMM_NULL, node_ = MPI_COMM_NULL, leaders_ = MPI_COMM_NULL;
     std::unique_ptr<NodeBoard> board_;
+    const Communicator* of_ = nullptr;  // what it is a part of
     std::weak_ptr<CommunicatorPool> home_;
     uint64_t number_ = 0;
     uint64_t rank_ = 0, size_ = 1, user_rank_ = 0, node_rank_ = 0, node_size_ = 1;

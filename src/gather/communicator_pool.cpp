@@ -1,5 +1,6 @@
 #include "gather/communicator_pool.hpp"
 
+#include <bit>
 #include <map>
 #include <mutex>
 #include <set>
@@ -13,13 +14,16 @@ class CommunicatorPool {
 public:
     static std::shared_ptr<CommunicatorPool> of(MPI_Comm user);
 
-    std::map<uint64_t, std::shared_ptr<Communicator>> free;  // by number
+    static constexpr uint64_t kMost = 64;  // are kept; the others are freed when they are given back
+
+    std::map<uint64_t, std::shared_ptr<Communicator>> free;  // by number, from 1
     uint64_t made = 0;
+
+    static std::set<std::shared_ptr<CommunicatorPool>*>& all();
 
 private:
     static int key();  // of the attribute of the user's communicator
     static int remove(MPI_Comm, int, void* pool, void*);
-    static std::set<std::shared_ptr<CommunicatorPool>*>& all();
 };
 
 namespace {
@@ -66,35 +70,48 @@ std::shared_ptr<CommunicatorPool> CommunicatorPool::of(MPI_Comm user) {
 
 namespace {
 
-// Where several threads may be in MPI, one rank may have given back what another has not yet: they ask each other.
-bool all_have(MPI_Comm user, uint64_t number) {
+// The least number that is free on all ranks; 0: none is. Where several threads may be in MPI, one rank may have given back what
+// another has not yet: they ask each other.
+uint64_t free_on_all(MPI_Comm user, const CommunicatorPool& pool) {
+    uint64_t mine = 0;
+    {
+        const std::lock_guard lock(pools);
+        for (const auto& [number, _] : pool.free) mine |= uint64_t{1} << (number - 1);
+    }
+    uint64_t all = mine;
     int level = MPI_THREAD_SINGLE;
     check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
-    if (level < MPI_THREAD_MULTIPLE) return number != 0;
-    const uint64_t mine[2] = {number, ~number};
-    uint64_t all[2] = {};
-    finish_mpi([&](MPI_Request* request) { return MPI_Iallreduce(mine, all, 2, MPI_UINT64_T, MPI_MAX, user, request); },
-               "MPI_Iallreduce");
-    return number != 0 && all[0] == ~all[1];
+    if (level == MPI_THREAD_MULTIPLE)
+        finish_mpi([&](MPI_Request* request) { return MPI_Iallreduce(&mine, &all, 1, MPI_UINT64_T, MPI_BAND, user, request); },
+                   "MPI_Iallreduce");
+    return all == 0 ? 0 : static_cast<uint64_t>(std::countr_zero(all)) + 1;
 }
 
 }  // namespace
 
 std::shared_ptr<Communicator> take_communicator(MPI_Comm user) {
     std::shared_ptr<CommunicatorPool> pool;
-    std::shared_ptr<Communicator> ranks;
     {
         const std::lock_guard lock(pools);
         pool = CommunicatorPool::of(user);
-        if (!pool->free.empty()) ranks = std::move(pool->free.extract(pool->free.begin()).mapped());
     }
-    if (all_have(user, ranks ? ranks->number() : 0)) return ranks;
-    if (ranks) give_back(ranks);
-    ranks = std::make_shared<Communicator>(user);
+    if (const uint64_t number = free_on_all(user, *pool); number > 0) {
+        const std::lock_guard lock(pools);
+        return std::move(pool->free.extract(number).mapped());
+    }
+    auto ranks = std::make_shared<Communicator>(user);
     ranks->arrange(0);
     const std::lock_guard lock(pools);
-    ranks->set_home(pool, ++pool->made);
+    if (pool->made < CommunicatorPool::kMost) ranks->set_home(pool, ++pool->made);
     return ranks;
+}
+
+bool drop_spares(const Communicator& ranks) {
+    bool dropped = ranks.drop_spares();
+    const std::lock_guard lock(pools);
+    for (const auto* pool : CommunicatorPool::all())
+        for (const auto& [_, idle] : (*pool)->free) dropped = idle->drop_spares() || dropped;
+    return dropped;
 }
 
 void give_back(const std::shared_ptr<Communicator>& ranks) {

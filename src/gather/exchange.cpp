@@ -16,9 +16,9 @@ constexpr uint64_t kLargestPiece = 1u << 30;  // messages count bytes in an int
 constexpr uint64_t kLeastRing = 8u << 20;
 constexpr uint64_t kRingsPerStep = 8;  // an eighth of what a step fills keeps everybody busy
 
-// The same on all ranks. RATIONALE: new memory costs more to get than to fill, so small steps get small rings, and none more than
-// the slabs fill; but the memory serves later streams too, and few large writes are cheaper than many (100 arrays of 64 KiB a rank,
-// 2 ranks: a later step through 1.6 MiB 3.7 ms, through 8 MiB 3.4, medians of six runs each, by turns).
+// The same on all ranks. RATIONALE: new memory costs more to get than to fill, so that a ring has no more than the slabs fill, and of
+// more than 8 MiB an eighth; but it serves later streams too, and few large writes are cheaper than many (100 arrays of 64 KiB a
+// rank, 2 ranks: a later step through 1.6 MiB 3.7 ms, through 8 MiB 3.4, medians of six runs each, by turns).
 uint64_t piece_bytes_for(const std::vector<ExchangeArray>& arrays, uint64_t writers, uint64_t memory_bytes) {
     uint64_t slabs_bytes = 0;
     for (const ExchangeArray& array : arrays)
@@ -36,7 +36,6 @@ struct Exchange::Impl {
     std::unique_ptr<NodeMemory> node;
     std::vector<Contribution> contributions;
     std::unique_ptr<Collection> collection;
-    uint64_t pieces = 0;
 
     Impl(const Communicator& ranks, std::vector<ExchangeArray> all, const PartWriters& writers, uint64_t memory_bytes)
         : ranks(ranks), arrays(std::move(all)), piece_bytes(piece_bytes_for(arrays, writers.count(), memory_bytes)) {
@@ -115,7 +114,6 @@ struct Exchange::Impl {
             }
         }
         if (!copied.empty()) senders[ranks.rank()] = std::move(copied);
-        pieces = mine.pieces(piece_bytes);
         collection = std::make_unique<Collection>(ranks, *node, mine, arrays, senders, std::move(direct), piece_bytes);
     }
 };
@@ -124,8 +122,6 @@ Exchange::Exchange(const Communicator& ranks, std::vector<ExchangeArray> arrays,
     : impl_(std::make_unique<Impl>(ranks, std::move(arrays), writers, memory_bytes)) {}
 
 Exchange::~Exchange() = default;
-
-uint64_t Exchange::pieces() const { return impl_->pieces; }
 
 void Exchange::run(const std::vector<std::vector<BlockView>>& memory, const std::function<void(const Stretch&)>& take,
                    const std::function<void()>& flush) {

@@ -57,9 +57,6 @@ public:
     void run(const std::vector<std::vector<BlockView>>& memory, const std::function<void(const Stretch&)>& take,
              const std::function<void()>& flush);
 
-    // The stretches a writer gets at most in a step, for sizing what is kept about each.
-    uint64_t pieces() const;
-
 private:
     struct Impl;
     std::unique_ptr<Impl> impl_;

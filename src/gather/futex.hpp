@@ -1,4 +1,4 @@
-// Sleeping until a word in shared memory changes, without a look at the clock and without holding a core.
+// Waiting until a word in shared memory changes: looking for a while, then asleep.
 #pragma once
 
 #include <linux/futex.h>

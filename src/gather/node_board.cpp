@@ -33,14 +33,14 @@ struct NodeBoard::Shared {
     Numbers given[];                // 2 x ranks
 };
 
-NodeBoard::NodeBoard(MPI_Comm node)
+NodeBoard::NodeBoard(MPI_Comm node, uint64_t ranks_beside)
     : node_(node), memory_(node, sizeof(Shared) + 2 * sizeof(Numbers) * static_cast<uint64_t>(size_of(node))) {
     int rank = 0;
     check_mpi(MPI_Comm_rank(node, &rank), "MPI_Comm_rank");
     rank_ = static_cast<uint32_t>(rank);
     size_ = static_cast<uint32_t>(size_of(node));
     shared_ = reinterpret_cast<Shared*>(memory_.base());  // zeroed memory is its first state
-    look_s_ = look_seconds(size_);
+    look_s_ = look_seconds(ranks_beside);
 }
 
 // MPI goes on with other messages of this rank meanwhile: whoever is waited for may be waiting for them.

@@ -16,8 +16,8 @@ public:
     static constexpr int kNumbers = 10;
     using Numbers = std::array<uint64_t, kNumbers>;
 
-    // Collective over `node`, which must live as long.
-    explicit NodeBoard(MPI_Comm node);
+    // Collective over `node`, which must live as long. `ranks_beside` want a core of the same machine, these among them.
+    NodeBoard(MPI_Comm node, uint64_t ranks_beside);
 
     // Collective. Combines what the ranks give, in the order of the ranks; then the first rank of the node alone calls its
     // `between` with the result of the node, if it has one: what it makes of it is returned on all ranks. Another rank does its

@@ -4,6 +4,8 @@
 #include <new>
 #include <vector>
 
+#include "base/error.hpp"
+#include "gather/communicator_pool.hpp"
 #include "gather/futex.hpp"
 
 namespace tailrace {
@@ -26,7 +28,8 @@ struct alignas(kLine) NodeMemory::Bell {
     std::atomic<uint32_t> sleeping;
 };
 
-NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes) : ranks_(ranks), look_s_(look_seconds(ranks.node_size())) {
+NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes)
+    : ranks_(ranks), longest_look_s_(look_seconds(ranks.ranks_beside())) {
     const uint64_t members = ranks.node_size(), number = ranks.next_memory();
     SpareMemory spare = ranks.take_spare();
     struct Said {
@@ -48,7 +51,7 @@ NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes) : ranks_
         memory_ = std::move(spare);
     } else {
         spare = {};  // before there is another one
-        memory_ = {std::make_unique<SharedMemory>(ranks.node(), bytes), number};
+        memory_ = {shared_memory(bytes), number};
     }
     base_ = memory_.memory->base();
     ring_offset_ = reinterpret_cast<uint64_t*>(base_ + bells_end);
@@ -61,6 +64,19 @@ NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes) : ranks_
         }
     }
     check_mpi(MPI_Barrier(ranks.node()), "MPI_Barrier");
+}
+
+// What is kept for other streams is given up where there is no room for this one.
+std::unique_ptr<SharedMemory> NodeMemory::shared_memory(uint64_t bytes) const {
+    try {
+        return std::make_unique<SharedMemory>(ranks_.node(), bytes);
+    } catch (const Error& error) {  // on all ranks of the node
+        if (error.status() != Status::NO_MEMORY) throw;
+        int dropped = drop_spares(ranks_) ? 1 : 0, any = 0;
+        check_mpi(MPI_Allreduce(&dropped, &any, 1, MPI_INT, MPI_MAX, ranks_.node()), "MPI_Allreduce");
+        if (any == 0) throw;
+    }
+    return std::make_unique<SharedMemory>(ranks_.node(), bytes);
 }
 
 NodeMemory::~NodeMemory() { ranks_.keep_spare(std::move(memory_)); }
@@ -77,12 +93,12 @@ uint32_t NodeMemory::look() const { return bell(ranks_.node_rank()).rung.load();
 void NodeMemory::wait(uint32_t seen) {
     Bell& mine = bell(ranks_.node_rank());
     const auto has_rung = [&] { return mine.rung.load() != seen; };
-    if (look_for_a_while(has_rung, looks_s_)) return;
+    if (look_for_a_while(has_rung, look_s_)) return;
     mine.sleeping.store(1);
     // The bound matters only for what rings no bell: messages from other nodes.
     if (!has_rung()) futex_wait(mine.rung, seen, 200'000);
     mine.sleeping.store(0);
-    looks_s_ = has_rung() ? look_s_ : 0;
+    look_s_ = has_rung() ? longest_look_s_ : 0;
 }
 
 void NodeMemory::ring_bell(uint64_t node_rank) const {

@@ -44,9 +44,10 @@ public:
 private:
     struct Bell;
     Bell& bell(uint64_t node_rank) const;
+    std::unique_ptr<SharedMemory> shared_memory(uint64_t bytes) const;
     const Communicator& ranks_;
-    const double look_s_;
-    double looks_s_ = look_s_;  // now: no longer where the last sleep was for nothing
+    const double longest_look_s_;
+    double look_s_ = longest_look_s_;  // before it sleeps; not at all when the last sleep was for nothing
     SpareMemory memory_;
     std::byte* base_ = nullptr;
     uint64_t* ring_offset_ = nullptr;  // in the shared memory: where each rank's ring begins, and its piece bytes

@@ -65,11 +65,13 @@ void Stream::commit(StepInFlight step, const Ballot& wrote, const std::optional<
     step_is_committed(step);
 }
 
-// Of the step after this one, by a rank that waits while rank 0 commits: a tenth of a millisecond less for that rank at the next.
+// Of the step after this one, by a rank that waits while rank 0 commits: a tenth of a millisecond less for rank 0 at the next.
 void Stream::make_next_directory() {
     if (ranks_->rank() != 1 || config_.layout.steps != 1 || has_one_part(config_.layout)) return;
-    next_directory_ = path(pending_path(config_.layout, name_, accepted_ + 1));
-    attempt([&] { make_directories(next_directory_, path(parts_directory(name_))); });  // rank 0 tells of it, if it cannot either
+    attempt([&] {  // rank 0 tells of it, if it cannot either
+        next_directory_ = path(pending_path(config_.layout, name_, accepted_ + 1));
+        make_directories(next_directory_, path(parts_directory(name_)));
+    });
 }
 
 void Stream::remove_next_directory() noexcept {
@@ -346,6 +348,7 @@ void Stream::close() {
     }
     // What could not be written is in flight for ever.
     const bool lost = !in_flight_.empty();
+    remove_next_directory();  // before rank 0 may return
     const auto failed = attempt([&] {
         drop_step();
         finish_group();
@@ -365,13 +368,10 @@ void Stream::close() {
     };
     bool shown = false;
     try {
-        agree(
-            *ranks_, {.call = Call::close}, error,
-            [&](const Ballot&) {
-                shown = true;
-                show();
-            },
-            [this] { remove_next_directory(); });
+        agree(*ranks_, {.call = Call::close}, error, [&](const Ballot&) {
+            shown = true;
+            show();
+        });
     } catch (const Error&) {
         if (ranks_->rank() == 0 && !shown) attempt(show);  // what is committed is shown all the same
         throw;
