@@ -168,6 +168,16 @@ def test_the_command_answers_people_and_machines(build: Build, tailrace_command:
     assert "no such program" in absent.stderr
 
 
+def test_a_program_without_the_right_to_run_is_told_from_none(tailrace_command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "model.sh").write_text("#!/bin/sh\n")
+    for words in (["check"], ["run", "--"]):
+        command = [*tailrace_command, *words, "./model.sh"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "./model.sh: not executable; chmod +x it" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["model.sh"], "a run that did not begin leaves no folder"
+
+
 def test_run_warns_and_goes_on(build: Build, tailrace_command: list[str], tmp_path: Path) -> None:
     program = build("int main(void) { return 3; }", "-static")
     command = [*tailrace_command, "run", "--log", str(tmp_path / "logs"), "--", str(program)]

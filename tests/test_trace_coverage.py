@@ -8,14 +8,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tailrace.trace import start
 from tailrace.trace.coverage import Coverage, coverage_of
-from tailrace.trace.log import read_run
+from tailrace.trace.log import HEADER, read_run
 
 from bench import coverage as bench
 from bench.harness import oracle
 from tests.environment import ROOT
+from tests.trace_logs import events_of, write_log
 
 FEW = ("C, descriptors", "C, streams", "fortified, streams", "fork", "killed")
 
@@ -130,3 +132,28 @@ def test_the_oracle_reads_strace(tmp_path: Path) -> None:
         (10, "name", "/no/d", -1),
     ]
     assert len(found.loader) == 4
+
+
+@pytest.mark.fast
+def test_children_are_those_of_the_host_that_ended_meanwhile(tmp_path: Path) -> None:
+    """The parent has two threads, so that the kernel's counts are those of the process with its children."""
+    rows = events_of([{"call": "open", "begin_ns": 5}] * 2 * 1024)
+    moved = np.zeros(1, HEADER)["at_end"].dtype
+
+    def counts(written: int) -> Any:
+        made = np.zeros(1, moved)
+        made["written_bytes"] = written
+        return made[0]
+
+    def log(name: str, written: int, **header: Any) -> None:
+        write_log(tmp_path / f"{name}.trace", rows[:1], [], at_end=counts(written), **header)
+
+    write_log(tmp_path / "parent.trace", rows, [], threads=2, process=7, begin_ns=10, end_ns=100, at_end=counts(1000))
+    log("child", 100, process=8, parent=7, begin_ns=20, end_ns=40)
+    log("child as another program", 150, process=8, parent=7, begin_ns=40, end_ns=50)
+    log("on another host", 200, process=9, parent=7, begin_ns=20, end_ns=50, host=b"n2")
+    log("before", 300, process=6, parent=7, begin_ns=1, end_ns=5)
+    log("later", 400, process=5, parent=7, begin_ns=50, end_ns=200)
+    (parent,) = [found for found in coverage_of(read_run(tmp_path)[0]) if found.process == 7]
+    assert parent.kernel is not None
+    assert parent.kernel.written_bytes == 1000 - 150

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -110,3 +111,27 @@ def test_names_that_are_no_text_can_be_printed(tmp_path: Path, capsysbinary: pyt
     assert main(["trace", "phases", str(folder)]) == 0
     assert rb"write \xff\xe9" in capsysbinary.readouterr().out
     assert json.loads(json.dumps(phases_of_trace(folder)[0].name)).encode() == rb"write \xff\xe9"
+
+
+def test_ranks_of_several_jobs_are_not_compared_unsaid(tmp_path: Path) -> None:
+    calls = [INIT, barrier(2, 3)]
+    write_run(tmp_path / "one", calls, calls)
+    assert found_in(tmp_path / "one").unmatched == []
+    write_run(tmp_path / "two", calls, calls)
+    for rank in (0, 1):
+        (tmp_path / "two" / f"n1.{rank}.0.trace").rename(tmp_path / "two" / f"n1.{rank + 9}.0.trace")
+    write_run(tmp_path / "two", calls, calls)
+    assert [text.split(",")[0] for text in found_in(tmp_path / "two").unmatched] == [
+        f"rank {rank}: 2 programs called MPI" for rank in (0, 1)
+    ]
+
+
+@pytest.mark.parametrize("command", [["coverage"], ["trace", "phases"]])
+def test_a_folder_that_is_not_there(tmp_path: Path, tailrace_command: list[str], command: list[str]) -> None:
+    (tmp_path / "file").touch()
+    for name, told in (("absent", "no such folder"), ("file", "not a folder")):
+        done = subprocess.run(
+            [*tailrace_command, *command, tmp_path / name], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 2
+        assert told in " ".join(done.stderr.split())

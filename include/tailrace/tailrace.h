@@ -86,7 +86,8 @@ const char *tailrace_version(void);
 
 /* Collective. Opens stream `name` in `directory` (made if absent) for writing; an existing stream is appended to, after its last
  * complete step, unless the options say mode = 'replace'.
- * `options` is TOML, e.g. "layout = 'hds'\nsteps = 'all'", or NULL. Stronger than it: the table [stream.NAME] of tailrace.toml
+ * `options` is TOML, e.g. "layout = 'hds'\nsteps = 'all'", or NULL. Stronger than it: the tables [stream.default] and
+ * [stream.NAME], the latter stronger, of tailrace.toml
  * (in the working directory, or named by TAILRACE_CONFIG; read by rank 0); stronger still: environment variables
  * TAILRACE_<KEY> and TAILRACE_<NAME>_<KEY> of rank 0. The keys are listed by `tailrace keys`. `comm` is duplicated. */
 int tailrace_open(MPI_Comm comm, const char *directory, const char *name, const char *options, tailrace_stream **stream);

@@ -15,6 +15,16 @@ from tailrace.communicator import fortran_handle
 Json = dict[str, Any]
 
 
+def path_text(path: str | os.PathLike[str]) -> str:
+    """As the library takes it."""
+    text = os.fspath(path)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise _core.ERRORS["BAD_ARGUMENT"](f"{text!r}: the names of directories and files must be UTF-8 here") from None
+    return text
+
+
 def options_toml(layout: Any = None, **choices: Any) -> str:
     """The TOML text of a layout (preset name, Layout or mapping of keys) and further keys, which are stronger."""
     given: dict[str, Any] = {}
@@ -72,7 +82,7 @@ def plan(
 
 def list_streams(directory: str | os.PathLike[str], name: str | None = None) -> list[Json]:
     """The streams of a directory (or the one called `name`): layout, steps, times, files, bytes, dimensions, variables."""
-    return json.loads(_core.list_streams(os.fspath(directory), name))["streams"]
+    return json.loads(_core.list_streams(path_text(directory), name))["streams"]
 
 
 def verify(directory: str | os.PathLike[str], name: str, *, deep: bool = False) -> Json:
@@ -81,7 +91,7 @@ def verify(directory: str | os.PathLike[str], name: str, *, deep: bool = False) 
     {"ok", "steps", "files", "bytes", "problems": [{"path", "step", "problem"}, ...]};
     a damaged stream is an answer here, not an exception.
     """
-    return json.loads(_core.verify(os.fspath(directory), name, deep))
+    return json.loads(_core.verify(path_text(directory), name, deep))
 
 
 def repair(directory: str | os.PathLike[str], name: str) -> Json:
@@ -89,12 +99,12 @@ def repair(directory: str | os.PathLike[str], name: str) -> Json:
 
     {"ok", "steps" left, "actions": [{"action", "path", "steps", "why"}, ...], "problems" that it cannot mend}.
     """
-    return json.loads(_core.repair(os.fspath(directory), name))
+    return json.loads(_core.repair(path_text(directory), name))
 
 
 def index(directory: str | os.PathLike[str], name: str) -> None:
     """Writes the index of a stream anew from what is committed, as after a run that was killed."""
-    _core.index(os.fspath(directory), name)
+    _core.index(path_text(directory), name)
 
 
 def combine(
@@ -114,7 +124,7 @@ def combine(
     `sync`: it is on the device at the end. {"stream", "output", "steps", "steps_before", "bytes", "file_bytes"}.
     """
     options = json.dumps({"threads": threads, "replace": replace, "sync": sync})
-    return json.loads(_core.combine(os.fspath(directory), name, os.fspath(output), options, progress or (lambda _done, _all: None)))
+    return json.loads(_core.combine(path_text(directory), name, path_text(output), options, progress or (lambda _done, _all: None)))
 
 
 def convert(
@@ -135,15 +145,15 @@ def convert(
     """
     options = options_toml(layout, **choices)
     tell = progress or (lambda _done, _all: None)
-    return json.loads(_core.convert(fortran_handle(comm), os.fspath(source), name, os.fspath(target), options, tell))
+    return json.loads(_core.convert(fortran_handle(comm), path_text(source), name, path_text(target), options, tell))
 
 
 def journal_append(path: str | os.PathLike[str], record: Mapping[str, Any], *, sync: bool = False) -> None:
     """Appends a JSON object as a checksummed line, whole or not at all; with `sync` it is on the device afterwards."""
-    _core.journal_append(os.fspath(path), json.dumps(dict(record), separators=(",", ":")), sync)
+    _core.journal_append(path_text(path), json.dumps(dict(record), separators=(",", ":")), sync)
 
 
 def journal_read(path: str | os.PathLike[str]) -> tuple[list[Json], int]:
     """All intact lines of a journal, and how many bytes of a torn tail follow them."""
-    text, torn_bytes = _core.journal_read(os.fspath(path))
+    text, torn_bytes = _core.journal_read(path_text(path))
     return json.loads(text), torn_bytes

@@ -17,6 +17,7 @@ import numpy as np
 import tailrace._core as _core
 from tailrace.characters import CODE, as_characters
 from tailrace.communicator import fortran_handle
+from tailrace.contract import path_text
 
 
 def open_read(directory: str | os.PathLike[str], name: str, *, comm: Any = None) -> Reader:
@@ -36,7 +37,7 @@ class Reader:
 
     def __init__(self, directory: str | os.PathLike[str], name: str, comm: int) -> None:
         self.name = name
-        self.directory = os.fspath(directory)
+        self.directory = path_text(directory)
         self._core = _core.Reader(comm, self.directory, name)
         self._learn()
 

@@ -20,7 +20,7 @@ from tailrace.arrays import block_array, refuse_masked, whole_array
 from tailrace.attributes import attribute_value, type_code
 from tailrace.characters import CODE, characters_of, is_string, length_dimension
 from tailrace.communicator import fortran_handle
-from tailrace.contract import options_toml
+from tailrace.contract import options_toml, path_text
 
 RAGGED: int = _core.RAGGED  # the length of a dimension that is another in every step
 
@@ -40,7 +40,7 @@ class Stream:
 
     def __init__(self, directory: str | os.PathLike[str], name: str, comm: int, options: str) -> None:
         self.name = name
-        self.directory = os.fspath(directory)
+        self.directory = path_text(directory)
         self._dims: dict[str, int] = {}
         self._variables: dict[str, _Variable] = {}
         self._core = _core.Stream(comm, self.directory, name, options)

@@ -33,9 +33,9 @@ def command(
     Examples: [bold]tailrace run -- ./model input.nml[/] · [bold]tailrace run --log first -- mpirun -n 8 ./model[/]
     """
     try:
+        full = start.words_of(words)
         folder = start.make_folder(log)
         environment = start.environment_of(folder, budget_mib << 20)
-        full = start.words_of(words)
     except start.NotTraceable as error:
         output.fail(str(error))
         raise typer.Exit(2) from None

@@ -19,7 +19,7 @@ import tailrace
 from tailrace.study import command
 from tailrace.study.machine import describe_machine
 from tailrace.study.measure import Reader
-from tailrace.study.plan import cases_left, plan_cases
+from tailrace.study.plan import cases_left, plan_cases, settings_of
 from tailrace.study.run import run_case
 from tailrace.study.spec import fingerprint
 from tailrace.study.values import WARM_UP, Case, RunResult, StudyError, StudySpec
@@ -55,9 +55,12 @@ class Study:
 
     @property
     def measured(self) -> list[RunResult]:
-        """The results that count: those of this plan that are no warm-ups, and failed warm-ups, whose layout cannot win."""
+        """The results that count: those of this plan that are no warm-ups, and failed warm-ups, whose layout cannot win; in the
+        order of the study file."""
         planned = {case.key for case in self.cases}
-        return [result for result in self.results if result.case.key in planned and not (result.case.warm_up and result.ok)]
+        order = {setting.key: number for number, setting in enumerate(settings_of(self.spec))}
+        counted = [result for result in self.results if result.case.key in planned and not (result.case.warm_up and result.ok)]
+        return sorted(counted, key=lambda result: order[result.case.setting.key])
 
     def target(self, case: Case) -> Path:
         return Path(case.target) / f"tailrace-study-{self.spec.name}" if case.target else self.out / "runs"

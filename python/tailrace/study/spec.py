@@ -86,9 +86,12 @@ def _layout(matrix: Table, entry: Any) -> LayoutChoice:
 
 def _targets(matrix: Table, path: Path) -> tuple[str, ...]:
     """Relative targets are beside the study file, so that they do not depend on where the study is started."""
-    return tuple(
+    targets = tuple(
         str((path.parent / target).resolve()) if target else "" for target in matrix.texts("targets", default=("",)) or ("",)
     )
+    if len(set(targets)) != len(targets):
+        raise matrix.fail("targets", "names a directory twice")
+    return targets
 
 
 def _parameters(table: Table, matrix: Table, application: Application) -> tuple[tuple[tuple[str, str], ...], ...]:
@@ -102,6 +105,10 @@ def _parameters(table: Table, matrix: Table, application: Application) -> tuple[
     for name, values in varied.values.items():
         if not isinstance(values, list) or not values:
             raise varied.fail(name, "must be a list of values")
+        if len({as_text(value) for value in values}) != len(values):
+            raise varied.fail(name, "has a value twice")
+        if name in fixed.values:
+            raise varied.fail(name, f"is in {fixed.where} as well; leave it in one of them")
     constant = [(name, as_text(value)) for name, value in fixed.values.items()]
     points = itertools.product(*([(name, as_text(value)) for value in values] for name, values in varied.values.items()))
     return tuple((*constant, *point) for point in points)

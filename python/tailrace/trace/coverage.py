@@ -112,10 +112,22 @@ def _kernel(log: Log, logs: Sequence[Log]) -> Moved | None:
         # The counts of its only thread are those of the process without children.
         return Moved.of(header["thread_at_end"]) - Moved.of(header["thread_at_begin"]) - own
     whole = Moved.of(header["at_end"]) - Moved.of(header["at_begin"]) - own
-    for child in logs:
-        if child.header["parent"] == header["process"] and child.ended and child.header["end_ns"] <= header["end_ns"]:
-            whole -= Moved.of(child.header["at_end"])
+    for child in _children(log, logs):
+        whole -= Moved.of(child.header["at_end"])
     return whole
+
+
+def _children(log: Log, logs: Sequence[Log]) -> list[Log]:
+    """Those that have ended while it ran: the kernel counts them with it. Of one that was several programs the last counts all."""
+    header = log.header
+    last = {
+        child.header["process"]: child
+        for child in logs
+        if (child.header["host"], child.header["parent"]) == (header["host"], header["process"])
+        and child.ended
+        and header["begin_ns"] <= child.header["end_ns"] <= header["end_ns"]
+    }
+    return list(last.values())
 
 
 def _numbers(log: Log, wanted: Iterable[str]) -> list[int]:

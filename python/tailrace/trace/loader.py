@@ -34,6 +34,8 @@ def find_program(name: str) -> Path:
     """On the PATH, or by its path. Raises NoProgram."""
     found = shutil.which(name)
     if found is None:
+        if Path(name).is_file():
+            raise NoProgram(f"{name}: not executable; chmod +x it, or name its interpreter before it")
         raise NoProgram(f"{name}: no such program; name one on the PATH, or by its path")
     return Path(found)
 

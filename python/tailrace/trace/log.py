@@ -86,7 +86,7 @@ class Log:
 
     @property
     def ended(self) -> bool:
-        """By itself: not killed, and not replaced by another program."""
+        """Not killed, and not replaced by another program past the C library."""
         return bool(self.header["end_ns"])
 
     def name_of(self, file: int) -> str:
@@ -106,6 +106,8 @@ def read_run(folder: Path) -> tuple[list[Log], list[str]]:
 
 def logs_of(folder: Path) -> list[Path]:
     """LogError where there is none."""
+    if not folder.is_dir():
+        raise LogError(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}; name the folder of a recorded run")
     paths = sorted(folder.glob("*.trace"))
     if not paths:
         raise LogError(f"{folder}: no logs of calls in it; `tailrace run --log {folder} -- COMMAND` makes them")

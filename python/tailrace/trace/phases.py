@@ -162,6 +162,16 @@ def ranks_of(logs: Sequence[Log]) -> list[Rank]:
     return [Rank(best[rank], clock, rank) for rank in sorted(best)]
 
 
+def several_jobs(logs: Sequence[Log]) -> list[str]:
+    """Ranks of which several programs called MPI: those of one job would be compared with another's."""
+    programs = Counter(int(log.header["rank"]) for log in logs if int(log.header["rank"]) >= 0 and weight(log)[0] > 0)
+    return [
+        f"rank {rank}: {count} programs called MPI, and one of them is shown: record each job with a --log of its own"
+        for rank, count in sorted(programs.items())
+        if count > 1
+    ]
+
+
 def names_phases(log: Log) -> bool:
     begins = [number for number, call in log.calls.items() if call.name == "phase_begin"]
     return bool(np.isin(log.events["call"], begins).any())
@@ -257,7 +267,7 @@ def phases_of(logs: Sequence[Log]) -> Phases:
     if ranks:
         for collective in collectives:
             add_collective(phases, collective, intervals[ranks_index(ranks, collective.ranks[0])])
-    return Phases(list(phases.values()), len(ranks), unmatched + dropped_of(ranks))
+    return Phases(list(phases.values()), len(ranks), several_jobs(logs) + unmatched + dropped_of(ranks))
 
 
 def dropped_of(ranks: Sequence[Rank]) -> list[str]:

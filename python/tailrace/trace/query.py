@@ -39,6 +39,8 @@ def ask(source: Path, sql: str) -> Answer:
     connection, damaged = _connected(source)
     try:
         answer = connection.execute(sql)
+        if answer is None:
+            raise QueryError(f"{sql!r}: no query in it; such as: select count(*) from events")
         return Answer([column[0] for column in answer.description], answer.fetchall(), damaged)
     except duckdb.Error as error:
         raise QueryError(f"{sql}: {error}") from None

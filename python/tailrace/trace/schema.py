@@ -58,7 +58,7 @@ PROCESSES = pa.schema(
         _column("program", TEXTS, "", "file of the program"),
         _column("command", pa.string(), "", "its words, joined by spaces"),
         _column("begin_ns", pa.int64(), "ns", "since the run's beginning"),
-        _column("end_ns", pa.int64(), "ns", "since the run's beginning; null: it was killed or replaced by another program"),
+        _column("end_ns", pa.int64(), "ns", "since the run's beginning; null: it was killed, or replaced past the C library"),
         _column("begin_real_ns", pa.int64(), "ns", "the beginning, since 1970 (UTC)"),
         _column("events", pa.int64(), "", "how many of its calls are in `events`"),
         _column("dropped_events", pa.int64(), "", "how many were only counted, in `counters`"),

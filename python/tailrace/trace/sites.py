@@ -35,7 +35,11 @@ def _places(path: str, offsets: list[str]) -> list[str]:
     if shutil.which("addr2line") is None or not Path(path).is_file():
         return nothing
     addresses = [hex(max(int(offset, 16) - 1, 0)) for offset in offsets]
-    asked = subprocess.run(["addr2line", "-Cfse", path, *addresses], capture_output=True, text=True, timeout=60, check=False)
+    command = ["addr2line", "-Cfse", path, *addresses]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return nothing
     lines = asked.stdout.splitlines()
     if asked.returncode != 0 or len(lines) != 2 * len(offsets):
         return nothing

@@ -77,6 +77,8 @@ def handed_on(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
 def words_of(command: Sequence[str]) -> list[str]:
     """The command, with what its launcher needs so that ranks everywhere are traced."""
     if shutil.which(command[0]) is None:
+        if Path(command[0]).is_file():
+            raise NotTraceable(f"{command[0]}: not executable; chmod +x it, or name its interpreter before it")
         raise NotTraceable(f"{command[0]}: no such program; name one on the PATH, or by its path")
     return handing_on(command, KEYS)
 
