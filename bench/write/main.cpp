@@ -2,8 +2,8 @@
 //
 //   mpirun -n 2 bench_write --case large --steps 2 --directory D --durable 0 --entries raw_fpp:4MiB,hdf5_fpp:packed
 //                           --seconds 30 --least 3 --most 20
-//   ... --race 2 --weak 1.25            after two repetitions only the fastest setting of each raw method goes on, no setting of the
-//                                       library that --seldom names, and no peer that took so much longer than the fastest with its files
+//   ... --race 2 --weak 1.25 --seldom E after two repetitions stop: entries named E, slower settings of raw methods, and
+//                                       peers that took so much longer than the fastest that makes as many files
 //   ... --deflate 1                     the arrays are shuffled and deflated at that level, in chunks of 1 MiB
 //   ... --least 0 --most 0 --keep 1     writes every entry's files once, and leaves them
 //   bench_write --list 1                the entries with their settings

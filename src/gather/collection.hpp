@@ -55,8 +55,8 @@ private:
     uint64_t piece_bytes_, pieces_;
     bool has_gaps_ = false;
     std::vector<uint64_t> expected_;  // bytes that others put into each piece
-    // There may be thousands of them, of which few have to do with the pieces that are open: `due_` are those whose next share is in
-    // a piece that is not, by piece, `active_` the others that have one.
+    // There may be thousands of them, of which few have to do with the pieces that are open: `due_` are those whose next share is
+    // in a piece that is not, by piece, `active_` the others that have one.
     std::vector<Remote> remotes_;
     std::vector<std::vector<size_t>> due_;
     std::vector<size_t> active_;

@@ -44,7 +44,7 @@ class Communicator {
 public:
     // Collective. Until arrange() every rank counts as a node of its own.
     explicit Communicator(MPI_Comm user);
-    // Collective over `of`, which outlives it. The ranks of it that give the same `part`, in its order; they keep their user_rank().
+    // Collective over `of`, which outlives it. The ranks of it that give the same `part`, in its order, with their user_rank().
     Communicator(const Communicator& of, uint64_t part);
     // Collective. Finds the nodes and renumbers. `ranks_per_node` != 0 groups ranks by that many instead of asking MPI.
     void arrange(uint64_t ranks_per_node);

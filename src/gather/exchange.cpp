@@ -16,8 +16,8 @@ constexpr uint64_t kLargestPiece = 1u << 30;  // messages count bytes in an int
 constexpr uint64_t kLeastRing = 8u << 20;
 constexpr uint64_t kRingsPerStep = 8;  // an eighth of what a step fills keeps everybody busy
 
-// The same on all ranks. RATIONALE: new memory costs more to get than to fill, so that a ring has no more than the slabs fill, and of
-// more than 8 MiB an eighth; but it serves later streams too, and few large writes are cheaper than many (100 arrays of 64 KiB a
+// The same on all ranks. RATIONALE: new memory costs more to get than to fill, so that a ring has no more than the slabs fill, and
+// of more than 8 MiB an eighth; but it serves later streams too, and few large writes are cheaper than many (100 arrays of 64 KiB a
 // rank, 2 ranks: a later step through 1.6 MiB 3.7 ms, through 8 MiB 3.4, medians of six runs each, by turns).
 uint64_t piece_bytes_for(const std::vector<ExchangeArray>& arrays, uint64_t writers, uint64_t memory_bytes) {
     uint64_t slabs_bytes = 0;
