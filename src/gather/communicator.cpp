@@ -108,7 +108,6 @@ Communicator::~Communicator() {
 bool Communicator::drop_spares() const noexcept {
     bool dropped = take_spare().memory != nullptr;
     if (part_) dropped = part_->take_spare().memory != nullptr || dropped;
-    if (of_ != nullptr) dropped = of_->take_spare().memory != nullptr || dropped;
     return dropped;
 }
 

@@ -83,7 +83,7 @@ public:
     // For the next exchange over this communicator: to make shared memory takes a dozen collective calls, and its pages.
     void keep_spare(SpareMemory spare) const noexcept { spare_ = std::move(spare); }
     SpareMemory take_spare() const noexcept { return std::exchange(spare_, {}); }
-    bool drop_spares() const noexcept;  // its own, its part's, and those of what it is a part of: whether there were any
+    bool drop_spares() const noexcept;                    // its own, and that of the part that is kept: whether there was any
     uint64_t next_memory() const { return ++memories_; }  // its number: all ranks make them in the same order
 
     // The ranks of this rank's part, for the next stream that has the same parts; `parts` says which they are. Collective: null

@@ -15,8 +15,8 @@ std::shared_ptr<Communicator> take_communicator(MPI_Comm user);
 // and no longer talks over it. What is never given back is freed with its last owner.
 void give_back(const std::shared_ptr<Communicator>& ranks);
 
-// Gives up the shared memory that is kept for the next streams over idle communicators of this process, and over these ranks, their
-// part, and what they are a part of. Returns whether there was any: that may be otherwise on other ranks.
+// Gives up the shared memory that is kept for the next streams over these ranks, and over idle communicators of this process. The
+// system has it back when all ranks of the node have given it up. Returns whether there was any: that may be otherwise on others.
 bool drop_spares(const Communicator& ranks);
 
 }  // namespace tailrace

@@ -4,8 +4,6 @@
 #include <new>
 #include <vector>
 
-#include "base/error.hpp"
-#include "gather/communicator_pool.hpp"
 #include "gather/futex.hpp"
 
 namespace tailrace {
@@ -51,7 +49,7 @@ NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes)
         memory_ = std::move(spare);
     } else {
         spare = {};  // before there is another one
-        memory_ = {shared_memory(bytes), number};
+        memory_ = {std::make_unique<SharedMemory>(ranks.node(), bytes), number};
     }
     base_ = memory_.memory->base();
     ring_offset_ = reinterpret_cast<uint64_t*>(base_ + bells_end);
@@ -64,19 +62,6 @@ NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes)
         }
     }
     check_mpi(MPI_Barrier(ranks.node()), "MPI_Barrier");
-}
-
-// What is kept for other streams is given up where there is no room for this one.
-std::unique_ptr<SharedMemory> NodeMemory::shared_memory(uint64_t bytes) const {
-    try {
-        return std::make_unique<SharedMemory>(ranks_.node(), bytes);
-    } catch (const Error& error) {  // on all ranks of the node
-        if (error.status() != Status::NO_MEMORY) throw;
-        int dropped = drop_spares(ranks_) ? 1 : 0, any = 0;
-        check_mpi(MPI_Allreduce(&dropped, &any, 1, MPI_INT, MPI_MAX, ranks_.node()), "MPI_Allreduce");
-        if (any == 0) throw;
-    }
-    return std::make_unique<SharedMemory>(ranks_.node(), bytes);
 }
 
 NodeMemory::~NodeMemory() { ranks_.keep_spare(std::move(memory_)); }

@@ -44,7 +44,6 @@ public:
 private:
     struct Bell;
     Bell& bell(uint64_t node_rank) const;
-    std::unique_ptr<SharedMemory> shared_memory(uint64_t bytes) const;
     const Communicator& ranks_;
     const double longest_look_s_;
     double look_s_ = longest_look_s_;  // before it sleeps; not at all when the last sleep was for nothing

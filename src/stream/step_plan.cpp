@@ -5,6 +5,7 @@
 
 #include "gather/agree.hpp"
 #include "gather/box_words.hpp"
+#include "gather/communicator_pool.hpp"
 #include "gather/cover.hpp"
 #include "gather/words.hpp"
 #include "layout/join.hpp"
@@ -207,17 +208,31 @@ void StepPlan::prepare_exchange(const Definitions& definitions, std::optional<Er
         if (error) throw *error;
         return;
     }
-    if (!error)
-        error = attempt([&] {
-            if (!exchanged_.empty()) exchange_ = make_exchange(definitions, exchanged_, writers());
-            if (packed_.empty() || part_ranks() == nullptr) return;
-            PartWriters all = writers();
-            Layout layout = config_.layout;
-            layout.writers = {Writers::Kind::all};
-            all.map = PartMap(layout, ranks_.topology());
-            packed_exchange_ = make_exchange(definitions, packed_, all);
-        });
-    agree(ranks_, {.call = Call::plan}, error, first_does);
+    const auto make = [&] {
+        agree(ranks_, {.call = Call::plan}, error ? error : attempt([&] { make_exchanges(definitions); }), first_does);
+    };
+    try {
+        make();
+    } catch (const Error& told) {  // on all ranks
+        if (told.status() != Status::NO_MEMORY) throw;
+        // What is kept for other streams may be in the way, on any of the ranks. What these exchanges have got is no such.
+        if (!own_members_) ranks_.take_spare();
+        const bool dropped = drop_spares(ranks_);
+        exchange_.reset();
+        packed_exchange_.reset();
+        if (smallest(ranks_, dropped ? 0 : 1) == 1) throw;
+        make();
+    }
+}
+
+void StepPlan::make_exchanges(const Definitions& definitions) {
+    if (!exchanged_.empty()) exchange_ = make_exchange(definitions, exchanged_, writers());
+    if (packed_.empty() || part_ranks() == nullptr) return;
+    PartWriters all = writers();
+    Layout layout = config_.layout;
+    layout.writers = {Writers::Kind::all};
+    all.map = PartMap(layout, ranks_.topology());
+    packed_exchange_ = make_exchange(definitions, packed_, all);
 }
 
 std::unique_ptr<Exchange> StepPlan::make_exchange(const Definitions& definitions, const std::vector<size_t>& slabs,

@@ -91,6 +91,7 @@ private:
     void choose_ways(const Definitions& definitions);
     void prepare_exchange(const Definitions& definitions, std::optional<Error> error, const FirstDoes& first_does);
     std::vector<SlabRuns> runs_in_slabs(const Definitions& definitions) const;
+    void make_exchanges(const Definitions& definitions);
     std::unique_ptr<Exchange> make_exchange(const Definitions& definitions, const std::vector<size_t>& slabs,
                                             const PartWriters& writers) const;
     void collect_part_boxes();
