@@ -6,14 +6,14 @@
 #include "capi/communicator.hpp"
 #include "capi/guard.hpp"
 
-using tailrace::guard;
+using tailrace::guard_together;
 using tailrace::required;
 
 extern "C" {
 
 int tailrace_convert(MPI_Comm comm, const char* from, const char* name, const char* to, const char* options,
                      tailrace_progress progress, void* context, char** json) {
-    return guard([&] {
+    return guard_together(tailrace::has_others(comm), [&] {
         *required(json, "json") = nullptr;
         tailrace::require_mpi(comm, "tailrace_convert");
         tailrace::StepProgress tell;

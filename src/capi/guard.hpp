@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/vector_state.hpp"
+#include "gather/together.hpp"
 
 namespace tailrace {
 
@@ -26,6 +27,12 @@ int guard(Work&& work) {
     } catch (const std::exception& error) {
         return keep(Error(Status::INTERNAL, error.what()));
     }
+}
+
+// Of a collective call.
+template <class Work>
+int guard_together(bool others_wait, Work&& work) {
+    return guard([&] { together(others_wait, work); });
 }
 
 // An argument that must be there.

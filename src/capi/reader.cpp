@@ -8,6 +8,7 @@
 
 using tailrace::fail;
 using tailrace::guard;
+using tailrace::guard_together;
 using tailrace::required;
 using tailrace::Status;
 
@@ -19,6 +20,8 @@ struct tailrace_reader {
 namespace {
 
 tailrace::Reader& of(tailrace_reader* reader) { return required(reader, "reader")->reader; }
+
+bool others_wait(const tailrace_reader* reader) { return reader != nullptr && reader->reader.has_others(); }
 
 const tailrace::Variable& variable_of(tailrace_reader* reader, const char* var) {
     const tailrace::Definitions& definitions = of(reader).definitions();
@@ -47,7 +50,7 @@ void get_targets(tailrace_reader* reader, const char* var, int ntargets, const t
 extern "C" {
 
 int tailrace_open_read(MPI_Comm comm, const char* directory, const char* name, tailrace_reader** reader) {
-    return guard([&] {
+    return guard_together(tailrace::has_others(comm), [&] {
         *required(reader, "reader") = nullptr;
         tailrace::require_mpi(comm, "tailrace_open_read");
         *reader = new tailrace_reader{{comm, required(directory, "directory"), required(name, "name")}, {}};
@@ -68,7 +71,7 @@ int tailrace_get_steps(tailrace_reader* reader, uint64_t* count, const uint64_t*
 }
 
 int tailrace_select_step(tailrace_reader* reader, int64_t step) {
-    return guard([&] { of(reader).select(step); });
+    return guard_together(others_wait(reader), [&] { of(reader).select(step); });
 }
 
 int tailrace_inquire_var(tailrace_reader* reader, const char* var, tailrace_type* type, int* ndims, uint64_t* shape, int* flags) {
@@ -94,11 +97,11 @@ int tailrace_get(tailrace_reader* reader, const char* var, int ntargets, const t
 }
 
 int tailrace_get_shared(tailrace_reader* reader, const char* var, void* data) {
-    return guard([&] { of(reader).get_shared(required(var, "var"), data); });
+    return guard_together(others_wait(reader), [&] { of(reader).get_shared(required(var, "var"), data); });
 }
 
 int tailrace_close_read(tailrace_reader** reader) {
-    return guard([&] {
+    return guard_together(reader != nullptr && others_wait(*reader), [&] {
         required(reader, "reader");
         const std::unique_ptr<tailrace_reader> owned(std::exchange(*reader, nullptr));
         if (owned) owned->reader.close();

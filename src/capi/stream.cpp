@@ -16,6 +16,7 @@
 using tailrace::Error;
 using tailrace::fail;
 using tailrace::guard;
+using tailrace::guard_together;
 using tailrace::required;
 using tailrace::Status;
 
@@ -68,6 +69,8 @@ void end_step_of_null() {
 
 tailrace::Output& of(tailrace_stream* stream) { return *required(stream, "stream")->output; }
 
+bool others_wait(const tailrace_stream* stream) { return stream != nullptr && stream->output->has_others(); }
+
 // Collective. Written by these ranks, or by those that are set aside.
 std::unique_ptr<tailrace::Output> open_output(MPI_Comm comm, const std::string& directory, const std::string& name,
                                               const std::string& options) {
@@ -117,7 +120,7 @@ int guard_put(tailrace_stream* stream, Put&& put) {
 extern "C" {
 
 int tailrace_open(MPI_Comm comm, const char* directory, const char* name, const char* options, tailrace_stream** stream) {
-    const int status = guard([&] {
+    const int status = guard_together(tailrace::has_others(comm), [&] {
         *required(stream, "stream") = nullptr;
         tailrace::require_mpi(comm, "tailrace_open");
         *stream = new tailrace_stream{
@@ -129,7 +132,7 @@ int tailrace_open(MPI_Comm comm, const char* directory, const char* name, const 
 }
 
 int tailrace_set_aside(MPI_Comm all, int dedicated, MPI_Comm* compute) {
-    return guard([&] {
+    return guard_together(tailrace::has_others(all), [&] {
         *required(compute, "compute") = MPI_COMM_NULL;
         tailrace::require_mpi(all, "tailrace_set_aside");
         tailrace::Forwarding::set_aside(all, dedicated < 0 ? 0 : static_cast<uint64_t>(dedicated), *compute);
@@ -220,18 +223,18 @@ int tailrace_refuse_step(tailrace_stream* stream, int status, const char* text) 
 }
 
 int tailrace_end_step(tailrace_stream* stream) {
-    return guard([&] {
+    return guard_together(others_wait(stream), [&] {
         if (stream == nullptr) end_step_of_null();
         of(stream).end_step();
     });
 }
 
 int tailrace_flush(tailrace_stream* stream) {
-    return guard([&] { of(stream).flush(); });
+    return guard_together(others_wait(stream), [&] { of(stream).flush(); });
 }
 
 int tailrace_close(tailrace_stream** stream) {
-    return guard([&] {
+    return guard_together(stream != nullptr && others_wait(*stream), [&] {
         required(stream, "stream");
         const std::unique_ptr<tailrace_stream> owned(std::exchange(*stream, nullptr));
         open_streams().remove(owned.get());

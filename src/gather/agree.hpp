@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "gather/communicator.hpp"
+#include "gather/together.hpp"
 
 namespace tailrace {
 
@@ -61,6 +62,12 @@ std::optional<Error> attempt(Work&& work) {
     } catch (const std::exception& error) {
         return Error(Status::INTERNAL, error.what());
     }
+}
+
+// The same for work in which ranks wait for each other.
+template <class Work>
+std::optional<Error> attempt_together(const Communicator& ranks, Work&& work) {
+    return attempt([&] { together(ranks.size() > 1, work); });
 }
 
 // The same for work that is done whatever happened before: the first error is kept.

@@ -42,7 +42,8 @@ struct Exchange::Impl {
         const uint64_t me = writers.number(ranks.rank());
         const bool is_writer = me < writers.count();
         // A node without memory must not leave the others waiting in the exchange below.
-        const auto error = attempt([&] { node = std::make_unique<NodeMemory>(ranks, is_writer ? piece_bytes : 0); });
+        const auto error =
+            attempt_together(ranks, [&] { node = std::make_unique<NodeMemory>(ranks, is_writer ? piece_bytes : 0); });
         agree(ranks, {.call = Call::plan}, error);
         std::map<uint64_t, std::vector<RankBlock>> blocks = blocks_by_writer(writers.count());
         const Letters letters = deliver(ranks, address_blocks(writers, blocks));
@@ -116,6 +117,26 @@ struct Exchange::Impl {
         if (!copied.empty()) senders[ranks.rank()] = std::move(copied);
         collection = std::make_unique<Collection>(ranks, *node, mine, arrays, senders, std::move(direct), piece_bytes);
     }
+
+    void run(const std::vector<std::vector<BlockView>>& memory, const std::function<void(const Stretch&)>& take,
+             const std::function<void()>& flush) {
+        for (Contribution& contribution : contributions) contribution.begin_step(&memory);
+        if (collection) collection->begin_step(&memory);
+        for (;;) {
+            const uint32_t seen = node->look();
+            bool any = false, finished = true;
+            for (Contribution& contribution : contributions) {
+                any = contribution.advance() || any;
+                finished = finished && contribution.finished();
+            }
+            if (collection) {
+                any = collection->advance(take, flush) || any;
+                finished = finished && collection->finished();
+            }
+            if (finished) return;
+            if (!any) node->wait(seen);
+        }
+    }
 };
 
 Exchange::Exchange(const Communicator& ranks, std::vector<ExchangeArray> arrays, const PartWriters& writers, uint64_t memory_bytes)
@@ -126,22 +147,7 @@ Exchange::~Exchange() = default;
 void Exchange::run(const std::vector<std::vector<BlockView>>& memory, const std::function<void(const Stretch&)>& take,
                    const std::function<void()>& flush) {
     Impl& impl = *impl_;
-    for (Contribution& contribution : impl.contributions) contribution.begin_step(&memory);
-    if (impl.collection) impl.collection->begin_step(&memory);
-    for (;;) {
-        const uint32_t seen = impl.node->look();
-        bool any = false, finished = true;
-        for (Contribution& contribution : impl.contributions) {
-            any = contribution.advance() || any;
-            finished = finished && contribution.finished();
-        }
-        if (impl.collection) {
-            any = impl.collection->advance(take, flush) || any;
-            finished = finished && impl.collection->finished();
-        }
-        if (finished) break;
-        if (!any) impl.node->wait(seen);
-    }
+    together(impl.ranks.size() > 1, [&] { impl.run(memory, take, flush); });
     if (impl.collection && impl.collection->error()) std::rethrow_exception(impl.collection->error());
 }
 

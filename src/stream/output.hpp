@@ -46,6 +46,8 @@ public:
     virtual void close() = 0;
     virtual std::string report() const = 0;
 
+    virtual bool has_others() const = 0;  // ranks that wait for this one in collective calls
+
     uint64_t step_count() const { return accepted_; }
 
 protected:

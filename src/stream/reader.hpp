@@ -34,6 +34,7 @@ public:
     void get_shared(const std::string& variable, void* data) const;
     // Collective.
     void close();
+    bool has_others() const { return ranks_ && ranks_->size() > 1; }  // that wait for this rank in collective calls
 
     std::string describe() const;  // JSON as documented at tailrace_inquire
 

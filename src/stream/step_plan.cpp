@@ -42,7 +42,7 @@ StepPlan::StepPlan(const Communicator& ranks, const StreamConfig& config, uint64
     own_members_ = ranks.take_part(parts_number());
     if (!own_members_) {
         own_members_ = std::make_unique<Communicator>(ranks, part_);
-        agree(ranks_, {.call = Call::open}, attempt([&] { own_members_->arrange(config.ranks_per_node); }));
+        agree(ranks_, {.call = Call::open}, attempt_together(ranks, [&] { own_members_->arrange(config.ranks_per_node); }));
     }
     members_ = own_members_.get();
 }
@@ -83,7 +83,7 @@ void StepPlan::make(const Definitions& definitions, const StepData& data, bool w
     variables_.resize(definitions.variables().size());
     for (size_t i = 0; i < now.size(); ++i) variables_[now[i]] = {true, data.boxes[now[i]], gaps[i]};
     // All members of one part may fail, and no others: the ranks learn of it when they agree on the exchange.
-    auto error = attempt([&] {
+    auto error = attempt_together(ranks_, [&] {
         lay_slabs(definitions, now);
         choose_ways(definitions);
     });
@@ -209,7 +209,8 @@ void StepPlan::prepare_exchange(const Definitions& definitions, std::optional<Er
         return;
     }
     const auto make = [&] {
-        agree(ranks_, {.call = Call::plan}, error ? error : attempt([&] { make_exchanges(definitions); }), first_does);
+        const auto failed = error ? error : attempt_together(ranks_, [&] { make_exchanges(definitions); });
+        agree(ranks_, {.call = Call::plan}, failed, first_does);
     };
     try {
         make();

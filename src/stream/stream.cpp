@@ -247,11 +247,13 @@ void Stream::open_group(bool other_parts) {
 // This rank's blocks of the slabs.
 std::vector<std::vector<BlockView>> Stream::memory_of(const std::vector<size_t>& slabs) const {
     std::vector<std::vector<BlockView>> memory;
-    for (const size_t s : slabs) {
-        const Slab& slab = plan_->slabs()[s];
-        memory.emplace_back();
-        for (const size_t b : slab.mine) memory.back().push_back(data_.memory[slab.variable][b]);
-    }
+    together(has_others(), [&] {
+        for (const size_t s : slabs) {
+            const Slab& slab = plan_->slabs()[s];
+            memory.emplace_back();
+            for (const size_t b : slab.mine) memory.back().push_back(data_.memory[slab.variable][b]);
+        }
+    });
     return memory;
 }
 
@@ -269,7 +271,10 @@ void Stream::pack_step(std::optional<Error>& error) {
     });
     if (error) packer_->give_up();
     Packer::Run run;
-    attempt(error, [&] { run = packer_->place(group_->end(*content_), content_->placement); });
+    attempt(error, [&] {
+        const uint64_t end = group_->end(*content_);
+        together(has_others(), [&] { run = packer_->place(end, content_->placement); });
+    });
     attempt(error, [&] {
         if (!error && run.whole) group_->place_chunks(*content_, std::move(run.chunks));
     });

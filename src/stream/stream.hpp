@@ -65,6 +65,7 @@ public:
     void flush() override;
     void close() override;
     std::string report() const override;
+    bool has_others() const override { return ranks_ && ranks_->size() > 1; }
 
     // Rank 0, before the first step: what a conversion copies, for its journal.
     void comes_from(Json origin) { origin_ = std::move(origin); }

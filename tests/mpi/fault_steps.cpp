@@ -6,6 +6,8 @@
 //   fault_steps memory DIRECTORY OPTIONS RANK CODES the same for calls on shared memory; the blocks are others at each step
 //   fault_steps on DIRECTORY OPTIONS RANK CODES     all later calls fail, too; then a run without faults appends a step
 //   fault_steps later DIRECTORY OPTIONS RANK CODES  steps are in flight: a step that failed is the last; then the same run
+//   fault_steps new DIRECTORY OPTIONS RANK NUMBERS  not every N but these, of the requests for memory (tests/faults/allocate.cpp);
+//                                                   what failed is done again; then a run without faults appends a step
 //   fault_steps read DIRECTORY OPTIONS RANK CODES   every value of a stream that is written before; what failed is read again
 //
 // The run without faults has other blocks than those before it.
@@ -91,6 +93,20 @@ void write_with_faults(const std::string &directory, const std::string &options,
     MPI_Abort(MPI_COMM_WORLD, 9);  // faults without end: the limit is too small or a call is made again for ever
 }
 
+void write_without_memory(const std::string &directory, const std::string &options, Fault &fault) {
+    for (const int chosen : fault.codes) {
+        number = chosen;
+        const std::string here = directory + "/" + std::to_string(number);
+        fault.arm(here);
+        run_with_faults(here, options, true, true);
+        const bool go_on = fault.disarm();
+        print("{\"n\": " + std::to_string(number) + ", \"rank\": " + std::to_string(rank) +
+              ", \"call\": \"append\", \"status\": \"OK\"}\n");
+        run(here, options, 1, true);
+        if (!go_on) return;
+    }
+}
+
 void compare(const char *variable, int number_of, uint64_t step_read, const std::vector<double> &found) {
     for (uint64_t i = 0; i < found.size(); ++i) {
         if (found[i] == value(number_of, step_read, i)) continue;
@@ -149,11 +165,13 @@ std::vector<int> numbers(const std::string &text) {
 int main(int argc, char **argv) {
     start(&argc, &argv);
     const std::string what = argc == 6 ? argv[1] : "";
-    const std::string known = " once again memory on later read ";
+    const std::string known = " once again memory new on later read ";
     if (known.find(" " + what + " ") == std::string::npos) MPI_Abort(MPI_COMM_WORLD, 2);
     Fault fault{std::atoi(argv[4]), numbers(argv[5]), what != "on", ""};
     if (what == "read")
         read_with_faults(argv[2], argv[3], fault);
+    else if (what == "new")
+        write_without_memory(argv[2], argv[3], fault);
     else
         write_with_faults(argv[2], argv[3], fault, what);
     MPI_Finalize();
