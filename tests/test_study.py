@@ -292,6 +292,26 @@ def test_too_little_space_is_said_before_the_runs(tmp_path: Path) -> None:
         check_space(study, study.cases[0])
 
 
+@pytest.mark.parametrize("launcher", ["mpirun.openmpi", "mpirun.mpich"])
+def test_mpirun_is_that_of_any_mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: Any, launcher: str) -> None:
+    """With more ranks than cores; the first of them does what the application does."""
+    needs(launcher)
+    (tmp_path / "bin").mkdir()
+    mpirun = tmp_path / "bin" / "mpirun"
+    mpirun.write_text(f'#!/bin/sh\nexec {shutil.which(launcher)} "$@"\n')
+    mpirun.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    for name in ("OMPI_MCA_rmaps_base_oversubscribe", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        monkeypatch.delenv(name, raising=False)
+    first = 'test "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" != 0 || exec "$@"'
+    command = ["sh", "-c", first, "sh", *APPLICATION["command"]]
+    file = write_study(
+        tmp_path, matrix={"ranks": [(os.cpu_count() or 1) + 1]}, application={"launcher": "mpirun", "command": command}
+    )
+    assert run_study(file, tmp_path / "out") == 0
+    assert {run["status"] for run in results_in(tmp_path / "out")} == {OK}
+
+
 # ---- going on -----------------------------------------------------------------------------------------------------------------
 
 

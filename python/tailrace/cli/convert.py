@@ -13,7 +13,7 @@ import typer
 from tailrace import contract, errors
 from tailrace.cli import output
 from tailrace.cli.choices import TheStream, complete_preset, layout_of, only_stream
-from tailrace.study.command import ROOT_ENVIRONMENT
+from tailrace.study.command import launcher_environment
 
 
 def command(
@@ -61,7 +61,5 @@ def _start_ranks(ranks: int) -> None:
     if launcher is None:
         raise errors.NotFound("mpirun was not found; start the command with your own launcher, without -n")
     sys.stdout.flush()
-    if os.geteuid() == 0:
-        os.environ.update(ROOT_ENVIRONMENT)
-    os.environ.setdefault("OMPI_MCA_rmaps_base_oversubscribe", "1")
-    os.execv(launcher, [launcher, "-n", str(ranks), sys.executable, "-m", "tailrace", *words])
+    environment = launcher_environment(os.environ, os.geteuid() == 0)
+    os.execve(launcher, [launcher, "-n", str(ranks), sys.executable, "-m", "tailrace", *words], environment)

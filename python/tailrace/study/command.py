@@ -10,7 +10,13 @@ from pathlib import Path
 from tailrace.study.values import Case, LayoutChoice, StudyError, StudySpec
 
 CONFIG_KEY = "TAILRACE_CONFIG"
-# Open MPI refuses root and more ranks than cores unless told; and warns about what containers withhold.
+# Open MPI refuses root and more ranks than cores unless told, and warns about what containers withhold. It is told by variables, of
+# which other launchers know nothing: an mpirun may be any MPI's.
+LAUNCHER_ENVIRONMENT = {
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",  # 4 and before
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # 5
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+}
 ROOT_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
@@ -64,7 +70,7 @@ def run_command(spec: StudySpec, case: Case, places: Places) -> list[str]:
     words = fill(spec.application.command, names_of(spec, case, places), f"{spec.application.name}: command")
     if spec.application.launcher == "none":
         return words
-    return ["mpirun", "-n", str(case.ranks), "--oversubscribe", "--bind-to", "none", *spec.launcher_options, *words]
+    return ["mpirun", "-n", str(case.ranks), "--bind-to", "none", *spec.launcher_options, *words]
 
 
 def verify_command(spec: StudySpec, case: Case, places: Places) -> list[str]:
@@ -79,14 +85,15 @@ def uses_input(spec: StudySpec) -> bool:
     return bool(spec.application.prepare) and "input" in fields
 
 
+def launcher_environment(base: Mapping[str, str], as_root: bool) -> dict[str, str]:
+    """What mpirun must be told; what the caller tells it is stronger."""
+    return {**LAUNCHER_ENVIRONMENT, **base, **(ROOT_ENVIRONMENT if as_root else {})}
+
+
 def environment(base: Mapping[str, str], places: Places, as_root: bool) -> dict[str, str]:
     """The caller's environment without its own TAILRACE_ settings, which would silently change what is measured."""
-    values = {name: value for name, value in base.items() if not name.startswith("TAILRACE_")}
-    values[CONFIG_KEY] = places.config
-    if as_root:
-        values.update(ROOT_ENVIRONMENT)
-    values.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
-    return values
+    own = {name: value for name, value in base.items() if not name.startswith("TAILRACE_")}
+    return {**launcher_environment(own, as_root), CONFIG_KEY: places.config}
 
 
 def configuration(layout: LayoutChoice) -> str:
