@@ -27,7 +27,6 @@ from tailrace.study.process import Ended
 from tailrace.study.spec import load_study, parse_study
 from tailrace.study.statistics import judge, summarize
 from tailrace.study.values import FAILED, OK, UNVERIFIED, RunResult, StudyError, StudySpec
-from tailrace.trace import start
 
 from tests.study_files import study_values, write_study
 
@@ -167,8 +166,7 @@ def test_a_run_that_has_not_seen_its_layout_has_failed(
 
 
 def test_launchers_of_open_mpi_hand_the_configuration_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start, "OPEN_MPI", {"mpirun"})
-    monkeypatch.setattr("shutil.which", lambda name: f"/nowhere/{name}")
+    monkeypatch.setattr("shutil.which", lambda name: f"/nowhere/{name}.openmpi")
     result = result_of(tmp_path, monkeypatch, {"phases": PHASES}, application={"launcher": "mpirun"})
     assert result.command.startswith("mpirun -x TAILRACE_CONFIG -n 1 ")
     result = result_of(tmp_path, monkeypatch, {"phases": PHASES})

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import mmap
 import os
 import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,9 +18,11 @@ FOLDER_KEY, BUDGET_KEY, PRELOAD_KEY = "TAILRACE_TRACE", "TAILRACE_TRACE_BYTES", 
 KEYS = (PRELOAD_KEY, FOLDER_KEY, BUDGET_KEY)  # what a process of a recorded run has in its environment
 BUDGET_BYTES = 64 << 20  # of log for each process; then calls are only counted
 # Open MPI's launcher hands no variable on to ranks of other nodes, unless it is told. Hydra and srun hand on all.
-OPEN_MPI = {"mpirun", "mpiexec", "orterun", "mpirun.openmpi", "mpiexec.openmpi"}
+OPEN_MPI = {"orterun", "prterun", "mpirun.openmpi", "mpiexec.openmpi"}
+ANY_MPI = {"mpirun", "mpiexec"}
 # They start ranks and are none: the tracer's library is silent in them (src/trace/log.cpp).
-LAUNCHERS = OPEN_MPI | {"orted", "prterun", "prted", "mpiexec.hydra", "mpirun.mpich", "mpiexec.mpich", "srun", "sbatch", "salloc"}
+LAUNCHERS = OPEN_MPI | ANY_MPI | {"orted", "prted", "mpiexec.hydra", "mpirun.mpich", "mpiexec.mpich", "srun", "sbatch", "salloc"}
+VERSION_S = 20  # for a launcher to say what it is
 
 
 class NotTraceable(RuntimeError):
@@ -83,9 +87,22 @@ def words_of(command: Sequence[str]) -> list[str]:
     return handing_on(command, KEYS)
 
 
+@functools.cache
+def is_open_mpi(launcher: str) -> bool:
+    """By its file's name, or by what it says of itself: an `mpirun` may be Intel MPI's or a script of the site."""
+    path = os.path.realpath(shutil.which(launcher) or launcher)
+    name = Path(path).name
+    if name not in ANY_MPI:
+        return name in OPEN_MPI
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, errors="replace", timeout=VERSION_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return any(word in done.stdout + done.stderr for word in ("Open MPI", "OpenRTE", "PRRTE"))
+
+
 def handing_on(command: Sequence[str], keys: Sequence[str]) -> list[str]:
     """The command, with what its launcher needs so that ranks everywhere have these variables."""
-    name = Path(os.path.realpath(shutil.which(command[0]) or command[0])).name
-    if name in OPEN_MPI:
+    if is_open_mpi(command[0]):
         return [command[0], *(word for key in keys for word in ("-x", key)), *command[1:]]
     return list(command)
