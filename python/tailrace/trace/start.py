@@ -87,13 +87,15 @@ def words_of(command: Sequence[str]) -> list[str]:
     return handing_on(command, KEYS)
 
 
-@functools.cache
 def is_open_mpi(launcher: str) -> bool:
     """By its file's name, or by what it says of itself: an `mpirun` may be Intel MPI's or a script of the site."""
     path = os.path.realpath(shutil.which(launcher) or launcher)
     name = Path(path).name
-    if name not in ANY_MPI:
-        return name in OPEN_MPI
+    return name in OPEN_MPI or (name in ANY_MPI and _says_open_mpi(path))
+
+
+@functools.cache
+def _says_open_mpi(path: str) -> bool:
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, errors="replace", timeout=VERSION_S)
     except (OSError, subprocess.TimeoutExpired):
