@@ -93,6 +93,28 @@ def attribute(directory: str) -> None:
         assert stream.step_count == 4
 
 
+def reading(directory: str) -> None:
+    """One rank leaves a reader while the others go on with it: they have an error, and nobody waits, at the end neither."""
+    rows(directory, "single")
+    calls: list[Callable[[tailrace.Reader], object]] = [
+        lambda reader: reader.select(0),
+        lambda reader: reader.get_shared("v"),
+    ]
+    for call in calls:
+        expected = ZeroDivisionError if WORLD.rank == 1 else tailrace.Error
+        try:
+            with tailrace.open_read(directory, "history") as reader:
+                if WORLD.rank == 1:
+                    raise ZeroDivisionError("only here")
+                call(reader)
+        except expected as error:
+            said = str(error)
+        assert ("only here" if WORLD.rank == 1 else "tailrace_close_read") in said, said
+    with tailrace.open_read(directory, "history") as reader:
+        reader.select(1)
+        np.testing.assert_array_equal(reader.get_shared("v"), values(1))
+
+
 def communicators(directory: str) -> None:
     """A communicator of one rank, and a handle."""
     for comm in (MPI.COMM_SELF, MPI.COMM_SELF.py2f()):
@@ -133,7 +155,7 @@ def threads(directory: str) -> None:
 
 def main() -> None:
     case, *arguments = sys.argv[1:]
-    cases: list[Callable[..., None]] = [rows, alone, attribute, communicators, threads]
+    cases: list[Callable[..., None]] = [rows, alone, attribute, reading, communicators, threads]
     {function.__name__: function for function in cases}[case](*arguments)
     print("passed", flush=True)
 

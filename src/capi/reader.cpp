@@ -101,9 +101,9 @@ int tailrace_get_shared(tailrace_reader* reader, const char* var, void* data) {
 }
 
 int tailrace_close_read(tailrace_reader** reader) {
+    std::unique_ptr<tailrace_reader> owned;  // its end may communicate: not before the job ends
     return guard_together(reader != nullptr && others_wait(*reader), [&] {
-        required(reader, "reader");
-        const std::unique_ptr<tailrace_reader> owned(std::exchange(*reader, nullptr));
+        owned.reset(std::exchange(*required(reader, "reader"), nullptr));
         if (owned) owned->reader.close();
     });
 }

@@ -82,7 +82,11 @@ std::unique_ptr<tailrace::Output> open_output(MPI_Comm comm, const std::string& 
     give_back(ranks);
     if (resolve(tailrace::settings_of(settings)).layout.writers.kind != tailrace::Writers::Kind::dedicated)
         return std::make_unique<tailrace::Stream>(comm, directory, name, settings);
-    return std::make_unique<tailrace::ForwardedStream>(forwarding, comm, directory, name, settings);
+    std::unique_ptr<tailrace::Output> output;
+    tailrace::together(true, [&] {
+        output = std::make_unique<tailrace::ForwardedStream>(forwarding, comm, directory, name, settings);
+    });
+    return output;
 }
 
 void check_type(int type) {
@@ -234,9 +238,9 @@ int tailrace_flush(tailrace_stream* stream) {
 }
 
 int tailrace_close(tailrace_stream** stream) {
+    std::unique_ptr<tailrace_stream> owned;  // its end may communicate: not before the job ends
     return guard_together(stream != nullptr && others_wait(*stream), [&] {
-        required(stream, "stream");
-        const std::unique_ptr<tailrace_stream> owned(std::exchange(*stream, nullptr));
+        owned.reset(std::exchange(*required(stream, "stream"), nullptr));
         open_streams().remove(owned.get());
         if (owned) owned->output->close();
     });

@@ -50,14 +50,16 @@ ForwardedStream::ForwardedStream(std::shared_ptr<Forwarding> forwarding, MPI_Com
 // Waits until so many steps are under way, and looks what has become of the others.
 void ForwardedStream::take_answers(uint64_t leave) {
     Stopwatch watch;
-    while (!in_flight_.empty()) {
-        const auto answer = forwarding_->answer(id_, in_flight_.size() > leave);
-        if (!answer) break;
-        if (answer->status != Status::OK && !late_) late_ = Error(answer->status, answer->text);
-        in_flight_.front()->wait_sent();
-        in_flight_.front()->busy = false;
-        in_flight_.pop_front();
-    }
+    together(has_others(), [&] {  // an answer that is lost would be waited for
+        while (!in_flight_.empty()) {
+            const auto answer = forwarding_->answer(id_, in_flight_.size() > leave);
+            if (!answer) break;
+            if (answer->status != Status::OK && !late_) late_ = Error(answer->status, answer->text);
+            in_flight_.front()->wait_sent();
+            in_flight_.front()->busy = false;
+            in_flight_.pop_front();
+        }
+    });
     waited_s_ += watch.lap();
 }
 
@@ -166,7 +168,7 @@ void ForwardedStream::close() {
     if (answer.status != Status::OK && !error) error = Error(answer.status, answer.text);
     --forwarding_->open_streams;
     forwarding_->forget(id_);
-    const auto told = attempt([&] { agree(*ranks_, {.call = Call::close, .tells_ranks = true}, error); });
+    const auto told = attempt_together(*ranks_, [&] { agree(*ranks_, {.call = Call::close, .tells_ranks = true}, error); });
     give_back(ranks_);
     if (told) throw *told;
 }

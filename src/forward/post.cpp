@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "gather/together.hpp"
+
 namespace tailrace {
 namespace {
 
@@ -117,7 +119,7 @@ void Post::receive_pieces(uint64_t from, uint64_t bytes, Delivery& delivery) con
         own.resize(bytes);
     } catch (const std::bad_alloc&) {
         error = std::current_exception();
-        own.resize(std::min(kMessageBytes, bytes));
+        together(true, [&] { own.resize(std::min(kMessageBytes, bytes)); });
     }
     for (uint64_t done = 0; done < bytes; done += kMessageBytes) {
         const uint64_t now = std::min(kMessageBytes, bytes - done);

@@ -106,7 +106,7 @@ Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<
              const Meanwhile& meanwhile) {
     if (ranks.parted())
         fail(Status::BAD_ORDER,
-             "other ranks closed the stream while this one did not, so it can no longer be written; close it and open it anew");
+             "other ranks closed the stream while this one did not, so it can no longer be used; close it and open it anew");
     const auto number = static_cast<uint64_t>(mine.call);
     const Fields local = {error ? ranks.size() - ranks.rank() : 0,
                           number,
@@ -127,8 +127,7 @@ Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<
     const Fields all = reduce(ranks, local, first_does ? Then(then) : Then(), meanwhile);
     if (all[call] != ~all[call_not]) {
         // Those that close will not be there for the next call.
-        const auto closes = static_cast<uint64_t>(Call::close);
-        if (all[call] == closes || ~all[call_not] == closes) ranks.part();
+        if (all[call] >= static_cast<uint64_t>(Call::close_read)) ranks.part();
         fail(Status::BAD_ORDER, "some ranks are in ", call_name(all[call]), " while others are in ", call_name(~all[call_not]),
              "; all ranks of the stream make its collective calls in the same order");
     }

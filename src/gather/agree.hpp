@@ -16,16 +16,16 @@ namespace tailrace {
 enum class Call : uint64_t {
     open = 1,
     end_step,
-    close,
     plan,
     write,
     open_read,
     select_step,
     get_shared,
-    close_read,
     flush,
     convert,
     set_aside,
+    close_read,  // those that end a stream or a reader are the last ones
+    close,
 };
 
 // What a rank says, and what is known of all ranks afterwards.

@@ -20,7 +20,8 @@ std::vector<uint64_t> all_words(MPI_Comm comm, const std::vector<uint64_t>& mine
               "MPI_Gather");
     uint64_t total = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
     std::vector<uint64_t> all;
-    if (total <= INT_MAX && attempt([&] { all.resize(total); })) total = UINT64_MAX;
+    if (total <= INT_MAX && on_all) all.resize(total);
+    if (total <= INT_MAX && !on_all && attempt([&] { all.resize(total); })) total = UINT64_MAX;
     if (!on_all) check_mpi(MPI_Bcast(&total, 1, MPI_UINT64_T, 0, comm), "MPI_Bcast");
     if (total > INT_MAX)
         fail(Status::NO_MEMORY, "the blocks of ", size, " ranks are too many to be told at once: their places take more than ",

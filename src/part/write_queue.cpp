@@ -142,11 +142,13 @@ std::shared_ptr<WriteQueue::Block> WriteQueue::take_block() {
         free_.pop_back();
     } else {
         block = make_block(!in_memory());
+        free_.reserve((in_memory_ + spilled_) / block_bytes_ + 1);  // giving back needs no memory
         (block->spilled ? spilled_ : in_memory_) += block_bytes_;
         usage_.window_bytes = std::max(usage_.window_bytes, in_memory_);
         usage_.spilled_bytes = std::max(usage_.spilled_bytes, spilled_);
     }
     in_use_ += block_bytes_;
+    lock.unlock();  // without memory for the count the block is given back at once
     return {block.release(), [this](Block* used) { give_back(used); }};
 }
 

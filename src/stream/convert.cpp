@@ -59,7 +59,7 @@ public:
 
     // After an error that all ranks have seen: what is committed stays.
     void leave() {
-        attempt([&] { target_.close(); });
+        attempt_together(*ranks_, [&] { target_.close(); });
     }
 
 private:

@@ -149,6 +149,10 @@ void Stream::end_step() {
         drop_step();
         dropped_ = true;
         throw;
+    } catch (const std::bad_alloc&) {  // of a rank for which nobody waits: the stream goes on
+        drop_step();
+        dropped_ = true;
+        throw;
     }
     dropped_ = false;
     leave_step();
