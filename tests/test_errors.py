@@ -124,6 +124,8 @@ REFUSED = [
         r"'history': tailrace_begin_step within a step; call tailrace_end_step first",
         [0, 1, 2],
     ),
+    ("flush-within-step", "flush", "BAD_ORDER", r"'history': tailrace_flush within a step", [0, 1, 2]),
+    ("flush-of-null", "flush", "BAD_ARGUMENT", r"argument 'stream' is NULL", [0, 1, 2]),
     ("define-late", "define_dim", "BAD_ORDER", r"are defined before the first step has ended", [0, 2]),
     ("define-late", "define_var", "BAD_ORDER", r"are defined before the first step has ended", [0, 2]),
     ("nan-attribute", "put_attr", "BAD_ATTRIBUTE", r"'valid_range' of variable 'T': element 1 is nan; .*only _FillValue", [0]),
@@ -278,6 +280,9 @@ NAMES = [
     ("name-with-slash", "BAD_ARGUMENT", r"stream name 'a/b' cannot be a file name"),
     ("name-with-slash-on-one", "BAD_ARGUMENT", r"stream name 'a/b' cannot be a file name"),
     ("name-empty", "BAD_ARGUMENT", r"stream name '' cannot be a file name"),
+    ("name-null-on-one", "BAD_ARGUMENT", r"rank 1: argument 'name' is NULL"),
+    ("directory-null-on-one", "BAD_ARGUMENT", r"rank 1: argument 'directory' is NULL"),
+    ("stream-null-on-one", "BAD_ARGUMENT", r"rank 1: argument 'stream' is NULL"),
     ("name-differs", "RANKS_DISAGREE", r"the directory or the name of the stream"),
 ]
 

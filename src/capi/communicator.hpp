@@ -4,6 +4,8 @@
 #include <mpi.h>
 
 #include "base/error.hpp"
+#include "gather/agree.hpp"
+#include "gather/communicator_pool.hpp"
 
 namespace tailrace {
 
@@ -15,6 +17,16 @@ inline void require_mpi(MPI_Comm comm, const char* call) {
     if (!initialized || finalized)
         fail(Status::BAD_ORDER, "MPI is not running; call MPI_Init before ", call, ", and close before MPI_Finalize");
     if (comm == MPI_COMM_NULL) fail(Status::BAD_ARGUMENT, "the communicator is MPI_COMM_NULL");
+}
+
+// Collective. What else an opening is given: a rank on which it cannot be used takes part in the first agreement of the call, so
+// that the others learn of it.
+template <class Check>
+void check_arguments(MPI_Comm comm, Call call, Check&& check) {
+    const auto error = attempt(check);
+    if (!error) return;
+    const auto ranks = take_communicator(comm);
+    together(ranks->size() > 1, [&] { agree(*ranks, {.call = call}, error); });
 }
 
 }  // namespace tailrace

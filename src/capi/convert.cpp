@@ -13,14 +13,19 @@ extern "C" {
 
 int tailrace_convert(MPI_Comm comm, const char* from, const char* name, const char* to, const char* options,
                      tailrace_progress progress, void* context, char** json) {
+    if (json != nullptr) *json = nullptr;
     return guard_together(tailrace::has_others(comm), [&] {
-        *required(json, "json") = nullptr;
         tailrace::require_mpi(comm, "tailrace_convert");
+        tailrace::check_arguments(comm, tailrace::Call::convert, [&] {
+            required(json, "json");
+            required(from, "from");
+            required(name, "name");
+            required(to, "to");
+        });
         tailrace::StepProgress tell;
         if (progress != nullptr) tell = [=](uint64_t done, uint64_t all) { return progress(done, all, context) == 0; };
-        *json = tailrace::owned_text(tailrace::convert_stream(comm, required(from, "from"), required(name, "name"),
-                                                              required(to, "to"), options != nullptr ? options : "", tell)
-                                         .dump());
+        *json =
+            tailrace::owned_text(tailrace::convert_stream(comm, from, name, to, options != nullptr ? options : "", tell).dump());
     });
 }
 

@@ -50,10 +50,15 @@ void get_targets(tailrace_reader* reader, const char* var, int ntargets, const t
 extern "C" {
 
 int tailrace_open_read(MPI_Comm comm, const char* directory, const char* name, tailrace_reader** reader) {
+    if (reader != nullptr) *reader = nullptr;
     return guard_together(tailrace::has_others(comm), [&] {
-        *required(reader, "reader") = nullptr;
         tailrace::require_mpi(comm, "tailrace_open_read");
-        *reader = new tailrace_reader{{comm, required(directory, "directory"), required(name, "name")}, {}};
+        tailrace::check_arguments(comm, tailrace::Call::open_read, [&] {
+            required(reader, "reader");
+            required(directory, "directory");
+            required(name, "name");
+        });
+        *reader = new tailrace_reader{{comm, directory, name}, {}};
     });
 }
 
@@ -97,7 +102,7 @@ int tailrace_get(tailrace_reader* reader, const char* var, int ntargets, const t
 }
 
 int tailrace_get_shared(tailrace_reader* reader, const char* var, void* data) {
-    return guard_together(others_wait(reader), [&] { of(reader).get_shared(required(var, "var"), data); });
+    return guard_together(others_wait(reader), [&] { of(reader).get_shared(var != nullptr ? var : "", data); });
 }
 
 int tailrace_close_read(tailrace_reader** reader) {

@@ -67,6 +67,10 @@ void end_step_of_null() {
     only->output->end_step();
 }
 
+void flush_of_null() {
+    if (tailrace_stream* const only = open_streams().only()) only->output->flush();
+}
+
 tailrace::Output& of(tailrace_stream* stream) { return *required(stream, "stream")->output; }
 
 bool others_wait(const tailrace_stream* stream) { return stream != nullptr && stream->output->has_others(); }
@@ -83,9 +87,8 @@ std::unique_ptr<tailrace::Output> open_output(MPI_Comm comm, const std::string& 
     if (resolve(tailrace::settings_of(settings)).layout.writers.kind != tailrace::Writers::Kind::dedicated)
         return std::make_unique<tailrace::Stream>(comm, directory, name, settings);
     std::unique_ptr<tailrace::Output> output;
-    tailrace::together(true, [&] {
-        output = std::make_unique<tailrace::ForwardedStream>(forwarding, comm, directory, name, settings);
-    });
+    tailrace::together(true,
+                       [&] { output = std::make_unique<tailrace::ForwardedStream>(forwarding, comm, directory, name, settings); });
     return output;
 }
 
@@ -124,11 +127,15 @@ int guard_put(tailrace_stream* stream, Put&& put) {
 extern "C" {
 
 int tailrace_open(MPI_Comm comm, const char* directory, const char* name, const char* options, tailrace_stream** stream) {
+    if (stream != nullptr) *stream = nullptr;
     const int status = guard_together(tailrace::has_others(comm), [&] {
-        *required(stream, "stream") = nullptr;
         tailrace::require_mpi(comm, "tailrace_open");
-        *stream = new tailrace_stream{
-            open_output(comm, required(directory, "directory"), required(name, "name"), options != nullptr ? options : ""), {}};
+        tailrace::check_arguments(comm, tailrace::Call::open, [&] {
+            required(stream, "stream");
+            required(directory, "directory");
+            required(name, "name");
+        });
+        *stream = new tailrace_stream{open_output(comm, directory, name, options != nullptr ? options : ""), {}};
         open_streams().add(*stream);
     });
     if (status != TAILRACE_OK) open_streams().note_failure();
@@ -234,7 +241,10 @@ int tailrace_end_step(tailrace_stream* stream) {
 }
 
 int tailrace_flush(tailrace_stream* stream) {
-    return guard_together(others_wait(stream), [&] { of(stream).flush(); });
+    return guard_together(others_wait(stream), [&] {
+        if (stream == nullptr) flush_of_null();
+        of(stream).flush();
+    });
 }
 
 int tailrace_close(tailrace_stream** stream) {

@@ -141,8 +141,8 @@ void ForwardedStream::end_step() {
 }
 
 void ForwardedStream::flush() {
-    check_between_steps("tailrace_flush");
     const auto error = attempt([&] {
+        check_between_steps("tailrace_flush");
         forwarding_->check_usable();
         take_answers(0);
         if (late_) throw *late_;

@@ -39,7 +39,7 @@ public:
             check_target();
             if (all_ > 0) target_.comes_from(origin(source_.steps()[all_ - 1]));
         });
-        target_.adopt(source_.definitions());
+        together(ranks_->size() > 1, [&] { target_.adopt(source_.definitions()); });
     }
 
     Json run(const StepProgress& progress) {

@@ -48,6 +48,10 @@ void fill(const BlockView& memory, uint64_t elements, const std::vector<std::byt
 
 Reader::Reader(MPI_Comm comm, const std::string& directory, const std::string& name)
     : directory_(directory.empty() ? "." : directory), name_(name), ranks_(take_communicator(comm)) {
+    together(has_others(), [&] { learn_all(); });  // here already: freeing the communicator is collective, too
+}
+
+void Reader::learn_all() {
     std::vector<uint64_t> told;
     const auto error = attempt([&] {
         if (ranks_->rank() != 0) return;

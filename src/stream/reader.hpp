@@ -47,6 +47,7 @@ private:
         std::vector<std::vector<PartBox>> boxes;  // [variable]; several parts
     };
 
+    void learn_all();  // collective
     void tell_stream(std::vector<uint64_t>& told) const;
     void learn_stream(const std::vector<uint64_t>& told, size_t& at);
     void tell_places(size_t which, std::vector<uint64_t>& told) const;

@@ -22,15 +22,17 @@ Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& n
                const KeyValues& strongest)
     : Output(directory, name) {
     ranks_ = take_communicator(comm);
-    Json settings = agree_settings(*ranks_, directory_, name_, options);
-    if (!strongest.empty()) settings.push_back({{"origin", "what the call needs"}, {"values", strongest}});
-    start(comm, settings, false);
+    together(has_others(), [&] {  // here already: freeing what is made is collective, too
+        Json settings = agree_settings(*ranks_, directory_, name_, options);
+        if (!strongest.empty()) settings.push_back({{"origin", "what the call needs"}, {"values", strongest}});
+        start(comm, settings, false);
+    });
 }
 
 Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const Json& settings)
     : Output(directory, name) {
     ranks_ = take_communicator(comm);
-    start(comm, settings, true);
+    together(has_others(), [&] { start(comm, settings, true); });
 }
 
 void Stream::start(MPI_Comm comm, const Json& settings, bool set_aside) {

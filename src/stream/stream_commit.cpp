@@ -327,9 +327,11 @@ void Stream::sync_written() {
 }
 
 void Stream::flush() {
-    check_between_steps("tailrace_flush");
-    std::optional<Error> error;
-    if (queue_->is_later()) error = settle_in_flight(Call::flush);
+    auto error = attempt([&] { check_between_steps("tailrace_flush"); });
+    if (queue_->is_later()) {
+        auto unsettled = settle_in_flight(Call::flush);
+        if (!error) error = std::move(unsettled);
+    }
     try {
         agree(*ranks_, {.call = Call::flush}, error);
     } catch (const Error& told) {

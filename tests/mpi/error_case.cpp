@@ -227,6 +227,22 @@ std::map<std::string, Case> step_cases() {
         put_all(1, r);
         tell("end_step 1", tailrace_end_step(stream));
     };
+    cases["flush-within-step"] = [] {
+        if (last()) must(tailrace_begin_step(stream, 1));
+        tell("flush", tailrace_flush(stream));
+        if (!last()) must(tailrace_begin_step(stream, 1));
+        Rows r = my_rows(1);
+        put_all(1, r);
+        tell("end_step 1", tailrace_end_step(stream));
+    };
+    cases["flush-of-null"] = [] {
+        const int status = tailrace_flush(last() ? nullptr : stream);
+        if (last())
+            tell("flush", status);
+        else
+            must(status);
+        good_step(1);
+    };
     cases["define-late"] = [] {
         tell("define_dim", tailrace_define_dim(stream, "z", 3));
         tell("define_var", tailrace_define_var(stream, "late", TAILRACE_F32, 2, kRowColumn, 0));
@@ -335,7 +351,12 @@ int open_stream(const std::string &directory, const std::string &options, const 
     if (what == "name-with-slash-on-one" && last()) name = "a/b";
     if (what == "name-empty") name = "";
     if (what == "name-differs" && last()) name = "restart";
-    return tell("open", tailrace_open(MPI_COMM_WORLD, directory.c_str(), name.c_str(), options.c_str(), &stream));
+    const auto given = [&](const char *what_is_null, auto *argument) {
+        return last() && what == what_is_null ? nullptr : argument;
+    };
+    return tell("open",
+                tailrace_open(MPI_COMM_WORLD, given("directory-null-on-one", directory.c_str()),
+                              given("name-null-on-one", name.c_str()), options.c_str(), given("stream-null-on-one", &stream)));
 }
 
 void run(const std::string &what) {
