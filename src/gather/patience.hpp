@@ -14,18 +14,21 @@ namespace tailrace {
 
 class Patience {
 public:
+    Patience() = default;
+    // Looks for so long before it sleeps: see look_seconds().
+    explicit Patience(double look_s) : busy_s_(look_s) {}
+
     // Looks again at once in the beginning, then sleeps for an eighth of the time waited so far: what is waited for is found out
     // that much too late at most. It never gives the core away without sleeping: Linux since 6.6 takes a time slice from who does,
     // each time, and with two ranks on a core what they waited for was found out 3 to 10 ms too late.
     void pause() {
         const double waited = seconds_now() - began_;
-        if (waited >= kBusySeconds)
-            std::this_thread::sleep_for(std::chrono::duration<double>(std::min(waited / 8, kLongestSeconds)));
+        if (waited >= busy_s_) std::this_thread::sleep_for(std::chrono::duration<double>(std::min(waited / 8, kLongestSeconds)));
     }
 
 private:
     static constexpr double kBusySeconds = 10e-6, kLongestSeconds = 500e-6;
-    double began_ = seconds_now();
+    double busy_s_ = kBusySeconds, began_ = seconds_now();
 };
 
 // Completes a request and frees it; between two looks it calls pause(). Returns MPI's code.

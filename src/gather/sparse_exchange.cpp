@@ -3,6 +3,9 @@
 // ranks' have.
 #include "gather/sparse_exchange.hpp"
 
+#include "gather/futex.hpp"
+#include "gather/patience.hpp"
+
 namespace tailrace {
 
 Letters deliver(const Communicator& ranks, const Letters& out) {
@@ -22,7 +25,8 @@ Letters deliver(const Communicator& ranks, const Letters& out) {
     }
     MPI_Request barrier = MPI_REQUEST_NULL;
     bool in_barrier = false;
-    Patience patience;
+    const double look_s = look_seconds(ranks.ranks_beside());
+    Patience patience(look_s);
     for (int done = 0; !done; patience.pause()) {
         int arrived = 0;
         MPI_Status status;
@@ -34,7 +38,7 @@ Letters deliver(const Communicator& ranks, const Letters& out) {
             check_mpi(MPI_Recv(words.data(), count, MPI_UINT64_T, status.MPI_SOURCE, tag, ranks.all(), MPI_STATUS_IGNORE),
                       "MPI_Recv");
             in[static_cast<uint64_t>(status.MPI_SOURCE)] = std::move(words);
-            patience = Patience();  // the next one may be there already: a writer gets one from every rank
+            patience = Patience(look_s);  // the next one may be there already: a writer gets one from every rank
         }
         if (in_barrier) {
             check_mpi(MPI_Test(&barrier, &done, MPI_STATUS_IGNORE), "MPI_Test");

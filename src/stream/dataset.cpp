@@ -204,6 +204,28 @@ void write_fill(File& out, uint64_t address, uint64_t bytes, const std::vector<s
         out.write_at(address + done, piece.data(), std::min<uint64_t>(piece.size(), bytes - done));
 }
 
+// Small values at rising addresses: those without a gap between them go out together.
+class SmallValues {
+public:
+    explicit SmallValues(File& out) : out_(out) {}
+    void add(uint64_t address, const void* value, uint64_t bytes) {
+        if (address != address_ + held_.size() || held_.size() > kMostBytes) write();
+        if (held_.empty()) address_ = address;
+        const auto* from = static_cast<const std::byte*>(value);
+        held_.insert(held_.end(), from, from + bytes);
+    }
+    void write() {
+        if (!held_.empty()) out_.write_at(address_, held_.data(), held_.size());
+        held_.clear();
+    }
+
+private:
+    static constexpr size_t kMostBytes = 1u << 20;
+    File& out_;
+    uint64_t address_ = 0;
+    std::vector<std::byte> held_;
+};
+
 }  // namespace
 
 Description describe_steps(const History& history, const std::string& stream, size_t first, size_t last) {
@@ -226,11 +248,13 @@ void write_known(File& out, const Description& description, const std::vector<ui
         else if (!array.fill.empty())
             for (uint64_t k = 0; k < block.steps; ++k) write_fill(out, step_at(k) + places[i], bytes, array.fill);
     }
+    SmallValues values(out);
     for (uint64_t k = 0; k < block.steps; ++k) {
         const StepEntry& step = history.steps[first + k];
-        for (size_t r = 0; r < step.ragged.size(); ++r) out.write_at(step_at(k) + places[variables + r], &step.ragged[r], 8);
-        out.write_at(step_at(k) + places.back(), &step.time, 8);
+        for (size_t r = 0; r < step.ragged.size(); ++r) values.add(step_at(k) + places[variables + r], &step.ragged[r], 8);
+        values.add(step_at(k) + places.back(), &step.time, 8);
     }
+    values.write();
 }
 
 }  // namespace tailrace

@@ -356,7 +356,10 @@ void Stream::close() {
         finish_group();
         queue_->wait();
         if (const auto late = queue_->error(); late && !lost) throw *late;
-        if (sync_close()) sync_written();
+        if (sync_close())
+            sync_written();
+        else if (!lost)
+            refresh_index(true);  // at once: it shows what is committed, and the others have something to do meanwhile
     });
     if (failed && !error) error = failed;
     const auto show = [&] {  // rank 0
