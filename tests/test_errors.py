@@ -125,7 +125,6 @@ REFUSED = [
         [0, 1, 2],
     ),
     ("flush-within-step", "flush", "BAD_ORDER", r"'history': tailrace_flush within a step", [0, 1, 2]),
-    ("flush-of-null", "flush", "BAD_ARGUMENT", r"argument 'stream' is NULL", [0, 1, 2]),
     ("define-late", "define_dim", "BAD_ORDER", r"are defined before the first step has ended", [0, 2]),
     ("define-late", "define_var", "BAD_ORDER", r"are defined before the first step has ended", [0, 2]),
     ("nan-attribute", "put_attr", "BAD_ATTRIBUTE", r"'valid_range' of variable 'T': element 1 is nan; .*only _FillValue", [0]),

@@ -64,11 +64,7 @@ void end_step_of_null() {
     tailrace_stream* const only = open_streams().only();
     if (only == nullptr) return;
     only->output->refuse_next(Error(Status::BAD_ARGUMENT, "argument 'stream' of tailrace_end_step is NULL"));
-    only->output->end_step();
-}
-
-void flush_of_null() {
-    if (tailrace_stream* const only = open_streams().only()) only->output->flush();
+    tailrace::together(only->output->has_others(), [&] { only->output->end_step(); });
 }
 
 tailrace::Output& of(tailrace_stream* stream) { return *required(stream, "stream")->output; }
@@ -80,16 +76,12 @@ std::unique_ptr<tailrace::Output> open_output(MPI_Comm comm, const std::string& 
                                               const std::string& options) {
     const auto forwarding = tailrace::Forwarding::of(comm);
     if (!forwarding) return std::make_unique<tailrace::Stream>(comm, directory, name, options);
-    forwarding->check_usable();
     const auto ranks = tailrace::take_communicator(comm);
     const tailrace::Json settings = tailrace::agree_settings(*ranks, directory, name, options);
     give_back(ranks);
     if (resolve(tailrace::settings_of(settings)).layout.writers.kind != tailrace::Writers::Kind::dedicated)
         return std::make_unique<tailrace::Stream>(comm, directory, name, settings);
-    std::unique_ptr<tailrace::Output> output;
-    tailrace::together(true,
-                       [&] { output = std::make_unique<tailrace::ForwardedStream>(forwarding, comm, directory, name, settings); });
-    return output;
+    return std::make_unique<tailrace::ForwardedStream>(forwarding, comm, directory, name, settings);
 }
 
 void check_type(int type) {
@@ -134,6 +126,7 @@ int tailrace_open(MPI_Comm comm, const char* directory, const char* name, const 
             required(stream, "stream");
             required(directory, "directory");
             required(name, "name");
+            if (const auto forwarding = tailrace::Forwarding::of(comm)) forwarding->check_usable();
         });
         *stream = new tailrace_stream{open_output(comm, directory, name, options != nullptr ? options : ""), {}};
         open_streams().add(*stream);
@@ -241,10 +234,7 @@ int tailrace_end_step(tailrace_stream* stream) {
 }
 
 int tailrace_flush(tailrace_stream* stream) {
-    return guard_together(others_wait(stream), [&] {
-        if (stream == nullptr) flush_of_null();
-        of(stream).flush();
-    });
+    return guard_together(others_wait(stream), [&] { of(stream).flush(); });
 }
 
 int tailrace_close(tailrace_stream** stream) {

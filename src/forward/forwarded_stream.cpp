@@ -13,6 +13,10 @@ ForwardedStream::ForwardedStream(std::shared_ptr<Forwarding> forwarding, MPI_Com
                                  const std::string& name, const Json& settings)
     : Output(directory, name), forwarding_(std::move(forwarding)), ranks_(take_communicator(comm)),
       id_(forwarding_->next_stream()) {
+    together(has_others(), [&] { start(settings); });
+}
+
+void ForwardedStream::start(const Json& settings) {
     auto error = attempt([&] {
         forwarding_->check_usable();
         config_ = resolve(settings_of(settings));
@@ -148,7 +152,7 @@ void ForwardedStream::flush() {
         if (late_) throw *late_;
     });
     try {
-        agree(*ranks_, {.call = Call::flush, .tells_ranks = true}, error);
+        agree(*ranks_, {.call = Call::flush, .tells_ranks = late_.has_value()}, error);
     } catch (const Error& told) {
         note_told(told);
         throw;

@@ -24,6 +24,7 @@ public:
     bool has_others() const override { return true; }  // the ranks that write
 
 private:
+    void start(const Json& settings);  // collective
     bool is_later() const { return config_.layout.overlap_steps > 0; }
     void take_answers(uint64_t leave);
     std::shared_ptr<Crate> crate_for(const Parcel& parcel);

@@ -29,7 +29,8 @@ inline void only_look() {
 // 26.0 (medians of three runs each, by turns).
 inline double look_seconds(uint64_t ranks_of_node) {
     constexpr double kShort = 10e-6, kLong = 200e-6;
-    return ranks_of_node <= std::thread::hardware_concurrency() ? kLong : kShort;
+    static const unsigned cores = std::thread::hardware_concurrency();
+    return ranks_of_node <= cores ? kLong : kShort;
 }
 
 // Without giving the core away: see Patience.

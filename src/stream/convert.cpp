@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "base/checksum.hpp"
 #include "gather/agree.hpp"
@@ -30,16 +31,8 @@ Box share_of_array(const Extents& shape, uint64_t rank, uint64_t ranks) {
 class Converter {
 public:
     Converter(MPI_Comm comm, const std::string& from, const std::string& name, const std::string& to, const std::string& options)
-        : ranks_(take_communicator(comm)), name_(name), to_(to), source_(different(comm, from), from, name),
-          source_journal_(from + "/" + journal_path(name)),
-          target_(comm, to, name, options, {{"overlap_policy", "block"}, {"keep", "all"}}), all_(source_.steps().size()),
-          before_(target_.step_count()) {
-        agree_on([&] {
-            if (ranks_->rank() != 0) return;
-            check_target();
-            if (all_ > 0) target_.comes_from(origin(source_.steps()[all_ - 1]));
-        });
-        together(ranks_->size() > 1, [&] { target_.adopt(source_.definitions()); });
+        : ranks_(take_communicator(comm)) {
+        together(ranks_->size() > 1, [&] { open(comm, from, name, to, options); });
     }
 
     Json run(const StepProgress& progress) {
@@ -51,31 +44,46 @@ public:
                          " for the next time");
             });
         }
-        target_.close();
-        source_.close();
+        target_->close();
+        source_->close();
         give_back(ranks_);
         return {{"stream", name_}, {"steps", all_}, {"steps_before", before_}, {"rank", ranks_->user_rank()}};
     }
 
     // After an error that all ranks have seen: what is committed stays.
     void leave() {
-        attempt_together(*ranks_, [&] { target_.close(); });
+        attempt_together(*ranks_, [&] { target_->close(); });
     }
 
 private:
+    void open(MPI_Comm comm, const std::string& from, const std::string& name, const std::string& to, const std::string& options) {
+        name_ = name;
+        to_ = to;
+        source_journal_ = from + "/" + journal_path(name);
+        check_different(from);
+        source_.emplace(comm, from, name);
+        target_.emplace(comm, to, name, options, Stream::KeyValues{{"overlap_policy", "block"}, {"keep", "all"}});
+        all_ = source_->steps().size();
+        before_ = target_->step_count();
+        agree_on([&] {
+            if (ranks_->rank() != 0) return;
+            check_target();
+            if (all_ > 0) target_->comes_from(origin(source_->steps()[all_ - 1]));
+        });
+        target_->adopt(source_->definitions());
+    }
+
     template <class Work>
     void agree_on(Work&& work) const {
         const auto error = attempt(work);
         agree(*ranks_, {.call = Call::convert}, error);
     }
 
-    // The communicator, if the places are.
-    MPI_Comm different(MPI_Comm comm, const std::string& from) const {
+    void check_different(const std::string& from) const {
         agree_on([&] {
             if (ranks_->rank() == 0 && std::filesystem::weakly_canonical(from) == std::filesystem::weakly_canonical(to_))
                 fail(Status::BAD_ARGUMENT, "stream '", name_, "' cannot be converted within ", to_, ": choose another directory");
         });
-        return comm;
     }
 
     // The source until it had a step: a model that has begun anew has another journal, whatever its times are.
@@ -98,38 +106,37 @@ private:
         const bool same = std::ranges::all_of(there.runs, [&](const RunEntry& run) {
             return run.origin.contains("last_step") && run.origin == origin(run.origin.at("last_step").get<uint64_t>());
         });
-        if (!same || times.size() > all_ || !std::equal(times.begin(), times.end(), source_.times().begin()))
+        if (!same || times.size() > all_ || !std::equal(times.begin(), times.end(), source_->times().begin()))
             fail(Status::BAD_ARGUMENT, to_, " holds other steps of a stream '", name_,
                  "': choose another directory, or set mode = 'replace'");
     }
 
     void copy_step(uint64_t k, bool first) {
-        source_.select(static_cast<int64_t>(source_.steps()[k]));
-        target_.begin_step(source_.times()[k]);
+        source_->select(static_cast<int64_t>(source_->steps()[k]));
+        target_->begin_step(source_->times()[k]);
         std::vector<std::vector<std::byte>> values;  // until the step has ended
         const auto error = attempt([&] {
-            for (const Variable& variable : source_.definitions().variables()) {
+            for (const Variable& variable : source_->definitions().variables()) {
                 if (variable.is_static && !first) continue;
                 const Box share = variable.replicated ? whole_box(variable.shape)
                                                       : share_of_array(variable.shape, ranks_->rank(), ranks_->size());
                 values.emplace_back(share.elements() * type_bytes(variable.type));
-                source_.get(variable.name, share, values.back().data(), {});
+                source_->get(variable.name, share, values.back().data(), {});
                 if (variable.replicated)
-                    target_.put_replicated(variable.name, values.back().data());
+                    target_->put_replicated(variable.name, values.back().data());
                 else
-                    target_.put_block(variable.name, share, values.back().data(), {});
+                    target_->put_block(variable.name, share, values.back().data(), {});
             }
         });
-        if (error) target_.refuse_step(*error);
-        target_.end_step();
+        if (error) target_->refuse_step(*error);
+        target_->end_step();
     }
 
     std::shared_ptr<Communicator> ranks_;
-    const std::string name_, to_;
-    Reader source_;
-    const std::string source_journal_;
-    Stream target_;
-    const uint64_t all_, before_;
+    std::string name_, to_, source_journal_;
+    std::optional<Reader> source_;
+    std::optional<Stream> target_;
+    uint64_t all_ = 0, before_ = 0;
 };
 
 }  // namespace

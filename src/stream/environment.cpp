@@ -54,18 +54,22 @@ std::vector<Settings> settings_of(const Json& json) {
 
 Json agree_settings(const Communicator& ranks, const std::string& directory, const std::string& stream,
                     const std::string& options) {
-    std::string settings;
-    const auto error = attempt([&] {
-        check_stream_name(stream);
-        settings = ranks.rank() == 0 ? gather_settings(stream, options).dump() : "";
+    Json agreed;
+    together(ranks.size() > 1, [&] {
+        std::string settings;
+        const auto error = attempt([&] {
+            check_stream_name(stream);
+            settings = ranks.rank() == 0 ? gather_settings(stream, options).dump() : "";
+        });
+        const std::string place = directory + "/" + stream;
+        agree(ranks,
+              {.call = Call::open,
+               .same = Checksum::of(place.data(), place.size()),
+               .same_means = "the directory or the name of the stream"},
+              error);
+        agreed = Json::parse(ranks.broadcast_text(settings, 0));
     });
-    const std::string place = directory + "/" + stream;
-    agree(ranks,
-          {.call = Call::open,
-           .same = Checksum::of(place.data(), place.size()),
-           .same_means = "the directory or the name of the stream"},
-          error);
-    return Json::parse(ranks.broadcast_text(settings, 0));
+    return agreed;
 }
 
 }  // namespace tailrace

@@ -351,18 +351,19 @@ void Stream::close() {
     // What could not be written is in flight for ever.
     const bool lost = !in_flight_.empty();
     remove_next_directory();  // before rank 0 may return
+    std::optional<Error> unshown;
     const auto failed = attempt([&] {
         drop_step();
         finish_group();
         queue_->wait();
         if (const auto late = queue_->error(); late && !lost) throw *late;
-        if (sync_close())
-            sync_written();
-        else if (!lost)
-            refresh_index(true);  // at once: it shows what is committed, and the others have something to do meanwhile
+        if (sync_close()) return sync_written();
+        // Before the ranks agree: it shows what is committed, and the others have something to do meanwhile.
+        if (!lost) unshown = attempt([&] { refresh_index(true); });
     });
     if (failed && !error) error = failed;
     const auto show = [&] {  // rank 0
+        if (unshown) throw *unshown;
         if (lost) {
             history_ = read_history(path(journal_path(name_)));
             indexed_steps_ = 0;

@@ -235,14 +235,6 @@ std::map<std::string, Case> step_cases() {
         put_all(1, r);
         tell("end_step 1", tailrace_end_step(stream));
     };
-    cases["flush-of-null"] = [] {
-        const int status = tailrace_flush(last() ? nullptr : stream);
-        if (last())
-            tell("flush", status);
-        else
-            must(status);
-        good_step(1);
-    };
     cases["define-late"] = [] {
         tell("define_dim", tailrace_define_dim(stream, "z", 3));
         tell("define_var", tailrace_define_var(stream, "late", TAILRACE_F32, 2, kRowColumn, 0));
