@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import netCDF4
@@ -67,7 +68,10 @@ def run(choices: dict[str, str]) -> int:
         "8exec": {"exec_s": computed - start, "sync_s": None, "slowest_s": computed - start},
         "9write": {"exec_s": written - computed, "sync_s": 0.0, "slowest_s": written - computed},
     }
-    report = {"requested": {"layout": choices["layout"]}, "effective": {"layout": choices["layout"], "files": "one"}}
+    with open(os.environ["TAILRACE_CONFIG"], "rb") as config:  # as the library tells of it
+        asked = tomllib.load(config).get("stream", {}).get("default", {})
+    requested = {key: {"value": str(value), "origin": os.environ["TAILRACE_CONFIG"]} for key, value in asked.items()}
+    report = {"requested": requested, "effective": {"layout": choices["layout"], "files": "one"}}
     if not (misbehaves and behaviour == "silent"):
         record = {"phases": phases, "sum": total, "streams": {} if choices["output"] == "native" else {"history": report}}
         Path(choices["run"]).write_text(json.dumps(record))

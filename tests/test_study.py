@@ -19,15 +19,14 @@ from typing import Any
 import netCDF4
 import pytest
 from tailrace.cli.study import run_study
-from tailrace.report import wording
 from tailrace.study import process
 from tailrace.study.command import configuration, environment
 from tailrace.study.conduct import RESULTS, check_space, open_study
 from tailrace.study.measure import Reader, on_storage
 from tailrace.study.plan import cases_left, plan_cases, remaining_s
 from tailrace.study.spec import fingerprint, load_study, parse_study
-from tailrace.study.statistics import judge, ratio_between, summarize
-from tailrace.study.values import FAILED, OK, TIMED_OUT, UNVERIFIED, Case, LayoutChoice, RunResult, StudyError, StudySpec
+from tailrace.study.statistics import judge, summarize
+from tailrace.study.values import FAILED, OK, TIMED_OUT, UNVERIFIED, StudyError, StudySpec
 
 from tests.environment import HANGS_S, ROOT
 from tests.study_files import APPLICATION, study_values, write_study
@@ -391,93 +390,3 @@ def test_a_dry_run_shows_the_order_and_runs_nothing(tmp_path: Path, capsys: pyte
     assert [run["layout"] for run in runs] == [case.layout.name for case in plan_cases(load_study(file))]
     assert [f"layout={run['layout']}" in run["command"] for run in runs] == [run["layout"] != "native" for run in runs]
     assert not (tmp_path / "out").exists()
-
-
-# ---- statistics ---------------------------------------------------------------------------------------------------------------
-
-
-def made(layout: str, times_s: list[float], ranks: int = 2, status: str = OK) -> list[RunResult]:
-    choice = LayoutChoice(layout, (("layout", f'"{layout}"'),) if layout != "native" else ())
-    cases = [Case("fake", ranks, choice, "", (), number) for number in range(1, len(times_s) + 1)]
-    return [RunResult(case, status, "", wall_s=1.0, return_s=t, fsync_s=0.1) for case, t in zip(cases, times_s, strict=True)]
-
-
-@pytest.mark.fast
-def test_a_clear_winner_and_what_cannot_be_told_from_it() -> None:
-    native = [2.0, 2.1, 1.9, 2.2, 1.8]
-    noisy = [0.6, 1.6, 1.0, 1.2, 0.8]
-    groups = summarize([*made("native", native), *made("fpp", [t / 2 for t in native]), *made("hds", noisy)])
-    verdict = judge(groups, "return")
-    assert verdict is not None
-    assert verdict.winner.name == "fpp"
-    assert verdict.ratio.value == pytest.approx(2.0)
-    assert verdict.ratio.differs
-    assert verdict.level == ("hds",)
-    assert wording.headline(verdict).startswith("fpp wins: time to return 2.00× as fast as native")
-    assert wording.selection(verdict)[1] == '[stream.default]\nlayout = "fpp"\n'
-
-
-@pytest.mark.fast
-def test_an_interval_with_1_in_it_is_no_measurable_difference() -> None:
-    groups = summarize([*made("native", [1.0, 2.0, 3.0, 1.5, 2.5]), *made("fpp", [2.4, 1.1, 1.9, 2.9, 1.4])])
-    verdict = judge(groups, "return")
-    assert verdict is not None
-    assert not verdict.ratio.differs
-    assert wording.headline(verdict).startswith("No measurable difference")
-
-
-@pytest.mark.fast
-def test_noise_that_all_layouts_share_in_a_round_does_not_hide_a_difference() -> None:
-    drift = [1.0, 4.0, 2.0, 8.0, 3.0, 6.0, 5.0]
-    groups = summarize([*made("native", drift), *made("fpp", [t * 0.8 for t in drift])])
-    native, fpp = groups[0].of("native"), groups[0].of("fpp")
-    assert native is not None
-    assert fpp is not None
-    ratio = ratio_between(native, fpp, "return")
-    assert ratio is not None
-    assert (ratio.low, ratio.value, ratio.high) == pytest.approx((1.25, 1.25, 1.25))
-
-
-@pytest.mark.fast
-def test_when_native_wins_the_nearest_is_named_with_its_distance() -> None:
-    native = [1.0, 1.1, 0.9, 1.0, 1.05]
-    slower = {"hds": [2 * t for t in native], "fpp": [4 * t for t in native]}
-    groups = summarize([*made("native", native), *(run for name, times in slower.items() for run in made(name, times))])
-    verdict = judge(groups, "return")
-    assert verdict is not None
-    assert verdict.winner.name == "native"
-    assert "The nearest, hds, is 0.50× as fast" in wording.headline(verdict)
-    assert 'layout = "hds"' in wording.selection(verdict)[1]
-
-
-@pytest.mark.fast
-def test_a_layout_with_a_failed_run_cannot_win_and_few_runs_have_no_interval() -> None:
-    good, fast = made("native", [1.0, 1.0]), made("fpp", [0.1, 0.1])
-    verdict = judge(summarize([*good, *fast]), "return")
-    assert verdict is not None
-    assert not verdict.ratio.differs
-    assert "too few repetitions" in wording.headline(verdict)
-    failed = made("fpp", [0.1], ranks=4, status=FAILED)
-    verdict = judge(summarize([*good, *fast, *made("native", [1.0], ranks=4), *failed]), "return")
-    assert verdict is not None
-    assert verdict.winner.name == "native"
-
-
-@pytest.mark.fast
-def test_results_survive_the_journal() -> None:
-    result = made("fpp", [0.5])[0]
-    assert RunResult.from_json(json.loads(json.dumps(result.to_json()))) == result
-
-
-@pytest.mark.fast
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.99996, "1000 ms"), (1.0, "1.00 s"), (12.34, "12.3 s"), (345.6, "346 s"), (5e-5, "50 µs")]
-)
-def test_times_have_three_figures(seconds: float, text: str) -> None:
-    assert wording.seconds_text(seconds) == text
-
-
-@pytest.mark.fast
-def test_what_a_program_said_is_found_between_banners() -> None:
-    stderr = "bad value\nbad value\n#0  0x7fa in ???\n-----\nmpirun detected\n-----\nand more"
-    assert wording.telling_lines(stderr) == ["bad value", "and more"]

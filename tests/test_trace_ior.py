@@ -157,7 +157,7 @@ def test_output_without_a_result_is_refused(tmp_path: Path, text: str) -> None:
         results_of(tmp_path, text)
 
 
-@pytest.mark.parametrize("text", [TEXT_4.partition("write     400")[0], CSV])
+@pytest.mark.parametrize("text", [TEXT_4.partition("write     400")[0], CSV, CSV + "read,1600.0"])
 def test_output_that_was_cut_keeps_its_results(tmp_path: Path, text: str) -> None:
     assert len(results_of(tmp_path, text)) == 2
 

@@ -269,6 +269,11 @@ def test_query_answers_people_and_machines(folder: Path, capsys: pytest.CaptureF
     assert "pwrite" in capsys.readouterr().out
 
 
+def test_answers_that_json_cannot_say_are_null(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", "query", str(folder), "select 1e0/0 as x, 'nan'::double as x, 1 as y", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == [{"x": None, "x_2": None, "y": 1}]
+
+
 def test_a_query_says_which_logs_are_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "n1.2.0.trace").write_bytes(b"no log")
     for options in ([], ["--json"]):

@@ -38,13 +38,24 @@ def command(
         _start_ranks(ranks)
     name = stream or only_stream(source)
     with output.progress_of(f"convert {name}") as tell:
-        answer = contract.convert(source, name, target, layout=layout_of(layout, choice or []), progress=tell)
+        try:
+            answer = contract.convert(source, name, target, layout=layout_of(layout, choice or []), progress=tell)
+        except errors.Error:
+            if not _is_first_rank():  # which tells it
+                raise typer.Exit(2) from None
+            raise
     if answer.pop("rank") != 0:
         return
     if as_json:
         output.print_json(answer)
         return
     output.console().print(f"{output.escape(f'{target}: {name}')}, {output.steps_text(answer)}", soft_wrap=True)
+
+
+def _is_first_rank() -> bool:
+    """As launchers say it: an opening that failed tells no rank."""
+    known = (os.environ[name] for name in ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID") if name in os.environ)
+    return next(known, "0") == "0"
 
 
 def _start_ranks(ranks: int) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from tailrace.cli import output
 from tailrace.cli.study import build_folder, run_study
-from tailrace.study.conduct import RESULTS, ForeignFileError, open_study
+from tailrace.study.conduct import RESULTS, ForeignFileError, alone_in, open_study
 from tailrace.study.spec import load_study
 from tailrace.study.values import StudyError
 
@@ -43,14 +43,16 @@ def forget_finished(file: Path, folder: Path) -> None:
     """Removes the results of a demo that is finished or of another version; never a folder that a study did not make."""
     if not (folder / RESULTS).is_file():
         return
-    try:
-        finished = not open_study(load_study(file), folder).left
-    except ForeignFileError:
-        raise
-    except StudyError:
-        finished = True
-    if finished:
-        for name in ("runs", "records", "layouts"):
-            shutil.rmtree(folder / name, ignore_errors=True)
-        for name in (RESULTS, "report.html"):
-            (folder / name).unlink(missing_ok=True)
+    spec = load_study(file)
+    with alone_in(folder):
+        try:
+            finished = not open_study(spec, folder).left
+        except ForeignFileError:
+            raise
+        except StudyError:  # of another version
+            finished = True
+        if finished:
+            for name in ("runs", "records", "layouts"):
+                shutil.rmtree(folder / name, ignore_errors=True)
+            for name in (RESULTS, "report.html"):
+                (folder / name).unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -43,6 +44,7 @@ def command(
         typer.echo(f"tailrace: {words[0]} cannot be traced, and runs without: {why}", err=True)
     about = {"command": words, "began": time.time(), "budget_bytes": budget_mib << 20}
     process = subprocess.Popen(full, env=environment)
+    signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))  # batch systems end the first process only
     while True:
         try:
             status = process.wait()

@@ -88,7 +88,7 @@ class Watch:
         self.progress = Progress(*columns, console=self.console)
         total = len(self.study.cases)
         self.task: TaskID = self.progress.add_task(
-            "", total=total, completed=total - len(self.study.left), name=self.study.spec.name
+            "", total=total, completed=total - len(self.study.left), name=output.escape(self.study.spec.name)
         )
         for result in self.study.results:
             self.spent_s[result.case.setting.key].append(result.wall_s)

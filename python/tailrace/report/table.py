@@ -32,7 +32,7 @@ SHOWN_LINES = 5
 
 def print_table(console: Console, spec: StudySpec, groups: Sequence[Group]) -> None:
     for name, group in zip(group_texts(groups), groups, strict=True):
-        table = Table(title=f"{spec.application.name}, {name}", title_justify="left", box=None, padding=(0, 2, 0, 0))
+        table = Table(title=escape(f"{spec.application.name}, {name}"), title_justify="left", box=None, padding=(0, 2, 0, 0))
         for column in COLUMNS:
             table.add_column(column, justify="left" if column in ("layout", "phases") else "right", header_style="bold")
         for summary in group.summaries:
@@ -59,7 +59,7 @@ def _row(group: Group, summary: Summary) -> list[str]:
         shown,
         *(seconds_text(found.median) if (found := summary.spread(measure)) else "–" for measure in ("durable", "readable", "wall")),
         seconds_text(summary.cpu_s),
-        phases_text(summary),
+        escape(phases_text(summary)),
         bytes_text(summary.bytes),
         str(summary.files),
         runs,

@@ -122,10 +122,13 @@ def gather_failures(results: Sequence[RunResult]) -> list[Failures]:
 def telling_lines(stderr: str) -> list[str]:
     """What the program itself said: without mpirun's banners, backtraces and repetitions by other ranks."""
     kept: list[str] = []
+    lines = stderr.splitlines()
+    # Where one end of a banner was cut off, or a line of dashes is the program's own, nothing is taken for a banner.
+    has_banners = sum(line.startswith("-----") for line in lines) % 2 == 0
     in_banner = False
-    for line in stderr.splitlines():
+    for line in lines:
         if line.startswith("-----"):
-            in_banner = not in_banner
+            in_banner = has_banners and not in_banner
         elif not in_banner and line.strip() and line not in kept and not re.match(r"#\d+ |\s+at |Error termination", line):
             kept.append(line)
     return kept

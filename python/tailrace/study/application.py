@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.study.tables import Table, read_toml
-from tailrace.study.values import Application, StudyError
+from tailrace.study.values import GIVEN_NAMES, Application, StudyError
 
 LAUNCHERS = ("mpirun", "none")
 
@@ -47,6 +47,9 @@ def parse_application(values: Mapping[str, Any], home: Path, where: str) -> Appl
     for key in ("command", "verify"):
         if not table.values[key]:
             raise table.fail(key, "must name a program")
+    for key, _ in application.parameters:
+        if key in GIVEN_NAMES:
+            raise StudyError(f"{where} [parameters]: {key!r} is what {{{key}}} stands for in every study; give it another name")
     table.ignore("phases", "compute_phases")  # for readers of kernel.toml; a run's record names its own phases
     table.refuse_unknown()
     return application

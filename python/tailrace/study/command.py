@@ -77,12 +77,16 @@ def verify_command(spec: StudySpec, case: Case, places: Places) -> list[str]:
     return fill(spec.application.verify, names_of(spec, case, places), f"{spec.application.name}: verify")
 
 
-def uses_input(spec: StudySpec) -> bool:
+def fields_of(template: Sequence[str]) -> set[str]:
+    """What it names. Nothing where it cannot be filled: fill() says what is wrong with it."""
     try:
-        fields = {field for word in spec.application.command for _, field, _, _ in string.Formatter().parse(word)}
+        return {field for word in template for _, field, _, _ in string.Formatter().parse(word) if field}
     except ValueError:
-        return False  # fill() says what is wrong with it
-    return bool(spec.application.prepare) and "input" in fields
+        return set()
+
+
+def uses_input(spec: StudySpec) -> bool:
+    return bool(spec.application.prepare) and "input" in fields_of(spec.application.command)
 
 
 def launcher_environment(base: Mapping[str, str], as_root: bool) -> dict[str, str]:

@@ -7,7 +7,6 @@ import dataclasses
 import fcntl
 import os
 import shutil
-import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,16 +19,19 @@ from tailrace.study import command
 from tailrace.study.machine import describe_machine
 from tailrace.study.measure import Reader
 from tailrace.study.plan import cases_left, plan_cases, settings_of
+from tailrace.study.process import run_program, tail
 from tailrace.study.run import run_case
 from tailrace.study.spec import fingerprint
 from tailrace.study.values import WARM_UP, Case, RunResult, StudyError, StudySpec
 
 RESULTS = "results.jsonl"
+OWNER = "study-folder.txt"  # beside the outputs: which study made them
+PREPARE_TIMEOUT_S = 24 * 3600.0  # of gigabytes made from measured data
 BEGINNING = b'{"kind":"study"'  # of its first line
 
 
 class ForeignFileError(StudyError):
-    """A file of another program in the place of the journal."""
+    """A file of another program, or another study's journal, in the place of the journal; or outputs of another study."""
 
 
 @dataclass
@@ -92,6 +94,11 @@ def open_study(spec: StudySpec, out: Path) -> Study:
     if not lines:
         return study
     study.head = lines[0]
+    if study.head["name"] != spec.name:
+        raise ForeignFileError(
+            f"{study.journal} holds results of the study {study.head['name']!r}, which would be lost. "
+            "Give another folder with --out"
+        )
     if study.head["fingerprint"] != fingerprint(spec):
         raise StudyError(
             f"{study.journal} holds results of another version of this study: runs of both must not be mixed. "
@@ -138,7 +145,7 @@ def check_space(study: Study, case: Case) -> None:
     largest = max((result.bytes for result in study.results), default=0)
     needed = max(study.spec.min_free_bytes, largest * (len(study.left) + 1 if study.spec.keep else 2))
     target = study.target(case)
-    target.mkdir(parents=True, exist_ok=True)
+    _own(target, study.out)
     free = shutil.disk_usage(target).free
     if free < needed:
         raise StudyError(
@@ -161,14 +168,16 @@ def conduct(study: Study, build: Path, on_start: Callable[[Case], None], on_resu
     with Reader() as reader:
         if not left[0].warm_up and study.spec.warm_up:
             # A continued study finds cold caches again.
-            on_start(dataclasses.replace(left[0], repetition=WARM_UP))
-            _run(study, dataclasses.replace(left[0], repetition=WARM_UP), build, input_path, reader)
+            again = dataclasses.replace(left[0], repetition=WARM_UP - 1)
+            on_start(again)
+            result = _run(study, again, build, input_path, reader)
+            if not result.ok:
+                _keep(study, result)
         for case in left:
             check_space(study, case)
             on_start(case)
             result = _run(study, case, build, input_path, reader)
-            tailrace.journal_append(study.journal, result.to_json(), sync=True)
-            study.results.append(result)
+            _keep(study, result)
             on_result(result)
     _remove_empty(study)
 
@@ -178,19 +187,26 @@ def prepare(study: Study, build: Path) -> str:
     if not command.uses_input(study.spec):
         return ""
     first = study.cases[0]
-    if len({dict(case.parameters).get("input_mb") for case in study.cases}) > 1:
-        raise StudyError("the input is prepared once, so its size cannot vary: give input_mb under [parameters]")
+    template, where = study.spec.application.prepare, f"{study.spec.application.name}: prepare"
     places = places_of(study, first, build, "")
-    words = command.fill(
-        study.spec.application.prepare,
-        command.names_of(study.spec, first, places),
-        f"{study.spec.application.name}: prepare",
-    )
+    names = command.names_of(study.spec, first, places)
+    for case in study.cases:
+        others = command.names_of(study.spec, case, places_of(study, case, build, ""))
+        if varied := sorted(name for name in command.fields_of(template) if names.get(name) != others.get(name)):
+            raise StudyError(
+                f"{where}: the input is prepared once, but {', '.join(varied)} is not the same in all runs; "
+                "give it under [parameters]"
+            )
+    words = command.fill(template, names, where)
     Path(places.cache).mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    path = done.stdout.strip()
-    if done.returncode != 0 or not path:
-        raise StudyError(f"preparing the input failed: {' '.join(words)}\n{done.stderr.strip()[-2000:]}")
+    stdout, stderr = study.out / "prepare.stdout", study.out / "prepare.stderr"
+    ended = run_program(words, os.environ, Path.cwd(), stdout, stderr, PREPARE_TIMEOUT_S)
+    path = stdout.read_text(errors="replace").strip()
+    if ended.timed_out or ended.exit_code != 0 or not path:
+        why = f"not finished after {PREPARE_TIMEOUT_S / 3600:g} hours" if ended.timed_out else tail(stderr)
+        raise StudyError(f"preparing the input failed: {' '.join(words)}\n{why}")
+    stdout.unlink()
+    stderr.unlink()
     return path
 
 
@@ -217,6 +233,11 @@ def _run(study: Study, case: Case, build: Path, input_path: str, reader: Reader)
     return run_case(study.spec, case, places, reader)
 
 
+def _keep(study: Study, result: RunResult) -> None:
+    tailrace.journal_append(study.journal, result.to_json(), sync=True)
+    study.results.append(result)
+
+
 def _begin(study: Study) -> None:
     if study.head:
         return
@@ -230,8 +251,24 @@ def _begin(study: Study) -> None:
     tailrace.journal_append(study.journal, study.head, sync=True)
 
 
+def _own(target: Path, out: Path) -> None:
+    """Marks a folder for outputs as this study's: two studies of one name would remove each other's."""
+    target.mkdir(parents=True, exist_ok=True)
+    mark = target / OWNER
+    try:
+        with mark.open("x") as file:
+            file.write(f"{out}\n")
+    except FileExistsError:
+        owner = mark.read_text(errors="replace").strip()
+        if owner != str(out):
+            raise ForeignFileError(
+                f"{target} holds outputs of the study in {owner}: give this one another `name` or `targets`, or remove the folder"
+            ) from None
+
+
 def _remove_empty(study: Study) -> None:
     """The folders for outputs, when nothing was kept in them."""
     for folder in {study.target(case) for case in study.cases}:
-        if folder.is_dir() and not any(folder.iterdir()):
+        if folder.is_dir() and [path.name for path in folder.iterdir()] == [OWNER]:
+            (folder / OWNER).unlink()
             folder.rmdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ def describe_machine(targets: Sequence[Path]) -> dict[str, Any]:
         "file_systems": {str(target): file_system(target) for target in targets},
         "versions": {
             "Python": platform.python_version(),
-            "MPI": _first_line(["mpirun", "--version"]),
+            "MPI": _mpi_version(),
             "tailrace": _tailrace_version(),
         },
     }
@@ -34,7 +35,7 @@ def file_system(path: Path) -> dict[str, Any]:
     longest = -1
     for line in Path("/proc/self/mounts").read_text().splitlines():
         device, mount, kind, options, *_ = line.split(" ")
-        point = mount.encode().decode("unicode_escape")
+        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), mount)
         if here.is_relative_to(point) and len(point) >= longest:
             longest = len(point)
             described |= {"type": kind, "device": device, "options": options}
@@ -48,9 +49,12 @@ def _processor() -> str:
     return platform.machine()
 
 
-def _first_line(command: Sequence[str]) -> str:
+def _mpi_version() -> str:
+    """Of Open MPI the first line tells it, of MPICH's launcher a line further down."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False).stdout.splitlines()[0]
+        lines = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, timeout=20, check=False).stdout.splitlines()
+        told = next((line.split(":", 1)[1].strip() for line in lines if line.strip().startswith("Version:")), "")
+        return f"{lines[0].split()[0]} {told}" if told else lines[0]
     except (OSError, IndexError, subprocess.TimeoutExpired):
         return "not found"
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TAIL_BYTES = 4000
+NOT_STARTED = 127  # the exit status, as shells have it
 GRACE_S = 3.0  # mpirun ends its ranks, which it starts in groups of their own, when it is asked to and not when it is killed
 
 
@@ -43,7 +44,7 @@ def run_program(
             )
         except OSError as error:
             err.write(f"{command[0]}: {error.strerror}\n".encode())
-            return Ended(127, 0.0, 0.0, 0.0, timed_out=False)
+            return Ended(NOT_STARTED, 0.0, 0.0, 0.0, timed_out=False)
         try:
             in_time = _wait(process.pid, timeout_s)
         except BaseException:

@@ -8,13 +8,12 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tailrace.study import command, measure
-from tailrace.study.process import Ended, run_program, tail
+from tailrace.study.process import NOT_STARTED, Ended, run_program, tail
 from tailrace.study.values import FAILED, OK, TIMED_OUT, UNVERIFIED, Case, LayoutChoice, Phase, RunResult, StudyError, StudySpec
 from tailrace.trace import log, start
 from tailrace.trace import phases as trace_phases
@@ -81,11 +80,11 @@ def _measured(result: RunResult, spec: StudySpec, places: command.Places, reader
     try:
         fsync_s = measure.make_durable(output)
         left = measure.on_storage(output)
-        told = {} if spec.trace and not record.exists() else json.loads(record.read_text())
+        told = {} if spec.trace and not record.exists() else json.loads(record.read_text(), parse_constant=refuse_constant)
         phases = phases_of_trace(trace) if spec.trace else phases_of(told)
         return_s = time_to_return(phases, spec.application.output_phases)
         settings = told.get("streams", {})
-        refuse_other_layout(result.case.layout, settings)
+        refuse_other_layout(result.case.layout, settings, places.config)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, StudyError, LogError) as error:
         which = f"log in {trace}" if spec.trace else "record"
         return dataclasses.replace(result, status=FAILED, note=f"the run's {which}: {error}")
@@ -114,15 +113,24 @@ def phases_of(record: Mapping[str, Any]) -> tuple[Phase, ...]:
     return tuple(made)
 
 
-def refuse_other_layout(layout: LayoutChoice, streams: Mapping[str, Any]) -> None:
-    """A run that has not seen its configuration is none of the layout."""
+def refuse_constant(name: str) -> float:
+    """No JSON has it, nor can the journal keep it."""
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def refuse_other_layout(layout: LayoutChoice, streams: Mapping[str, Any], config: str) -> None:
+    """A run that has not seen its configuration, or was told otherwise by something stronger, is none of the layout."""
     for name, settings in streams.items():
-        missing = [key for key, _ in layout.keys if key not in settings["requested"]]
-        if missing:
-            raise StudyError(
-                f"stream {name} was opened without {', '.join(missing)} of the layout {layout.name}: "
+        for key, _ in layout.keys:
+            requested = settings["requested"].get(key)
+            if requested is not None and str(requested["origin"]).startswith(config):
+                continue
+            why = (
                 f"{command.CONFIG_KEY} has not reached the ranks; is its file visible where they run?"
+                if requested is None
+                else f"it was {requested['value']!r} by {requested['origin']}"
             )
+            raise StudyError(f"stream {name} was opened without {key} of the layout {layout.name}: {why}")
 
 
 def phases_of_trace(folder: Path) -> tuple[Phase, ...]:
@@ -161,21 +169,24 @@ def _readable(case: Case, spec: StudySpec, output: Path, reader: measure.Reader)
 def _verified(result: RunResult, spec: StudySpec, case: Case, places: command.Places, surroundings: Mapping[str, str]) -> RunResult:
     """The application's verifier reads every byte back; without its word the run does not count."""
     words = command.verify_command(spec, case, places)
+    stdout, stderr = (Path(places.run_record).with_suffix(f".verify-{name}") for name in ("stdout", "stderr"))
     try:
-        done = subprocess.run(
-            words, capture_output=True, text=True, timeout=spec.timeout_s, env=dict(surroundings), errors="replace", check=False
-        )
-    except subprocess.TimeoutExpired:
+        ended = run_program(words, surroundings, Path.cwd(), stdout, stderr, spec.timeout_s)
+        answered, complaint = stdout.read_text(errors="replace"), tail(stderr)
+    finally:
+        stdout.unlink(missing_ok=True)
+        stderr.unlink(missing_ok=True)
+    if ended.timed_out:
         return dataclasses.replace(result, status=UNVERIFIED, note=f"the verifier did not finish within {spec.timeout_s:g} s")
-    except OSError as error:
-        return dataclasses.replace(result, status=UNVERIFIED, note=f"the verifier: {words[0]}: {error.strerror}")
-    said = done.stdout.strip()[-2000:]
+    if ended.exit_code == NOT_STARTED and not answered:
+        return dataclasses.replace(result, status=UNVERIFIED, note=f"the verifier: {complaint}")
+    said = answered.strip()[-2000:]
     try:
-        answer = json.loads(done.stdout)
-        good = done.returncode == 0 and answer["ok"] is True and answer["bytes_checked"] > 0
+        answer = json.loads(answered)
+        good = ended.exit_code == 0 and answer["ok"] is True and answer["bytes_checked"] > 0
     except (ValueError, KeyError, TypeError):
         good, said = False, f"the verifier must answer in JSON with `ok` and `bytes_checked`; it said: {said}"
-    return result if good else dataclasses.replace(result, status=UNVERIFIED, note=said, stderr_tail=done.stderr.strip()[-4000:])
+    return result if good else dataclasses.replace(result, status=UNVERIFIED, note=said, stderr_tail=complaint)
 
 
 def _remove(directory: Path) -> None:

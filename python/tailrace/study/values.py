@@ -9,6 +9,9 @@ from typing import Any
 NATIVE = "native"  # the application's own way of writing, without the library
 WARM_UP = 0  # the repetition number of runs that are not counted; counted ones start at 1
 
+# What commands may name of every case; parameters have other names.
+GIVEN_NAMES = ("build", "python", "kernel", "cache", "input", "ranks", "steps", "output", "layout", "dir", "run")
+
 OK = "ok"
 FAILED = "failed"
 TIMED_OUT = "timed out"

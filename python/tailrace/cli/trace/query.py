@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -28,7 +30,8 @@ def command(
     with errors_told(as_json):
         answer = ask(source, sql)
     if as_json:
-        output.print_json([{name: _plain(value) for name, value in zip(answer.names, row, strict=True)} for row in answer.rows])
+        names = _distinct(answer.names)
+        output.print_json([{name: _plain(value) for name, value in zip(names, row, strict=True)} for row in answer.rows])
     else:
         _print(answer.names, answer.rows)
     for message in answer.damaged:
@@ -45,8 +48,19 @@ def _print(names: list[str], rows: list[tuple[Any, ...]]) -> None:
     output.console().print(shown)
 
 
+def _distinct(names: list[str]) -> list[str]:
+    """x, x, y as x, x_2, y: an object has each name once."""
+    made: list[str] = []
+    for name in names:
+        others = (f"{name}_{number}" for number in itertools.count(2))
+        made.append(next(new for new in itertools.chain([name], others) if new not in made))
+    return made
+
+
 def _plain(value: Any) -> Any:
-    """As JSON can say it: SQL has decimals, dates and lists, too."""
+    """As JSON can say it: SQL has decimals, dates and lists, too, and numbers that are none."""
     if isinstance(value, Decimal):
         return float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return value if value is None or isinstance(value, int | float | str) else str(value)

@@ -72,6 +72,8 @@ def _of_text(text: str) -> Iterator[Row]:
 
 def _of_csv(text: str) -> Iterator[Row]:
     for cells in csv.DictReader(text.splitlines()):
+        if None in cells.values():  # the last line of an output that was cut
+            return
         values = {name: cells[name] for name, *_ in VALUES if name in cells}
         yield {**_about({"tasks": cells["numTasks"]}), **_row(cells["access"], cells["iter"], values)}
 
