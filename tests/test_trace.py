@@ -110,6 +110,14 @@ def test_every_call_is_there_with_what_it_was_asked_for(runs: Runs) -> None:
     assert times["end_ns"][-1] <= log.header["end_ns"]
 
 
+def test_descriptors_that_come_by_number_and_files_without_a_name(runs: Runs) -> None:
+    (log,) = runs.run_case("by-number")
+    written = [(name, size) for call, name, _, size, _ in called(log) if call == "write"]
+    assert [size for _, size in written] == [7, 2, 1, 3]
+    assert [name for name, _ in written[1:]] == ["two", "one", "three"]
+    assert written[0][0].startswith("#"), "the kernel's name, not that of the folder"
+
+
 def test_threads_have_chunks_of_their_own(runs: Runs) -> None:
     (log,) = runs.run_case("threads", "5000")
     for thread in range(8):

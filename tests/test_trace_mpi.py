@@ -48,6 +48,7 @@ def test_collectives_and_mpi_io_are_recorded_as_the_program_calls_them(record: R
             ("MPI_Comm_split", ALL, -1, 0, 0),
             ("MPI_Bcast", pair, -1, 8, 0),
             ("MPI_Comm_free", "", -1, 0, 0),
+            ("MPI_Bcast", f"MPI ranks {rank}", -1, 4 << 30, 0),
             ("MPI_File_open", shared, -1, 0, 0),
             ("MPI_File_write_at_all", shared, 1000 * rank, 800, 800),
             ("MPI_File_read_at", shared, 1000 * rank, 400, 400),

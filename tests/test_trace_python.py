@@ -15,6 +15,9 @@ import h5py, netCDF4, numpy as np
 rank = MPI.COMM_WORLD.rank
 with h5py.File(f"h5.{rank}", "w") as file:
     file["values"] = np.arange(100.0)
+    chunked = file.create_dataset("chunked", (4, 6), "f4", chunks=(2, 6), compression="gzip")
+    chunked.id.write_direct_chunk((2, 0), b"squeezed", 0)
+    assert chunked.id.read_direct_chunk((2, 0))[1] == b"squeezed"
 with netCDF4.Dataset(f"nc.{rank}", "w") as file:
     file.createDimension("x", 10)
     file.createVariable("T", "f4", ("x",))[:] = np.arange(10)
@@ -34,7 +37,9 @@ def test_two_hdf5_libraries_and_mpi_of_an_extension_module(mpirun: Mpirun, tmp_p
         events = called(log)
         counts = Counter((call, Path(file).name) for call, file, *_ in events)
         assert counts["H5Fcreate", f"h5.{rank}"] == 1
-        assert counts["H5Dwrite", f"h5.{rank}"] == 1
+        assert counts["H5Dwrite", f"h5.{rank}"] == 2
+        assert ("H5Dwrite", str(record.work / f"h5.{rank}"), -1, 8, 8) in events
+        assert ("H5Dread", str(record.work / f"h5.{rank}"), -1, 8, 8) in events
         assert ("H5Dwrite", str(record.work / f"h5.{rank}"), -1, 800, 800) in events
         assert ("H5Dread", str(record.work / f"h5.{rank}"), -1, 80, 80) in events
         assert ("nc_put_vara", f"nc.{rank}") in counts

@@ -17,10 +17,14 @@ uint64_t bytes_of(const iovec* pieces, int count) {
 // A call that sees pieces must not look at them before the kernel has found them to be memory.
 uint64_t bytes_of(const iovec* pieces, int count, ssize_t result) { return result < 0 ? 0 : bytes_of(pieces, count); }
 
-void note_block(Traced& call, const aiocb& block) {
-    call.set_call(block.aio_lio_opcode == LIO_READ ? Call::aio_read : Call::aio_write);
-    call.set_descriptor(block.aio_fildes);
-    call.note(0, {.offset = block.aio_offset, .bytes = block.aio_nbytes});
+void note_blocks(Traced& call, aiocb* const blocks[], int count) {
+    for (int i = 0; call.on() && i < count; ++i) {
+        const aiocb* const block = blocks[i];
+        if (block == nullptr || block->aio_lio_opcode == LIO_NOP) continue;
+        call.set_call(block->aio_lio_opcode == LIO_READ ? Call::aio_read : Call::aio_write);
+        call.set_descriptor(block->aio_fildes);
+        call.note(0, {.offset = block->aio_offset, .bytes = block->aio_nbytes});
+    }
 }
 
 }  // namespace
@@ -149,14 +153,15 @@ ASYNCHRONOUS(aio_read64, aio_read)
 ASYNCHRONOUS(aio_write, aio_write)
 ASYNCHRONOUS(aio_write64, aio_write)
 
-// A list of them: each block is recorded as if it had been asked for alone.
-#define LIST(symbol)                                                                                        \
-    HOOK(int, symbol, (int mode, aiocb* const blocks[], int count, sigevent* event)) {                      \
-        Traced call(Call::aio_read);                                                                        \
-        const int result = NEXT(symbol)(mode, blocks, count, event);                                        \
-        for (int i = 0; call.on() && result == 0 && i < count; ++i)                                         \
-            if (blocks[i] != nullptr && blocks[i]->aio_lio_opcode != LIO_NOP) note_block(call, *blocks[i]); \
-        return result;                                                                                      \
+// A list of them: each block is recorded as if it had been asked for alone. Of LIO_NOWAIT before the call: who is told of the end of
+// a block may free it.
+#define LIST(symbol)                                                                   \
+    HOOK(int, symbol, (int mode, aiocb* const blocks[], int count, sigevent* event)) { \
+        Traced call(Call::aio_read);                                                   \
+        if (mode == LIO_NOWAIT) note_blocks(call, blocks, count);                      \
+        const int result = NEXT(symbol)(mode, blocks, count, event);                   \
+        if (mode != LIO_NOWAIT) note_blocks(call, blocks, count);                      \
+        return result;                                                                 \
     }
 LIST(lio_listio)
 LIST(lio_listio64)

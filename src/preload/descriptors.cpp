@@ -45,14 +45,10 @@ OPEN_AS(__openat64_2, (int directory, const char* path, int flags), (directory, 
 OPEN_AS(creat, (const char* path, mode_t mode), (path, mode), kHere, O_CREAT | O_WRONLY | O_TRUNC)
 OPEN_AS(creat64, (const char* path, mode_t mode), (path, mode), kHere, O_CREAT | O_WRONLY | O_TRUNC)
 
-// Its path is not in the call: the kernel knows it.
-#define OPEN_UNNAMED(symbol, parameters, arguments)                             \
-    HOOK(int, symbol, parameters) {                                             \
-        Traced call(Call::open);                                                \
-        const int descriptor = NEXT(symbol) arguments;                          \
-        if (call.on() && descriptor >= 0) closed(descriptor);                   \
-        call.set_descriptor(descriptor);                                        \
-        return call.done(descriptor, {.detail = static_cast<uint64_t>(flags)}); \
+#define OPEN_UNNAMED(symbol, parameters, arguments)                 \
+    HOOK(int, symbol, parameters) {                                 \
+        Traced call(Call::open);                                    \
+        return opened_unnamed(call, NEXT(symbol) arguments, flags); \
     }
 OPEN_UNNAMED(shm_open, (const char* name, int flags, mode_t mode), (name, flags, mode))
 OPEN_UNNAMED(open_by_handle_at, (int mount, struct file_handle* handle, int flags), (mount, handle, flags))

@@ -16,11 +16,13 @@ public:
 
     // The file that an object is in, and its name there.
     uint64_t file_of_object(Word id) const {
+        const Silence silence;
         char name[kNameBytes] = "";
         const Word bytes = call_words(LIBRARY_FUNCTION(H5Fget_name)(object()), {{id, as_word(name), sizeof name}});
         return bytes > 0 ? file_of(name) : 0;
     }
     uint64_t name_of_object(Word id) const {
+        const Silence silence;  // of an object that was made without a name HDF5 looks for one in the file
         char name[kNameBytes] = "";
         const Word bytes = call_words(LIBRARY_FUNCTION(H5Iget_name)(object()), {{id, as_word(name), sizeof name}});
         return bytes > 0 && bytes < Word{sizeof name} ? trace::file_id(name, static_cast<uint64_t>(bytes)) : 0;
@@ -41,6 +43,13 @@ public:
         const uint64_t elements = elements_of(space);
         call_words(LIBRARY_FUNCTION(H5Sclose)(object()), {{space}});
         return elements;
+    }
+    // `place`: the offset of the chunk
+    uint64_t bytes_of_chunk(Word dataset, Word place) const {
+        const Silence silence;
+        uint64_t bytes = 0;
+        void* const ask = LIBRARY_FUNCTION(H5Dget_chunk_storage_size)(object());
+        return as_int(call_words(ask, {{dataset, place, as_word(&bytes)}})) < 0 ? 0 : bytes;
     }
     // herr_t or hid_t: less than 0 where it failed
     Word done(Word answer, const LibraryAbout& about) { return LibraryCall::done(answer, as_int(answer) < 0 ? -1 : 0, about); }
@@ -86,6 +95,26 @@ Word transfer(const Words& words, FindFunction find, const void* return_address,
                      {.file = call.file_of_object(words.at[0]), .object = call.name_of_object(words.at[0]), .bytes = bytes});
 }
 
+// (dataset, properties, filters, place, bytes, memory): a chunk as it is stored
+Word write_chunk(const Words& words, FindFunction find, const void* return_address, Call name) {
+    Hdf5Call call(name, return_address);
+    const Word answer = call_words(find(call.object()), words);
+    if (!call.on() || as_int(answer) < 0) return call.done(answer, {});
+    return call.done(answer, {.file = call.file_of_object(words.at[0]),
+                              .object = call.name_of_object(words.at[0]),
+                              .bytes = static_cast<uint64_t>(words.at[4])});
+}
+
+// (dataset, properties, place, filters, memory)
+Word read_chunk(const Words& words, FindFunction find, const void* return_address, Call name) {
+    Hdf5Call call(name, return_address);
+    const Word answer = call_words(find(call.object()), words);
+    if (!call.on() || as_int(answer) < 0) return call.done(answer, {});
+    return call.done(answer, {.file = call.file_of_object(words.at[0]),
+                              .object = call.name_of_object(words.at[0]),
+                              .bytes = call.bytes_of_chunk(words.at[0], words.at[2])});
+}
+
 // (attribute, type in memory, memory)
 Word transfer_attribute(const Words& words, FindFunction find, const void* return_address, Call name) {
     Hdf5Call call(name, return_address);
@@ -112,6 +141,8 @@ HDF5(H5Dset_extent, H5Dset_extent, of_object)
 HDF5(H5Dclose, H5Dclose, of_object)
 HDF5(H5Dwrite, H5Dwrite, transfer)
 HDF5(H5Dread, H5Dread, transfer)
+HDF5(H5Dwrite_chunk, H5Dwrite, write_chunk)
+HDF5(H5Dread_chunk, H5Dread, read_chunk)
 HDF5(H5Acreate1, H5Acreate, make_object)
 HDF5(H5Acreate2, H5Acreate, make_object)
 HDF5(H5Awrite, H5Awrite, transfer_attribute)

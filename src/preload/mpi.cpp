@@ -166,8 +166,13 @@ Word MpiCall::done(Word answer, const MpiAbout& about) {
 uint64_t mpi_bytes(const void* object, Word count, Word type) {
     if (as_int(count) <= 0) return 0;
     int bytes = 0;
-    if (as_int(call_words(LIBRARY_FUNCTION(PMPI_Type_size)(object), {{type, as_word(&bytes)}})) != 0 || bytes < 0) return 0;
-    return static_cast<uint64_t>(as_int(count)) * static_cast<uint64_t>(bytes);
+    if (as_int(call_words(LIBRARY_FUNCTION(PMPI_Type_size)(object), {{type, as_word(&bytes)}})) != 0) return 0;
+    int64_t all_bytes = bytes;
+    if (bytes < 0) {  // MPI_UNDEFINED: more than an int holds
+        void* const size_x = LIBRARY_FUNCTION(PMPI_Type_size_x)(object);
+        if (size_x == nullptr || as_int(call_words(size_x, {{type, as_word(&all_bytes)}})) != 0 || all_bytes < 0) return 0;
+    }
+    return static_cast<uint64_t>(as_int(count)) * static_cast<uint64_t>(all_bytes);
 }
 
 uint64_t mpi_group(const void* object, Word communicator) {

@@ -1,4 +1,6 @@
 // The beginning and end of MPI in a process, communicators that go, phases that are named, and Fortran's entry points.
+#include <string.h>
+
 #include "preload/mpi.hpp"
 
 namespace tailrace::preload {
@@ -26,7 +28,11 @@ Word end_mpi(const Words& words, FindFunction find, const void* return_address, 
 
 Word free_communicator(const Words& words, FindFunction find, const void* return_address, Call name) {
     MpiCall call(name, return_address);
-    if (words.at[0] != 0) forget_group(call.object(), *reinterpret_cast<const Word*>(words.at[0]));
+    if (const MpiAbi* abi = mpi_abi(call.object()); abi != nullptr && words.at[0] != 0) {
+        Word handle = 0;  // no more of memory than it has
+        memcpy(&handle, reinterpret_cast<const void*>(words.at[0]), static_cast<size_t>(abi->handle_bytes));
+        forget_group(call.object(), handle);
+    }
     return call.done(call_words(find(call.object()), words), {});
 }
 

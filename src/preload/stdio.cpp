@@ -75,7 +75,7 @@ WORD(int, putw, fwrite, put, (int word, FILE* stream), (word, stream))
 
 #define FPUTS(symbol, parameters, arguments, stream, end)                  \
     OF_STREAM(int, symbol, fputs, parameters, arguments, stream,           \
-              put(result < 0  ? int64_t{result}                            \
+              put(result < 0  ? -int64_t{errno}                            \
                   : call.on() ? static_cast<int64_t>(strlen(text)) + (end) \
                               : 0))
 FPUTS(fputs, (const char* text, FILE* stream), (text, stream), stream, 0)

@@ -48,6 +48,19 @@ HOOK(long, syscall, (long number, long a, long b, long c, long d, long e, long f
         const auto* path = reinterpret_cast<const char*>(b);
         return opened_as(call, static_cast<int>(asked(number, a, b, c, d, e, f)), path, first, static_cast<int>(c));
     }
+    if (number == SYS_openat2) {
+        Traced call(Call::open);
+        const auto* path = reinterpret_cast<const char*>(b);
+        const int descriptor = static_cast<int>(asked(number, a, b, c, d, e, f));
+        const int flags = descriptor >= 0 ? static_cast<int>(*reinterpret_cast<const uint64_t*>(c)) : 0;  // of open_how
+        return opened_as(call, descriptor, path, first, flags);
+    }
+    if (number == SYS_dup || number == SYS_dup2 || number == SYS_dup3) {
+        Traced call(Call::dup, first);
+        const auto to = static_cast<int>(asked(number, a, b, c, d, e, f));
+        if (call.on() && to >= 0) copied(first, to);
+        return call.done(to, {.detail = static_cast<uint64_t>(static_cast<unsigned>(to))});
+    }
     if (number == SYS_close) {
         Traced call(Call::close, first);
         return closed_by(call, first, [&] { return asked(number, a, b, c, d, e, f); });

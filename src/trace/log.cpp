@@ -266,7 +266,9 @@ void* claim(OfProcess& mine, uint32_t slots) {
     }
     for (;;) {
         const uint64_t at = thread.next.fetch_add(uint64_t{slots} * kSlotBytes, std::memory_order_relaxed);
-        if (at + uint64_t{slots} * kSlotBytes <= thread.end) return reinterpret_cast<void*>(at);
+        // A handler may have taken another chunk between any two of these lines: `end` is believed of its own chunk only.
+        const uint64_t end = thread.end;
+        if (at + uint64_t{slots} * kSlotBytes <= end && at + kChunkBytes > end) return reinterpret_cast<void*>(at);
         if (!stores(mine)) return nullptr;
         bool passing = false;
         auto* chunk = static_cast<char*>(claim_chunk(mine, 0, passing));

@@ -54,6 +54,12 @@ int main(int argc, char **argv) {
     MPI_Bcast(&value, 1, MPI_DOUBLE, 0, pair);
     MPI_Comm_free(&pair);
 
+    MPI_Datatype large; /* more bytes than an int holds; nobody else is there to get them */
+    MPI_Type_contiguous(1 << 30, MPI_INT, &large);
+    MPI_Type_commit(&large);
+    MPI_Bcast(&value, 1, large, 0, MPI_COMM_SELF);
+    MPI_Type_free(&large);
+
     snprintf(path, sizeof path, "%s/all", argv[1]);
     MPI_File all;
     MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &all);

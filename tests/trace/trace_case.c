@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -174,6 +175,18 @@ static void many_files(long number) {
     }
 }
 
+/* A file without a name, and descriptors that come by syscall(). */
+static void by_number(void) {
+    const int hidden = check(open(".", O_TMPFILE | O_RDWR, 0600), "open");
+    check(write(hidden, data, 7), "write");
+    const int one = check(open("one", O_RDWR | O_CREAT, 0666), "open"), two = check(open("two", O_RDWR | O_CREAT, 0666), "open");
+    check(write(two, data, 2), "write");
+    check(syscall(SYS_dup2, one, two), "dup2");
+    check(write(two, data, 1), "write");
+    struct open_how how = {.flags = O_WRONLY | O_CREAT, .mode = 0666};
+    check(write(check(syscall(SYS_openat2, AT_FDCWD, "three", &how, sizeof how), "openat2"), data, 3), "write");
+}
+
 /* Where the program is, and programs that there are not. */
 static void places(void) {
     check(mkdir("below", 0777), "mkdir");
@@ -196,5 +209,6 @@ int main(int argc, char **argv) {
     if (strcmp(what, "descriptors") == 0) descriptors(number);
     if (strcmp(what, "many-files") == 0) many_files(number);
     if (strcmp(what, "places") == 0) places();
+    if (strcmp(what, "by-number") == 0) by_number();
     return 0;
 }
