@@ -118,6 +118,11 @@ def test_descriptors_that_come_by_number_and_files_without_a_name(runs: Runs) ->
     assert written[0][0].startswith("#"), "the kernel's name, not that of the folder"
 
 
+def test_what_the_loader_tells_is_not_lost(runs: Runs) -> None:
+    (log,) = runs.run_case("loader")
+    assert count(log, "fopen", "first") == 1
+
+
 def test_threads_have_chunks_of_their_own(runs: Runs) -> None:
     (log,) = runs.run_case("threads", "5000")
     for thread in range(8):

@@ -27,25 +27,30 @@
 #define UNPACKED(...) __VA_ARGS__
 
 // The definition of a hooked symbol that the program would have called without us.
-#define NEXT(symbol)                                                                \
-    ([] {                                                                           \
-        static constinit std::atomic<void*> found = nullptr;                        \
-        return ::tailrace::preload::next<decltype(&hook_##symbol)>(found, #symbol); \
+#define NEXT(symbol)                                                                                                            \
+    ([] {                                                                                                                       \
+        [[gnu::section("tailrace_next")]] static constinit ::tailrace::preload::NextDefinition definition = {nullptr, #symbol}; \
+        return ::tailrace::preload::next<decltype(&hook_##symbol)>(definition);                                                 \
     }())
 
 namespace tailrace::preload {
 
 using trace::Call;
 
-void* find_next(const char* symbol);
+// All of them are looked for when this library is loaded. To look later takes the loader's lock, which a thread that loads a library
+// may hold while it waits for this one, and forgets what dlerror() would have told the program.
+struct NextDefinition {
+    std::atomic<void*> function;
+    const char* symbol;
+};
+
+void* find_next(NextDefinition& definition);
 
 template <class Function>
-Function next(std::atomic<void*>& found, const char* symbol) {
-    void* function = found.load(std::memory_order_relaxed);
-    if (function == nullptr) [[unlikely]] {
-        function = find_next(symbol);
-        found.store(function, std::memory_order_relaxed);
-    }
+Function next(NextDefinition& definition) {
+    void* function = definition.function.load(std::memory_order_relaxed);
+    if (function == nullptr) [[unlikely]]  // a hook that runs before our constructor, or the C library has none
+        function = find_next(definition);
     return reinterpret_cast<Function>(function);
 }
 

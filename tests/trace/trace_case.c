@@ -1,5 +1,6 @@
 /* Calls that a test expects in the log: trace_case WHAT FOLDER [NUMBER]. Prints nothing. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -187,6 +188,14 @@ static void by_number(void) {
     check(write(check(syscall(SYS_openat2, AT_FDCWD, "three", &how, sizeof how), "openat2"), data, 3), "write");
 }
 
+/* What the loader has to say is still there after a call that is made for the first time. */
+static void loader(void) {
+    if (dlopen("/absent/library.so", RTLD_NOW) != NULL) exit(10);
+    FILE *stream = fopen("first", "w");
+    if (stream == NULL || fclose(stream) != 0) exit(11);
+    if (dlerror() == NULL) exit(12);
+}
+
 /* Where the program is, and programs that there are not. */
 static void places(void) {
     check(mkdir("below", 0777), "mkdir");
@@ -210,5 +219,6 @@ int main(int argc, char **argv) {
     if (strcmp(what, "many-files") == 0) many_files(number);
     if (strcmp(what, "places") == 0) places();
     if (strcmp(what, "by-number") == 0) by_number();
+    if (strcmp(what, "loader") == 0) loader();
     return 0;
 }
