@@ -276,7 +276,7 @@ uint64_t Definitions::fingerprint() const {
 }
 
 Json Definitions::to_json() const {
-    Json json;
+    Json json = Json::object();  // null that becomes one where there is no memory cannot be destroyed
     json["time"] = {{"name", time_name_}, {"attributes", attributes_json(time_attributes_)}};
     json["dimensions"] = Json::array();
     for (const Dimension& d : dimensions_)

@@ -344,7 +344,7 @@ void Stream::drop_step() noexcept {
 }
 
 std::string Stream::report() const {
-    Json json;
+    Json json = Json::object();
     json["stream"] = name_;
     json["directory"] = directory_;
     json["requested"] = requested_;
