@@ -190,7 +190,7 @@ def test_a_study_measures_verifies_and_removes(tmp_path: Path, capsys: pytest.Ca
 def test_kept_outputs_stay_where_the_target_is(tmp_path: Path) -> None:
     file = write_study(tmp_path, keep=True, repetitions=1, warm_up=0, matrix={"targets": ["elsewhere"], "layouts": ["native"]})
     assert run_study(file, tmp_path / "out") == 0
-    left = on_storage(tmp_path / "elsewhere" / "tailrace-study-small")
+    left = on_storage(tmp_path / "elsewhere" / "tailrace-study-small" / "000001")
     assert (left.files, left.bytes) == (4, 4 * 4096 * 8)
 
 

@@ -153,8 +153,8 @@ ASYNCHRONOUS(aio_read64, aio_read)
 ASYNCHRONOUS(aio_write, aio_write)
 ASYNCHRONOUS(aio_write64, aio_write)
 
-// A list of them: each block is recorded as if it had been asked for alone. Of LIO_NOWAIT before the call: who is told of the end of
-// a block may free it.
+// A list of them: each block is recorded as if it had been asked for alone. Of LIO_NOWAIT before the call: who is told of the end
+// of a block may free it.
 #define LIST(symbol)                                                                   \
     HOOK(int, symbol, (int mode, aiocb* const blocks[], int count, sigevent* event)) { \
         Traced call(Call::aio_read);                                                   \

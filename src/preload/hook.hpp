@@ -37,8 +37,8 @@ namespace tailrace::preload {
 
 using trace::Call;
 
-// All of them are looked for when this library is loaded. To look later takes the loader's lock, which a thread that loads a library
-// may hold while it waits for this one, and forgets what dlerror() would have told the program.
+// All of them are looked for when this library is loaded. To look later takes the loader's lock, which a thread that loads a
+// library may hold while it waits for this one, and forgets what dlerror() would have told the program.
 struct NextDefinition {
     std::atomic<void*> function;
     const char* symbol;
