@@ -54,10 +54,11 @@ function(tailrace_preloaded name)
         file(GLOB found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${layer}/*.cpp")
         list(APPEND sources ${found})
     endforeach()
+    set(exports "${PROJECT_SOURCE_DIR}/cmake/preloaded.map")
     add_library(tailrace_${name} SHARED ${sources})
     set_target_properties(
         tailrace_${name}
-        PROPERTIES OUTPUT_NAME tailrace-${name} LINKER_LANGUAGE C CXX_VISIBILITY_PRESET hidden
+        PROPERTIES OUTPUT_NAME tailrace-${name} LINKER_LANGUAGE C CXX_VISIBILITY_PRESET hidden LINK_DEPENDS "${exports}"
     )
     target_include_directories(tailrace_${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
     target_compile_options(
@@ -71,7 +72,7 @@ function(tailrace_preloaded name)
             -ftls-model=initial-exec
             -U_FORTIFY_SOURCE
     )
-    target_link_options(tailrace_${name} PRIVATE -Wl,--no-undefined -Wl,-z,now)
+    target_link_options(tailrace_${name} PRIVATE -Wl,--no-undefined -Wl,-z,now "-Wl,--version-script=${exports}")
     if(SKBUILD)
         install(TARGETS tailrace_${name} LIBRARY DESTINATION tailrace/lib)
     else()
