@@ -14,7 +14,7 @@ import tailrace
 from tailrace.cli.demo import forget_finished
 from tailrace.cli.study import run_study
 from tailrace.study import conduct, machine, run
-from tailrace.study.command import configuration, fill
+from tailrace.study.command import configuration, fill, names_of
 from tailrace.study.conduct import (
     BEGINNING,
     RESULTS,
@@ -28,7 +28,7 @@ from tailrace.study.conduct import (
 from tailrace.study.process import Ended
 from tailrace.study.spec import load_study, parse_study
 from tailrace.study.statistics import judge, summarize
-from tailrace.study.values import FAILED, OK, UNVERIFIED, RunResult, StudyError, StudySpec
+from tailrace.study.values import FAILED, GIVEN_NAMES, OK, UNVERIFIED, RunResult, StudyError, StudySpec
 
 from tests.study_files import APPLICATION, study_values, write_study
 
@@ -149,6 +149,12 @@ def test_odd_values_of_layouts_are_the_librarys_to_refuse(tmp_path: Path, capsys
 def test_parameters_have_names_of_their_own() -> None:
     with pytest.raises(StudyError, match=r"'steps' is what \{steps\} stands for"):
         spec_of(application={"parameters": {"steps": 10}})
+
+
+def test_the_names_that_commands_have_are_all_taken(tmp_path: Path) -> None:
+    study = Study(spec_of(), tmp_path)
+    named = names_of(study.spec, study.cases[0], places_of(study, study.cases[0], tmp_path, ""))
+    assert set(named) - {name for name, _ in study.spec.application.parameters} == set(GIVEN_NAMES)
 
 
 @pytest.mark.parametrize(("varied", "told"), [({"sweeps": [1, 2]}, "sweeps is not"), ({"behaviour": ["", "fail:fpp"]}, "")])

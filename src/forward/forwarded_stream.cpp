@@ -18,7 +18,6 @@ ForwardedStream::ForwardedStream(std::shared_ptr<Forwarding> forwarding, MPI_Com
 
 void ForwardedStream::start(const Json& settings) {
     auto error = attempt([&] {
-        forwarding_->check_usable();
         config_ = resolve(settings_of(settings));
         check_config(config_);
         if (config_.layout.writers.number != forwarding_->writers())

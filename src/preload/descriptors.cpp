@@ -88,12 +88,10 @@ HOOK(void, closefrom, (int first)) {
     if (!tailrace_silent && first >= 0) closed(static_cast<unsigned>(first), ~0u);
 }
 
-#define DUP(symbol, parameters, arguments)                                                  \
-    HOOK(int, symbol, parameters) {                                                         \
-        Traced call(Call::dup, from);                                                       \
-        const int to = NEXT(symbol) arguments;                                              \
-        if (call.on() && to >= 0) copied(from, to);                                         \
-        return call.done(to, {.detail = static_cast<uint64_t>(static_cast<unsigned>(to))}); \
+#define DUP(symbol, parameters, arguments)                    \
+    HOOK(int, symbol, parameters) {                           \
+        Traced call(Call::dup, from);                         \
+        return copied_as(call, from, NEXT(symbol) arguments); \
     }
 DUP(dup, (int from), (from))
 DUP(dup2, (int from, int wanted), (from, wanted))

@@ -79,51 +79,47 @@ Word make_object(const Words& words, FindFunction find, const void* return_addre
     return call.done(answer, {.file = call.file_of_object(answer), .object = call.name_of_object(answer)});
 }
 
-// (dataset, type in memory, elements in memory, elements in the file, properties, memory)
-Word transfer(const Words& words, FindFunction find, const void* return_address, Call name) {
+// (dataset or attribute, ...); `bytes_of` tells how many a call has moved that went well.
+template <class BytesOf>
+Word moved_by(const Words& words, FindFunction find, const void* return_address, Call name, BytesOf bytes_of) {
     Hdf5Call call(name, return_address);
     const Word answer = call_words(find(call.object()), words);
     if (!call.on() || as_int(answer) < 0) return call.done(answer, {});
-    constexpr Word kLastSpecial = 2;  // H5S_ALL and what stands for other descriptions of the same elements
-    uint64_t elements = 0;
-    for (const Word space : {words.at[2], words.at[3]})
-        if (space > kLastSpecial && elements == 0) elements = call.elements_of(space);
-    if (words.at[2] <= kLastSpecial && words.at[3] <= kLastSpecial)
-        elements = call.elements_of_space_that(LIBRARY_FUNCTION(H5Dget_space)(call.object()), words.at[0]);
-    const uint64_t bytes = elements * call.bytes_of_type(words.at[1]);
+    const uint64_t bytes = bytes_of(call);
     return call.done(answer,
                      {.file = call.file_of_object(words.at[0]), .object = call.name_of_object(words.at[0]), .bytes = bytes});
+}
+
+// (dataset, type in memory, elements in memory, elements in the file, properties, memory)
+Word transfer(const Words& words, FindFunction find, const void* return_address, Call name) {
+    return moved_by(words, find, return_address, name, [&](const Hdf5Call& call) {
+        constexpr Word kLastSpecial = 2;  // H5S_ALL and what stands for other descriptions of the same elements
+        uint64_t elements = 0;
+        for (const Word space : {words.at[2], words.at[3]})
+            if (space > kLastSpecial && elements == 0) elements = call.elements_of(space);
+        if (words.at[2] <= kLastSpecial && words.at[3] <= kLastSpecial)
+            elements = call.elements_of_space_that(LIBRARY_FUNCTION(H5Dget_space)(call.object()), words.at[0]);
+        return elements * call.bytes_of_type(words.at[1]);
+    });
 }
 
 // (dataset, properties, filters, place, bytes, memory): a chunk as it is stored
 Word write_chunk(const Words& words, FindFunction find, const void* return_address, Call name) {
-    Hdf5Call call(name, return_address);
-    const Word answer = call_words(find(call.object()), words);
-    if (!call.on() || as_int(answer) < 0) return call.done(answer, {});
-    return call.done(answer, {.file = call.file_of_object(words.at[0]),
-                              .object = call.name_of_object(words.at[0]),
-                              .bytes = static_cast<uint64_t>(words.at[4])});
+    return moved_by(words, find, return_address, name, [&](const Hdf5Call&) { return static_cast<uint64_t>(words.at[4]); });
 }
 
 // (dataset, properties, place, filters, memory)
 Word read_chunk(const Words& words, FindFunction find, const void* return_address, Call name) {
-    Hdf5Call call(name, return_address);
-    const Word answer = call_words(find(call.object()), words);
-    if (!call.on() || as_int(answer) < 0) return call.done(answer, {});
-    return call.done(answer, {.file = call.file_of_object(words.at[0]),
-                              .object = call.name_of_object(words.at[0]),
-                              .bytes = call.bytes_of_chunk(words.at[0], words.at[2])});
+    return moved_by(words, find, return_address, name,
+                    [&](const Hdf5Call& call) { return call.bytes_of_chunk(words.at[0], words.at[2]); });
 }
 
 // (attribute, type in memory, memory)
 Word transfer_attribute(const Words& words, FindFunction find, const void* return_address, Call name) {
-    Hdf5Call call(name, return_address);
-    const Word answer = call_words(find(call.object()), words);
-    if (!call.on() || as_int(answer) < 0) return call.done(answer, {});
-    const uint64_t elements = call.elements_of_space_that(LIBRARY_FUNCTION(H5Aget_space)(call.object()), words.at[0]);
-    const uint64_t bytes = elements * call.bytes_of_type(words.at[1]);
-    return call.done(answer,
-                     {.file = call.file_of_object(words.at[0]), .object = call.name_of_object(words.at[0]), .bytes = bytes});
+    return moved_by(words, find, return_address, name, [&](const Hdf5Call& call) {
+        const uint64_t elements = call.elements_of_space_that(LIBRARY_FUNCTION(H5Aget_space)(call.object()), words.at[0]);
+        return elements * call.bytes_of_type(words.at[1]);
+    });
 }
 
 }  // namespace

@@ -24,6 +24,12 @@ inline int opened_as(Traced& call, int descriptor, const char* path, int directo
     return call.done(descriptor, {.detail = static_cast<uint64_t>(flags)}, file);
 }
 
+// A descriptor that is another one's copy.
+inline int copied_as(Traced& call, int from, int to) {
+    if (call.on() && to >= 0) copied(from, to);
+    return call.done(to, {.detail = static_cast<uint64_t>(static_cast<unsigned>(to))});
+}
+
 // The end of a descriptor: `close` is the call itself.
 template <class Close>
 auto closed_by(Traced& call, int descriptor, Close close) {

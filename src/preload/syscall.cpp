@@ -57,9 +57,7 @@ HOOK(long, syscall, (long number, long a, long b, long c, long d, long e, long f
     }
     if (number == SYS_dup || number == SYS_dup2 || number == SYS_dup3) {
         Traced call(Call::dup, first);
-        const auto to = static_cast<int>(asked(number, a, b, c, d, e, f));
-        if (call.on() && to >= 0) copied(first, to);
-        return call.done(to, {.detail = static_cast<uint64_t>(static_cast<unsigned>(to))});
+        return copied_as(call, first, static_cast<int>(asked(number, a, b, c, d, e, f)));
     }
     if (number == SYS_close) {
         Traced call(Call::close, first);

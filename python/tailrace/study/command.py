@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tailrace.study.values import Case, LayoutChoice, StudyError, StudySpec
 
+OF_ONE_RUN = ("dir", "run")  # names that stand for something else in each run
 CONFIG_KEY = "TAILRACE_CONFIG"
 # Open MPI refuses root and more ranks than cores unless told, and warns about what containers withhold. It is told by variables, of
 # which other launchers know nothing: an mpirun may be any MPI's.

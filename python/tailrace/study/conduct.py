@@ -145,7 +145,7 @@ def check_space(study: Study, case: Case) -> None:
     largest = max((result.bytes for result in study.results), default=0)
     needed = max(study.spec.min_free_bytes, largest * (len(study.left) + 1 if study.spec.keep else 2))
     target = study.target(case)
-    _own(target, study.out)
+    target.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(target).free
     if free < needed:
         raise StudyError(
@@ -161,6 +161,7 @@ def conduct(study: Study, build: Path, on_start: Callable[[Case], None], on_resu
         return
     check_layouts(study.spec)
     for case in {case.target: case for case in left}.values():
+        _own(study.target(case), study.out)
         check_space(study, case)
     study.out.mkdir(parents=True, exist_ok=True)
     input_path = prepare(study, build)
@@ -190,13 +191,16 @@ def prepare(study: Study, build: Path) -> str:
     template, where = study.spec.application.prepare, f"{study.spec.application.name}: prepare"
     places = places_of(study, first, build, "")
     names = command.names_of(study.spec, first, places)
-    for case in study.cases:
-        others = command.names_of(study.spec, case, places_of(study, case, build, ""))
-        if varied := sorted(name for name in command.fields_of(template) if names.get(name) != others.get(name)):
-            raise StudyError(
-                f"{where}: the input is prepared once, but {', '.join(varied)} is not the same in all runs; "
-                "give it under [parameters]"
-            )
+    fields = command.fields_of(template)
+    varied = fields & set(command.OF_ONE_RUN) if len(study.cases) > 1 else set()
+    for setting in settings_of(study.spec):
+        others = command.names_of(study.spec, setting, places)
+        varied |= {name for name in fields if names.get(name) != others.get(name)}
+    if varied:
+        raise StudyError(
+            f"{where}: the input is prepared once, but {', '.join(sorted(varied))} is not the same in all runs; "
+            "give it under [parameters]"
+        )
     words = command.fill(template, names, where)
     Path(places.cache).mkdir(parents=True, exist_ok=True)
     stdout, stderr = study.out / "prepare.stdout", study.out / "prepare.stderr"
