@@ -131,6 +131,17 @@ def test_threads_have_chunks_of_their_own(runs: Runs) -> None:
     assert len(set(log.threads)) == 9  # with the first
 
 
+def test_threads_go_on_where_others_have_ended(runs: Runs) -> None:
+    threads = 3000
+    (log,) = runs.run_case("short-threads", str(threads), budget=1 << 20)
+    pwrites = log.events[log.events["call"] == next(number for number, call in log.calls.items() if call.name == "pwrite")]
+    assert log.header["dropped_events"] == 0
+    assert pwrites["offset"].tolist() == [8 * i for i in range(threads)]
+    of_pwrites = log.threads[np.isin(log.events["call"], pwrites["call"])]
+    assert len(set(of_pwrites)) == threads, "each event is its own thread's"
+    assert log.header["chunks"] < 10
+
+
 def test_children_have_logs_of_their_own(runs: Runs) -> None:
     logs = runs.run_case("children")
     pwrites = Counter({log.header["process"]: count(log, "pwrite", "children.dat") for log in logs})

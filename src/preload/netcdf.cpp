@@ -183,6 +183,13 @@ LIBRARY_HOOK(ncmpi_wait, of_file, kPnetcdf, Call::ncmpi_wait_all)
     LIBRARY_HOOK(nc_put_##form##type, transfer, kNetcdf, Call::nc_put_##form, Part::part, bytes) \
     LIBRARY_HOOK(nc_get_##form##type, transfer, kNetcdf, Call::nc_get_##form, Part::part, bytes)
 EACH_FORM(NETCDF)
+// Types that PnetCDF has not, or under no name of theirs.
+#define OF_NETCDF(form, part) NETCDF(_ubyte, 1, form, part) NETCDF(_string, sizeof(char*), form, part)
+OF_NETCDF(var, all)
+OF_NETCDF(var1, one)
+OF_NETCDF(vara, counts)
+OF_NETCDF(vars, counts)
+OF_NETCDF(varm, counts)
 #define UNTYPED(form, part) NETCDF(, 0, form, part)
 UNTYPED(var, all)
 UNTYPED(var1, one)

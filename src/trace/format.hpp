@@ -1,5 +1,6 @@
 // The log of one process, byte for byte (docs/trace-log.md): a header, then chunks of slots of 64 bytes. A thread fills a chunk of
-// its own; what was recorded is in the file at once, so that a process may be killed at any moment. Little-endian.
+// its own, and when it ends another one goes on in it; what was recorded is in the file at once, so that a process may be killed at
+// any moment. Little-endian.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,7 @@ struct Name {
     char text[kSlotBytes - 18];
 };
 
-// The first slot of a chunk.
+// The first slot of a chunk, and of what another thread writes into it.
 struct ChunkHead {
     uint64_t begin_ns;
     uint32_t thread, process;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <atomic>
 
 #include "trace/kernel.hpp"
+#include "trace/process.hpp"
 #include "trace/raw.hpp"
 
 namespace tailrace::trace {
@@ -22,20 +24,9 @@ constexpr uint64_t kDefaultBudget = 64u << 20;
 constexpr uint32_t kNames = 8192, kNameProbes = 8;  // names that the log has; beyond these a name may be stored again
 constexpr uint32_t kStores = 0, kIsFull = 1, kMakesCounters = 2, kCounts = 3;  // the values of `counting`
 constexpr uint32_t kKeptChunks = 2;  // of the budget, for when it is spent: counters, and names of files that come then
+constexpr uint32_t kLeftRooms = 256, kLeastLeft = 64;  // what threads that ended have left: so many, each of so many slots
 constexpr uint32_t kCounters = kSlotsOfChunk / 2 - 1, kOfNoFile = kCounters - 2, kOfOthers = kCounters - 1;
 constexpr char kOthers[] = "(other files)";
-// They start ranks and are none; nor do they tell of their own calls.
-constexpr const char* kLaunchers[] = {
-    "mpirun",        "mpiexec",         "orterun",        "orted",           "prterun",      "prted",
-    "mpiexec.hydra", "hydra_pmi_proxy", "mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich",
-    "srun",          "sbatch",          "salloc",         "slurmstepd",      "ssh",          "sshd"};
-
-constexpr char kCalls[] =
-#define TAILRACE_CALL(name, number, group) #name " " #number " " #group "\n"
-#include "trace/calls.def"
-#undef TAILRACE_CALL
-    "";
-
 enum class Moves : uint8_t { nothing, reads, writes };
 consteval Moves moves_of(const char* group) {
     for (const char* at = group; *at != '\0'; ++at) {
@@ -70,7 +61,8 @@ struct OfProcess {
     uint64_t kept_end;
     std::atomic<uint32_t> chunks, counting;
     uint32_t most_chunks;
-    uint32_t serial;  // another in each child
+    uint32_t serial;                         // another in each child
+    std::atomic<uint64_t> left[kLeftRooms];  // see `packed`
     std::atomic<uint64_t> names[kNames];
     char path[4096 + 128];
 };
@@ -133,69 +125,53 @@ void* map_log(const OfProcess& mine, int64_t log, uint64_t offset, uint64_t byte
     return at;
 }
 
-uint64_t put_text(char* to, const char* from, uint64_t room) {
-    uint64_t length = 0;
-    while (length + 1 < room && from[length] != '\0') to[length] = from[length], ++length;
-    to[length] = '\0';
-    return length;
-}
-
-int32_t first_number_of(const char* const* names, uint64_t count) {
-    for (uint64_t i = 0; i < count; ++i)
-        if (const char* text = getenv(names[i])) return static_cast<int32_t>(number_at(text, 0));
-    return -1;
-}
-
-bool is_launcher(const char* program) {
-    const char* slash = strrchr(program, '/');
-    const char* name = slash == nullptr ? program : slash + 1;
-    for (const char* launcher : kLaunchers)
-        if (strcmp(name, launcher) == 0) return true;
-    return false;
-}
-
-void describe_process(Header& header) {
-    memcpy(header.magic, kMagic, sizeof kMagic);
-    header.version = kVersion;
-    header.header_bytes = kHeaderBytes;
-    header.chunk_bytes = kChunkBytes;
-    header.slot_bytes = kSlotBytes;
-    header.process = static_cast<int32_t>(raw::call(SYS_getpid));
-    header.parent = static_cast<int32_t>(raw::call(SYS_getppid));
-    constexpr const char* kRanks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
-    constexpr const char* kSizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"};
-    header.rank = first_number_of(kRanks, 4);
-    header.ranks = first_number_of(kSizes, 3);
-    char host[65] = "";
-    gethostname(host, sizeof host);
-    put_text(header.host, host, sizeof header.host);
-    raw::call(SYS_readlinkat, AT_FDCWD, raw::address("/proc/self/exe"), raw::address(header.program), sizeof header.program - 1);
-    raw::read_file("/proc/self/cmdline", header.command, sizeof header.command - 1);
-    static_assert(sizeof kCalls <= sizeof header.calls);
-    memcpy(header.calls, kCalls, sizeof kCalls);
-    const Counted now = count_now();
-    header.at_begin = now.process;
-    header.thread_at_begin = now.thread;
-    header.own = now.asking;
-    header.begin_ns = time_of(CLOCK_MONOTONIC);
-    header.begin_real_ns = time_of(CLOCK_REALTIME);
-}
-
 // FOLDER/HOST.PROCESS.N.trace: N tells programs apart that one process was in turn.
 Header* create_log(OfProcess& mine, const char* folder, const Header& described) {
-    uint64_t at = put_text(mine.path, folder, 4000);
+    uint64_t at = raw::put_text(mine.path, folder, 4000);
     mine.path[at++] = '/';
-    at += put_text(mine.path + at, described.host, sizeof described.host);
+    at += raw::put_text(mine.path + at, described.host, sizeof described.host);
     mine.path[at++] = '.';
     at += raw::put_number(mine.path + at, static_cast<uint64_t>(described.process));
     mine.path[at++] = '.';
     constexpr uint64_t kMostPrograms = 100'000;
     for (uint64_t n = 0; n < kMostPrograms; ++n) {
-        put_text(mine.path + at + raw::put_number(mine.path + at, n), ".trace", 8);
+        raw::put_text(mine.path + at + raw::put_number(mine.path + at, n), ".trace", 8);
         if (raw::call(SYS_faccessat, AT_FDCWD, raw::address(mine.path), F_OK) == 0) continue;
         return static_cast<Header*>(map_log(mine, open_log(mine, O_CREAT | O_EXCL), 0, kHeaderBytes));
     }
     return nullptr;
+}
+
+// Room that a thread has left, in one number: the address of the next slot in 47 bits, above them how many there are.
+uint64_t packed(uint64_t next, uint64_t end) { return next | (end - next) / kSlotBytes << 48; }
+uint64_t next_of(uint64_t packed) { return packed & ((uint64_t{1} << 48) - 1); }
+uint64_t end_of(uint64_t packed) { return next_of(packed) + (packed >> 48) * kSlotBytes; }
+
+// A thread ends: another one may go on in its chunk. A handler may come between any two lines and take another chunk, which is
+// then this thread's; only what certainly belongs together is left.
+void leave(void*) {
+    auto* mine = static_cast<OfProcess*>(of_process.load(std::memory_order_acquire));
+    OfThread& thread = of_thread;
+    if (mine == nullptr || thread.serial != mine->serial) return;
+    const uint64_t end = thread.end;
+    const uint64_t next = thread.next.exchange(0);
+    if (next + kLeastLeft * kSlotBytes > end || next + kChunkBytes <= end) return;
+    const uint64_t room = packed(next, end);
+    for (auto& place : mine->left) {
+        uint64_t nothing = 0;
+        if (place.load(std::memory_order_relaxed) == 0 && place.compare_exchange_strong(nothing, room)) return;
+    }
+}
+
+// RATIONALE: the C library keeps a thread's values of its first keys in the thread itself, those of others in memory that it asks
+// malloc for: with a later key, chunks of threads that ended stay as they are.
+constexpr pthread_key_t kKeysWithoutMemory = 32, kNoKey = ~pthread_key_t{0};
+constinit pthread_key_t at_end_of_thread = kNoKey;
+
+void look_for_ends_of_threads() {
+    if (at_end_of_thread != kNoKey) return;  // in a child
+    pthread_key_t key;
+    if (pthread_key_create(&key, leave) == 0) at_end_of_thread = key;
 }
 
 void begin_log(OfProcess& mine) {
@@ -205,6 +181,8 @@ void begin_log(OfProcess& mine) {
     static Header described;
     described = {};
     describe_process(described);
+    described.begin_ns = time_of(CLOCK_MONOTONIC);
+    described.begin_real_ns = time_of(CLOCK_REALTIME);
     if (is_launcher(described.program)) return;
     mine.header = create_log(mine, folder, described);
     if (mine.header == nullptr) return;
@@ -212,6 +190,7 @@ void begin_log(OfProcess& mine) {
     const uint64_t chunks = described.budget_bytes / kChunkBytes;
     mine.most_chunks = static_cast<uint32_t>(chunks <= kKeptChunks ? kKeptChunks + 1 : chunks);
     *mine.header = described;
+    look_for_ends_of_threads();
     mine.state.store(State::on);
 }
 
@@ -234,21 +213,39 @@ OfProcess* process() {
 // The program has as many files open as it may, or was interrupted: the next time may go well.
 bool is_passing(int64_t log) { return log == -EMFILE || log == -ENFILE || log == -EINTR; }
 
+// From here on the slots are this thread's.
+void head_chunk(const OfProcess& mine, ChunkHead& head, uint16_t kind) {
+    head.begin_ns = now_ns();
+    head.process = static_cast<uint32_t>(mine.header->process);
+    head.thread = static_cast<uint32_t>(raw::call(SYS_gettid));
+    head.kind = kind;
+    reinterpret_cast<std::atomic<uint16_t>&>(head.call).store(static_cast<uint16_t>(Call::chunk), std::memory_order_release);
+}
+
 // Where there is none, the disk is full, unless `passing`.
-void* claim_chunk(OfProcess& mine, uint16_t kind, bool& passing) {
+ChunkHead* claim_chunk(OfProcess& mine, uint16_t kind, bool& passing) {
     const int64_t log = open_log(mine);
     passing = is_passing(log);
     if (log < 0) return nullptr;
     const uint64_t number = mine.chunks.fetch_add(1);
     auto* head = static_cast<ChunkHead*>(map_log(mine, log, kHeaderBytes + number * kChunkBytes, kChunkBytes));
     if (head == nullptr) return nullptr;
-    head->begin_ns = now_ns();
-    head->process = static_cast<uint32_t>(mine.header->process);
-    head->thread = static_cast<uint32_t>(raw::call(SYS_gettid));
-    head->kind = kind;
-    reinterpret_cast<std::atomic<uint16_t>&>(head->call).store(static_cast<uint16_t>(Call::chunk), std::memory_order_release);
+    head_chunk(mine, *head, kind);
     reinterpret_cast<std::atomic<uint32_t>&>(mine.header->chunks).fetch_add(1);
     return head;
+}
+
+// What a thread that ended has left, from its new head on; nullptr where nobody left enough.
+ChunkHead* claim_left(OfProcess& mine, uint32_t slots, uint64_t& end) {
+    for (auto& place : mine.left) {
+        uint64_t room = place.load(std::memory_order_relaxed);
+        if (room >> 48 < slots + 1 || !place.compare_exchange_strong(room, 0)) continue;
+        auto* head = reinterpret_cast<ChunkHead*>(next_of(room));
+        head_chunk(mine, *head, 0);
+        end = end_of(room);
+        return head;
+    }
+    return nullptr;
 }
 
 // Whether events are stored; the last chunks of the budget are for what comes then.
@@ -270,16 +267,22 @@ void* claim(OfProcess& mine, uint32_t slots) {
         const uint64_t end = thread.end;
         if (at + uint64_t{slots} * kSlotBytes <= end && at + kChunkBytes > end) return reinterpret_cast<void*>(at);
         if (!stores(mine)) return nullptr;
-        bool passing = false;
-        auto* chunk = static_cast<char*>(claim_chunk(mine, 0, passing));
-        if (chunk == nullptr) {
-            uint32_t stores = kStores;
-            if (!passing) mine.counting.compare_exchange_strong(stores, kIsFull);
-            return nullptr;
+        uint64_t end_of_room = 0;
+        ChunkHead* head = claim_left(mine, slots, end_of_room);
+        if (head == nullptr) {
+            bool passing = false;
+            head = claim_chunk(mine, 0, passing);
+            if (head == nullptr) {
+                uint32_t stores = kStores;
+                if (!passing) mine.counting.compare_exchange_strong(stores, kIsFull);
+                return nullptr;
+            }
+            end_of_room = reinterpret_cast<uint64_t>(head) + kChunkBytes;
         }
         thread.end = 0;
-        thread.next.store(reinterpret_cast<uint64_t>(chunk) + kSlotBytes);
-        thread.end = reinterpret_cast<uint64_t>(chunk) + kChunkBytes;
+        thread.next.store(reinterpret_cast<uint64_t>(head) + kSlotBytes);
+        thread.end = end_of_room;
+        if (at_end_of_thread < kKeysWithoutMemory) pthread_setspecific(at_end_of_thread, head);  // so that `leave` is called
     }
 }
 
@@ -288,13 +291,13 @@ Counter* counters_of(OfProcess& mine) {
     uint32_t before = mine.counting.load();
     if (before < kMakesCounters && mine.counting.compare_exchange_strong(before, kMakesCounters)) {
         bool passing = false;
-        auto* chunk = static_cast<char*>(claim_chunk(mine, 1, passing));
+        auto* chunk = reinterpret_cast<char*>(claim_chunk(mine, 1, passing));
         if (passing) {
             mine.counting.store(kIsFull);
             return nullptr;
         }
         if (chunk != nullptr) mine.counters.store(reinterpret_cast<Counter*>(chunk + 2 * kSlotBytes));
-        if (auto* names = static_cast<char*>(claim_chunk(mine, 0, passing))) {
+        if (const ChunkHead* names = claim_chunk(mine, 0, passing)) {
             mine.kept_end = reinterpret_cast<uint64_t>(names) + kChunkBytes;
             mine.kept_next.store(reinterpret_cast<uint64_t>(names) + kSlotBytes);
         }

@@ -45,4 +45,12 @@ inline uint64_t put_number(char* to, uint64_t number) {
     return length;
 }
 
+// A text and a zero, as far as there is room; its bytes.
+inline uint64_t put_text(char* to, const char* from, uint64_t room) {
+    uint64_t length = 0;
+    while (length + 1 < room && from[length] != '\0') to[length] = from[length], ++length;
+    to[length] = '\0';
+    return length;
+}
+
 }  // namespace tailrace::trace::raw

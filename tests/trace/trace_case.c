@@ -74,6 +74,23 @@ static void threads(long number) {
     for (int t = 0; t < 8; ++t) pthread_join(made[t], NULL);
 }
 
+/* One after the other; each writes to a file of all. */
+static int of_all;
+
+static void *write_once(void *number) {
+    check(pwrite(of_all, data, 8, 8 * (long)(intptr_t)number), "pwrite");
+    return NULL;
+}
+
+static void short_threads(long number) {
+    of_all = check(open("all", O_RDWR | O_CREAT, 0666), "open");
+    for (long t = 0; t < number; ++t) {
+        pthread_t made;
+        pthread_create(&made, NULL, write_once, (void *)(intptr_t)t);
+        pthread_join(made, NULL);
+    }
+}
+
 static void wait_for(pid_t child) {
     int status;
     check(waitpid(child, &status, 0), "waitpid");
@@ -211,6 +228,7 @@ int main(int argc, char **argv) {
     const char *what = argv[1];
     if (strcmp(what, "calls") == 0) calls();
     if (strcmp(what, "threads") == 0) threads(number);
+    if (strcmp(what, "short-threads") == 0) short_threads(number);
     if (strcmp(what, "children") == 0) children();
     if (strcmp(what, "count") == 0) count();
     if (strcmp(what, "close-all") == 0) close_all(number);

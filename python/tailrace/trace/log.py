@@ -142,7 +142,7 @@ def read_log(path: Path) -> Log:
             continue
         is_event = _take_names(slots, names)
         events.append(slots[is_event])
-        threads.append(np.full(len(events[-1]), head["thread"], np.uint32))
+        threads.append(_threads_of(slots, is_event))
     all_events = np.concatenate(events) if events else np.empty(0, EVENT)
     all_threads = np.concatenate(threads) if threads else np.empty(0, np.uint32)
     calls = _calls(path, header.pop("calls"))
@@ -200,6 +200,15 @@ def _take_names(slots: np.ndarray[Any, np.dtype[Any]], names: dict[int, str]) ->
         if len(text) == head["bytes"] and hash_of(text) == head["file"]:
             names[int(head["file"])] = text.decode(errors="backslashreplace")  # as it can be printed
     return is_event
+
+
+def _threads_of(
+    slots: np.ndarray[Any, np.dtype[Any]], is_event: np.ndarray[Any, np.dtype[np.bool_]]
+) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    """Whose the events in a chunk are: that thread's which the head before them names."""
+    heads = np.flatnonzero(is_event & (slots["call"] == CHUNK))
+    heads = np.concatenate(([0], heads))
+    return slots[heads].view(CHUNK_HEAD)["thread"][np.searchsorted(heads, np.flatnonzero(is_event), "right") - 1]
 
 
 def hash_of(text: bytes) -> int:
