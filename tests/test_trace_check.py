@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 from tailrace.trace import check, loader
 from tailrace.trace.check import Report, Verdict
-from tailrace.trace.elf import NotElf, read_elf, system_calls
+from tailrace.trace.elf import NotElf, read_elf
 from tailrace.trace.loader import NoProgram
+from tailrace.trace.machine_code import system_calls
 
 Build = Callable[..., Path]
 MACHINE_AT = 18  # of an ELF header
@@ -99,6 +100,18 @@ def test_system_calls_of_no_file_are_no_gap(build: Build) -> None:
     program = build('int main(void) { long a; asm volatile("mov $39, %%eax; syscall" : "=a"(a) :: "rcx", "r11"); return a < 0; }')
     report = check.check(str(program))
     assert (report.verdict, kinds(report, Verdict.SEEN)) == (Verdict.SEEN, {"raw"})
+
+
+def test_the_same_bytes_within_an_address_are_no_system_call(build: Build) -> None:
+    """As a linker may place a function or a text."""
+    program = build('int main(void) { long a; asm volatile("mov $1, %%eax; lea 0x7fff050f(%%rax), %%rax" : "=a"(a)); return a == 0; }')
+    assert b"\xb8\x01\0\0\0\x48\x8d\x80\x0f\x05" in program.read_bytes()
+    assert (system_calls(program).numbers, system_calls(program).unclear) == ({}, 0)
+    assert check.check(str(program)).verdict == Verdict.SEEN
+    # Without the table of functions nothing tells.
+    bare = program.with_name("bare")
+    subprocess.run(["objcopy", "-R", ".eh_frame_hdr", program, bare], check=True)
+    assert system_calls(bare).numbers == {1: 1}
 
 
 def test_functions_that_are_not_recorded_are_named(build: Build) -> None:

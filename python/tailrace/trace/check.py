@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.trace import start
-from tailrace.trace.elf import Elf, NotElf, SystemCalls, system_calls
+from tailrace.trace.elf import Elf, NotElf
 from tailrace.trace.loader import Program, resolve
+from tailrace.trace.machine_code import SystemCalls, system_calls
 from tailrace.trace.symbols import Recorded
 
 MACHINE = ("EM_X86_64", 64)  # of the tracer's library
@@ -191,16 +192,18 @@ def _of_code(objects: list[Elf]) -> Iterator[Finding]:
         if of_files:
             text = f"asks the kernel by itself, by system calls of files ({', '.join(map(str, of_files))}): these are not seen"
             yield Finding("raw", Verdict.GAPS, elf.path, text)
-        elif found.clear or found.unclear > 2 * found.by_chance + 2:
+        elif found.numbers or found.unclear > 2 * found.by_chance + 2:
             yield Finding("raw", Verdict.SEEN, elf.path, _raw_text(found))
 
 
 def _raw_text(found: SystemCalls) -> str:
-    others = f"{found.clear} of them for no file, " if found.clear else ""
-    return (
-        f"instructions that may ask the kernel: {others}{found.unclear} unclear, of which about {found.by_chance} by chance; found "
-        "as bytes, so they may be parts of other instructions"
-    )
+    """Of those that are no gap."""
+    others = sum(found.numbers.values())
+    places = [f"{others} for no file"] if others else []
+    if found.unclear:
+        chance = f" (of which about {found.by_chance} by chance: parts of other instructions)" if found.by_chance else ""
+        places.append(f"{found.unclear} of which the file does not say what they ask for{chance}")
+    return f"asks the kernel by itself: {', '.join(places)}"
 
 
 def _few(names: Sequence[str], most: int = 6) -> str:

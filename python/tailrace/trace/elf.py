@@ -1,46 +1,24 @@
-"""ELF files: what the loader and the linker are told in them, and where their code may ask the kernel by itself."""
+"""ELF files: what the loader and the linker are told in them."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from elftools.common.exceptions import ELFError
-from elftools.elf.constants import P_FLAGS
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 MAGIC = b"\x7fELF"
-SYSCALL = b"\x0f\x05"
-# `mov $N,%eax` or `mov $N,%rax` in the bytes before the instruction, the last of them counts; or `xor %eax,%eax` just before it.
-NUMBER = re.compile(rb"\xb8(..\x00\x00)|\x48\xc7\xc0(..\x00\x00)|(?:\x31|\x33)\xc0$", re.DOTALL)
-LOOKED_BACK = 16
 # What reading a damaged file, once it is open, ends with: the parser trusts what it finds in it.
 DAMAGE = (ELFError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OSError, TypeError, ValueError)
 
 
 class NotElf(ValueError):
     """No ELF file, or a damaged one."""
-
-
-@dataclass(frozen=True)
-class SystemCalls:
-    """Instructions `syscall` in the code of one file, found as bytes: they may also be part of longer instructions. Where a zero
-    follows, they are the middle of an address, and not counted."""
-
-    numbers: dict[int, int]  # system call -> places that load its number just before
-    unclear: int  # other places with these two bytes
-    by_chance: int  # as many are to be expected in code of this size
-
-    @property
-    def clear(self) -> int:
-        return sum(self.numbers.values())
 
 
 @dataclass(frozen=True)
@@ -120,47 +98,3 @@ def _names(symbols: Any) -> tuple[frozenset[str], frozenset[str]]:
         if symbol.name:
             (imports if symbol["st_shndx"] == "SHN_UNDEF" else exports).add(symbol.name)
     return frozenset(imports), frozenset(exports)
-
-
-@lru_cache(maxsize=4096)
-def system_calls(path: Path) -> SystemCalls:
-    """Of x86-64 code. Raises NotElf, OSError."""
-    numbers: Counter[int] = Counter()
-    unclear = size = 0
-    with path.open("rb") as file:
-        try:
-            for code in _code(ELFFile(file)):
-                size += len(code)
-                for number in _numbers(code):
-                    if number is None:
-                        unclear += 1
-                    else:
-                        numbers[number] += 1
-        except DAMAGE as error:
-            raise NotElf(f"{path}: no ELF file, or a damaged one ({error})") from None
-    return SystemCalls(dict(numbers), unclear, size >> 16)
-
-
-def _code(elf: Any) -> Iterator[bytes]:
-    """Sections of code; where there are no sections, the executable segments."""
-    sections = [section for section in elf.iter_sections() if section["sh_flags"] & 4 and section["sh_type"] == "SHT_PROGBITS"]
-    if sections:
-        yield from (section.data() for section in sections)
-        return
-    for segment in elf.iter_segments():
-        if segment["p_type"] == "PT_LOAD" and segment["p_flags"] & P_FLAGS.PF_X:
-            yield segment.data()
-
-
-def _numbers(code: bytes) -> Iterator[int | None]:
-    at = code.find(SYSCALL)
-    while at >= 0:
-        found = max(NUMBER.finditer(code[max(0, at - LOOKED_BACK) : at]), key=re.Match.end, default=None)
-        if code[at + 2 : at + 3] == b"\0":
-            pass
-        elif found is None:
-            yield None
-        else:
-            number = int.from_bytes(found.group(1) or found.group(2) or b"", "little")
-            yield number if number < 1024 else None
-        at = code.find(SYSCALL, at + 1)
