@@ -1,11 +1,15 @@
-// Preloaded into a test program, it makes one request for memory fail that a thread makes within a call of the library.
+// Preloaded into a test program, it makes one request for memory fail that the library makes: within a call of it, or in another
+// thread than the first.
 //
-//   fault_arm(BELOW, N, ONCE, CODE)  the Nth `new` within calls from now on throws bad_alloc; BELOW, ONCE and CODE mean nothing
+//   fault_arm(BELOW, N, ONCE, CODE)  the Nth such `new` from now on throws bad_alloc; BELOW, ONCE and CODE mean nothing
 //   fault_disarm()                   ends it; "" if there was no Nth one, else "new"
 //
 // With COUNT_ALLOCATIONS set to a file, each disarming writes there how many there were.
 #include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,9 +17,10 @@
 
 namespace {
 
-thread_local int within;
-int at, seen;
-bool armed, fired;
+thread_local int within = syscall(SYS_gettid) != getpid();
+int at;
+std::atomic<int> seen;
+std::atomic<bool> armed, fired;
 
 struct Within {
     Within() { ++within; }
@@ -57,7 +62,7 @@ const char *fault_disarm(void) {
     armed = false;
     if (const char *path = std::getenv("COUNT_ALLOCATIONS"))
         if (FILE *file = std::fopen(path, "a")) {
-            std::fprintf(file, "%d\n", seen);
+            std::fprintf(file, "%d\n", seen.load());
             std::fclose(file);
         }
     return fired ? "new" : "";
@@ -72,6 +77,14 @@ using Word = void *;
     }
 WITHIN(tailrace_open)
 WITHIN(tailrace_end_step)
+WITHIN(tailrace_flush)
 WITHIN(tailrace_close)
+WITHIN(tailrace_set_aside)
+WITHIN(tailrace_release)
+WITHIN(tailrace_open_read)
+WITHIN(tailrace_select_step)
+WITHIN(tailrace_get)
+WITHIN(tailrace_get_shared)
+WITHIN(tailrace_close_read)
 
 }  // extern "C"

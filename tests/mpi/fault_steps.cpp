@@ -8,6 +8,9 @@
 //   fault_steps later DIRECTORY OPTIONS RANK CODES  steps are in flight: a step that failed is the last; then the same run
 //   fault_steps new DIRECTORY OPTIONS RANK NUMBERS  not every N but these, of the requests for memory (tests/faults/allocate.cpp);
 //                                                   what failed is done again; then a run without faults appends a step
+//   fault_steps aside DIRECTORY OPTIONS RANK NUMBERS    the same by the ranks but the last, which writes for them. For that rank only
+//                                                   the first number, from its call of tailrace_set_aside on, and no run after it
+//   fault_steps read-new DIRECTORY OPTIONS RANK NUMBERS the same where every value of a stream is read
 //   fault_steps read DIRECTORY OPTIONS RANK CODES   every value of a stream that is written before; what failed is read again
 //
 // The run without faults has other blocks than those before it.
@@ -31,18 +34,26 @@ struct Fault {
     void arm(const std::string &below) {
         if (rank == at_rank) injector<void(const char *, int, int, int)>("fault_arm")(below.c_str(), number, once ? 1 : 0, code());
     }
-    // Whether there was such a call.
-    bool disarm() {
+    void disarm_here() {
         fired = rank == at_rank ? injector<const char *()>("fault_disarm")() : "";
         if (!fired.empty())
             print("{\"n\": " + std::to_string(number) + ", \"rank\": " + std::to_string(rank) +
                   ", \"call\": \"fault\", \"status\": \"" + fired + "\", \"code\": " + std::to_string(code()) + "}\n");
+    }
+    // Whether there was such a call.
+    bool disarm() {
+        disarm_here();
         int any = !fired.empty();
-        MPI_Bcast(&any, 1, MPI_INT, at_rank, MPI_COMM_WORLD);
-        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, over);
         return any != 0;
     }
 };
+
+// A call that failed once is made again; the second time it must go well.
+template <class Call>
+void once_more(const char *name, Call &&call) {
+    if (tell(name, call()) != TAILRACE_OK) must(tell(name, call()));
+}
 
 // A step that failed is written again.
 void run_with_faults(const std::string &directory, const std::string &options, bool once, bool other_blocks) {
@@ -107,6 +118,23 @@ void write_without_memory(const std::string &directory, const std::string &optio
     }
 }
 
+// The last rank writes for the others. Its fault stays armed until they release it, so that no run without faults comes after.
+void write_without_memory_aside(const std::string &directory, const std::string &options, Fault &fault) {
+    const bool at_writer = fault.at_rank == ranks - 1;
+    number = fault.codes[0];
+    if (at_writer) fault.arm(directory);
+    once_more("set_aside", [] { return tailrace_set_aside(MPI_COMM_WORLD, 1, &over); });
+    if ((over == MPI_COMM_NULL) != (rank == --ranks)) MPI_Abort(MPI_COMM_WORLD, 5);
+    if (over == MPI_COMM_NULL)
+        fault.disarm_here();
+    else if (at_writer)
+        run_with_faults(directory + "/" + std::to_string(number), options, true, true);
+    else
+        write_without_memory(directory, options, fault);
+    if (!at_writer) number = 0;  // not of the last run
+    if (over != MPI_COMM_NULL) tell("release", tailrace_release(&over));
+}
+
 void compare(const char *variable, int number_of, uint64_t step_read, const std::vector<double> &found) {
     for (uint64_t i = 0; i < found.size(); ++i) {
         if (found[i] == value(number_of, step_read, i)) continue;
@@ -115,12 +143,6 @@ void compare(const char *variable, int number_of, uint64_t step_read, const std:
               std::to_string(i) + "\"}\n");
         MPI_Abort(MPI_COMM_WORLD, 4);
     }
-}
-
-// A call that failed once is made again; the second time it must go well.
-template <class Call>
-void once_more(const char *name, Call &&call) {
-    if (tell(name, call()) != TAILRACE_OK) must(tell(name, call()));
 }
 
 void read_step(tailrace_reader *reader, uint64_t k) {
@@ -140,17 +162,29 @@ void read_step(tailrace_reader *reader, uint64_t k) {
     compare("lat", 0, 0, lat);
 }
 
+// Whether anything failed.
+bool read_all(const std::string &directory, Fault &fault) {
+    tailrace_reader *reader = nullptr;
+    fault.arm(directory);
+    once_more("open_read", [&] { return tailrace_open_read(MPI_COMM_WORLD, directory.c_str(), "history", &reader); });
+    for (int k = kSteps; k-- > 0;) read_step(reader, static_cast<uint64_t>(k));
+    must(tell("close_read", tailrace_close_read(&reader)));
+    return fault.disarm();
+}
+
 void read_with_faults(const std::string &directory, const std::string &options, Fault &fault) {
     run(directory, options, kSteps, false);
-    for (number = 1; number <= kMostFaults; ++number) {
-        tailrace_reader *reader = nullptr;
-        fault.arm(directory);
-        once_more("open_read", [&] { return tailrace_open_read(MPI_COMM_WORLD, directory.c_str(), "history", &reader); });
-        for (int k = kSteps; k-- > 0;) read_step(reader, static_cast<uint64_t>(k));
-        must(tell("close_read", tailrace_close_read(&reader)));
-        if (!fault.disarm()) return;
-    }
+    for (number = 1; number <= kMostFaults; ++number)
+        if (!read_all(directory, fault)) return;
     MPI_Abort(MPI_COMM_WORLD, 9);
+}
+
+void read_without_memory(const std::string &directory, const std::string &options, Fault &fault) {
+    run(directory, options, kSteps, false);
+    for (const int chosen : fault.codes) {
+        number = chosen;
+        read_all(directory, fault);
+    }
 }
 
 std::vector<int> numbers(const std::string &text) {
@@ -165,11 +199,15 @@ std::vector<int> numbers(const std::string &text) {
 int main(int argc, char **argv) {
     start(&argc, &argv);
     const std::string what = argc == 6 ? argv[1] : "";
-    const std::string known = " once again memory new on later read ";
+    const std::string known = " once again memory new aside on later read read-new ";
     if (known.find(" " + what + " ") == std::string::npos) MPI_Abort(MPI_COMM_WORLD, 2);
     Fault fault{std::atoi(argv[4]), numbers(argv[5]), what != "on", ""};
     if (what == "read")
         read_with_faults(argv[2], argv[3], fault);
+    else if (what == "read-new")
+        read_without_memory(argv[2], argv[3], fault);
+    else if (what == "aside")
+        write_without_memory_aside(argv[2], argv[3], fault);
     else if (what == "new")
         write_without_memory(argv[2], argv[3], fault);
     else
