@@ -38,7 +38,7 @@ LEAST_OF_MANY = 2  # of one with more ranks than cores, whose runs take longest
 RACE = 2  # repetitions after which only what claims compare goes on
 WEAK = 1.25  # a peer that took so much longer than the fastest with as many files stops then, and is not run on more ranks
 # Warm-up and LEAST repetitions cost about this much in relation to each other; the time that is left is shared out by it.
-WEIGHT = {("large", "cache"): 2.0, ("large", "fsync"): 4.0, ("small", "cache"): 1.0, ("small", "fsync"): 2.5}
+WEIGHT = {("large", "cache"): 2.6, ("large", "fsync"): 3.4, ("small", "cache"): 1.4, ("small", "fsync"): 1.8}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -133,13 +133,10 @@ def test_one_rank_has_no_memory(
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_while_steps_are_in_flight(
-    mpirun: Mpirun, allocator: Path, in_memory: Path, layout: str, rank: int, rng: random.Random
-) -> None:
+def test_while_steps_are_in_flight(mpirun: Mpirun, allocator: Path, in_memory: Path, layout: str, rng: random.Random) -> None:
     options = f"{LAYOUTS[layout]}\noverlap = 2"
-    runs = Runs(mpirun, allocator, in_memory, options, rank, writes_later=True)
+    runs = Runs(mpirun, allocator, in_memory, options, rng.randrange(RANKS), writes_later=True)
     runs.check_all(drawn(rng, runs.count()))
 
 
@@ -149,12 +146,13 @@ def aside(steps: str, overlap: int) -> str:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("overlap", [0, 2])
-@pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("steps", ["1", "2", "all"])
 def test_where_another_rank_writes(
-    mpirun: Mpirun, allocator: Path, in_memory: Path, steps: str, rank: int, overlap: int, rng: random.Random
+    mpirun: Mpirun, allocator: Path, in_memory: Path, steps: str, overlap: int, rng: random.Random
 ) -> None:
-    runs = Runs(mpirun, allocator, in_memory, aside(steps, overlap), rank, "aside", ranks=3, writes_later=overlap > 0)
+    runs = Runs(
+        mpirun, allocator, in_memory, aside(steps, overlap), rng.randrange(RANKS), "aside", ranks=3, writes_later=overlap > 0
+    )
     runs.check_all(drawn(rng, runs.count()))
 
 
@@ -175,11 +173,10 @@ def test_a_rank_that_writes_for_others(
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_while_it_reads(mpirun: Mpirun, allocator: Path, in_memory: Path, layout: str, rank: int, rng: random.Random) -> None:
+def test_while_it_reads(mpirun: Mpirun, allocator: Path, in_memory: Path, layout: str, rng: random.Random) -> None:
     """The program compares what it has read; the second time it must go well."""
-    runs = Runs(mpirun, allocator, in_memory, LAYOUTS[layout] + "\nmode = 'replace'", rank, "read-new")
+    runs = Runs(mpirun, allocator, in_memory, LAYOUTS[layout] + "\nmode = 'replace'", rng.randrange(RANKS), "read-new")
     left = drawn(rng, runs.count())
     while left:
         finished, answers = runs.job(left)

@@ -104,7 +104,9 @@ def test_system_calls_of_no_file_are_no_gap(build: Build) -> None:
 
 def test_the_same_bytes_within_an_address_are_no_system_call(build: Build) -> None:
     """As a linker may place a function or a text."""
-    program = build('int main(void) { long a; asm volatile("mov $1, %%eax; lea 0x7fff050f(%%rax), %%rax" : "=a"(a)); return a == 0; }')
+    program = build(
+        'int main(void) { long a; asm volatile("mov $1, %%eax; lea 0x7fff050f(%%rax), %%rax" : "=a"(a)); return a == 0; }'
+    )
     assert b"\xb8\x01\0\0\0\x48\x8d\x80\x0f\x05" in program.read_bytes()
     assert (system_calls(program).numbers, system_calls(program).unclear) == ({}, 0)
     assert check.check(str(program)).verdict == Verdict.SEEN

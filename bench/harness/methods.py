@@ -112,12 +112,15 @@ def tune(entries: Sequence[Entry], run: Run, *, raw: int, peers: int, judge: Cal
 
 
 def times_by_entry(rows: Iterable[Mapping[str, Any]], cell: Any) -> dict[str, Times]:
-    """entry -> its times in a cell (a dataclass whose fields are in the rows), without warm-ups."""
-    wanted = dataclasses.asdict(cell).items()
+    """entry -> its times in a cell (a dataclass whose fields are in the rows), without warm-ups. Where runs end on the device each
+    is one time: the longest wait for the device falls on one call or another, so that, call by call, the medians of some methods
+    would hold it and those of others would not."""
+    wanted = dataclasses.asdict(cell)
+    waits = wanted.get("mode") == "fsync"
     times: dict[str, Times] = defaultdict(dict)
     for row in rows:
-        if row["repetition"] > 0 and all(row[key] == value for key, value in wanted):
-            times[row["entry"]][row["repetition"]] = row["calls_s"]
+        if row["repetition"] > 0 and all(row[key] == value for key, value in wanted.items()):
+            times[row["entry"]][row["repetition"]] = [sum(row["calls_s"])] if waits else row["calls_s"]
     return dict(times)
 
 

@@ -4,36 +4,78 @@
 
 namespace tailrace::format {
 
-uint32_t lookup3(std::span<const std::byte> bytes) {
-    const auto word = [&](size_t at) {
-        uint32_t value = 0;
-        std::memcpy(&value, bytes.data() + at, std::min<size_t>(4, bytes.size() - at));
-        return value;
-    };
-    uint32_t a = 0xdeadbeef + static_cast<uint32_t>(bytes.size()), b = a, c = a;
-    const auto turn = [](uint32_t value, int by) { return std::rotl(value, by); };
-    size_t at = 0;
-    for (; bytes.size() - at > 12; at += 12) {
-        a += word(at), b += word(at + 4), c += word(at + 8);
-        a -= c, a ^= turn(c, 4), c += b;
-        b -= a, b ^= turn(a, 6), a += c;
-        c -= b, c ^= turn(b, 8), b += a;
-        a -= c, a ^= turn(c, 16), c += b;
-        b -= a, b ^= turn(a, 19), a += c;
-        c -= b, c ^= turn(b, 4), b += a;
+namespace {
+
+using Four [[gnu::vector_size(16)]] = uint32_t;
+
+uint32_t turned(uint32_t value, int by) { return std::rotl(value, by); }
+Four turned(Four value, int by) { return value << by | value >> (32 - by); }
+
+// `word(at, bytes)`: the bytes from `at` on, at most 4, as a number; of one piece, or of several side by side.
+template <class Word, class Words>
+Word lookup3_of(uint64_t bytes, Words&& word) {
+    Word a = Word{} + 0xdeadbeefu + static_cast<uint32_t>(bytes), b = a, c = a;
+    uint64_t at = 0;
+    for (; bytes - at > 12; at += 12) {
+        a += word(at, 4), b += word(at + 4, 4), c += word(at + 8, 4);
+        a -= c, a ^= turned(c, 4), c += b;
+        b -= a, b ^= turned(a, 6), a += c;
+        c -= b, c ^= turned(b, 8), b += a;
+        a -= c, a ^= turned(c, 16), c += b;
+        b -= a, b ^= turned(a, 19), a += c;
+        c -= b, c ^= turned(b, 4), b += a;
     }
-    if (at == bytes.size()) return c;
-    a += word(at);
-    if (at + 4 < bytes.size()) b += word(at + 4);
-    if (at + 8 < bytes.size()) c += word(at + 8);
-    c ^= b, c -= turn(b, 14);
-    a ^= c, a -= turn(c, 11);
-    b ^= a, b -= turn(a, 25);
-    c ^= b, c -= turn(b, 16);
-    a ^= c, a -= turn(c, 4);
-    b ^= a, b -= turn(a, 14);
-    c ^= b, c -= turn(b, 24);
+    if (at == bytes) return c;
+    const auto rest = [&](uint64_t from) { return word(from, std::min<uint64_t>(4, bytes - from)); };
+    a += rest(at);
+    if (at + 4 < bytes) b += rest(at + 4);
+    if (at + 8 < bytes) c += rest(at + 8);
+    c ^= b, c -= turned(b, 14);
+    a ^= c, a -= turned(c, 11);
+    b ^= a, b -= turned(a, 25);
+    c ^= b, c -= turned(b, 16);
+    a ^= c, a -= turned(c, 4);
+    b ^= a, b -= turned(a, 14);
+    c ^= b, c -= turned(b, 24);
     return c;
+}
+
+uint32_t number_at(const std::byte* from, uint64_t bytes) {
+    uint32_t value = 0;
+    std::memcpy(&value, from, bytes);
+    return value;
+}
+
+}  // namespace
+
+uint32_t lookup3(std::span<const std::byte> bytes) {
+    return lookup3_of<uint32_t>(bytes.size(), [&](uint64_t at, uint64_t count) { return number_at(bytes.data() + at, count); });
+}
+
+std::array<uint32_t, 4> lookup3_of_4(const std::array<const std::byte*, 4>& pieces, uint64_t bytes) {
+    const Four sums = lookup3_of<Four>(bytes, [&](uint64_t at, uint64_t count) {
+        return Four{number_at(pieces[0] + at, count), number_at(pieces[1] + at, count), number_at(pieces[2] + at, count),
+                    number_at(pieces[3] + at, count)};
+    });
+    return {sums[0], sums[1], sums[2], sums[3]};
+}
+
+void Bytes::set_checksums(std::span<const Range> pieces) {
+    const auto summed = [](const Range& piece) { return piece.end - piece.begin - kChecksumBytes; };
+    while (!pieces.empty()) {
+        const uint64_t bytes = summed(pieces.front());
+        if (pieces.size() >= 4 &&
+            std::ranges::all_of(pieces.first(4), [&](const Range& piece) { return summed(piece) == bytes; })) {
+            std::array<const std::byte*, 4> at;
+            for (size_t k = 0; k < 4; ++k) at[k] = room_.data() + pieces[k].begin;
+            const auto sums = lookup3_of_4(at, bytes);
+            for (size_t k = 0; k < 4; ++k) set(pieces[k].begin + bytes, sums[k]);
+            pieces = pieces.subspan(4);
+        } else {
+            set(pieces.front().begin + bytes, lookup3(part(pieces.front().begin, pieces.front().begin + bytes)));
+            pieces = pieces.subspan(1);
+        }
+    }
 }
 
 }  // namespace tailrace::format

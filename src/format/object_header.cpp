@@ -56,16 +56,11 @@ uint64_t ObjectHeader::add_attribute(std::string_view name, const Bytes& type, c
     return out_.size() - values.size();
 }
 
-ObjectHeader::Range ObjectHeader::end() {
+Bytes::Range ObjectHeader::end() {
     out_.set(size_at_, static_cast<uint32_t>(out_.size() - size_at_ - sizeof(uint32_t)));
     out_.set(attributes_at_, attributes_);
     out_.put(uint32_t{0});
     return {begin_, out_.size()};
-}
-
-void ObjectHeader::seal(Bytes& out, Range header) {
-    const uint64_t at = header.end - sizeof(uint32_t);
-    out.set(at, lookup3(out.part(header.begin, at)));
 }
 
 }  // namespace tailrace::format

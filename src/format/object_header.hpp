@@ -38,14 +38,9 @@ public:
     // Returns where its values are in `out`.
     uint64_t add_attribute(std::string_view name, const Bytes& type, const Bytes& space, std::span<const std::byte> values);
 
-    // Where it is in `out`, the checksum at its end.
-    struct Range {
-        uint64_t begin, end;
-    };
     uint64_t begin() const { return begin_; }
-    // The checksum is left out: seal() it when everything that it names is known.
-    Range end();
-    static void seal(Bytes& out, Range header);
+    // Where it is in `out`. The checksum at its end is left out: it is set when everything that the header names is known.
+    Bytes::Range end();
 
     // Whether all of it can be said in this form.
     bool fits() const { return fits_; }

@@ -32,7 +32,7 @@ std::span<const std::byte> bytes_of_value(const Value& value) {
 }
 
 // Everything is encoded in its order in the file, in one buffer: heaps, indexes of chunks, headers, the root's header. What names a
-// later address is filled in at the end; after that the headers are sealed.
+// later address is filled in at the end; after that checksums are set.
 class Encoder {
 public:
     explicit Encoder(const ImagePlan& plan)
@@ -102,8 +102,10 @@ private:
         for (size_t a = 0; a < sources_.size(); ++a) {
             const Array& array = description_.arrays[a];
             if (!std::ranges::any_of(array.sources, &Source::shows_elements)) continue;
-            const GlobalHeap::Place place = heap.add(lists.encode(array.name, array.sources));
+            const std::span<const std::byte> list = lists.encode(array.name, array.sources);
+            const GlobalHeap::Place place = heap.add(list);
             sources_[a] = {plan_.metadata_address + place.collection, place.number};
+            summed_.push_back({place.at, place.at + list.size()});
         }
         heap.end();
     }
@@ -176,7 +178,7 @@ private:
     }
 
     void end_object(ObjectHeader& header) {
-        headers_.push_back(header.end());
+        summed_.push_back(header.end());
         fits_ = fits_ && header.fits();
     }
 
@@ -326,7 +328,7 @@ private:
                 at += format::kUseBytes;
             }
         }
-        for (const ObjectHeader::Range& header : headers_) ObjectHeader::seal(out_, header);
+        out_.set_checksums(summed_);
     }
 
     Image finish() {
@@ -350,7 +352,7 @@ private:
     std::vector<Bytes> layouts_;                 // of each array that has chunks
     std::vector<uint64_t> addresses_;            // of each array's header
     std::vector<Bytes> links_;
-    std::vector<ObjectHeader::Range> headers_;
+    std::vector<Bytes::Range> summed_;  // what has a checksum at its end
 };
 
 }  // namespace

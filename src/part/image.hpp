@@ -7,15 +7,16 @@
 #include <vector>
 
 #include "base/system.hpp"
+#include "format/bytes.hpp"
 #include "layout/placement.hpp"
 #include "part/description.hpp"
 
 namespace tailrace {
 
 struct Image {
-    std::vector<std::byte> superblock;  // to be written at 0, last of all: it makes the metadata count
+    format::ByteVector superblock;  // to be written at 0, last of all: it makes the metadata count
     uint64_t metadata_address = 0;
-    std::vector<std::byte> metadata;
+    format::ByteVector metadata;
     uint64_t file_bytes = 0;  // the size that the file must have
 };
 

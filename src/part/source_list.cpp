@@ -54,11 +54,9 @@ std::span<const std::byte> SourceListEncoder::encode(const std::string& name, co
     pattern_ = std::move(pattern);
     if (only_renamed) {
         for (const uint64_t at : names_at_) bytes_.set_text(at, pattern_);
-        bytes_.cut(bytes_.size() - format::kChecksumBytes);
     } else {
         put_all(sources);
     }
-    bytes_.put_checksum();
     return bytes_.all();
 }
 
@@ -78,6 +76,7 @@ void SourceListEncoder::put_all(const Sources& sources) {
         put_box(bytes_, source.from);
         put_box(bytes_, source.to);
     }
+    bytes_.put_zeros(format::kChecksumBytes);
 }
 
 }  // namespace tailrace

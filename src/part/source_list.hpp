@@ -18,8 +18,8 @@ constexpr uint64_t kExpectedSourceBytes = 192;  // of one source, about
 
 class SourceListEncoder {
 public:
-    // Of the sources that show elements, of the array `name`. Stands until the next call. Where arrays that share their sources
-    // follow each other, only the name is put anew.
+    // Of the sources that show elements, of the array `name`; the checksum at its end is left out. It stands until the next call.
+    // Where arrays that share their sources follow each other, only the name is put anew.
     std::span<const std::byte> encode(const std::string& name, const Sources& sources);
 
 private:

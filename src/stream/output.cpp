@@ -46,8 +46,15 @@ void Output::begin_step(double time) {
         if (!definitions_.variables()[v].is_static) data_.values[v].clear();
 }
 
+size_t Output::number_of(const std::string& variable) {
+    const std::vector<Variable>& variables = definitions_.variables();
+    for (const size_t v : {number_found_, number_found_ + 1, size_t{0}})
+        if (v < variables.size() && variables[v].name == variable) return number_found_ = v;
+    return number_found_ = definitions_.index_of(variable);
+}
+
 void Output::put_block(const std::string& name, const Box& box, const void* data, const std::vector<int64_t>& stride_bytes) {
-    const size_t v = definitions_.index_of(name);
+    const size_t v = number_of(name);
     const Variable& variable = definitions_.variables()[v];
     if (variable.replicated) fail(Status::BAD_ORDER, "variable '", name, "' is replicated: put it with tailrace_put_replicated");
     if (!in_step_) fail(Status::BAD_ORDER, "variable '", name, "': tailrace_put outside a step; call tailrace_begin_step first");
@@ -65,7 +72,7 @@ void Output::put_block(const std::string& name, const Box& box, const void* data
 }
 
 void Output::put_replicated(const std::string& name, const void* data) {
-    const size_t v = definitions_.index_of(name);
+    const size_t v = number_of(name);
     const Variable& variable = definitions_.variables()[v];
     if (!variable.replicated)
         fail(Status::BAD_ORDER, "variable '", name,

@@ -27,9 +27,7 @@ public:
     // All definitions of another stream, in place of any before; when the first step has ended, its attributes.
     void adopt(const Definitions& other);
     void put_attribute(const std::string& variable, Attribute attribute);
-    const Extents& shape_of(const std::string& variable) const {
-        return definitions_.variables()[definitions_.index_of(variable)].shape;
-    }
+    const Extents& shape_of(const std::string& variable) { return definitions_.variables()[number_of(variable)].shape; }
     // By its number, in the order of definition.
     const std::string& name_of(size_t variable) const { return definitions_.variables().at(variable).name; }
     void begin_step(double time);
@@ -76,7 +74,11 @@ protected:
     std::optional<Error> refusal_;
 
 private:
+    // Throws NOT_FOUND. Puts mostly come in the order of the definitions, and this one is asked twice in each: no search then.
+    size_t number_of(const std::string& variable);
+
     std::optional<uint64_t> fingerprint_;
+    size_t number_found_ = 0;
 };
 
 }  // namespace tailrace

@@ -8,9 +8,12 @@
 //   fault_steps later DIRECTORY OPTIONS RANK CODES  steps are in flight: a step that failed is the last; then the same run
 //   fault_steps new DIRECTORY OPTIONS RANK NUMBERS  not every N but these, of the requests for memory (tests/faults/allocate.cpp);
 //                                                   what failed is done again; then a run without faults appends a step
-//   fault_steps aside DIRECTORY OPTIONS RANK NUMBERS    the same by the ranks but the last, which writes for them. For that rank only
-//                                                   the first number, from its call of tailrace_set_aside on, and no run after it
-//   fault_steps read-new DIRECTORY OPTIONS RANK NUMBERS the same where every value of a stream is read
+//   fault_steps aside DIRECTORY OPTIONS RANK NUMBERS
+//                                                   the same by the ranks but the last, which writes for them. For that rank
+//                                                   only the first number, from its call of tailrace_set_aside on, and no run
+//                                                   after it
+//   fault_steps read-new DIRECTORY OPTIONS RANK NUMBERS
+//                                                   the same where every value of a stream is read
 //   fault_steps read DIRECTORY OPTIONS RANK CODES   every value of a stream that is written before; what failed is read again
 //
 // The run without faults has other blocks than those before it.

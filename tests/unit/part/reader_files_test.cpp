@@ -117,7 +117,7 @@ TEST(ReaderFiles, growing_is_whole_before_the_superblock) {
     PartFile part{.description = climate(true)};
     const std::string path = path_of("grown.nc");
     part.write(path, {2});
-    std::vector<std::byte> old(part.image.superblock);
+    const format::ByteVector old = part.image.superblock;
     PartFile before = part;
     HeldFile file(File::open_write(path), false);
     part.add_block(file, part.image.file_bytes, 3);
