@@ -123,3 +123,34 @@ def test_after_a_race_only_what_claims_compare_goes_on(tmp_path: Path, monkeypat
     assert methods.fastest(methods.times_by_entry(rows, cell), "raw_fpp") in ran[2]
     assert [len(row["calls_s"]) for row in rows if row["repetition"] == 0] == [1 + 1 + 1] * 4, "one step warms up"
     assert all(row["checked_bytes"] == row["bytes"] > 0 for row in rows)
+
+
+@fast
+def test_interval_tells_noise_from_a_miss() -> None:
+    steady = {number: [1.0, 1.0 + 0.001 * number] for number in range(1, 9)}
+    slower = {number: [1.25, 1.25 + 0.001 * number] for number in range(1, 9)}
+    uneven = {number: [0.8 if number % 2 else 1.25, 1.0] for number in range(1, 9)}
+    wanted = {"id": "x", "text": "level", "peers": ["near"], "bound": 0.95}
+    missed, noisy = (methods.claim_of(wanted, "here", "ours:a", {"near:a": steady, "ours:a": ours}) for ours in (slower, uneven))
+    assert missed is not None
+    assert noisy is not None
+    assert not missed.holds
+    assert missed.is_missed
+    low, high = noisy.detail["interval"]
+    assert low < 0.95 < high
+    assert not noisy.is_missed
+    assert methods.interval_of({1: [1.0]}, {1: [1.0]}) is None
+
+
+@fast
+def test_runs_that_end_on_the_device_are_one_time() -> None:
+    """The longest wait is in one call or another."""
+    calls = [[1.0, 9.0, 1.0], [9.0, 1.0, 1.0], [1.0, 1.0, 9.0]]
+    rows: list[Row] = []
+    for mode in ("cache", "fsync"):
+        cell = {"case": "small", "target": "disk", "ranks": 2, "mode": mode}
+        rows += [{**cell, "entry": "a:b", "repetition": number + 1, "calls_s": times} for number, times in enumerate(calls)]
+    typical = {
+        mode: methods.typical_s(methods.times_by_entry(rows, write.Cell("small", "disk", 2, mode))["a:b"]) for mode in write.MODES
+    }
+    assert typical == {"cache": 3.0, "fsync": 11.0}

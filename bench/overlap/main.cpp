@@ -235,7 +235,9 @@ void run(const Options &options) {
     if (comm == MPI_COMM_NULL) return;  // it has written
     {
         Bench bench(options, comm);
-        repeat(options, started, bench.entries(), [&](size_t which, int repetition) { bench.measure(which, repetition); }, comm);
+        repeat(
+            pace_of(options, started), all_of(bench.entries()),
+            [&](size_t which, int repetition) { bench.measure(which, repetition); }, comm);
     }
     if (dedicated > 0) check(tailrace_release(&comm), "tailrace_release");
 }

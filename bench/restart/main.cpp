@@ -88,7 +88,8 @@ void run(const Options &options) {
     if (options.values.contains("list")) return list_entries(all_entries());
     const double started = MPI_Wtime();
     Bench bench(options);
-    repeat(options, started, bench.entries.size(), [&](size_t which, int repetition) { bench.measure(which, repetition); });
+    repeat(pace_of(options, started), all_of(bench.entries.size()),
+           [&](size_t which, int repetition) { bench.measure(which, repetition); });
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Measures many ways of writing the same arrays, interleaved in one MPI job; JSON lines on standard output, one for each timing.
+// Measures many ways of writing the same arrays in one MPI job; those that make as many files take turns. JSON lines on standard
+// output, one for each timing.
 //
 //   mpirun -n 2 bench_write --case large --steps 2 --directory D --durable 0 --entries raw_fpp:4MiB,hdf5_fpp:packed
 //                           --seconds 30 --least 3 --most 20
@@ -135,16 +136,16 @@ struct Bench {
     }
 
     // The clock is the same on all ranks, and so is this.
-    std::vector<size_t> survivors(const std::string &seldom, double weak) const {
+    std::vector<size_t> survivors(const std::vector<size_t> &going, const std::string &seldom, double weak) const {
         std::map<std::string, double> fastest;  // of a raw method's settings, of the peers that make as many files
         const auto rivals = [&](const Entry &entry) { return entry.family() == "raw" ? entry.method : "files: " + entry.files; };
-        for (size_t e = 0; e < entries.size(); ++e) {
+        for (const size_t e : going) {
             if (entries[e].family() == "tailrace") continue;
             double &best = fastest.try_emplace(rivals(entries[e]), least_s[e]).first->second;
             best = std::min(best, least_s[e]);
         }
         std::vector<size_t> result;
-        for (size_t e = 0; e < entries.size(); ++e) {
+        for (const size_t e : going) {
             const Entry &entry = entries[e];
             const bool goes_on = entry.family() == "tailrace" ? !names(seldom, entry.name())
                                  : entry.family() == "raw"    ? least_s[e] == fastest.at(rivals(entry))
@@ -154,6 +155,14 @@ struct Bench {
         return result;
     }
 };
+
+std::vector<std::vector<size_t>> groups_of(const Entries &entries) {
+    std::map<std::string, std::vector<size_t>> of_files;
+    for (size_t e = 0; e < entries.size(); ++e) of_files[entries[e].files].push_back(e);
+    std::vector<std::vector<size_t>> groups;
+    for (auto &[files, group] : of_files) groups.push_back(std::move(group));
+    return groups;
+}
 
 void run(const Options &options) {
     if (options.values.contains("list")) return list_entries(all_entries());
@@ -165,11 +174,22 @@ void run(const Options &options) {
     Race race;
     if (options.values.contains("race")) {
         race.repetitions = options.number("race");
-        race.survivors = [&] { return bench.survivors(options.text("seldom"), std::stod(options.text("weak"))); };
+        race.survivors = [&](const std::vector<size_t> &going) {
+            return bench.survivors(going, options.text("seldom"), std::stod(options.text("weak")));
+        };
     }
-    repeat(
-        options, started, bench.entries.size(), [&](size_t which, int repetition) { bench.measure(which, repetition); },
-        MPI_COMM_WORLD, race);
+    // Those that make as many files, one group after the other: only they are compared, and what a method leaves behind, such as
+    // memory that is given back or a busy device, is for its rivals alone to bear.
+    Pace pace = pace_of(options, started);
+    const double end = pace.until;
+    auto groups = groups_of(bench.entries);
+    for (size_t g = 0; g < groups.size(); ++g) {
+        size_t left = 0;
+        for (size_t later = g; later < groups.size(); ++later) left += groups[later].size();
+        const double now = MPI_Wtime();
+        pace.until = now + (end - now) * static_cast<double>(groups[g].size()) / static_cast<double>(left);
+        repeat(pace, groups[g], [&](size_t which, int repetition) { bench.measure(which, repetition); }, MPI_COMM_WORLD, race);
+    }
     bench.methods.clear();
     MPI_Barrier(MPI_COMM_WORLD);
     if (bench.work.rank == 0 && !bench.keep) std::filesystem::remove_all(bench.directory);
