@@ -24,6 +24,7 @@ class PyTailrace(PythonPackage):
 
     depends_on("python@3.11:", type=("build", "run"))
     for needed in (
+        "capstone",
         "h5py",
         "jinja2",
         "mpi4py",
