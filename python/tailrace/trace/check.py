@@ -199,10 +199,10 @@ def _of_code(objects: list[Elf]) -> Iterator[Finding]:
 def _raw_text(found: SystemCalls) -> str:
     """Of those that are no gap."""
     others = sum(found.numbers.values())
-    places = [f"{others} for no file"] if others else []
+    places = [f"in {others} places for no file"] if others else []
     if found.unclear:
-        chance = f" (of which about {found.by_chance} by chance: parts of other instructions)" if found.by_chance else ""
-        places.append(f"{found.unclear} of which the file does not say what they ask for{chance}")
+        chance = f" (about {found.by_chance} of these are parts of other instructions)" if found.by_chance else ""
+        places.append(f"in {found.unclear} places for what the file does not say{chance}")
     return f"asks the kernel by itself: {', '.join(places)}"
 
 

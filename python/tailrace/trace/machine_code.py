@@ -22,6 +22,7 @@ SYSCALL = b"\x0f\x05"
 # `mov $N,%eax` or `mov $N,%rax` in the bytes before the instruction, the last of them counts; or `xor %eax,%eax` just before it.
 NUMBER = re.compile(rb"\xb8(..\x00\x00)|\x48\xc7\xc0(..\x00\x00)|(?:\x31|\x33)\xc0$", re.DOTALL)
 LOOKED_BACK = 16
+LONGEST_FUNCTION = 1 << 20  # what lies further behind a beginning is of no known function
 # Of .eh_frame_hdr, as linkers write it (Linux Standard Base, 10.6.2): version, three encodings; the table is of pairs of int32,
 # relative to the section.
 FRAMES = struct.Struct("<B3BiI")
@@ -100,7 +101,7 @@ def _within_another(code: bytes, address: int, at: int, functions: Sequence[int]
     """Whether the function, read from its beginning, has a longer instruction that covers this place."""
     before = bisect.bisect_right(functions, address + at)
     begin = functions[before - 1] - address if before else -1
-    if begin < 0:
+    if begin < 0 or at - begin > LONGEST_FUNCTION:
         return False
     decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     for where, size, _, _ in decoder.disasm_lite(code[begin : at + LOOKED_BACK], begin):
