@@ -139,7 +139,7 @@ def test_interval_tells_noise_from_a_miss() -> None:
     low, high = noisy.detail["interval"]
     assert low < 0.95 < high
     assert not noisy.is_missed
-    assert methods.interval_of({1: [1.0]}, {1: [1.0]}) is None
+    assert harness.interval_of({1: [1.0]}, {1: [1.0]}) is None
 
 
 @fast

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,29 +140,26 @@ def test_while_steps_are_in_flight(mpirun: Mpirun, allocator: Path, in_memory: P
     runs.check_all(drawn(rng, runs.count()))
 
 
-def aside(steps: str, overlap: int) -> str:
-    return f"files = 'one'\nsteps = '{steps}'\n{BY_THEMSELVES[0]}\noverlap = {overlap}"
+@pytest.fixture
+def aside(mpirun: Mpirun, allocator: Path, in_memory: Path, steps: str, overlap: int) -> Callable[[int], Runs]:
+    """Runs in which one more rank writes for the others, by the rank at which requests fail."""
+    options = f"files = 'one'\nsteps = '{steps}'\n{BY_THEMSELVES[0]}\noverlap = {overlap}"
+    return lambda rank: Runs(mpirun, allocator, in_memory, options, rank, "aside", RANKS + 1, writes_later=overlap > 0)
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("overlap", [0, 2])
 @pytest.mark.parametrize("steps", ["1", "2", "all"])
-def test_where_another_rank_writes(
-    mpirun: Mpirun, allocator: Path, in_memory: Path, steps: str, overlap: int, rng: random.Random
-) -> None:
-    runs = Runs(
-        mpirun, allocator, in_memory, aside(steps, overlap), rng.randrange(RANKS), "aside", ranks=3, writes_later=overlap > 0
-    )
+def test_where_another_rank_writes(aside: Callable[[int], Runs], rng: random.Random) -> None:
+    runs = aside(rng.randrange(RANKS))
     runs.check_all(drawn(rng, runs.count()))
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("overlap", [0, 2])
 @pytest.mark.parametrize("steps", ["1", "2", "all"])
-def test_a_rank_that_writes_for_others(
-    mpirun: Mpirun, allocator: Path, in_memory: Path, steps: str, overlap: int, rng: random.Random
-) -> None:
-    runs = Runs(mpirun, allocator, in_memory, aside(steps, overlap), 2, "aside", ranks=3, writes_later=overlap > 0)
+def test_a_rank_that_writes_for_others(aside: Callable[[int], Runs], rng: random.Random) -> None:
+    runs = aside(RANKS)
     for number in drawn(rng, runs.count()):
         finished, answers = runs.job([number])
         first, second = ([(a["call"], a["status"]) for a in of_rank] for of_rank in answers[number])

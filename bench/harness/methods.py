@@ -13,10 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from tailrace.study.statistics import FEWEST_PAIRS, LEVEL, RESAMPLES
 
 from bench import harness
 from bench.harness import Claim, Spread, console
@@ -137,18 +135,6 @@ def undisturbed_s(times: Times) -> float:
     return sum(min(call) for call in zip(*times.values(), strict=True))
 
 
-def interval_of(others: Times, ours: Times) -> tuple[float, float] | None:
-    """Between what the ratio of typical_s lies when repetitions are drawn anew from those that both have; None: they are too few to
-    tell."""
-    rounds = sorted(others.keys() & ours.keys())
-    if len(rounds) < FEWEST_PAIRS:
-        return None
-    drawn = np.random.default_rng(1).integers(0, len(rounds), (RESAMPLES, len(rounds)))
-    typical = [np.median(np.array([times[number] for number in rounds])[drawn], axis=1).sum(axis=1) for times in (others, ours)]
-    low, high = np.quantile(typical[0] / typical[1], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
-
-
 def total_s(times: Times) -> dict[int, float]:
     return {repetition: sum(calls) for repetition, calls in times.items()}
 
@@ -184,7 +170,7 @@ def claim_of(wanted: Mapping[str, Any], where: str, ours: str, times: Mapping[st
         "against": strongest,
         "median_of_pairs": spread.median,
         "undisturbed": undisturbed_s(times[strongest]) / undisturbed_s(times[ours]),
-        "interval": interval_of(times[strongest], times[ours]),
+        "interval": harness.interval_of(times[strongest], times[ours]),
         "least": spread.least,
         "most": spread.most,
         "repetitions": len(pairs),

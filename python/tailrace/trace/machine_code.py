@@ -12,7 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import capstone
 from elftools.elf.constants import P_FLAGS
 from elftools.elf.elffile import ELFFile
 
@@ -103,6 +102,8 @@ def _within_another(code: bytes, address: int, at: int, functions: Sequence[int]
     begin = functions[before - 1] - address if before else -1
     if begin < 0 or at - begin > LONGEST_FUNCTION:
         return False
+    import capstone  # takes 50 ms, and most commands need none of it
+
     decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
     for where, size, _, _ in decoder.disasm_lite(code[begin : at + LOOKED_BACK], begin):
         if where + size > at:
