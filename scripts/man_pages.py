@@ -17,7 +17,7 @@ EXAMPLE = re.compile(r"\[bold\](.*?)\[/\]", re.DOTALL)
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    program: Any = typer.main.get_command(cli.app)
+    program: Any = typer.main.get_command(cli.make_app())
     others = [f"tailrace-{name}" for name in cli.COMMANDS]
     with program.make_context("tailrace", [], resilient_parsing=True) as context:
         commands = [(f"tailrace\\-{name}(1)", short_help(program.commands[name])) for name in cli.COMMANDS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tailrace.cli import COMMANDS, cluster, main, trace
 from tailrace.cli.choices import balanced_grid
 from tailrace.cli.flow import ranks_text, shortened
 
+from tests.environment import ROOT
 from tests.mpirun import run_within
 
 pytestmark = pytest.mark.fast
@@ -85,6 +87,23 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--version") == f"tailrace {tailrace.__version__}\n"
+
+
+def test_a_command_loads_only_what_it_needs() -> None:
+    """Half of the time of a short command was loading what it had no use for."""
+    program = "import sys; from tailrace.cli import main; main(['keys', '--json']); print(*sys.modules, file=sys.stderr)"
+    finished = run_within([sys.executable, "-c", program], {"PYTHONPATH": str(ROOT / "python")})
+    assert finished.returncode == 0, finished.output
+    loaded = set(finished.stderr.split())
+    assert "tailrace.cli.keys" in loaded
+    assert not loaded & {"numpy", "tailrace.cluster.start", "tailrace.study", "elftools", "tailrace.cli.combine"}
+
+
+def test_the_package_shows_what_it_loads_later() -> None:
+    assert set(tailrace.__all__) <= set(dir(tailrace))
+    assert tailrace.Stream.__module__ == "tailrace.stream"
+    with pytest.raises(AttributeError, match=r"'tailrace' has no attribute 'opne'"):
+        _ = tailrace.opne
 
 
 def test_the_installed_command(tailrace_command: list[str]) -> None:

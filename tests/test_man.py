@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import typer
-from tailrace.cli import COMMANDS, app, cluster, trace
+from tailrace.cli import COMMANDS, cluster, make_app, trace
 
 from tests.environment import ROOT
 from tests.mpirun import run_within
@@ -36,7 +36,7 @@ def test_a_page_for_each_command() -> None:
 def test_page_of_a_command(needs: Any, name: str) -> None:
     needs("man")
     text = shown(f"tailrace-{name}.1")
-    command: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(make_app())
     for word in name.split("-"):
         command = command.commands[word]
     options = [option for parameter in command.params for option in parameter.opts if option.startswith("-")]

@@ -169,7 +169,7 @@ void run(const Options &options) {
     const double started = MPI_Wtime();
     Entries entries = select(all_entries(), options.text("entries"));
     const bool lone = std::any_of(entries.begin(), entries.end(),
-                                  [](const Entry &e) { return e.method == "raw_single" || e.method == "raw_split"; });
+                                  [](const Entry &e) { return e.method == "raw_single" || e.method.starts_with("raw_split"); });
     Bench bench(options, std::move(entries), lone);
     Race race;
     if (options.values.contains("race")) {

@@ -1,4 +1,5 @@
-// The limit: the same bytes by plain pwrite into preallocated files, with the same number of files and writers.
+// The limit: the same bytes by plain pwrite into preallocated files, with the same number of files and writers. And the limit of
+// gathering through memory: the same, while each rank that writes nothing copies its bytes once.
 #include "method.hpp"
 
 #include <fcntl.h>
@@ -7,11 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 namespace bench {
 namespace {
 
-enum class Files { per_rank, shared, lone_writer, two };
+enum class Files { per_rank, shared, lone_writer, two, two_copied };
 
 class Raw : public Method {
 public:
@@ -29,11 +31,14 @@ public:
                     write_file(path, O_CREAT | O_EXCL, work().global_steps[static_cast<size_t>(step)].data(), mine * ranks, 0,
                                mine * ranks);
                 break;
-            case Files::two:  // the first ranks of each half
-                if (!work().global_steps.empty() && work().ranks > 1) {
+            case Files::two:
+            case Files::two_copied:
+                if (is_writer_of_half()) {
                     const uint64_t half = work().ranks_of_half();
                     write_file(path_of(step, work().rank), O_CREAT | O_EXCL, work().global_steps[static_cast<size_t>(step)].data(),
                                mine * half, 0, mine * half);
+                } else if (files_ == Files::two_copied) {
+                    copy(data, mine);
                 }
                 break;
             case Files::shared:
@@ -47,7 +52,7 @@ public:
         const std::string path = path_of(step, of_rank);
         const uint64_t bytes = work().shape.block_bytes();
         uint64_t at = static_cast<uint64_t>(variable) * bytes;
-        if (files_ == Files::two) at += static_cast<uint64_t>(of_rank - work().first_of_half(of_rank)) * work().shape.rank_bytes();
+        if (has_two_files()) at += static_cast<uint64_t>(of_rank - work().first_of_half(of_rank)) * work().shape.rank_bytes();
         if (files_ == Files::shared || files_ == Files::lone_writer)
             at += static_cast<uint64_t>(of_rank) * work().shape.rank_bytes();
         const int fd = open_checked(path, O_RDONLY);
@@ -61,8 +66,20 @@ public:
     }
 
 private:
+    bool has_two_files() const { return files_ == Files::two || files_ == Files::two_copied; }
+    // The first rank of each half; a lone rank has no halves.
+    bool is_writer_of_half() const { return !work().global_steps.empty() && work().ranks > 1; }
+
+    // Into as much memory as one write takes: what a writer would be handed over, were it free at once.
+    void copy(const std::byte *data, uint64_t bytes) {
+        if (!copied_) copied_ = std::make_unique_for_overwrite<std::byte[]>(piece_);
+        for (uint64_t done = 0; done < bytes; done += piece_)
+            std::memcpy(copied_.get(), data + done, std::min(piece_, bytes - done));
+        asm volatile("" : : "r"(copied_.get()) : "memory");  // it is read, for all that the compiler knows
+    }
+
     std::string path_of(int step, int rank) const {
-        if (files_ == Files::two) return rank_path(step, work().first_of_half(rank), ".raw");
+        if (has_two_files()) return rank_path(step, work().first_of_half(rank), ".raw");
         return files_ == Files::per_rank ? rank_path(step, rank, ".raw") : step_path(step, ".raw");
     }
 
@@ -100,24 +117,26 @@ private:
 
     Files files_;
     uint64_t piece_;
+    std::unique_ptr<std::byte[]> copied_;
 };
 
 }  // namespace
 
 void add_raw(Entries &entries) {
     const struct {
-        const char *name;
-        Files files;
-    } kinds[] = {
-        {"raw_fpp", Files::per_rank}, {"raw_shared", Files::shared}, {"raw_single", Files::lone_writer}, {"raw_split", Files::two}};
-    for (const auto &kind : kinds)
+        const char *name, *files;
+        Files kind;
+        const char *also;
+    } methods[] = {{"raw_fpp", "rank", Files::per_rank, ""},
+                   {"raw_shared", "one", Files::shared, ""},
+                   {"raw_single", "one", Files::lone_writer, ""},
+                   {"raw_split", "two", Files::two, ""},
+                   {"raw_split_copied", "two", Files::two_copied, ", while the other ranks copy their bytes within memory, once"}};
+    for (const auto &method : methods)
         for (const uint64_t mib : {1, 4, 16})
-            entries.push_back({kind.name, std::to_string(mib) + "MiB",
-                               kind.files == Files::per_rank ? "rank"
-                               : kind.files == Files::two    ? "two"
-                                                             : "one",
-                               "pwrite of " + std::to_string(mib) + " MiB into preallocated files",
-                               [=] { return std::make_unique<Raw>(kind.files, mib << 20); }});
+            entries.push_back({method.name, std::to_string(mib) + "MiB", method.files,
+                               "pwrite of " + std::to_string(mib) + " MiB into preallocated files" + method.also,
+                               [kind = method.kind, mib] { return std::make_unique<Raw>(kind, mib << 20); }});
 }
 
 }  // namespace bench

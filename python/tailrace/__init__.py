@@ -10,6 +10,7 @@ with tailrace.open("out", "history", layout="hds") as stream:
 
 from typing import TYPE_CHECKING
 
+from tailrace import later
 from tailrace._core import TYPES, __version__
 from tailrace.contract import (
     combine,
@@ -28,9 +29,7 @@ from tailrace.errors import *  # noqa: F403  one class for each line of status.d
 from tailrace.errors import __all__ as _error_names
 from tailrace.layout import Layout
 from tailrace.phase import phase
-from tailrace.reader import Reader, open_read
 from tailrace.set_aside import set_aside
-from tailrace.stream import RAGGED, Step, Stream, open  # open is meant to be read as tailrace.open
 
 __all__ = [
     "RAGGED",
@@ -59,6 +58,19 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from tailrace.reader import Reader, open_read
+    from tailrace.stream import RAGGED, Step, Stream, open  # open is meant to be read as tailrace.open
 
     def __getattr__(name: str) -> type[Exception]:
         """Type checkers cannot see the errors, which are made at import."""
+
+else:
+    _MODULES = {
+        "Reader": "reader",
+        "open_read": "reader",
+        "RAGGED": "stream",
+        "Step": "stream",
+        "Stream": "stream",
+        "open": "stream",
+    }
+    __getattr__, __dir__ = later.attributes(__name__, _MODULES)

@@ -4,8 +4,16 @@ with up(ClusterSpec("drill", nodes=4)) as cluster:
     print(cluster.on("n1", "hostname"))
 """
 
-from tailrace.cluster.cluster import Cluster, Done, names_up
-from tailrace.cluster.start import up, up_to_stay
+from typing import TYPE_CHECKING
+
+from tailrace import later
 from tailrace.cluster.values import ClusterError, ClusterSpec, Link, NotPossible
+
+if TYPE_CHECKING:
+    from tailrace.cluster.cluster import Cluster, Done, names_up
+    from tailrace.cluster.start import up, up_to_stay
+else:
+    _MODULES = {"Cluster": "cluster", "Done": "cluster", "names_up": "cluster", "up": "start", "up_to_stay": "start"}
+    __getattr__, __dir__ = later.attributes(__name__, _MODULES)
 
 __all__ = ["Cluster", "ClusterError", "ClusterSpec", "Done", "Link", "NotPossible", "names_up", "up", "up_to_stay"]
