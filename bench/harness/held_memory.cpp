@@ -31,9 +31,12 @@ void HeldMemory::after_step() {
     if (!spare_ && spare_bytes_ > 0) spare_.emplace(spare_bytes_);
 }
 
+void HeldMemory::take_of(int step) {
+    if (auto &piece = of_step_[static_cast<size_t>(step)]; !piece) piece.emplace(step_bytes_);
+}
+
 void HeldMemory::take() {
-    for (auto &piece : of_step_)
-        if (!piece) piece.emplace(step_bytes_);
+    for (int step = 0; step < static_cast<int>(of_step_.size()); ++step) take_of(step);
     after_step();
 }
 

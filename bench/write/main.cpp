@@ -27,8 +27,26 @@
 namespace bench {
 namespace {
 
-// Removes a folder and waits until its file system has settled, so that the cost of it falls on no one's clock.
-void remove_folder(const std::string &folder, const std::string &parent, MPI_Comm comm, int rank) {
+// Removes a folder and waits until its file system has settled, so that the cost of it falls on no one's clock. Its files go in
+// `portions` of about as many bytes; after each, `freed` is called on all ranks with its number.
+void remove_folder(const std::string &folder, const std::string &parent, MPI_Comm comm, int rank, int portions,
+                   const std::function<void(int)> &freed) {
+    std::vector<std::filesystem::directory_entry> files;
+    uint64_t bytes = 0, removed = 0;
+    if (rank == 0)
+        for (const auto &entry : std::filesystem::recursive_directory_iterator(folder))
+            if (entry.is_regular_file()) files.push_back(entry), bytes += entry.file_size();
+    std::sort(files.begin(), files.end());
+    auto next = files.begin();
+    for (int portion = 0; portion < portions; ++portion) {
+        for (; next != files.end() && removed < bytes / static_cast<uint64_t>(portions) * static_cast<uint64_t>(portion + 1);
+             ++next) {
+            removed += next->file_size();
+            std::filesystem::remove(next->path());
+        }
+        meet(comm);
+        freed(portion);
+    }
     if (rank == 0) {
         std::filesystem::remove_all(folder);
         const int fd = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -101,9 +119,8 @@ struct Bench {
           directory(options.text("directory")), durable(options.number("durable") != 0), keep(options.values.contains("keep")),
           deflate(options.values.contains("deflate") ? options.number("deflate") : 0), only_once(options.number("most") == 0),
           block(work.shape.block_bytes()),
-          // A lone writer takes what all ranks write.
           held(work.shape.steps, work.shape.rank_bytes(),
-               work.rank == 0 ? work.shape.rank_bytes() * static_cast<uint64_t>(work.ranks - 1) : 0),
+               work.rank == 0 ? work.shape.rank_bytes() * static_cast<uint64_t>(work.ranks) : work.shape.rank_bytes()),
           least_s(entries.size(), std::numeric_limits<double>::infinity()) {
         for (const Entry &entry : entries) methods.push_back(entry.make());
     }
@@ -121,7 +138,7 @@ struct Bench {
         const double t1 = MPI_Wtime();
         const uint64_t stored = work.rank == 0 ? bytes_of_files(folder) : 0;
         if (!keep)
-            remove_folder(folder, directory, work.comm, work.rank);
+            remove_folder(folder, directory, work.comm, work.rank, steps, [&](int step) { held.take_of(step); });
         else if (work.rank == 0)
             drop_pages(folder);  // they come back in the same way, whoever wrote them
         const double t2 = MPI_Wtime();
