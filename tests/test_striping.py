@@ -37,21 +37,26 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def environment(built: Path, store: Path, tool: str, on_lustre: bool = True) -> dict[str, object]:
+    """Of ranks that have the tool."""
+    of_ranks: dict[str, object] = {"FAKE_LUSTRE": store}
+    if on_lustre:
+        of_ranks["LD_PRELOAD"] = built / "statfs.so"
+    if tool == "liblustreapi":
+        of_ranks["LD_LIBRARY_PATH"] = f"{built / 'library'}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    if tool == "lfs":
+        of_ranks["PATH"] = f"{SOURCES}:{os.environ['PATH']}"
+    return of_ranks
+
+
 @pytest.fixture
 def run(mpirun: Mpirun, built: Path, tmp_path: Path) -> Run:
     (tmp_path / "store").mkdir()
 
     def with_tool(tool: str, preset: str, keys: str, ranks: int = 2, check: bool = True, on_lustre: bool = True) -> Finished:
-        of_ranks: dict[str, object] = {"FAKE_LUSTRE": tmp_path / "store"}
-        if on_lustre:
-            of_ranks["LD_PRELOAD"] = built / "statfs.so"
-        if tool == "liblustreapi":
-            of_ranks["LD_LIBRARY_PATH"] = f"{built / 'library'}:{os.environ.get('LD_LIBRARY_PATH', '')}"
-        if tool == "lfs":
-            of_ranks["PATH"] = f"{SOURCES}:{os.environ['PATH']}"
         case = Case(preset, "1", 0, ranks, "blocks2d", "dense", "climate", keys)
         words = [tmp_path / "data", STREAM, case.options, *case.choices, "steps=2", SIZES.argument]
-        return mpirun("write_case", ranks, words, of_ranks=of_ranks, check=check)
+        return mpirun("write_case", ranks, words, of_ranks=environment(built, tmp_path / "store", tool, on_lustre), check=check)
 
     return with_tool
 
@@ -137,6 +142,17 @@ def test_without_keys_the_directory_decides(
     assert stream["layout"]["alignment"] == stream["layout"]["align_threshold"] == alignment
     assert stream["layout"]["stripe_count"] == ("0" if tool == "none" else "1")
     assert stream["storage"]["striping_by"] == tool
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_ranks_that_write_first_make_striped_parts(mpirun: Mpirun, built: Path, tmp_path: Path, tool: str) -> None:
+    """Also where the directory is still missing, and where the part is made again."""
+    (tmp_path / "store").mkdir()
+    options = "layout = 'fpp'\nstripe_count = 4\nstripe_size = '1 MiB'"
+    words = [tmp_path / "data", options]
+    told = mpirun(ROOT / "tests" / "python_write_first.py", 3, words, of_ranks=environment(built, tmp_path / "store", tool))
+    assert told.stdout.count("passed") == 3
+    assert len(created(tmp_path, tool)) >= 3 * 9
 
 
 @pytest.mark.parametrize(("on_lustre", "why"), [(True, "neither liblustreapi nor lfs"), (False, "is not Lustre")])

@@ -163,14 +163,15 @@ void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_
     }
 }
 
-void Group::begin_write(const PartContent& content, bool alone) {
+void Group::begin_write(const PartContent& content, bool alone, bool knows_of_others) {
     if (!is_writer_) return;
     if (!file_) {
         const auto file = std::make_shared<HeldFile>();
         const bool exists = several_writers();  // prepare() has made it
         const bool hold = !several_steps() && !several_writers();
+        const std::string within = knows_of_others ? "" : path_of(parts_directory(place_.stream));
         queue_.run([=, path = pending_part_path(), storage = config_.layout.storage] {
-            *file = {exists ? File::open_write(path) : create_part(path, storage), hold};
+            *file = {exists ? File::open_write(path) : create_part(path, storage, within), hold};
         });
         file_ = file;
     }

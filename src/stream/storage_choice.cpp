@@ -1,6 +1,7 @@
 #include "stream/storage_choice.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/error.hpp"
 
@@ -92,8 +93,19 @@ StorageChoice broadcast_storage(const Communicator& ranks, const StreamConfig& c
     return {resolve({settings}).layout.storage, answer.at("told")};
 }
 
-File create_part(const std::string& path, const Storage& storage) {
-    if (storage.stripe_count == 0 && storage.stripe_bytes == 0) return File::create(path);
+File create_part(const std::string& path, const Storage& storage, const std::string& within) {
+    const std::string directory = std::filesystem::path(path).parent_path();
+    if (storage.stripe_count == 0 && storage.stripe_bytes == 0) {
+        if (!within.empty()) try {
+                return File::create(path);
+            } catch (const Error& error) {
+                if (error.status() != Status::NOT_FOUND) throw;
+                make_directories(directory, within);
+            }
+        return File::create(path);
+    }
+    // What says that it could not stripe does not say why.
+    if (!within.empty() && !path_exists(directory)) make_directories(directory, within);
     create_striped(path, {storage.stripe_count, storage.stripe_bytes});
     return File::open_write(path);
 }

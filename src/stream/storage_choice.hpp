@@ -32,8 +32,9 @@ StorageChoice choose_storage(const std::string& directory, const StreamConfig& c
 // Collective. What rank 0, which has the history, has chosen.
 StorageChoice broadcast_storage(const Communicator& ranks, const StreamConfig& config, const StorageChoice& choice);
 
-// Local. A part is created as `storage` says, in a directory that is there; the directory's own striping without stripe keys.
-File create_part(const std::string& path, const Storage& storage);
+// Local. A part is created as `storage` says; the directory's own striping without stripe keys. The directory is there, or made if
+// it lies below `within`.
+File create_part(const std::string& path, const Storage& storage, const std::string& within = "");
 
 // Local. After the first part was created: reads back what came of it, into both.
 void read_back_striping(const std::string& part, StorageChoice& choice);

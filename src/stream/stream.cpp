@@ -13,8 +13,9 @@
 namespace tailrace {
 namespace {
 
-// What a rank asks for that has no room for the step; more than any StepPlan::Change.
-constexpr uint64_t kDropsStep = 255;
+// What a rank asks for at the end of a step: nothing, since it has written it; else one more than its StepPlan::Change; or to leave
+// the step out, since it has no room.
+constexpr uint64_t kWroteStep = 0, kChanges = 1, kDropsStep = 255;
 
 }  // namespace
 
@@ -86,66 +87,77 @@ void Stream::look_back() {
     if (goes_on()) config_.layout.writers.at_most = earlier_.writers;
 }
 
+// Whether a rank writes its step before it knows of the others: where nobody's bytes go to another's file, and each step has files of
+// its own in a directory that was made before. When it turns out that others have something to say the step is written again, or
+// dropped. Not with retention: rank 0 may still be removing what must make room.
+bool Stream::writes_first() const {
+    const Layout& layout = config_.layout;
+    return layout.files.kind == Files::Kind::per_rank && layout.steps == 1 && layout.tree_entries == 0 && !queue_->is_later() &&
+           config_.keep_steps == 0 && definitions_.ragged().empty();
+}
+
+bool Stream::is_described() {
+    return content_ && content_fingerprint_ == fingerprint() && content_plan_ == plan_->version() &&
+           content_static_ == group_->with_static();
+}
+
 void Stream::end_step() {
     Stopwatch watch;
     const double began_s = seconds_now();
     // Not after a failed step, whose pending files rank 0 may still be removing.
     const bool prepare_early = settled_ && needs_group() && !dropped_;
-    uint64_t asks = 0;
+    uint64_t asks = kChanges;
     auto error = attempt([&] {
         data_.resize(definitions_.variables().size());
         check_step();
         if (const auto failed = error_of_queue()) throw *failed;
-        asks = drops_step() ? kDropsStep : static_cast<uint64_t>(plan_->change(definitions_, data_, with_static_next()));
+        asks = drops_step() ? kDropsStep : kChanges + static_cast<uint64_t>(plan_->change(definitions_, data_, with_static_next()));
         if (prepare_early) {
             finish_group();
             make_group(accepted_);
             group_->prepare();
         }
     });
+    const bool first = writes_first();
+    std::optional<StepInFlight> step;  // this rank has written it
     try {
-        const Ballot ballot = agree(*ranks_,
-                                    {.call = Call::end_step,
-                                     .same = fingerprint_of_step(),
-                                     .any = asks,
-                                     .behind = steps_behind(),
-                                     .told = steps_committed(),
-                                     .same_means = "the definitions or the time of the step"},
-                                    error);
         times_.agree_s += watch.lap();
-        if (queue_->is_later()) commit_written(ballot);
-        if (ballot.any == kDropsStep) {
-            ++dropped_steps_;
-            dropped_ = false;
-            return leave_step();
+        if (first && prepare_early && !error && asks == kChanges && is_described() && !ranks_->parted()) {
+            step = written_step(began_s, false, error);
+            asks = kWroteStep;
+            times_.write_s += watch.lap();
         }
-        auto change = static_cast<StepPlan::Change>(ballot.any);
-        if (!definitions_.ragged().empty()) change = settle_lengths();
-        if (change != StepPlan::Change::none || !settled_)
-            plan_->make(
-                definitions_, data_, with_static_next(), settled_ ? FirstDoes() : [&](const Ballot&) { settle_first_step(); });
-        settled_ = true;
-        // Parts of several hold blocks: other blocks need other parts.
-        const bool other_parts =
-            change == StepPlan::Change::blocks && group_ && group_->has_steps() && !has_one_part(config_.layout);
-        if (other_parts || needs_group() || !content_ || content_fingerprint_ != fingerprint() ||
-            content_plan_ != plan_->version() || content_static_ != group_->with_static())
-            open_group(other_parts);
-        times_.plan_s += watch.lap();
-
-        wait_for_turn();
-        std::optional<Error> failed;
-        auto written = write_step(failed);
-        times_.write_s += watch.lap();
-        const uint64_t size = !failed && group_->is_first_writer() && config_.layout.steps == 1 ? group_->part_size_bytes() : 0;
-        const Ballot wrote{.call = Call::write, .bytes = size, .digest = queue_->is_later() ? 0 : written->digest};
-        StepInFlight step{accepted_, time_,           began_s,           0, definitions_.ragged_lengths(), group_,
-                          content_,  group_->steps(), std::move(written)};
-        if (queue_->is_later())
-            accept(std::move(step), agree(*ranks_, wrote, failed));
-        else
-            commit(std::move(step), wrote, failed);
-        times_.commit_s += watch.lap();
+        Ballot ready{.call = Call::end_step,
+                     .same = fingerprint_of_step(),
+                     .any = asks,
+                     .behind = steps_behind(),
+                     .told = steps_committed(),
+                     .same_means = "the definitions or the time of the step"};
+        if (step) count_in(*step, ready);
+        const auto commits = [&](const Ballot& all) {
+            if (all.any == kWroteStep) record(*step, all);
+        };
+        const Ballot ballot =
+            first ? agree(*ranks_, ready, error, commits, [this] { make_next_directory(1); }) : agree(*ranks_, ready, error);
+        if (ballot.any == kWroteStep) {
+            has_committed(*step);
+            times_.commit_s += watch.lap();
+        } else {
+            times_.agree_s += watch.lap();
+            if (queue_->is_later()) commit_written(ballot);
+            if (ballot.any == kDropsStep) {
+                ++dropped_steps_;
+                dropped_ = false;
+                return leave_step();
+            }
+            if (step) {
+                // Its part is written anew; a striped one is only made where none is.
+                attempt([&] { remove_file(group_->present_path()); });
+                make_group(accepted_);
+                ++times_.written_again;
+            }
+            write_as_agreed(static_cast<StepPlan::Change>(ballot.any - kChanges), began_s, watch);
+        }
     } catch (const Error& told) {
         note_told(told);
         drop_step();
@@ -162,6 +174,30 @@ void Stream::end_step() {
     // what is too old removed later.
     if (!queue_->is_later()) attempt([&] { tidy(false); });
     times_.index_s += watch.lap();
+}
+
+// Collective. The way of a step when nothing is known: the plan, the group, the data, and the commit.
+void Stream::write_as_agreed(StepPlan::Change change, double began_s, Stopwatch& watch) {
+    if (!definitions_.ragged().empty()) change = settle_lengths();
+    if (change != StepPlan::Change::none || !settled_)
+        plan_->make(definitions_, data_, with_static_next(), settled_ ? FirstDoes() : [&](const Ballot&) { settle_first_step(); });
+    settled_ = true;
+    // Parts of several hold blocks: other blocks need other parts.
+    const bool other_parts = change == StepPlan::Change::blocks && group_ && group_->has_steps() && !has_one_part(config_.layout);
+    if (other_parts || needs_group() || !is_described()) open_group(other_parts);
+    times_.plan_s += watch.lap();
+
+    wait_for_turn();
+    std::optional<Error> failed;
+    StepInFlight step = written_step(began_s, true, failed);
+    times_.write_s += watch.lap();
+    Ballot wrote{.call = Call::write};
+    count_in(step, wrote);
+    if (queue_->is_later())
+        accept(std::move(step), agree(*ranks_, wrote, failed));
+    else
+        commit(step, wrote, failed);
+    times_.commit_s += watch.lap();
 }
 
 // At the first step of a run the definitions are final: they must fit what earlier runs wrote.
@@ -291,7 +327,15 @@ void Stream::pack_step(std::optional<Error>& error) {
     });
 }
 
-std::shared_ptr<const Group::Written> Stream::write_step(std::optional<Error>& error) {
+StepInFlight Stream::written_step(double began_s, bool knows_of_others, std::optional<Error>& error) {
+    auto written = write_step(knows_of_others, error);
+    StepInFlight step{accepted_, time_,           began_s,           0, definitions_.ragged_lengths(), group_,
+                      content_,  group_->steps(), std::move(written)};
+    if (!error && group_->is_first_writer() && config_.layout.steps == 1) step.bytes = group_->part_size_bytes();
+    return step;
+}
+
+std::shared_ptr<const Group::Written> Stream::write_step(bool knows_of_others, std::optional<Error>& error) {
     group_->make_room(*content_, image_cache_, error);
     const auto try_next = [&](auto&& work) {
         if (error) return;
@@ -300,7 +344,8 @@ std::shared_ptr<const Group::Written> Stream::write_step(std::optional<Error>& e
     Exchange* exchange = plan_->exchange();
     try_next([&] {
         // The only writer of a part bridges small gaps between arrays, unless blocks are written among one another.
-        group_->begin_write(*content_, content_->seal_writers == 1 && exchange == nullptr && plan_->single_blocks());
+        group_->begin_write(*content_, content_->seal_writers == 1 && exchange == nullptr && plan_->single_blocks(),
+                            knows_of_others);
         group_->write_direct(*content_, definitions_, *plan_, data_, time_);
     });
     if (exchange != nullptr) {
@@ -338,6 +383,9 @@ void Stream::drop_step() noexcept {
     refusal_.reset();
     // What the thread still writes of it must not come after what is written there next.
     queue_->wait();
+    // Others may have written theirs, although rank 0 did not get as far as to begin with it.
+    if ((!group_ || group_->full()) && writes_first() && ranks_->rank() == 0)
+        attempt([&] { remove_tree(path(pending_path(config_.layout, name_, accepted_))); });
     if (!group_ || group_->has_steps()) return;
     if (ranks_->rank() == 0 && !queue_->is_later()) group_->discard();
     group_.reset();
@@ -354,8 +402,13 @@ std::string Stream::report() const {
     json["ranks"] = ranks_->size();
     json["nodes"] = ranks_->nodes();
     json["steps"] = accepted_;
-    json["this_run"] = {{"steps", times_.steps},     {"agree_s", times_.agree_s},   {"plan_s", times_.plan_s},
-                        {"write_s", times_.write_s}, {"commit_s", times_.commit_s}, {"index_s", times_.index_s}};
+    json["this_run"] = {{"steps", times_.steps},
+                        {"agree_s", times_.agree_s},
+                        {"plan_s", times_.plan_s},
+                        {"write_s", times_.write_s},
+                        {"commit_s", times_.commit_s},
+                        {"index_s", times_.index_s},
+                        {"written_again", times_.written_again}};
     if (queue_->is_later()) {
         const WriteQueue::Usage usage = queue_->usage();
         json["overlap"] = {{"in_flight", in_flight_.size()},

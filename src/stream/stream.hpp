@@ -30,7 +30,7 @@ namespace tailrace {
 struct StepInFlight {
     uint64_t step = 0;
     double time = 0, began_s = 0;
-    uint64_t bytes = 0;
+    uint64_t bytes = 0;  // of this rank's part where it is one of the step alone; when it is recorded, of all
     std::vector<uint64_t> ragged_lengths;
     std::shared_ptr<Group> group;
     std::shared_ptr<const PartContent> content;
@@ -46,7 +46,8 @@ struct StepInFlight {
 struct StageTimes {
     double agree_s = 0, plan_s = 0, write_s = 0, commit_s = 0, index_s = 0;
     uint64_t steps = 0;
-    double turn_s = 0;  // waited until fewer steps were in flight
+    uint64_t written_again = 0;  // steps that it wrote before others had something to say of them
+    double turn_s = 0;           // waited until fewer steps were in flight
     double durable_s = 0,
            longest_durable_s = 0;  // rank 0: from the call of end_step until a step was committed, summed; the longest
 };
@@ -86,7 +87,11 @@ private:
     void open_group(bool other_parts);  // collective
     bool goes_on() const { return config_.layout.part_is_dataset() && !earlier_.blocks.empty(); }
     void describe();
-    std::shared_ptr<const Group::Written> write_step(std::optional<Error>& error);
+    bool is_described();
+    bool writes_first() const;
+    void write_as_agreed(StepPlan::Change change, double began_s, Stopwatch& watch);
+    StepInFlight written_step(double began_s, bool knows_of_others, std::optional<Error>& error);
+    std::shared_ptr<const Group::Written> write_step(bool knows_of_others, std::optional<Error>& error);
     std::vector<std::vector<BlockView>> memory_of(const std::vector<size_t>& slabs) const;
     void pack_step(std::optional<Error>& error);
     void make_packer();
@@ -95,7 +100,10 @@ private:
     void start_queue();  // collective
     bool drops_step() const;
     void wait_for_turn();
-    void commit(StepInFlight step, const Ballot& wrote, const std::optional<Error>& error);  // collective
+    void count_in(const StepInFlight& step, Ballot& ballot) const;
+    void commit(StepInFlight& step, const Ballot& wrote, const std::optional<Error>& error);  // collective
+    void record(StepInFlight& step, const Ballot& all);
+    void has_committed(const StepInFlight& step);
     void accept(StepInFlight step, const Ballot& all);
     void count_step();
     uint64_t steps_behind() const;
@@ -114,7 +122,7 @@ private:
     void record_coordinates();  // rank 0
     void finish_group();        // local
     void drop_step() noexcept;
-    void make_next_directory();
+    void make_next_directory(uint64_t by);
     void remove_next_directory() noexcept;
     bool needs_group() const { return !group_ || group_->full(); }
     // Whether the next group holds static distributed variables: the first one of a run does, if there are any.

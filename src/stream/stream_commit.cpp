@@ -49,25 +49,37 @@ void Stream::wait_for_turn() {
     times_.turn_s += watch.lap();
 }
 
+// What a rank says of a step that it has written.
+void Stream::count_in(const StepInFlight& step, Ballot& ballot) const {
+    ballot.bytes = step.bytes;
+    if (!queue_->is_later()) ballot.digest = step.written->digest;
+}
+
 // Without overlap. The others hear that all have written when rank 0 has recorded it.
-void Stream::commit(StepInFlight step, const Ballot& wrote, const std::optional<Error>& error) {
-    agree(
-        *ranks_, wrote, error,
-        [&](const Ballot& all) {
-            record_run();
-            step.plan = plan_of_step();
-            step.bytes = all.bytes;
-            record_step(step, all.digest);
-        },
-        [this] { make_next_directory(); });
+void Stream::commit(StepInFlight& step, const Ballot& wrote, const std::optional<Error>& error) {
+    agree(*ranks_, wrote, error, [&](const Ballot& all) { record(step, all); }, [this] { make_next_directory(1); });
+    has_committed(step);
+}
+
+// Rank 0.
+void Stream::record(StepInFlight& step, const Ballot& all) {
+    record_run();
+    step.plan = plan_of_step();
+    step.bytes = all.bytes;
+    record_step(step, all.digest);
+    // Nobody waits with it on its node: before the others go on, who would all make it.
+    if (ranks_->size() > 1 && ranks_->node_size() == 1 && writes_first()) make_next_directory(0);
+}
+
+void Stream::has_committed(const StepInFlight& step) {
     group_->accept_step();
     count_step();
     step_is_committed(step);
 }
 
 // Of the step after this one, by a rank that waits while rank 0 commits: a tenth of a millisecond less for rank 0 at the next.
-void Stream::make_next_directory() {
-    if (ranks_->rank() != 1 || config_.layout.steps != 1 || has_one_part(config_.layout)) return;
+void Stream::make_next_directory(uint64_t by) {
+    if (ranks_->rank() != by || config_.layout.steps != 1 || has_one_part(config_.layout)) return;
     attempt([&] {  // rank 0 tells of it, if it cannot either
         next_directory_ = path(pending_path(config_.layout, name_, accepted_ + 1));
         make_directories(next_directory_, path(parts_directory(name_)));
@@ -380,6 +392,7 @@ void Stream::close() {
         });
     } catch (const Error&) {
         if (ranks_->rank() == 0 && !shown) attempt(show);  // what is committed is shown all the same
+        drop_step();                                       // others may have written one meanwhile
         throw;
     }
     packer_.reset();

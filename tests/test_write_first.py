@@ -1,0 +1,36 @@
+"""A file a rank and step: ranks write before they know of the others, and nothing of it is seen before all have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import tailrace
+
+from tests.environment import ROOT
+from tests.mpirun import Mpirun
+from tests.python_write_first import STEPS, values
+
+pytestmark = pytest.mark.fast
+
+PROGRAM = ROOT / "tests" / "python_write_first.py"
+OPTIONS = {
+    "plain": "layout = 'fpp'",
+    "without-checksums": "layout = 'fpp'\nchecksum = 'off'",
+    "compressed": "layout = 'fpp'\ncompression = 'deflate'",
+    "on-the-device": "layout = 'fpp'\ndurability = 'step'",
+    "a-rank-a-node": "layout = 'fpp'\nranks_per_node = 1",
+}
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
+def test_ranks_do_not_wait_to_write(mpirun: Mpirun, tmp_path: Path, options: str, ranks: int) -> None:
+    assert mpirun(PROGRAM, ranks, [tmp_path, options]).stdout.count("passed") == ranks
+    with h5py.File(tmp_path / "history.nc") as file:
+        np.testing.assert_array_equal(file["v"][...], np.stack([values(number) for number in STEPS]))
+    answer = tailrace.verify(tmp_path, "history", deep=True)
+    assert answer["steps"] == len(STEPS)
+    assert not list((tmp_path / "history.parts").rglob(".pending-*"))
