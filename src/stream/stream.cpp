@@ -160,12 +160,10 @@ void Stream::end_step() {
         }
     } catch (const Error& told) {
         note_told(told);
-        drop_step();
-        dropped_ = true;
+        drop_failed_step();
         throw;
     } catch (const std::bad_alloc&) {  // of a rank for which nobody waits: the stream goes on
-        drop_step();
-        dropped_ = true;
+        drop_failed_step();
         throw;
     }
     dropped_ = false;
@@ -378,14 +376,19 @@ void Stream::finish_group() {
     if (group->settled()) group->finish(*content_);
 }
 
+// Also what the others have written of it where rank 0 did not get as far as to begin.
+void Stream::drop_failed_step() noexcept {
+    if ((!group_ || group_->full()) && writes_first() && ranks_->rank() == 0)
+        attempt([&] { remove_tree(path(pending_path(config_.layout, name_, accepted_))); });
+    drop_step();
+    dropped_ = true;
+}
+
 void Stream::drop_step() noexcept {
     leave_step();
     refusal_.reset();
     // What the thread still writes of it must not come after what is written there next.
     queue_->wait();
-    // Others may have written theirs, although rank 0 did not get as far as to begin with it.
-    if ((!group_ || group_->full()) && writes_first() && ranks_->rank() == 0)
-        attempt([&] { remove_tree(path(pending_path(config_.layout, name_, accepted_))); });
     if (!group_ || group_->has_steps()) return;
     if (ranks_->rank() == 0 && !queue_->is_later()) group_->discard();
     group_.reset();

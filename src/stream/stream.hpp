@@ -121,6 +121,7 @@ private:
     void record_step(const StepInFlight& step, uint64_t digest);
     void record_coordinates();  // rank 0
     void finish_group();        // local
+    void drop_failed_step() noexcept;
     void drop_step() noexcept;
     void make_next_directory(uint64_t by);
     void remove_next_directory() noexcept;

@@ -392,7 +392,7 @@ void Stream::close() {
         });
     } catch (const Error&) {
         if (ranks_->rank() == 0 && !shown) attempt(show);  // what is committed is shown all the same
-        drop_step();                                       // others may have written one meanwhile
+        drop_failed_step();                                // others may have written one meanwhile
         throw;
     }
     packer_.reset();
