@@ -87,9 +87,9 @@ void Stream::look_back() {
     if (goes_on()) config_.layout.writers.at_most = earlier_.writers;
 }
 
-// Whether a rank writes its step before it knows of the others: where nobody's bytes go to another's file, and each step has files of
-// its own in a directory that was made before. When it turns out that others have something to say the step is written again, or
-// dropped. Not with retention: rank 0 may still be removing what must make room.
+// Whether a rank writes its step before it knows of the others: where nobody's bytes go to another's file, and each step has files
+// of its own in a directory that was made before. When it turns out that others have something to say the step is written again,
+// or dropped. Not with retention: rank 0 may still be removing what must make room.
 bool Stream::writes_first() const {
     const Layout& layout = config_.layout;
     return layout.files.kind == Files::Kind::per_rank && layout.steps == 1 && layout.tree_entries == 0 && !queue_->is_later() &&
