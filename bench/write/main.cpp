@@ -39,8 +39,8 @@ void remove_folder(const std::string &folder, const std::string &parent, MPI_Com
     std::sort(files.begin(), files.end());
     auto next = files.begin();
     for (int portion = 0; portion < portions; ++portion) {
-        for (; next != files.end() && removed < bytes / static_cast<uint64_t>(portions) * static_cast<uint64_t>(portion + 1);
-             ++next) {
+        const auto until = bytes * static_cast<uint64_t>(portion + 1) / static_cast<uint64_t>(portions);
+        for (; next != files.end() && removed < until; ++next) {
             removed += next->file_size();
             std::filesystem::remove(next->path());
         }

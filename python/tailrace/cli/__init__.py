@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command line; the exit status is 0, 1 for "looked, and it is not well", or 2 for errors."""
     arguments = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in arguments
-    asked = arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else COMMANDS
+    asked = arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
     try:
         make_app(asked)(args=arguments, standalone_mode=True, prog_name="tailrace")  # however it was started
     except SystemExit as end:
