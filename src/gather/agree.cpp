@@ -1,6 +1,7 @@
 #include "gather/agree.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 
 #include "gather/at_finalize.hpp"
@@ -121,7 +122,11 @@ Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<
     std::optional<Error> of_first;
     const auto then = [&](Fields& all) {
         if (all[call] != ~all[call_not] || all[failed] > 0 || all[same] != ~all[same_not]) return;
-        of_first = attempt([&] { first_does(result_of(mine, all)); });
+        of_first = attempt([&] {
+            Ballot result = result_of(mine, all);
+            first_does(result);
+            all[told] = result.told;
+        });
         if (of_first) all[failed] = ranks.size();
     };
     const Fields all = reduce(ranks, local, first_does ? Then(then) : Then(), meanwhile);
@@ -142,6 +147,24 @@ Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<
     if (all[same] != ~all[same_not])
         fail(Status::RANKS_DISAGREE, mine.same_means, ": not the same on all ranks; every rank gives the same");
     return result_of(mine, all);
+}
+
+std::string agree_on_text(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error,
+                          const std::function<std::string()>& first_says) {
+    std::string text;
+    const NodeBoard* board = ranks.board_of_all();
+    const auto has_room = [&](uint64_t bytes) { return board != nullptr && bytes <= NodeBoard::kRoomBytes; };
+    const Ballot all = agree(ranks, mine, error, [&](Ballot& ballot) {
+        text = first_says();
+        ballot.told = text.size();
+        if (has_room(text.size())) std::memcpy(board->room(), text.data(), text.size());
+    });
+    text.resize(all.told);
+    if (!has_room(text.size()))
+        ranks.broadcast(text.data(), text.size(), 0);
+    else if (ranks.rank() != 0)
+        std::memcpy(text.data(), board->room(), text.size());
+    return text;
 }
 
 uint64_t smallest(const Communicator& ranks, uint64_t value) { return reduce_one(ranks, value, MPI_MIN); }

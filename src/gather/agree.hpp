@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "base/error.hpp"
 #include "gather/communicator.hpp"
@@ -42,12 +43,15 @@ struct Ballot {
 };
 
 // Collective. Throws, on every rank, the error of the lowest rank that has one. With `first_does`, on all ranks: when all are well,
-// rank 0 does it before the others go on, and its error counts as well.
+// rank 0 does it before the others go on, and its error counts as well; what it sets as `told` is what all get.
 // `meanwhile`, on any rank that is not the first of its node: what it does while it waits; it does not throw, nor communicate.
-using FirstDoes = std::function<void(const Ballot& all)>;
+using FirstDoes = std::function<void(Ballot& all)>;
 using Meanwhile = std::function<void()>;
 Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error, const FirstDoes& first_does = {},
              const Meanwhile& meanwhile = {});
+// Collective. The same; returns, on all ranks, what rank 0 says when all are well.
+std::string agree_on_text(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error,
+                          const std::function<std::string()>& first_says);
 
 // Runs what one rank does locally and keeps its error for the next agreement.
 template <class Work>

@@ -118,7 +118,8 @@ std::unique_ptr<Communicator> Communicator::take_part(uint64_t parts) const {
 }
 
 void Communicator::broadcast(void* data, uint64_t bytes, uint64_t root) const {
-    if (board_ && node_size_ == size_ && bytes <= NodeBoard::kRoomBytes) return board_->broadcast(data, bytes, root);
+    if (const NodeBoard* board = board_of_all(); board != nullptr && bytes <= NodeBoard::kRoomBytes)
+        return board->broadcast(data, bytes, root);
     finish_mpi(
         [&](MPI_Request* request) {
             return MPI_Ibcast(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(root), all_, request);

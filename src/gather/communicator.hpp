@@ -58,6 +58,8 @@ public:
     MPI_Comm leaders() const { return leaders_; }
     // Of this node; null while this rank is a node of its own.
     const NodeBoard* board() const { return board_.get(); }
+    // The same where it is of all ranks; else null.
+    const NodeBoard* board_of_all() const { return node_size_ == size_ ? board_.get() : nullptr; }
     uint64_t rank() const { return rank_; }
     uint64_t size() const { return size_; }
     uint64_t user_rank() const { return user_rank_; }  // the rank's number in the user's communicator, for messages

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "gather/agree.hpp"
 #include "gather/box_words.hpp"
 #include "gather/sparse_exchange.hpp"
 #include "layout/coverage.hpp"
@@ -86,12 +85,9 @@ Letters address(const Communicator& ranks, const std::vector<CoverArray>& arrays
     return out;
 }
 
-// Most ranks own what they check. Where all do, nobody has to wait for messages, which takes several times as long as to ask.
-Letters exchanged(const Communicator& ranks, Letters mine) {
-    const bool writes = std::ranges::any_of(mine, [&](const auto& letter) { return letter.first != ranks.rank(); });
-    const bool any = agree(ranks, {.call = Call::plan, .any = writes ? 1u : 0u}, std::nullopt).any != 0;
-    return any ? deliver(ranks, mine) : std::move(mine);
-}
+// What a rank knows of its tile before it has heard of others: that its own blocks make it up, that they do not, or that blocks of
+// its are in tiles of others.
+enum Finding : uint64_t { kCovered, kFaulty, kWritesToOthers };
 
 std::vector<std::vector<OwnedBox>> read(const Letters& letters, const std::vector<CoverArray>& arrays) {
     std::vector<std::vector<OwnedBox>> boxes(arrays.size());
@@ -139,26 +135,45 @@ void check_tile(const CoverArray& array, const Box& tile, const std::vector<Owne
 
 }  // namespace
 
-std::vector<bool> check_cover(const Communicator& ranks, const std::vector<CoverArray>& arrays) {
+Cover check_cover(const Communicator& ranks, const std::vector<CoverArray>& arrays, Ballot mine, const std::optional<Error>& error,
+                  const FirstDoes& first_does) {
     std::vector<Tiling> tilings;
     for (const CoverArray& array : arrays) tilings.emplace_back(array.shape, ranks.size());
-    const auto boxes = read(exchanged(ranks, address(ranks, arrays, tilings)), arrays);
-    std::vector<uint64_t> owned(arrays.size(), 0), total(arrays.size(), 0);
-    const auto error = attempt([&] {
-        for (size_t a = 0; a < arrays.size(); ++a) {
-            for (const Box& box : arrays[a].mine) owned[a] += box.elements();
+    const Letters letters = address(ranks, arrays, tilings);
+    const auto check = [&](const Letters& of_tile) {
+        const auto boxes = read(of_tile, arrays);
+        for (size_t a = 0; a < arrays.size(); ++a)
             if (ranks.rank() < tilings[a].tiles() && volume(arrays[a].shape) > 0)
                 check_tile(arrays[a], tilings[a].tile(ranks.rank()), boxes[a]);
-        }
-    });
-    agree(ranks, {.call = Call::plan, .tells_ranks = true}, error);
-    if (std::none_of(arrays.begin(), arrays.end(), [](const CoverArray& array) { return array.gaps_allowed; }))
-        return std::vector<bool>(arrays.size(), false);
+    };
+    // Most ranks own what they check. Where all do, nobody has to wait for messages, and one agreement is enough.
+    std::optional<Error> fault;
+    mine.any = kWritesToOthers;
+    if (std::ranges::all_of(letters, [&](const auto& letter) { return letter.first == ranks.rank(); })) {
+        fault = attempt([&] { check(letters); });
+        mine.any = fault ? kFaulty : kCovered;
+    }
+    const FirstDoes if_covered = [&](Ballot& all) {
+        if (all.any == kCovered) first_does(all);
+    };
+    const Ballot all = agree(ranks, mine, error, first_does ? if_covered : FirstDoes());
+    if (all.any == kWritesToOthers) {
+        const Letters received = deliver(ranks, letters);
+        fault = attempt([&] { check(received); });
+    }
+    if (all.any != kCovered) {
+        agree(ranks, {.call = Call::plan, .tells_ranks = true}, fault);
+        if (first_does) agree(ranks, {.call = Call::plan}, std::nullopt, first_does);
+    }
+    Cover cover{std::vector<bool>(arrays.size(), false), all};
+    if (std::none_of(arrays.begin(), arrays.end(), [](const CoverArray& array) { return array.gaps_allowed; })) return cover;
+    std::vector<uint64_t> owned(arrays.size(), 0), total(arrays.size(), 0);
+    for (size_t a = 0; a < arrays.size(); ++a)
+        for (const Box& box : arrays[a].mine) owned[a] += box.elements();
     check_mpi(MPI_Allreduce(owned.data(), total.data(), static_cast<int>(owned.size()), MPI_UINT64_T, MPI_SUM, ranks.all()),
               "MPI_Allreduce");
-    std::vector<bool> gaps;
-    for (size_t a = 0; a < arrays.size(); ++a) gaps.push_back(total[a] < volume(arrays[a].shape));
-    return gaps;
+    for (size_t a = 0; a < arrays.size(); ++a) cover.has_gaps[a] = total[a] < volume(arrays[a].shape);
+    return cover;
 }
 
 }  // namespace tailrace

@@ -30,11 +30,12 @@ struct NodeBoard::Shared {
     std::atomic<uint32_t> sleeping;     // ranks that have to be woken
     Numbers result[2];
     std::byte room[2][kRoomBytes];  // for what a rank tells the others
-    Numbers given[];                // 2 x ranks
+    Numbers given[];                // 2 x ranks; behind them, of each rank, the words that it puts there
 };
 
 NodeBoard::NodeBoard(MPI_Comm node, uint64_t ranks_beside)
-    : node_(node), memory_(node, sizeof(Shared) + 2 * sizeof(Numbers) * static_cast<uint64_t>(size_of(node))) {
+    : node_(node),
+      memory_(node, sizeof(Shared) + (2 * sizeof(Numbers) + kWords * sizeof(uint64_t)) * static_cast<uint64_t>(size_of(node))) {
     int rank = 0;
     check_mpi(MPI_Comm_rank(node, &rank), "MPI_Comm_rank");
     rank_ = static_cast<uint32_t>(rank);
@@ -109,6 +110,10 @@ NodeBoard::Numbers NodeBoard::reduce(const Numbers& mine, Combine combine, const
     if (shared.broken.load()) fail(Status::MPI_FAILED, "the first rank of this node could not reach the other nodes");
     return shared.result[set];
 }
+
+std::byte* NodeBoard::room() const { return shared_->room[round_ & 1]; }
+
+uint64_t* NodeBoard::words_of(uint64_t rank) const { return (shared_->given + 2 * size_)->data() + rank * kWords; }
 
 void NodeBoard::broadcast(void* data, uint64_t bytes, uint64_t root) const {
     std::byte* room = shared_->room[(round_ + 1) & 1];

@@ -30,6 +30,12 @@ public:
     static constexpr uint64_t kRoomBytes = 4096;
     void broadcast(void* data, uint64_t bytes, uint64_t root) const;
 
+    // What the first rank puts here in its `between` the others find here when reduce() has returned, until they next call it.
+    std::byte* room() const;
+    // What a rank puts here before a reduce() the first rank finds here after it, until the rank puts something else here.
+    static constexpr uint64_t kWords = 64;
+    uint64_t* words_of(uint64_t rank) const;
+
 private:
     struct Shared;
     void publish(uint32_t round, const Numbers& result) const;

@@ -34,6 +34,22 @@ std::vector<uint64_t> all_words(MPI_Comm comm, const std::vector<uint64_t>& mine
     return all;
 }
 
+void leave_words(const Communicator& ranks, const std::vector<uint64_t>& mine) {
+    const NodeBoard* board = ranks.board_of_all();
+    if (board == nullptr || mine.size() > NodeBoard::kWords) return;
+    uint64_t* room = board->words_of(ranks.rank());
+    std::fill_n(std::copy(mine.begin(), mine.end(), room), NodeBoard::kWords - mine.size(), 0);
+}
+
+std::vector<uint64_t> words_left(const Communicator& ranks, const std::vector<uint64_t>& mine, uint64_t most) {
+    const NodeBoard* board = ranks.board_of_all();
+    if (board == nullptr || most > NodeBoard::kWords) return all_words(ranks.all(), mine, false);
+    std::vector<uint64_t> all;
+    for (uint64_t rank = 0; ranks.rank() == 0 && rank < ranks.size(); ++rank)
+        all.insert(all.end(), board->words_of(rank), board->words_of(rank) + most);
+    return all;
+}
+
 std::vector<uint64_t> broadcast_words(const Communicator& ranks, std::vector<uint64_t> words, uint64_t size, uint64_t root) {
     words.resize(size);
     constexpr uint64_t at_once = 1u << 24;

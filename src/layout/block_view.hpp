@@ -27,6 +27,8 @@ public:
     }
 
     uint64_t element_bytes() const { return element_; }
+    // Where its elements are if they are dense in memory, else null.
+    const std::byte* dense() const { return outer_ == 0 ? data_ : nullptr; }
     uint64_t piece_bytes() const { return piece_ * element_; }  // longest stretches that are contiguous in memory
 
     // Calls use(pointer, bytes) for the contiguous pieces of elements [begin, begin + n), counted in C order within the block.

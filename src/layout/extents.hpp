@@ -22,11 +22,18 @@ public:
     using const_iterator = const uint64_t*;
 
     Extents() = default;
+    Extents(const Extents& other) : size_(other.size_) { std::copy(other.begin(), other.end(), data()); }
+    Extents& operator=(const Extents& other) {
+        size_ = other.size_;
+        std::copy(other.begin(), other.end(), data());
+        return *this;
+    }
     explicit Extents(size_t size, uint64_t value = 0) { resize(size, value); }
     Extents(std::initializer_list<uint64_t> values) : Extents(values.begin(), values.end()) {}
-    template <std::input_iterator Iterator>
+    template <std::forward_iterator Iterator>
     Extents(Iterator first, Iterator last) {
-        for (; first != last; ++first) push_back(*first);
+        set_size(static_cast<size_t>(std::distance(first, last)));
+        std::copy(first, last, data());
     }
 
     size_t size() const { return size_; }
@@ -48,9 +55,9 @@ public:
         values_[at] = value;
     }
     void resize(size_t size, uint64_t value = 0) {
-        if (size > values_.size()) fail(Status::INTERNAL, size, " dimensions, at most ", kMaxDims, " and the time");
-        if (size > size_) std::fill(end(), data() + size, value);
-        size_ = static_cast<uint32_t>(size);
+        const size_t before = size_;
+        set_size(size);
+        if (size > before) std::fill(data() + before, end(), value);
     }
 
     friend bool operator==(const Extents& a, const Extents& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
@@ -59,8 +66,14 @@ public:
     }
 
 private:
-    std::array<uint64_t, kMaxDims + 1> values_{};
-    uint32_t size_ = 0;
+    void set_size(size_t size) {
+        if (size > values_.size()) fail(Status::INTERNAL, size, " dimensions, at most ", kMaxDims, " and the time");
+        size_ = size;
+    }
+
+    // Of a step with hundreds of blocks the caches hold little else: only what is used is touched, and it is side by side.
+    uint64_t size_ = 0;
+    std::array<uint64_t, kMaxDims + 1> values_;
 };
 
 }  // namespace tailrace

@@ -58,6 +58,8 @@ struct Layout {
     Storage storage = {};
     bool operator==(const Layout&) const = default;
 
+    // Nobody's bytes go to another's file, and all files to one directory: no rank needs another one to write.
+    bool ranks_are_apart() const { return files.kind == Files::Kind::per_rank && tree_entries == 0; }
     // The part is the dataset that people open; there is no index over it.
     bool part_is_dataset() const { return files.kind == Files::Kind::one && steps == kAllSteps; }
 };

@@ -45,7 +45,9 @@ public:
 
     // Ragged dimensions, in the order of definition. Their lengths are those of a step, until the next is set.
     const std::vector<int>& ragged() const { return ragged_; }
-    bool is_ragged(const Variable& variable) const { return !variable.dims.empty() && dimension(variable.dims[0]).ragged; }
+    bool is_ragged(const Variable& variable) const {
+        return !ragged_.empty() && !variable.dims.empty() && dimension(variable.dims[0]).ragged;
+    }
     const Dimension& dimension(int d) const { return dimensions_[static_cast<size_t>(d)]; }
     std::vector<uint64_t> ragged_lengths() const;
     void set_ragged_lengths(const std::vector<uint64_t>& lengths);

@@ -88,10 +88,11 @@ void Group::make_room(const PartContent& content, ImageCache& cache, std::option
 
 // Of all steps that are laid out, with the way to their seals.
 Image Group::image_of(const PartContent& content, uint64_t metadata_address) const {
+    if (content.seal_slot_bytes == 0)
+        return make_image(content.description, content.placement, blocks_, laid_out(), metadata_address, chunks_);
     Description description = content.description;
-    if (content.seal_slot_bytes > 0)
-        description.attributes.push_back(
-            seal_attribute(seal_map(content.placement, blocks_, content.seal_writers, content.seal_slot_bytes)));
+    description.attributes.push_back(
+        seal_attribute(seal_map(content.placement, blocks_, content.seal_writers, content.seal_slot_bytes)));
     return make_image(description, content.placement, blocks_, laid_out(), metadata_address, chunks_);
 }
 
@@ -163,13 +164,14 @@ void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_
     }
 }
 
-void Group::begin_write(const PartContent& content, bool alone, bool knows_of_others) {
+void Group::begin_write(const PartContent& content, bool alone) {
     if (!is_writer_) return;
     if (!file_) {
         const auto file = std::make_shared<HeldFile>();
         const bool exists = several_writers();  // prepare() has made it
         const bool hold = !several_steps() && !several_writers();
-        const std::string within = knows_of_others ? "" : path_of(parts_directory(place_.stream));
+        const bool waits_for_others = config_.layout.files.kind != Files::Kind::per_rank;
+        const std::string within = waits_for_others ? "" : path_of(parts_directory(place_.stream));
         queue_.run([=, path = pending_part_path(), storage = config_.layout.storage] {
             *file = {exists ? File::open_write(path) : create_part(path, storage, within), hold};
         });
@@ -212,9 +214,14 @@ void Group::write_direct(const PartContent& content, const Definitions& definiti
             case PartArray::From::slab: {
                 const Slab& slab = plan.slabs()[array.slab];
                 if (slab.exchanged || !slab.written) break;
-                for (const size_t b : slab.mine)
-                    out.add_strided(address, Runs(slab.box.count, within(slab.box, data.boxes[array.variable][b])),
-                                    data.memory[array.variable][b], 0, slab.box.elements());
+                for (const size_t b : slab.mine) {
+                    const Box& box = data.boxes[array.variable][b];
+                    const BlockView& memory = data.memory[array.variable][b];
+                    if (memory.dense() != nullptr && box == slab.box)
+                        out.add(address, memory.dense(), memory.piece_bytes());
+                    else
+                        out.add_strided(address, Runs(slab.box.count, within(slab.box, box)), memory, 0, slab.box.elements());
+                }
                 break;
             }
             case PartArray::From::replicated: {

@@ -71,24 +71,42 @@ StepPlan::Change StepPlan::change(const Definitions& definitions, const StepData
     return !with_static && std::any_of(exchanged_.begin(), exchanged_.end(), is_static) ? Change::statics_are_stored : Change::none;
 }
 
-void StepPlan::make(const Definitions& definitions, const StepData& data, bool with_static, const FirstDoes& first_does) {
+void StepPlan::make(const Definitions& definitions, const StepData& data, bool with_static, const Ballot& ready,
+                    const std::optional<Error>& error, const FirstDoes& first_does) {
     made_ = false;
-    const std::vector<size_t> now = written_now(definitions, with_static);
+    std::vector<size_t> now;  // none where the data may not be what it should
+    if (!error) now = written_now(definitions, with_static);
     std::vector<CoverArray> arrays;
     for (const size_t v : now) {
         const Variable& variable = definitions.variables()[v];
         arrays.push_back({variable.name, variable.shape, data.boxes[v], !variable.fill.empty()});
     }
-    const std::vector<bool> gaps = check_cover(ranks_, arrays);
     variables_.resize(definitions.variables().size());
-    for (size_t i = 0; i < now.size(); ++i) variables_[now[i]] = {true, data.boxes[now[i]], gaps[i]};
-    // All members of one part may fail, and no others: the ranks learn of it when they agree on the exchange.
-    auto error = attempt_together(ranks_, [&] {
+    for (const size_t v : now) variables_[v] = {true, data.boxes[v], false};
+    std::vector<uint64_t> words;
+    const auto lay = [&] {
         lay_slabs(definitions, now);
         choose_ways(definitions);
-    });
-    prepare_exchange(definitions, std::move(error), first_does);
-    collect_part_boxes();
+        words = part_box_words();
+        leave_words(ranks_, words);
+    };
+    uint64_t most_words;
+    if (config_.layout.files.kind == Files::Kind::per_rank) {
+        // What a rank plans concerns nobody else, and nothing is exchanged: there is one thing to agree on.
+        std::optional<Error> failed = error;
+        if (!failed) failed = attempt(lay);
+        Ballot ballot = ready;
+        ballot.told = words.size();
+        most_words = check_cover(ranks_, arrays, ballot, failed, first_does).all.told;
+        sort_slabs();
+    } else {
+        const Cover cover = check_cover(ranks_, arrays, ready, error);
+        for (size_t i = 0; i < now.size(); ++i) variables_[now[i]].has_gaps = cover.has_gaps[i];
+        // All members of one part may fail, and no others: the ranks learn of it when they agree on the exchange.
+        auto failed = attempt_together(ranks_, lay);
+        most_words = prepare_exchange(definitions, std::move(failed), words.size(), first_does);
+    }
+    collect_part_boxes(words, most_words);
     ++version_;
     made_ = true;
 }
@@ -195,25 +213,27 @@ void StepPlan::choose_ways(const Definitions& definitions) {
     }
 }
 
-void StepPlan::prepare_exchange(const Definitions& definitions, std::optional<Error> error, const FirstDoes& first_does) {
+void StepPlan::sort_slabs() {
     exchanged_.clear();
     packed_.clear();
     for (size_t i = 0; i < slabs_.size(); ++i) {
         if (slabs_[i].exchanged && slabs_[i].written) exchanged_.push_back(i);
         if (slabs_[i].grid) packed_.push_back(i);
     }
+}
+
+// Collective. `words`: that this rank has to tell. Returns the most that any has.
+uint64_t StepPlan::prepare_exchange(const Definitions& definitions, std::optional<Error> error, uint64_t words,
+                                    const FirstDoes& first_does) {
+    sort_slabs();
     exchange_.reset();
     packed_exchange_.reset();
-    if (config_.layout.files.kind == Files::Kind::per_rank && !first_does) {  // no exchange on any rank: nothing to agree on
-        if (error) throw *error;
-        return;
-    }
     const auto make = [&] {
         const auto failed = error ? error : attempt_together(ranks_, [&] { make_exchanges(definitions); });
-        agree(ranks_, {.call = Call::plan}, failed, first_does);
+        return agree(ranks_, {.call = Call::plan, .told = words}, failed, first_does).told;
     };
     try {
-        make();
+        return make();
     } catch (const Error& told) {  // on all ranks
         if (told.status() != Status::NO_MEMORY) throw;
         // What is kept for other streams may be in the way, on any of the ranks. What these exchanges have got is no such.
@@ -222,7 +242,7 @@ void StepPlan::prepare_exchange(const Definitions& definitions, std::optional<Er
         exchange_.reset();
         packed_exchange_.reset();
         if (smallest(ranks_, dropped ? 0 : 1) == 1) throw;
-        make();
+        return make();
     }
 }
 
@@ -249,21 +269,41 @@ std::unique_ptr<Exchange> StepPlan::make_exchange(const Definitions& definitions
     return std::make_unique<Exchange>(members_ ? *members_ : ranks_, std::move(arrays), writers, config_.exchange_bytes);
 }
 
-void StepPlan::collect_part_boxes() {
-    part_boxes_.clear();
-    if (has_one_part(config_.layout) || map_.parts() > kMaxIndexParts) return;
-    part_boxes_.resize(variables_.size());
-    std::vector<uint64_t> mine;
-    if (map_.writer(part_, 0) == ranks_.rank())
-        for (const Slab& slab : slabs_) {
-            mine.insert(mine.end(), {part_, slab.number, slab.variable, slab.box.count.size()});
-            put_box(mine, slab.box);
+// The slabs of this part, for rank 0: how many variables, one behind the other, have this one, then its place. Most variables of a
+// model have the same.
+std::vector<uint64_t> StepPlan::part_box_words() const {
+    std::vector<uint64_t> words;
+    if (!tells_part_boxes() || map_.writer(part_, 0) != ranks_.rank()) return words;
+    size_t counted = 0;
+    for (size_t i = 0; i < slabs_.size(); ++i) {
+        const Slab& slab = slabs_[i];
+        const bool goes_on = i > 0 && slab.variable == slabs_[i - 1].variable + 1 && slab.number == slabs_[i - 1].number &&
+                             slab.box == slabs_[i - 1].box;
+        if (goes_on) {
+            ++words[counted];
+            continue;
         }
-    const std::vector<uint64_t> all = all_words(ranks_.all(), mine, false);
+        counted = words.size();
+        words.insert(words.end(), {1, slab.variable, part_, slab.number, slab.box.count.size()});
+        put_box(words, slab.box);
+    }
+    return words;
+}
+
+void StepPlan::collect_part_boxes(const std::vector<uint64_t>& mine, uint64_t most) {
+    part_boxes_.clear();
+    if (!tells_part_boxes()) return;
+    part_boxes_.resize(variables_.size());
+    const std::vector<uint64_t> all = words_left(ranks_, mine, most);
     for (size_t at = 0; at < all.size();) {
-        const uint64_t part = all[at], number = all[at + 1], v = all[at + 2], dims = all[at + 3];
-        at += 4;
-        part_boxes_[v].push_back({part, number, take_box(all, at, dims)});
+        if (all[at] == 0) {
+            ++at;
+            continue;
+        }
+        const uint64_t variables = all[at], first = all[at + 1], part = all[at + 2], number = all[at + 3], dims = all[at + 4];
+        at += 5;
+        const Box box = take_box(all, at, dims);
+        for (uint64_t v = first; v < first + variables; ++v) part_boxes_[v].push_back({part, number, box});
     }
 }
 

@@ -45,6 +45,9 @@ struct PartBox {
     bool operator==(const PartBox&) const = default;
 };
 
+// More sources make a virtual dataset slow (40 times at 1024; measured) and exhaust descriptors.
+constexpr uint64_t kMaxIndexParts = 256;
+
 class StepPlan {
 public:
     // Collective. `seal_records`: for which a part that goes on has room; 0: no part does.
@@ -60,8 +63,9 @@ public:
         return static_cast<Change>(largest(ranks_, static_cast<uint64_t>(change(definitions, data, with_static))));
     }
     // Collective. Checks that the blocks of all ranks make up every variable, and plans; then rank 0 does `first_does`, if there is
-    // something. Throws the same on all ranks.
-    void make(const Definitions& definitions, const StepData& data, bool with_static, const FirstDoes& first_does = {});
+    // something. Throws the same on all ranks. `ready` and `error`: what they have to agree on before.
+    void make(const Definitions& definitions, const StepData& data, bool with_static, const Ballot& ready,
+              const std::optional<Error>& error, const FirstDoes& first_does);
 
     // The slabs of this rank's part, by variable and number.
     const std::vector<Slab>& slabs() const { return slabs_; }
@@ -89,12 +93,16 @@ private:
     void lay_slabs(const Definitions& definitions, const std::vector<size_t>& now);
     void lay_slabs_of_members();
     void choose_ways(const Definitions& definitions);
-    void prepare_exchange(const Definitions& definitions, std::optional<Error> error, const FirstDoes& first_does);
+    void sort_slabs();
+    uint64_t prepare_exchange(const Definitions& definitions, std::optional<Error> error, uint64_t words,
+                              const FirstDoes& first_does);
     std::vector<SlabRuns> runs_in_slabs(const Definitions& definitions) const;
     void make_exchanges(const Definitions& definitions);
     std::unique_ptr<Exchange> make_exchange(const Definitions& definitions, const std::vector<size_t>& slabs,
                                             const PartWriters& writers) const;
-    void collect_part_boxes();
+    bool tells_part_boxes() const { return !has_one_part(config_.layout) && map_.parts() <= kMaxIndexParts; }
+    std::vector<uint64_t> part_box_words() const;
+    void collect_part_boxes(const std::vector<uint64_t>& mine, uint64_t most);
     // Streams over the same ranks have the same parts when this is the same.
     uint64_t parts_number() const { return map_.parts() * 4 + static_cast<uint64_t>(config_.layout.files.kind); }
 
@@ -112,8 +120,5 @@ private:
     uint64_t seal_records_, version_ = 0;
     bool made_ = false;  // not where making it failed half-way
 };
-
-constexpr uint64_t kMaxIndexParts =
-    256;  // more sources make a virtual dataset slow (40 times at 1024; measured) and exhaust descriptors
 
 }  // namespace tailrace

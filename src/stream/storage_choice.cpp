@@ -84,13 +84,14 @@ StorageChoice choose_storage(const std::string& directory, const StreamConfig& c
     return choose_storage(directory, config.layout.storage, asked, before);
 }
 
-StorageChoice broadcast_storage(const Communicator& ranks, const StreamConfig& config, const StorageChoice& choice) {
-    std::string chosen;
-    if (ranks.rank() == 0) chosen = Json{{"effective", effective_json(choice.in(config))}, {"told", choice.told}}.dump();
-    const Json answer = Json::parse(ranks.broadcast_text(chosen, 0));
+Json storage_json(const StorageChoice& choice, const StreamConfig& config) {
+    return {{"effective", effective_json(choice.in(config))}, {"told", choice.told}};
+}
+
+StorageChoice storage_of(const Json& json) {
     Settings settings{"rank 0", {}};
-    for (const auto& [key, value] : answer.at("effective").items()) settings.values.emplace_back(key, value.get<std::string>());
-    return {resolve({settings}).layout.storage, answer.at("told")};
+    for (const auto& [key, value] : json.at("effective").items()) settings.values.emplace_back(key, value.get<std::string>());
+    return {resolve({settings}).layout.storage, json.at("told")};
 }
 
 File create_part(const std::string& path, const Storage& storage, const std::string& within) {

@@ -7,7 +7,6 @@
 #include "base/journal.hpp"
 #include "base/striping.hpp"
 #include "base/system.hpp"
-#include "gather/communicator.hpp"
 #include "layout/keys.hpp"
 #include "stream/history.hpp"
 
@@ -29,8 +28,9 @@ struct StorageChoice {
 // where they are; none otherwise.
 StorageChoice choose_storage(const std::string& directory, const Storage& wanted, const Json& asked, const Storage* before);
 StorageChoice choose_storage(const std::string& directory, const StreamConfig& config, const Json& asked, const History& history);
-// Collective. What rank 0, which has the history, has chosen.
-StorageChoice broadcast_storage(const Communicator& ranks, const StreamConfig& config, const StorageChoice& choice);
+// For the other ranks: what rank 0, which has the history, has chosen.
+Json storage_json(const StorageChoice& choice, const StreamConfig& config);
+StorageChoice storage_of(const Json& json);
 
 // Local. A part is created as `storage` says; the directory's own striping without stripe keys. The directory is there, or made if
 // it lies below `within`.

@@ -59,6 +59,7 @@ void Stream::start(MPI_Comm comm, const Json& settings, bool set_aside) {
 void Stream::attributes_changed() { image_cache_.reset(); }
 
 void Stream::look_back() {
+    Json found = Json::object();
     const auto error = attempt([&] {
         if (ranks_->rank() != 0) return;
         begun_here_ = !path_exists(path(parts_directory(name_)));
@@ -68,32 +69,36 @@ void Stream::look_back() {
             history_ = read_history(path(journal_path(name_)));
             for (const std::string& entry : pending_paths(directory_, name_)) remove_tree(entry);
         }
-        storage_ = choose_storage(directory_, config_, requested_, history_);
+        found["storage"] = storage_json(choose_storage(directory_, config_, requested_, history_), config_);
+        found["next_step"] = history_.next_step();
+        const bool grows = config_.layout.part_is_dataset() && history_.next_step() > 0;
+        if (grows && history_.groups.back().layout.part_is_dataset()) {
+            found["blocks"] = blocks_line(history_.growth);
+            found["has_static"] = history_.groups.front().has_static;
+        }
     });
-    accepted_ = agree(*ranks_, {.call = Call::open, .any = history_.next_step()}, error).any;
+    found = Json::parse(agree_on_text(*ranks_, {.call = Call::open}, error, [&] { return found.dump(); }));
+    accepted_ = found.at("next_step");
     journal_ = std::make_shared<Journal>(path(journal_path(name_)), !history_.runs.empty());
-    storage_ = broadcast_storage(*ranks_, config_, storage_);
+    storage_ = storage_of(found.at("storage"));
     config_.layout.storage = storage_.storage;
     index_due_ = !history_.empty();  // a run that was killed may have left an older one
     plan_number_ = history_.plans.empty() ? 0 : history_.plans.rbegin()->first;
-    if (!config_.layout.part_is_dataset() || accepted_ == 0) return;
-    const bool grows = ranks_->rank() == 0 && history_.groups.back().layout.part_is_dataset();
-    if (!ranks_->broadcast(grows, 0)) return;
-    earlier_static_ = ranks_->broadcast(ranks_->rank() == 0 && history_.groups.front().has_static, 0);
-    const Json line = Json::parse(ranks_->broadcast_text(ranks_->rank() == 0 ? blocks_line(history_.growth).dump() : "", 0));
+    if (!found.contains("blocks")) return;
+    earlier_static_ = found.at("has_static");
     History told;
-    told.apply(line);
+    told.apply(found.at("blocks"));
     earlier_ = told.growth;
     if (goes_on()) config_.layout.writers.at_most = earlier_.writers;
 }
 
-// Whether a rank writes its step before it knows of the others: where nobody's bytes go to another's file, and each step has files
-// of its own in a directory that was made before. When it turns out that others have something to say the step is written again,
-// or dropped. Not with retention: rank 0 may still be removing what must make room.
+// Whether a rank writes its step before it knows of the others: where it needs none, and each step has files of its own in a
+// directory that was made before. When it turns out that others have something to say the step is written again, or dropped. Not
+// with retention: rank 0 may still be removing what must make room.
 bool Stream::writes_first() const {
     const Layout& layout = config_.layout;
-    return layout.files.kind == Files::Kind::per_rank && layout.steps == 1 && layout.tree_entries == 0 && !queue_->is_later() &&
-           config_.keep_steps == 0 && definitions_.ragged().empty();
+    return layout.ranks_are_apart() && layout.steps == 1 && !queue_->is_later() && config_.keep_steps == 0 &&
+           definitions_.ragged().empty();
 }
 
 bool Stream::is_described() {
@@ -106,6 +111,7 @@ void Stream::end_step() {
     const double began_s = seconds_now();
     // Not after a failed step, whose pending files rank 0 may still be removing.
     const bool prepare_early = settled_ && needs_group() && !dropped_;
+    const bool first = writes_first();
     uint64_t asks = kChanges;
     auto error = attempt([&] {
         data_.resize(definitions_.variables().size());
@@ -115,15 +121,14 @@ void Stream::end_step() {
         if (prepare_early) {
             finish_group();
             make_group(accepted_);
-            group_->prepare();
+            if (!first) group_->prepare();  // its directory is there, or is made where it is needed
         }
     });
-    const bool first = writes_first();
     std::optional<StepInFlight> step;  // this rank has written it
     try {
         times_.agree_s += watch.lap();
         if (first && prepare_early && !error && asks == kChanges && is_described() && !ranks_->parted()) {
-            step = written_step(began_s, false, error);
+            step = written_step(began_s, error);
             asks = kWroteStep;
             times_.write_s += watch.lap();
         }
@@ -133,6 +138,10 @@ void Stream::end_step() {
                      .behind = steps_behind(),
                      .told = steps_committed(),
                      .same_means = "the definitions or the time of the step"};
+        if (!settled_ && definitions_.ragged().empty()) {  // all plan: they agree on this with it
+            write_as_agreed(StepPlan::Change::blocks, ready, error, began_s, watch);
+            return end_committed(watch);
+        }
         if (step) count_in(*step, ready);
         const auto commits = [&](const Ballot& all) {
             if (all.any == kWroteStep) record(*step, all);
@@ -156,7 +165,8 @@ void Stream::end_step() {
                 make_group(accepted_);
                 ++times_.written_again;
             }
-            write_as_agreed(static_cast<StepPlan::Change>(ballot.any - kChanges), began_s, watch);
+            write_as_agreed(static_cast<StepPlan::Change>(ballot.any - kChanges), {.call = Call::plan}, std::nullopt, began_s,
+                            watch);
         }
     } catch (const Error& told) {
         note_told(told);
@@ -166,6 +176,10 @@ void Stream::end_step() {
         drop_failed_step();
         throw;
     }
+    end_committed(watch);
+}
+
+void Stream::end_committed(Stopwatch& watch) {
     dropped_ = false;
     leave_step();
     // The step is committed: an index that cannot be written now is written later, at the latest when closing, which tells. So is
@@ -174,23 +188,33 @@ void Stream::end_step() {
     times_.index_s += watch.lap();
 }
 
-// Collective. The way of a step when nothing is known: the plan, the group, the data, and the commit.
-void Stream::write_as_agreed(StepPlan::Change change, double began_s, Stopwatch& watch) {
+// Collective. The way of a step when nothing is known: the plan, the group, the data, and the commit. `ready` and `error`: what the
+// ranks have to agree on when they plan.
+void Stream::write_as_agreed(StepPlan::Change change, const Ballot& ready, const std::optional<Error>& error, double began_s,
+                             Stopwatch& watch) {
     if (!definitions_.ragged().empty()) change = settle_lengths();
+    const auto first_does = [&](const Ballot&) {
+        settle_first_step();
+        if (config_.layout.ranks_are_apart())
+            make_directories(path(pending_path(config_.layout, name_, accepted_)), path(parts_directory(name_)));
+    };
     if (change != StepPlan::Change::none || !settled_)
-        plan_->make(definitions_, data_, with_static_next(), settled_ ? FirstDoes() : [&](const Ballot&) { settle_first_step(); });
+        plan_->make(definitions_, data_, with_static_next(), ready, error, settled_ ? FirstDoes() : first_does);
     settled_ = true;
     // Parts of several hold blocks: other blocks need other parts.
     const bool other_parts = change == StepPlan::Change::blocks && group_ && group_->has_steps() && !has_one_part(config_.layout);
-    if (other_parts || needs_group() || !is_described()) open_group(other_parts);
+    std::optional<Error> failed;  // of this rank, for the next agreement
+    if (other_parts || needs_group() || !is_described()) failed = open_group(other_parts);
     times_.plan_s += watch.lap();
 
     wait_for_turn();
-    std::optional<Error> failed;
-    StepInFlight step = written_step(began_s, true, failed);
-    times_.write_s += watch.lap();
+    StepInFlight step;
     Ballot wrote{.call = Call::write};
-    count_in(step, wrote);
+    if (!failed) {
+        step = written_step(began_s, failed);
+        count_in(step, wrote);
+    }
+    times_.write_s += watch.lap();
     if (queue_->is_later())
         accept(std::move(step), agree(*ranks_, wrote, failed));
     else
@@ -258,8 +282,9 @@ void Stream::make_group(uint64_t start) {
 }
 
 // Describes the part anew and opens its group where there is none, or where the blocks no longer fit the one that is open. Where
-// one rank fails all ranks do so again at the next step.
-void Stream::open_group(bool other_parts) {
+// one rank fails all ranks that need to do so again at the next step. Collective, unless the ranks are apart: then the error is
+// this rank's.
+std::optional<Error> Stream::open_group(bool other_parts) {
     const bool reopens = goes_on() && needs_group();
     const auto error = attempt([&] {
         if (other_parts || needs_group()) finish_group();
@@ -275,6 +300,10 @@ void Stream::open_group(bool other_parts) {
         group_->reopen(*content_, earlier_, accepted_, history_.steps);
     });
     try {
+        if (config_.layout.ranks_are_apart()) {
+            if (error) content_fingerprint_.reset();
+            return error;
+        }
         agree(*ranks_, {.call = Call::plan}, error);
     } catch (const Error&) {
         content_fingerprint_.reset();
@@ -282,6 +311,7 @@ void Stream::open_group(bool other_parts) {
         throw;
     }
     static_written_ = static_written_ || reopens;
+    return std::nullopt;
 }
 
 // This rank's blocks of the slabs.
@@ -325,15 +355,15 @@ void Stream::pack_step(std::optional<Error>& error) {
     });
 }
 
-StepInFlight Stream::written_step(double began_s, bool knows_of_others, std::optional<Error>& error) {
-    auto written = write_step(knows_of_others, error);
+StepInFlight Stream::written_step(double began_s, std::optional<Error>& error) {
+    auto written = write_step(error);
     StepInFlight step{accepted_, time_,           began_s,           0, definitions_.ragged_lengths(), group_,
                       content_,  group_->steps(), std::move(written)};
     if (!error && group_->is_first_writer() && config_.layout.steps == 1) step.bytes = group_->part_size_bytes();
     return step;
 }
 
-std::shared_ptr<const Group::Written> Stream::write_step(bool knows_of_others, std::optional<Error>& error) {
+std::shared_ptr<const Group::Written> Stream::write_step(std::optional<Error>& error) {
     group_->make_room(*content_, image_cache_, error);
     const auto try_next = [&](auto&& work) {
         if (error) return;
@@ -342,8 +372,7 @@ std::shared_ptr<const Group::Written> Stream::write_step(bool knows_of_others, s
     Exchange* exchange = plan_->exchange();
     try_next([&] {
         // The only writer of a part bridges small gaps between arrays, unless blocks are written among one another.
-        group_->begin_write(*content_, content_->seal_writers == 1 && exchange == nullptr && plan_->single_blocks(),
-                            knows_of_others);
+        group_->begin_write(*content_, content_->seal_writers == 1 && exchange == nullptr && plan_->single_blocks());
         group_->write_direct(*content_, definitions_, *plan_, data_, time_);
     });
     if (exchange != nullptr) {
@@ -378,7 +407,7 @@ void Stream::finish_group() {
 
 // Also what the others have written of it where rank 0 did not get as far as to begin.
 void Stream::drop_failed_step() noexcept {
-    if ((!group_ || group_->full()) && writes_first() && ranks_->rank() == 0)
+    if ((!group_ || group_->full()) && config_.layout.ranks_are_apart() && !queue_->is_later() && ranks_->rank() == 0)
         attempt([&] { remove_tree(path(pending_path(config_.layout, name_, accepted_))); });
     drop_step();
     dropped_ = true;

@@ -82,16 +82,18 @@ private:
         ragged_->settle(definitions_, data_);
         return plan_->agreed_change(definitions_, data_, with_static_next());
     }
-    void settle_first_step() const;     // rank 0
-    void check_history() const;         // rank 0
-    void open_group(bool other_parts);  // collective
+    void settle_first_step() const;  // rank 0
+    void check_history() const;      // rank 0
+    std::optional<Error> open_group(bool other_parts);
     bool goes_on() const { return config_.layout.part_is_dataset() && !earlier_.blocks.empty(); }
     void describe();
     bool is_described();
     bool writes_first() const;
-    void write_as_agreed(StepPlan::Change change, double began_s, Stopwatch& watch);
-    StepInFlight written_step(double began_s, bool knows_of_others, std::optional<Error>& error);
-    std::shared_ptr<const Group::Written> write_step(bool knows_of_others, std::optional<Error>& error);
+    void write_as_agreed(StepPlan::Change change, const Ballot& ready, const std::optional<Error>& error, double began_s,
+                         Stopwatch& watch);
+    void end_committed(Stopwatch& watch);
+    StepInFlight written_step(double began_s, std::optional<Error>& error);
+    std::shared_ptr<const Group::Written> write_step(std::optional<Error>& error);
     std::vector<std::vector<BlockView>> memory_of(const std::vector<size_t>& slabs) const;
     void pack_step(std::optional<Error>& error);
     void make_packer();
