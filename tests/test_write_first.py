@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import h5py
@@ -21,6 +22,7 @@ OPTIONS = {
     "without-checksums": "layout = 'fpp'\nchecksum = 'off'",
     "compressed": "layout = 'fpp'\ncompression = 'deflate'",
     "on-the-device": "layout = 'fpp'\ndurability = 'step'",
+    "settings-of-more-than-4-KiB": f"layout = 'fpp'\nspill_directory = '/{'x' * 5000}'",  # told by messages
     "a-rank-a-node": "layout = 'fpp'\nranks_per_node = 1",
 }
 
@@ -34,3 +36,13 @@ def test_ranks_do_not_wait_to_write(mpirun: Mpirun, tmp_path: Path, options: str
     answer = tailrace.verify(tmp_path, "history", deep=True)
     assert answer["steps"] == len(STEPS)
     assert not list((tmp_path / "history.parts").rglob(".pending-*"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a rank another directory")
+@pytest.mark.parametrize("options", ["", "overlap = 1", "steps = 3", "layout = 'hds'"], ids=["fpp", "overlap", "steps", "hds"])
+def test_a_directory_that_a_rank_does_not_see_is_an_error(mpirun: Mpirun, tmp_path: Path, options: str) -> None:
+    """No rank makes it where the others do not look, and all learn of it."""
+    program = ROOT / "tests" / "python_unseen_directory.py"
+    text = options if "layout" in options else f"layout = 'fpp'\n{options}"
+    assert mpirun(program, 2, [tmp_path, text]).stdout.count("passed") == 2
+    assert not list(tmp_path.glob("*.nc"))

@@ -164,14 +164,13 @@ void Group::reopen(const PartContent& content, const PartGrowth& growth, uint64_
     }
 }
 
-void Group::begin_write(const PartContent& content, bool alone) {
+void Group::begin_write(const PartContent& content, bool alone, bool may_come_first) {
     if (!is_writer_) return;
     if (!file_) {
         const auto file = std::make_shared<HeldFile>();
         const bool exists = several_writers();  // prepare() has made it
         const bool hold = !several_steps() && !several_writers();
-        const bool waits_for_others = config_.layout.files.kind != Files::Kind::per_rank;
-        const std::string within = waits_for_others ? "" : path_of(parts_directory(place_.stream));
+        const std::string within = may_come_first ? path_of(parts_directory(place_.stream)) : "";
         queue_.run([=, path = pending_part_path(), storage = config_.layout.storage] {
             *file = {exists ? File::open_write(path) : create_part(path, storage, within), hold};
         });

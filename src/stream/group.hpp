@@ -49,8 +49,8 @@ public:
     void reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, const std::vector<StepEntry>& committed);
 
     // Local. Writes what this rank has that needs no exchange; the step's arrays that do are added through `take`.
-    // With a file a rank, the one that makes the directory may come later than this one, which makes it then.
-    void begin_write(const PartContent& content, bool alone);
+    // `may_come_first`: the rank that makes the directory may come later than this one, which makes it then.
+    void begin_write(const PartContent& content, bool alone, bool may_come_first);
     void write_direct(const PartContent& content, const Definitions& definitions, const StepPlan& plan, const StepData& data,
                       double time);
     void take(const PartContent& content, size_t array, uint64_t element, uint64_t element_bytes, const std::byte* data,

@@ -200,11 +200,13 @@ void Stream::write_as_agreed(StepPlan::Change change, const Ballot& ready, const
     };
     if (change != StepPlan::Change::none || !settled_)
         plan_->make(definitions_, data_, with_static_next(), ready, error, settled_ ? FirstDoes() : first_does);
+    // The directory of the first step is made within that agreement; where that step failed, it has to be made anew.
+    const bool alone = config_.layout.ranks_are_apart() && (started_ || !settled_);
     settled_ = true;
     // Parts of several hold blocks: other blocks need other parts.
     const bool other_parts = change == StepPlan::Change::blocks && group_ && group_->has_steps() && !has_one_part(config_.layout);
     std::optional<Error> failed;  // of this rank, for the next agreement
-    if (other_parts || needs_group() || !is_described()) failed = open_group(other_parts);
+    if (other_parts || needs_group() || !is_described()) failed = open_group(other_parts, alone);
     times_.plan_s += watch.lap();
 
     wait_for_turn();
@@ -282,9 +284,8 @@ void Stream::make_group(uint64_t start) {
 }
 
 // Describes the part anew and opens its group where there is none, or where the blocks no longer fit the one that is open. Where
-// one rank fails all ranks that need to do so again at the next step. Collective, unless the ranks are apart: then the error is
-// this rank's.
-std::optional<Error> Stream::open_group(bool other_parts) {
+// one rank fails all ranks that need to do so again at the next step. `alone`: local, the error is this rank's; else collective.
+std::optional<Error> Stream::open_group(bool other_parts, bool alone) {
     const bool reopens = goes_on() && needs_group();
     const auto error = attempt([&] {
         if (other_parts || needs_group()) finish_group();
@@ -300,7 +301,7 @@ std::optional<Error> Stream::open_group(bool other_parts) {
         group_->reopen(*content_, earlier_, accepted_, history_.steps);
     });
     try {
-        if (config_.layout.ranks_are_apart()) {
+        if (alone) {
             if (error) content_fingerprint_.reset();
             return error;
         }
@@ -372,7 +373,9 @@ std::shared_ptr<const Group::Written> Stream::write_step(std::optional<Error>& e
     Exchange* exchange = plan_->exchange();
     try_next([&] {
         // The only writer of a part bridges small gaps between arrays, unless blocks are written among one another.
-        group_->begin_write(*content_, content_->seal_writers == 1 && exchange == nullptr && plan_->single_blocks());
+        // In the first step of a run no rank makes a directory that it does not see: it may see another file system.
+        const bool alone = content_->seal_writers == 1 && exchange == nullptr && plan_->single_blocks();
+        group_->begin_write(*content_, alone, started_ && config_.layout.ranks_are_apart());
         group_->write_direct(*content_, definitions_, *plan_, data_, time_);
     });
     if (exchange != nullptr) {
