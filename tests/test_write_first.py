@@ -38,11 +38,21 @@ def test_ranks_do_not_wait_to_write(mpirun: Mpirun, tmp_path: Path, options: str
     assert not list((tmp_path / "history.parts").rglob(".pending-*"))
 
 
+UNSEEN = {
+    "fpp": (2, "layout = 'fpp'"),
+    "overlap": (2, "layout = 'fpp'\noverlap = 1"),
+    "steps": (2, "layout = 'fpp'\nsteps = 3"),
+    "hds": (9, "layout = 'hds'\ntree = 8"),  # the last rank has a directory of its own
+    "node": (2, "layout = 'node'\nranks_per_node = 1"),
+    "split": (3, "layout = 'split:3'"),
+    "shared": (2, "layout = 'shared'"),
+}
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a rank another directory")
-@pytest.mark.parametrize("options", ["", "overlap = 1", "steps = 3", "layout = 'hds'"], ids=["fpp", "overlap", "steps", "hds"])
-def test_a_directory_that_a_rank_does_not_see_is_an_error(mpirun: Mpirun, tmp_path: Path, options: str) -> None:
+@pytest.mark.parametrize(("ranks", "options"), UNSEEN.values(), ids=UNSEEN.keys())
+def test_a_directory_that_a_rank_does_not_see_is_an_error(mpirun: Mpirun, tmp_path: Path, ranks: int, options: str) -> None:
     """No rank makes it where the others do not look, and all learn of it."""
     program = ROOT / "tests" / "python_unseen_directory.py"
-    text = options if "layout" in options else f"layout = 'fpp'\n{options}"
-    assert mpirun(program, 2, [tmp_path, text]).stdout.count("passed") == 2
+    assert mpirun(program, ranks, [tmp_path, options]).stdout.count("passed") == ranks
     assert not list(tmp_path.glob("*.nc"))

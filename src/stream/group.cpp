@@ -53,21 +53,20 @@ std::string Group::present_path() const { return published() ? part_path() : pen
 
 std::string Group::part_path() const { return path_of(tailrace::part_path(config_.layout, place_.stream, place_.start, part_)); }
 
-void Group::prepare() const {
+void Group::prepare(bool begun) const {
     if (!first_writer_) return;
     if (has_one_part(config_.layout)) {
         if (several_writers()) create_part(pending_part_path(), config_.layout.storage).close();
         return;
     }
-    const std::string mine = parent_of(pending_part_path());
-    if (several_writers()) {
-        make_directories(mine, path_of(parts_directory(place_.stream)));
-        return create_part(pending_part_path(), config_.layout.storage).close();
-    }
     // The first writer in each leaf of the tree makes it.
-    const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start));
-    if (part_ == 0 || mine != parent_of(group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, part_ - 1)))
-        make_directories(mine, path_of(parts_directory(place_.stream)));
+    const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start)),
+                      mine = parent_of(pending_part_path());
+    const bool first_in_leaf =
+        part_ == 0 || mine != parent_of(group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, part_ - 1));
+    const std::string within = begun ? group : path_of(parts_directory(place_.stream));
+    if (mine != within && (several_writers() || first_in_leaf)) make_directories(mine, within);
+    if (several_writers()) create_part(pending_part_path(), config_.layout.storage).close();
 }
 
 uint64_t Group::laid_out() const { return blocks_.empty() ? 0 : blocks_.back().first_step + blocks_.back().steps; }

@@ -39,8 +39,8 @@ public:
           bool with_static);
 
     // Local. Makes the directories that this rank makes, and the file where it has several writers; another rank may use them
-    // after the next agreement.
-    void prepare() const;
+    // after the next agreement. `begun`: the pending group's own directory is there already.
+    void prepare(bool begun) const;
     // Collective over the part's ranks, and only where a part of several writers grows: the first tells where the next steps are.
     // Errors are kept in `error`.
     void make_room(const PartContent& content, ImageCache& cache, std::optional<Error>& error);

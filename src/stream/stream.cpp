@@ -121,7 +121,7 @@ void Stream::end_step() {
         if (prepare_early) {
             finish_group();
             make_group(accepted_);
-            if (!first) group_->prepare();  // its directory is there, or is made where it is needed
+            if (!first) group_->prepare(false);  // its directory is there, or is made where it is needed
         }
     });
     std::optional<StepInFlight> step;  // this rank has written it
@@ -193,20 +193,19 @@ void Stream::end_committed(Stopwatch& watch) {
 void Stream::write_as_agreed(StepPlan::Change change, const Ballot& ready, const std::optional<Error>& error, double began_s,
                              Stopwatch& watch) {
     if (!definitions_.ragged().empty()) change = settle_lengths();
+    // In a run's first step rank 0 alone makes the directory: a rank that sees another file system than rank 0 does not find it.
     const auto first_does = [&](const Ballot&) {
         settle_first_step();
-        if (config_.layout.ranks_are_apart())
+        if (!has_one_part(config_.layout))
             make_directories(path(pending_path(config_.layout, name_, accepted_)), path(parts_directory(name_)));
     };
-    if (change != StepPlan::Change::none || !settled_)
-        plan_->make(definitions_, data_, with_static_next(), ready, error, settled_ ? FirstDoes() : first_does);
-    // The directory of the first step is made within that agreement; where that step failed, it has to be made anew.
-    const bool alone = config_.layout.ranks_are_apart() && (started_ || !settled_);
+    if (change != StepPlan::Change::none || !started_)
+        plan_->make(definitions_, data_, with_static_next(), ready, error, started_ ? FirstDoes() : first_does);
     settled_ = true;
     // Parts of several hold blocks: other blocks need other parts.
     const bool other_parts = change == StepPlan::Change::blocks && group_ && group_->has_steps() && !has_one_part(config_.layout);
     std::optional<Error> failed;  // of this rank, for the next agreement
-    if (other_parts || needs_group() || !is_described()) failed = open_group(other_parts, alone);
+    if (other_parts || needs_group() || !is_described()) failed = open_group(other_parts);
     times_.plan_s += watch.lap();
 
     wait_for_turn();
@@ -284,15 +283,16 @@ void Stream::make_group(uint64_t start) {
 }
 
 // Describes the part anew and opens its group where there is none, or where the blocks no longer fit the one that is open. Where
-// one rank fails all ranks that need to do so again at the next step. `alone`: local, the error is this rank's; else collective.
-std::optional<Error> Stream::open_group(bool other_parts, bool alone) {
+// one rank fails all ranks that need to do so again at the next step. Collective, unless the ranks are apart: then the error is
+// this rank's.
+std::optional<Error> Stream::open_group(bool other_parts) {
     const bool reopens = goes_on() && needs_group();
     const auto error = attempt([&] {
         if (other_parts || needs_group()) finish_group();
         describe();
         if (!needs_group()) return;
         make_group(goes_on() ? 0 : accepted_);
-        if (!goes_on()) return group_->prepare();
+        if (!goes_on()) return group_->prepare(!started_);
         if (earlier_.slot_bytes != content_->seal_slot_bytes) {
             const bool has_checksums = earlier_.slot_bytes > 0;
             fail(Status::UNSUPPORTED, "stream '", name_, "': the dataset was written with", has_checksums ? "" : "out",
@@ -301,7 +301,7 @@ std::optional<Error> Stream::open_group(bool other_parts, bool alone) {
         group_->reopen(*content_, earlier_, accepted_, history_.steps);
     });
     try {
-        if (alone) {
+        if (config_.layout.ranks_are_apart()) {
             if (error) content_fingerprint_.reset();
             return error;
         }
@@ -373,7 +373,6 @@ std::shared_ptr<const Group::Written> Stream::write_step(std::optional<Error>& e
     Exchange* exchange = plan_->exchange();
     try_next([&] {
         // The only writer of a part bridges small gaps between arrays, unless blocks are written among one another.
-        // In the first step of a run no rank makes a directory that it does not see: it may see another file system.
         const bool alone = content_->seal_writers == 1 && exchange == nullptr && plan_->single_blocks();
         group_->begin_write(*content_, alone, started_ && config_.layout.ranks_are_apart());
         group_->write_direct(*content_, definitions_, *plan_, data_, time_);
@@ -410,7 +409,7 @@ void Stream::finish_group() {
 
 // Also what the others have written of it where rank 0 did not get as far as to begin.
 void Stream::drop_failed_step() noexcept {
-    if ((!group_ || group_->full()) && config_.layout.ranks_are_apart() && !queue_->is_later() && ranks_->rank() == 0)
+    if ((!group_ || group_->full()) && !has_one_part(config_.layout) && !queue_->is_later() && ranks_->rank() == 0)
         attempt([&] { remove_tree(path(pending_path(config_.layout, name_, accepted_))); });
     drop_step();
     dropped_ = true;

@@ -84,7 +84,7 @@ private:
     }
     void settle_first_step() const;  // rank 0
     void check_history() const;      // rank 0
-    std::optional<Error> open_group(bool other_parts, bool alone);
+    std::optional<Error> open_group(bool other_parts);
     bool goes_on() const { return config_.layout.part_is_dataset() && !earlier_.blocks.empty(); }
     void describe();
     bool is_described();
