@@ -40,26 +40,43 @@ void meet(MPI_Comm comm) {
 }
 
 // Where a model computes, its ranks are spread over the cores when a call begins. Here they have slept, each on the core where the
-// call before has left it: with three of four on one core a call takes half as long again, by chance.
-void spread(MPI_Comm comm) {
-    int rank = 0;
-    MPI_Comm_rank(comm, &rank);
-    cpu_set_t allowed, mine;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-    int left = rank % CPU_COUNT(&allowed), core = 0;
-    while (!CPU_ISSET(core, &allowed) || left-- > 0) ++core;
-    CPU_ZERO(&mine);
-    CPU_SET(core, &mine);
-    if (sched_setaffinity(0, sizeof mine, &mine) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
-}
+// call before has left it: with three of four on one core a call takes half as long again, by chance. Neighbours share a core.
+class Spread {
+public:
+    explicit Spread(MPI_Comm comm) {
+        int rank = 0, ranks = 1;
+        MPI_Comm_rank(comm, &rank);
+        MPI_Comm_size(comm, &ranks);
+        if (sched_getaffinity(0, sizeof allowed_, &allowed_) != 0) return;
+        int left = rank * CPU_COUNT(&allowed_) / ranks, core = 0;
+        while (!CPU_ISSET(core, &allowed_) || left-- > 0) ++core;
+        cpu_set_t mine;
+        CPU_ZERO(&mine);
+        CPU_SET(core, &mine);
+        moved_ = sched_setaffinity(0, sizeof mine, &mine) == 0;
+    }
+    // It may run anywhere again, and does so when it is next woken.
+    ~Spread() {
+        if (moved_) sched_setaffinity(0, sizeof allowed_, &allowed_);
+    }
+    Spread(const Spread &) = delete;
+    Spread &operator=(const Spread &) = delete;
+
+private:
+    cpu_set_t allowed_{};
+    bool moved_ = false;
+};
 
 void start_together(MPI_Comm comm) {
-    meet(comm);  // nobody hears of a start that has been
-    double start = now_s() + kLead_s;
-    MPI_Request request;
-    MPI_Ibcast(&start, 1, MPI_DOUBLE, 0, comm, &request);
-    wait_asleep(request);
-    spread(comm);
+    double start = 0;
+    {
+        const Spread spread(comm);
+        meet(comm);  // nobody hears of a start that has been
+        start = now_s() + kLead_s;
+        MPI_Request request;
+        MPI_Ibcast(&start, 1, MPI_DOUBLE, 0, comm, &request);
+        wait_asleep(request);
+    }
     for (double left; (left = start - now_s()) > 0;) usleep(static_cast<useconds_t>(left * 1e6) + 1);
 }
 

@@ -68,9 +68,13 @@ File open_to_append(const std::string& path, bool is_there) {
 std::string journal_line(const Json& object) {
     if (!object.is_object() || object.empty() || object.contains("sum"))
         fail(Status::BAD_ARGUMENT, "a journal line is a JSON object with at least one key and none named 'sum'");
-    std::string body = object.dump(-1, ' ', false, Json::error_handler_t::replace);
-    body.pop_back();
-    return body + std::string(kSumKey) + hex(Checksum::of(body.data(), body.size())) + std::string(kLineEnd);
+    return journal_line_of(object.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string journal_line_of(std::string object) {
+    object.pop_back();
+    const std::string sum = hex(Checksum::of(object.data(), object.size()));
+    return object.append(kSumKey).append(sum).append(kLineEnd);
 }
 
 JournalContent read_journal(const std::string& path) {

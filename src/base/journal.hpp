@@ -23,6 +23,8 @@ JournalContent read_journal(const std::string& path);
 
 // The bytes of one line: the object's text with its checksum as the last key "sum", and a newline.
 std::string journal_line(const Json& object);
+// The same of an object's text, which has at least one key and none named "sum".
+std::string journal_line_of(std::string object);
 
 // A journal that is appended to. Local; by several threads, such as the one of the write queue and its owner.
 class Journal {

@@ -38,6 +38,12 @@ std::vector<std::vector<PartBox>> boxes_of(const Json& line) {
     return boxes;
 }
 
+void put_list(std::string& text, const std::vector<uint64_t>& numbers) {
+    text += '[';
+    for (size_t i = 0; i < numbers.size(); ++i) text.append(i > 0 ? "," : "").append(std::to_string(numbers[i]));
+    text += ']';
+}
+
 }  // namespace
 
 std::string hex_digest(uint64_t digest) {
@@ -149,22 +155,6 @@ Json run_line(const RunEntry& run) {
     return line;
 }
 
-Json plan_line(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes) {
-    Json list = Json::array();
-    for (uint64_t v = 0; v < boxes.size(); ++v)
-        for (const PartBox& box : boxes[v]) {
-            std::vector<uint64_t> words;
-            words.reserve(3 + 2 * box.box.count.size());
-            words.insert(words.end(), {v, box.part, box.block});
-            words.insert(words.end(), box.box.offset.begin(), box.box.offset.end());
-            words.insert(words.end(), box.box.count.begin(), box.box.count.end());
-            list.push_back(std::move(words));
-        }
-    Json line = {{"kind", "plan"}, {"plan", plan}};
-    line["boxes"] = std::move(list);
-    return line;
-}
-
 Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values) {
     return {{"kind", "coordinate"}, {"variable", variable}, {"hex", hex_bytes(values)}};
 }
@@ -176,18 +166,42 @@ Json blocks_line(const PartGrowth& growth) {
         {"kind", "blocks"}, {"group", growth.group}, {"writers", growth.writers}, {"slot", growth.slot_bytes}, {"blocks", list}};
 }
 
-Json step_line(const StepEntry& step, const GroupEntry& group) {
-    Json line = {{"kind", "step"},       {"step", step.step},   {"time", step.time},
-                 {"group", group.start}, {"plan", group.plan},  {"static", group.has_static},
-                 {"files", step.files},  {"bytes", step.bytes}, {"digest", group.digest}};
-    if (!step.ragged.empty()) line["ragged"] = step.ragged;
-    return line;
-}
-
 Json drop_line(uint64_t first, uint64_t last, const std::string& why, bool kept) {
     Json line = {{"kind", "drop"}, {"first", first}, {"last", last}, {"why", why}};
     if (kept) line["kept"] = true;
     return line;
+}
+
+std::string plan_text(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes) {
+    std::string text = R"({"kind":"plan","plan":)" + std::to_string(plan) + R"(,"boxes":[)";
+    std::vector<uint64_t> words;
+    for (uint64_t v = 0; v < boxes.size(); ++v)
+        for (const PartBox& box : boxes[v]) {
+            words = {v, box.part, box.block};
+            words.insert(words.end(), box.box.offset.begin(), box.box.offset.end());
+            words.insert(words.end(), box.box.count.begin(), box.box.count.end());
+            if (text.back() != '[') text += ',';
+            put_list(text, words);
+        }
+    return text + "]}";
+}
+
+std::string step_text(const StepEntry& step, const GroupEntry& group) {
+    std::string text = R"({"kind":"step")";
+    const auto put = [&](const char* key, const std::string& value) { text.append(",\"").append(key).append("\":").append(value); };
+    put("step", std::to_string(step.step));
+    put("time", Json(step.time).dump());
+    put("group", std::to_string(group.start));
+    put("plan", std::to_string(group.plan));
+    put("static", group.has_static ? "true" : "false");
+    put("files", std::to_string(step.files));
+    put("bytes", std::to_string(step.bytes));
+    put("digest", '"' + group.digest + '"');
+    if (!step.ragged.empty()) {
+        put("ragged", "");
+        put_list(text, step.ragged);
+    }
+    return text + '}';
 }
 
 }  // namespace tailrace

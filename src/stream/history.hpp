@@ -92,11 +92,12 @@ struct History {
 History read_history(const std::string& path);
 
 Json run_line(const RunEntry& run);
-Json plan_line(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes);
 Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values);
 Json blocks_line(const PartGrowth& growth);
-Json step_line(const StepEntry& step, const GroupEntry& group);
 Json drop_line(uint64_t first, uint64_t last, const std::string& why, bool kept = false);
+// As text, for journal_line_of(): the ranks wait for them, and a tree of values would take most of that time.
+std::string plan_text(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes);
+std::string step_text(const StepEntry& step, const GroupEntry& group);
 
 std::string hex_digest(uint64_t digest);
 

@@ -117,7 +117,8 @@ private:
     void note_told(const Error& error);  // whichever rank it is of
     void keep_late(std::optional<Error> error);
     // The journal, on rank 0.
-    void append(const Json& line, bool sync) const;
+    void append(const Json& line, bool sync) const { append_line(journal_line(line), sync); }
+    void append_line(std::string line, bool sync) const;
     void record_run();
     uint64_t plan_of_step() const;
     void record_step(const StepInFlight& step, uint64_t digest);

@@ -199,8 +199,8 @@ void Stream::note_told(const Error& error) {
     queue_error_told_ = queue_error_told_ || std::string_view(error.what()).find(kWhileRunning) != std::string_view::npos;
 }
 
-void Stream::append(const Json& line, bool sync) const {
-    queue_->run([text = journal_line(line), sync, journal = journal_] { journal->append_line(text, sync); });
+void Stream::append_line(std::string line, bool sync) const {
+    queue_->run([text = std::move(line), sync, journal = journal_] { journal->append_line(text, sync); });
 }
 
 // 0: no plan stands in the journal, since the parts are too many.
@@ -217,7 +217,7 @@ void Stream::record_run() {
         record_coordinates();
     }
     if (!plan_->part_boxes().empty() && plan_recorded_ != plan_->version()) {
-        append(plan_line(plan_number_ + 1, plan_->part_boxes()), false);
+        append_line(journal_line_of(plan_text(plan_number_ + 1, plan_->part_boxes())), false);
         history_.plans[++plan_number_] = plan_->part_boxes();
         plan_recorded_ = plan_->version();
     }
@@ -237,7 +237,7 @@ void Stream::record_step(const StepInFlight& step, uint64_t digest) {
     const StepEntry entry{step.step, step.time, history_.groups.size() - 1, parts, step.bytes, step.ragged_lengths};
     const std::string digest_before = std::exchange(group.digest, hex_digest(digest));
     try {
-        append(step_line(entry, group), sync_step());
+        append_line(journal_line_of(step_text(entry, group)), sync_step());
     } catch (...) {
         group.digest = digest_before;
         if (new_group) history_.groups.pop_back();

@@ -31,7 +31,7 @@ protected:
         entry.plan = 1;
         entry.has_static = group == 0;
         entry.digest = hex_digest(step);
-        append(step_line({step, 0.1 * static_cast<double>(step), 0, 2, bytes}, entry));
+        append(Json::parse(step_text({step, 0.1 * static_cast<double>(step), 0, 2, bytes}, entry)));
     }
     void damage(const std::string& what, const std::string& by) {
         std::string content = File::open_read(path_).read_all();
@@ -48,7 +48,7 @@ protected:
 TEST_F(HistoryTest, ComesBackFromItsLines) {
     append(run_line(run_of("layout = 'fpp'\nsteps = 2")));
     const std::vector<std::vector<PartBox>> boxes = {{{0, 0, {{0}, {2}}}, {1, 0, {{2}, {2}}}}};
-    append(plan_line(1, boxes));
+    append(Json::parse(plan_text(1, boxes)));
     append(coordinate_line(0, {std::byte{1}, std::byte{0xFF}}));
     append(blocks_line({0, 2, 512, {{0, 8, 4096}, {8, 16, 65536}}}));
     for (const uint64_t step : {0, 1, 2}) append_step(step, step / 2 * 2, 100 + step);
