@@ -65,26 +65,26 @@ void measure_manifest(uint64_t ranks, const std::string& directory) {
         const History history = job.history({});
         Journal(path).append(run_line(history.runs.back()), false);
         if (!boxes.empty()) {
-            const Cost cost = cost_of([&] { Journal(path).append(plan_line(1, boxes), false); });
+            const Cost cost = cost_of([&] { Journal(path).append_line(journal_line_of(plan_text(1, boxes)), false); });
             print("plan line", layout.name, ranks, cost,
-                  {{"bytes", journal_line(plan_line(1, boxes)).size()}, {"boxes", boxes.front().size()}});
+                  {{"bytes", journal_line_of(plan_text(1, boxes)).size()}, {"boxes", boxes.front().size()}});
         }
         // The first step looks back at a plan's line, all others at a step's.
         StepEntry step = history.steps.back();
-        Json line;
+        std::string line;
         std::vector<double> seconds;
         uint64_t most_bytes = 0;
         for (; step.step < kSteps; ++step.step) {
             const uint64_t before = heap_bytes();
             forget_peak();
             Stopwatch watch;
-            line = step_line(step, history.groups.back());
-            Journal(path).append(line, false);
+            line = journal_line_of(step_text(step, history.groups.back()));
+            Journal(path).append_line(line, false);
             seconds.push_back(watch.lap());
             if (step.step > 0) most_bytes = std::max(most_bytes, peak_heap_bytes() - before);
         }
         std::nth_element(seconds.begin(), seconds.begin() + kSteps / 2, seconds.end());
-        print("step line", layout.name, ranks, {seconds[kSteps / 2], most_bytes}, {{"bytes", journal_line(line).size()}});
+        print("step line", layout.name, ranks, {seconds[kSteps / 2], most_bytes}, {{"bytes", line.size()}});
         remove_file(path);
     }
 }
