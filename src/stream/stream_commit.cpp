@@ -236,16 +236,18 @@ void Stream::record_step(const StepInFlight& step, uint64_t digest) {
     GroupEntry& group = history_.groups.back();
     const StepEntry entry{step.step, step.time, history_.groups.size() - 1, parts, step.bytes, step.ragged_lengths};
     const std::string digest_before = std::exchange(group.digest, hex_digest(digest));
+    const size_t known = history_.steps.size();
     try {
+        history_.steps.push_back(entry);  // before the line is there: behind it nothing may fail
         append_line(journal_line_of(step_text(entry, group)), sync_step());
     } catch (...) {
+        history_.steps.resize(known);
         group.digest = digest_before;
         if (new_group) history_.groups.pop_back();
         throw;
     }
     ++group.steps;
     group.files_bytes = step.bytes;
-    history_.steps.push_back(entry);
     index_due_ = true;
 }
 
