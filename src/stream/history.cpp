@@ -38,10 +38,10 @@ std::vector<std::vector<PartBox>> boxes_of(const Json& line) {
     return boxes;
 }
 
-void put_list(std::string& text, const std::vector<uint64_t>& numbers) {
-    text += '[';
+std::string list_text(const std::vector<uint64_t>& numbers) {
+    std::string text = "[";
     for (size_t i = 0; i < numbers.size(); ++i) text.append(i > 0 ? "," : "").append(std::to_string(numbers[i]));
-    text += ']';
+    return text + ']';
 }
 
 }  // namespace
@@ -181,7 +181,7 @@ std::string plan_text(uint64_t plan, const std::vector<std::vector<PartBox>>& bo
             words.insert(words.end(), box.box.offset.begin(), box.box.offset.end());
             words.insert(words.end(), box.box.count.begin(), box.box.count.end());
             if (text.back() != '[') text += ',';
-            put_list(text, words);
+            text += list_text(words);
         }
     return text + "]}";
 }
@@ -197,10 +197,7 @@ std::string step_text(const StepEntry& step, const GroupEntry& group) {
     put("files", std::to_string(step.files));
     put("bytes", std::to_string(step.bytes));
     put("digest", '"' + group.digest + '"');
-    if (!step.ragged.empty()) {
-        put("ragged", "");
-        put_list(text, step.ragged);
-    }
+    if (!step.ragged.empty()) put("ragged", list_text(step.ragged));
     return text + '}';
 }
 
