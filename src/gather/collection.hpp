@@ -22,6 +22,7 @@ public:
     void begin_step(const std::vector<std::vector<BlockView>>* memory);
     bool advance(const std::function<void(const Stretch&)>& take, const std::function<void()>& flush);
     bool finished() const { return done_ == pieces_; }
+    bool awaits_message() const { return !active_.empty(); }
     std::exception_ptr error() const { return error_; }
 
 private:

@@ -20,6 +20,7 @@ public:
     void begin_step(const std::vector<std::vector<BlockView>>* memory);
     bool advance();  // true: something was done
     bool finished() const { return next_ == shares_.size() && request_ == MPI_REQUEST_NULL; }
+    bool awaits_message() const { return !same_node_ && !finished(); }
     uint64_t writer() const { return writer_; }
 
 private:

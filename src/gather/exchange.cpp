@@ -124,17 +124,19 @@ struct Exchange::Impl {
         if (collection) collection->begin_step(&memory);
         for (;;) {
             const uint32_t seen = node->look();
-            bool any = false, finished = true;
+            bool any = false, finished = true, has_messages = false;
             for (Contribution& contribution : contributions) {
                 any = contribution.advance() || any;
                 finished = finished && contribution.finished();
+                has_messages = has_messages || contribution.awaits_message();
             }
             if (collection) {
                 any = collection->advance(take, flush) || any;
                 finished = finished && collection->finished();
+                has_messages = has_messages || collection->awaits_message();
             }
             if (finished) return;
-            if (!any) node->wait(seen);
+            if (!any) node->wait(seen, has_messages);
         }
     }
 };

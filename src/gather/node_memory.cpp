@@ -11,7 +11,9 @@ namespace {
 
 constexpr uint64_t kLine = 64;
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kMostSpare = 4;  // times what is needed: memory that is larger is given back
+constexpr long kBetweenMessagesNs = 200'000;  // messages from other nodes ring no bell
+constexpr long kAsleepNs = 100'000'000;       // who looks more often takes its core from a rank that works
+constexpr uint64_t kMostSpare = 4;            // times what is needed: memory that is larger is given back
 
 uint64_t up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -75,13 +77,12 @@ Ring NodeMemory::ring(uint64_t node_rank) const {
 
 uint32_t NodeMemory::look() const { return bell(ranks_.node_rank()).rung.load(); }
 
-void NodeMemory::wait(uint32_t seen) {
+void NodeMemory::wait(uint32_t seen, bool for_messages) {
     Bell& mine = bell(ranks_.node_rank());
     const auto has_rung = [&] { return mine.rung.load() != seen; };
     if (look_for_a_while(has_rung, look_s_)) return;
     mine.sleeping.store(1);
-    // The bound matters only for what rings no bell: messages from other nodes.
-    if (!has_rung()) futex_wait(mine.rung, seen, 200'000);
+    if (!has_rung()) futex_wait(mine.rung, seen, for_messages ? kBetweenMessagesNs : kAsleepNs);
     mine.sleeping.store(0);
     look_s_ = has_rung() ? longest_look_s_ : 0;
 }

@@ -37,8 +37,9 @@ public:
     Ring ring(uint64_t node_rank) const;
 
     // Doorbells: a rank that waits for something looks at its bell, checks, and sleeps until the bell has rung since it looked.
+    // With messages under way, which ring none, it only naps.
     uint32_t look() const;
-    void wait(uint32_t seen);
+    void wait(uint32_t seen, bool for_messages);
     void ring_bell(uint64_t node_rank) const;
 
 private:
