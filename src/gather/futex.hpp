@@ -24,13 +24,17 @@ inline void only_look() {
 #endif
 }
 
+inline unsigned cores() {
+    static const unsigned cores = std::thread::hardware_concurrency();
+    return cores;
+}
+
 // How long it is worth to look before one sleeps. Where each rank of the node has a core: about what rank 0 takes to commit a step.
 // To be woken costs half as much again on a virtual machine: ten steps of 100 arrays of 64 KiB on 2 ranks took 22.9 ms instead of
 // 26.0 (medians of three runs each, by turns).
 inline double look_seconds(uint64_t ranks_of_node) {
     constexpr double kShort = 10e-6, kLong = 200e-6;
-    static const unsigned cores = std::thread::hardware_concurrency();
-    return ranks_of_node <= cores ? kLong : kShort;
+    return ranks_of_node <= cores() ? kLong : kShort;
 }
 
 // Without giving the core away: see Patience.

@@ -11,9 +11,8 @@ namespace {
 
 constexpr uint64_t kLine = 64;
 constexpr uint64_t kPage = 4096;
-constexpr long kBetweenMessagesNs = 200'000;  // messages from other nodes ring no bell
-constexpr long kAsleepNs = 100'000'000;       // who looks more often takes its core from a rank that works
-constexpr uint64_t kMostSpare = 4;            // times what is needed: memory that is larger is given back
+constexpr long kNapNs = 200'000, kAsleepNs = 100'000'000;
+constexpr uint64_t kMostSpare = 4;  // times what is needed: memory that is larger is given back
 
 uint64_t up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -40,6 +39,9 @@ NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes)
     check_mpi(MPI_Allgather(&mine, 2, MPI_UINT64_T, said.data(), 2, MPI_UINT64_T, ranks.node()), "MPI_Allgather");
     const bool all_have_it =
         spare.memory && std::all_of(said.begin(), said.end(), [&](const Said& of) { return of.spare == spare.number; });
+    const auto writers =
+        static_cast<uint64_t>(std::count_if(said.begin(), said.end(), [](const Said& of) { return of.piece_bytes > 0; }));
+    has_core_to_spare_ = writers * ranks.ranks_beside() / members < cores();  // other parts have as many
     const uint64_t bells_end = up(members * sizeof(Bell), kLine);
     uint64_t bytes = up(bells_end + members * 2 * sizeof(uint64_t), kPage);
     std::vector<uint64_t> offsets;
@@ -82,7 +84,7 @@ void NodeMemory::wait(uint32_t seen, bool for_messages) {
     const auto has_rung = [&] { return mine.rung.load() != seen; };
     if (look_for_a_while(has_rung, look_s_)) return;
     mine.sleeping.store(1);
-    if (!has_rung()) futex_wait(mine.rung, seen, for_messages ? kBetweenMessagesNs : kAsleepNs);
+    if (!has_rung()) futex_wait(mine.rung, seen, for_messages || has_core_to_spare_ ? kNapNs : kAsleepNs);
     mine.sleeping.store(0);
     look_s_ = has_rung() ? longest_look_s_ : 0;
 }

@@ -37,7 +37,7 @@ public:
     Ring ring(uint64_t node_rank) const;
 
     // Doorbells: a rank that waits for something looks at its bell, checks, and sleeps until the bell has rung since it looked.
-    // With messages under way, which ring none, it only naps.
+    // With messages under way, which ring none, it naps; also while there is a core without a writer.
     uint32_t look() const;
     void wait(uint32_t seen, bool for_messages);
     void ring_bell(uint64_t node_rank) const;
@@ -48,6 +48,7 @@ private:
     const Communicator& ranks_;
     const double longest_look_s_;
     double look_s_ = longest_look_s_;  // before it sleeps; not at all when the last sleep was for nothing
+    bool has_core_to_spare_ = true;
     SpareMemory memory_;
     std::byte* base_ = nullptr;
     uint64_t* ring_offset_ = nullptr;  // in the shared memory: where each rank's ring begins, and its piece bytes

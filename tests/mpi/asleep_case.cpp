@@ -1,5 +1,5 @@
-// A rank that waits for a slow writer leaves it its core: asleep_case DIRECTORY. The first rank writes for all. Its first large
-// writes, which are of its own bytes, take a while; the others wait for room and count how often they were given a core.
+// A rank that waits for a slow writer leaves it its core: asleep_case DIRECTORY. Of two ranks one writes. Its first large writes are
+// of its own bytes and take a while; the other waits for room and counts how often it was given a core.
 #include <dlfcn.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
@@ -7,7 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -48,14 +48,15 @@ int main(int argc, char** argv) {
         const std::uint64_t begin = static_cast<std::uint64_t>(rank) * kLength, all = static_cast<std::uint64_t>(ranks) * kLength;
         std::vector<double> values(kLength);
         for (std::uint64_t i = 0; i < kLength; ++i) values[i] = value(begin + i);
-        tailrace::Stream stream(MPI_COMM_WORLD, arguments[1], "asleep", "layout = 'single'\nchecksum = 'off'");
+        const std::string layout = "split:" + std::to_string(ranks / 2);
+        tailrace::Stream stream(MPI_COMM_WORLD, arguments[1], "asleep", "layout = '" + layout + "'\nchecksum = 'off'");
         stream.define_dim("n", all);
         const auto x = stream.define_var<double>("x", {"n"});
         long before = 0;
         for (int step = 0; step < 2; ++step) {
             stream.begin_step(step);
             stream.put(x, tailrace::Block<double>(values, {begin}, {kLength}));
-            if (step == 1 && rank == 0) slow_writes = 0;
+            if (step == 1 && rank % 2 == 0) slow_writes = 0;
             before = times_given_a_core();
             stream.end_step();
         }
