@@ -1,5 +1,5 @@
-// A rank that waits for a slow writer leaves it its core: asleep_case DIRECTORY. Of two ranks one writes. Its first large writes are
-// of its own bytes and take a while; the other waits for room and counts how often it was given a core.
+// A rank that waits for a slow writer leaves it its core: asleep_case DIRECTORY. Of two ranks one writes. Its first large writes
+// are of its own bytes and take a while. The other waits for room and counts how often it was given a core.
 #include <dlfcn.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
