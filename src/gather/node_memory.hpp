@@ -48,7 +48,7 @@ private:
     const Communicator& ranks_;
     const double longest_look_s_;
     double look_s_ = longest_look_s_;  // before it sleeps; not at all when the last sleep was for nothing
-    bool has_core_to_spare_ = true;
+    bool has_core_to_spare_ = true;    // who looks takes no writer's core: see docs/decisions/0005
     SpareMemory memory_;
     std::byte* base_ = nullptr;
     uint64_t* ring_offset_ = nullptr;  // in the shared memory: where each rank's ring begins, and its piece bytes

@@ -26,7 +26,7 @@ long times_given_a_core() {
     return usage.ru_nvcsw;
 }
 
-double value(std::uint64_t global) { return static_cast<double>(global) * 0.5 + 1; }
+double value(int step, std::uint64_t global) { return static_cast<double>(global) * 0.5 + step + 1; }
 
 }  // namespace
 
@@ -47,13 +47,13 @@ int main(int argc, char** argv) {
         if (count != 2) return 2;
         const std::uint64_t begin = static_cast<std::uint64_t>(rank) * kLength, all = static_cast<std::uint64_t>(ranks) * kLength;
         std::vector<double> values(kLength);
-        for (std::uint64_t i = 0; i < kLength; ++i) values[i] = value(begin + i);
         const std::string layout = "split:" + std::to_string(ranks / 2);
         tailrace::Stream stream(MPI_COMM_WORLD, arguments[1], "asleep", "layout = '" + layout + "'\nchecksum = 'off'");
         stream.define_dim("n", all);
         const auto x = stream.define_var<double>("x", {"n"});
         long before = 0;
         for (int step = 0; step < 2; ++step) {
+            for (std::uint64_t i = 0; i < kLength; ++i) values[i] = value(step, begin + i);
             stream.begin_step(step);
             stream.put(x, tailrace::Block<double>(values, {begin}, {kLength}));
             if (step == 1 && rank % 2 == 0) slow_writes = 0;
@@ -65,10 +65,13 @@ int main(int argc, char** argv) {
         std::printf("rank %d: %d slow writes, given a core %ld times\n", rank, slow_writes, times);
         tailrace::Reader reader(MPI_COMM_WORLD, arguments[1], "asleep");
         std::vector<double> found(kLength);
-        reader.get<double>("x", found, {begin}, {kLength});
+        for (int step = 0; step < 2; ++step) {
+            reader.select(step);
+            reader.get<double>("x", found, {begin}, {kLength});
+            for (std::uint64_t i = 0; i < kLength; ++i)
+                if (found[i] != value(step, begin + i)) return 1;
+        }
         reader.close();
-        for (std::uint64_t i = 0; i < kLength; ++i)
-            if (found[i] != value(begin + i)) return 1;
         return 0;
     });
 }
