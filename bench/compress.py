@@ -31,7 +31,7 @@ CASE_TEXT = {
 # HDF5 filters what several ranks write in collective calls only.
 METHODS = ("raw_packed_fpp", "raw_packed_shared", "raw_packed_single", "hdf5_fpp", "hdf5_collective", "netcdf4", "netcdf4_fpp")
 OURS = ("tailrace_fpp", "tailrace_shared", "tailrace_single")
-STEPS, LEAST, MOST = 2, 3, 15
+STEPS, LEAST, MOST = 1, 4, 30
 
 
 CELLS = {
