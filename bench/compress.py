@@ -47,7 +47,7 @@ SECONDS = {"quick": 55.0, "full": 570.0}
 
 def is_measured(entry: Entry) -> bool:
     if entry.is_ours:  # what checksums cost is in `write`
-        return entry.method in OURS and entry.variant == harness.bounds("compress")["claimed_variant"]
+        return entry.method in OURS and entry.variant == harness.claimed_variant("compress")
     return entry.method in METHODS and not entry.variant.startswith("independent")
 
 
@@ -86,10 +86,10 @@ def measure(cells: Sequence[Cell], seconds: float, entries: Sequence[Entry]) -> 
 
 
 def claims_of(rows: Sequence[Row], cells: Sequence[Cell]) -> list[Claim]:
-    bounds = harness.bounds("compress")
+    variant = harness.claimed_variant("compress")
     found = [
-        methods.claim_of(wanted, cell.key, f"{wanted['ours']}:{bounds['claimed_variant']}", methods.times_by_entry(rows, cell))
-        for cell, wanted in itertools.product(cells, bounds["claims"])
+        methods.claim_of(wanted, cell.key, f"{wanted['ours']}:{variant}", methods.times_by_entry(rows, cell))
+        for cell, wanted in itertools.product(cells, harness.bounds("compress")["claims"])
     ]
     return [claim for claim in found if claim is not None]
 

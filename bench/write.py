@@ -83,10 +83,6 @@ SIZES = {
 }
 
 
-def claimed_variant() -> str:
-    return str(harness.bounds("write")["claimed_variant"])
-
-
 def directory_of(target: str) -> Path:
     return harness.BUILD / "bench-scratch" / "write" if target == "disk" else Path("/dev/shm/tailrace-bench-write")
 
@@ -116,7 +112,7 @@ def run_cell(
         "most": most,
     }
     if race:
-        unclaimed = [entry.name for entry in entries if entry.is_ours and entry.variant != claimed_variant()]
+        unclaimed = [entry.name for entry in entries if entry.is_ours and entry.variant != harness.claimed_variant("write")]
         arguments |= {"race": RACE, "weak": f"{WEAK:g}", "seldom": ",".join(unclaimed)}
     for row in methods.run_entries("bench_write", cell.ranks, entries, arguments, mpi_io):
         yield {**dataclasses.asdict(cell), **row}
@@ -139,7 +135,7 @@ def claims_of(rows: Sequence[Row], cells: Sequence[Cell]) -> list[Claim]:
     for cell, wanted in itertools.product(cells, bounds["claims"]):
         if wanted["case"] != cell.case:
             continue
-        ours = f"{wanted['ours']}:{claimed_variant()}"
+        ours = f"{wanted['ours']}:{harness.claimed_variant('write')}"
         where = f"{cell.target}/{cell.ranks}/{cell.mode}"
         claim = methods.claim_of(wanted, where, ours, methods.times_by_entry(rows, cell))
         if claim is not None:

@@ -111,6 +111,11 @@ def bounds(bench: str) -> dict[str, Any]:
     return tomllib.loads((ROOT / "bench" / "bounds.toml").read_text())[bench]
 
 
+def claimed_variant(bench: str) -> str:
+    """The variant of our methods that the claims of a bench are about."""
+    return str(bounds(bench)["claimed_variant"])
+
+
 def program(name: str) -> Path:
     path = Path(os.environ.get("TAILRACE_BENCH_BIN", BUILD / "bin")) / name
     if not path.exists():
