@@ -18,6 +18,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
@@ -98,9 +99,10 @@ def run_cell(
     mpi_io: str,
     deflate: int = 0,
     race: bool = False,
+    before: int = 0,
 ) -> Iterable[Row]:
     """Rows of a cell as they are measured; with `deflate`, compressed at that level; with `race`, after RACE repetitions only what
-    claims compare."""
+    claims compare; `before`: how many repetitions were made earlier."""
     arguments: dict[str, str | int | Path] = {
         "case": cell.case,
         "steps": steps,
@@ -110,6 +112,7 @@ def run_cell(
         "seconds": f"{seconds:.1f}",
         "least": least,
         "most": most,
+        "before": before,
     }
     if race:
         unclaimed = [entry.name for entry in entries if entry.is_ours and entry.variant != harness.claimed_variant("write")]
@@ -197,8 +200,11 @@ def claimed(entries: Sequence[Entry], fewest: Cell, rows: Sequence[Row]) -> list
     return [entry for entry in entries if entry.name in kept]
 
 
-def measure(size: Size, cells: Sequence[Cell], entries: Sequence[Entry]) -> tuple[list[Row], dict[str, Tuned]]:
+def measure(
+    size: Size, cells: Sequence[Cell], entries: Sequence[Entry], earlier: Sequence[Row]
+) -> tuple[list[Row], dict[str, Tuned]]:
     deadline = time.monotonic() + size.seconds
+    before = methods.repetitions(earlier)
     rows: list[Row] = []
     tuned: dict[str, Tuned] = {}
     with methods.progress_bar() as progress:
@@ -224,9 +230,8 @@ def measure(size: Size, cells: Sequence[Cell], entries: Sequence[Entry]) -> tupl
             share = cell.weight / sum(later.weight for later in cells[number:])
             seconds = max(0.0, (deadline - time.monotonic()) * share)
             least = LEAST_OF_MANY if many else LEAST
-            for row in run_cell(
-                cell, chosen, size.steps[cell.case], seconds=seconds, least=least, most=MOST, mpi_io=choice.mpi_io, race=True
-            ):
+            pace: dict[str, Any] = {"seconds": seconds, "least": least, "most": MOST, "before": before}
+            for row in run_cell(cell, chosen, size.steps[cell.case], **pace, mpi_io=choice.mpi_io, race=True):
                 rows.append(row)
                 advance(f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['entry']}")
     return rows, tuned
@@ -289,7 +294,7 @@ def main() -> int:
     record = "write" if given.cells == "*" or given.add else "write-cells"
     earlier = harness.rows_recorded(record, name) if given.add else []
     started = time.monotonic()
-    measured, tuned = measure(size, cells, entries)
+    measured, tuned = measure(size, cells, entries, earlier)
     rows = [*earlier, *methods.later(measured, earlier)]
     cells = [cell for cell in size.cells() if any(cell.is_of(row) for row in rows)]
     print_settings(size, entries, tuned, rows)

@@ -3,21 +3,30 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace bench {
 
+// In which pieces a file system takes memory for what is written to it.
+enum class PageSize { kSmall, kLarge };
+
+// RATIONALE: Linux keeps what a processor frees on lists of its own, one for single pages and one for blocks of 2 MiB, and neither
+// serves what the other has: held memory has to be of the kind that the next writes ask for, or they get what is cold. Ext4 takes
+// blocks of 2 MiB where a write is large, tmpfs single pages unless it is mounted otherwise. With blocks held for tmpfs one run in
+// eight took up to three times as long (256 MiB, 2 ranks); with pages, of 180 none by more than a fifth.
+PageSize page_size_of(const std::string &directory);
+
 // Memory that is touched and held, a piece for each step until just before that step is written. A virtual machine may give free
 // memory back to its host (free page reporting), and gets it back at a tenth of the speed of writing to it: whoever writes next
-// would pay for that. It is given back, and the page cache of large writes taken, in blocks of 2 MiB: the pieces consist of such.
-// `spare_bytes` more are freed for every step, and taken back when it is written. RATIONALE: Linux keeps what a processor frees on
-// a list of its own, up to 1.2 GiB here, which no other processor takes from: a writer finds warm memory only where each has more
-// than its list takes. At least what the rank writes, and for a lone writer what all ranks write: 4 ranks, a GiB in memory, one run
-// in three took up to five times as long as the others, and none of 32 with it.
+// would pay for that.
+// `spare_bytes` more are freed for every step, and taken back when it is written. RATIONALE: no other processor takes from the lists
+// of one, up to 1.2 GiB here: a lone writer finds warm memory only where its own processor frees what all ranks write. No more than
+// is needed: as soon as a GiB waits, the host takes it.
 class HeldMemory {
 public:
-    HeldMemory(int steps, uint64_t step_bytes, uint64_t spare_bytes)
-        : of_step_(static_cast<size_t>(steps)), step_bytes_(step_bytes), spare_bytes_(spare_bytes) {
+    HeldMemory(int steps, uint64_t step_bytes, uint64_t spare_bytes, PageSize pages)
+        : of_step_(static_cast<size_t>(steps)), step_bytes_(step_bytes), spare_bytes_(spare_bytes), pages_(pages) {
         take();
     }
     void before_step(int step) {
@@ -31,7 +40,7 @@ public:
 private:
     class Piece {
     public:
-        explicit Piece(uint64_t bytes);
+        Piece(uint64_t bytes, PageSize pages);
         Piece(const Piece &) = delete;
         Piece &operator=(const Piece &) = delete;
         ~Piece();
@@ -43,6 +52,17 @@ private:
     std::vector<std::optional<Piece>> of_step_;
     std::optional<Piece> spare_;
     uint64_t step_bytes_, spare_bytes_;
+    PageSize pages_;
+};
+
+// Tells whether the host of this virtual machine has taken memory since it was last asked; never where the kernel does not say.
+class HostTaking {
+public:
+    HostTaking();
+    bool has_taken();
+
+private:
+    uint64_t taken_kib_;
 };
 
 }  // namespace bench

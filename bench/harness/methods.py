@@ -139,9 +139,13 @@ def total_s(times: Times) -> dict[int, float]:
     return {repetition: sum(calls) for repetition, calls in times.items()}
 
 
+def repetitions(rows: Iterable[Row]) -> int:
+    return max((row["repetition"] for row in rows), default=0)
+
+
 def later(rows: Iterable[Row], earlier: Iterable[Row]) -> list[Row]:
     """The rows with repetitions that follow on those that were recorded earlier; what warmed up stays repetition 0."""
-    before = max((row["repetition"] for row in earlier), default=0)
+    before = repetitions(earlier)
     return [row | {"repetition": row["repetition"] and before + row["repetition"]} for row in rows]
 
 

@@ -18,8 +18,8 @@ inline std::vector<size_t> all_of(size_t entries) {
     return all;
 }
 
-// Another one each time, the same in every run. What an entry leaves behind (free pages, a busy device) is for another one to bear
-// each time: in an order that only rotated it was always for the same.
+// Another one each time, the same in every run that begins anew. What an entry leaves behind (free pages, a busy device) is for another
+// one to bear each time: in an order that only rotated it was always for the same.
 inline std::vector<size_t> order_of(int repetition, size_t entries) {
     std::vector<size_t> order = all_of(entries);
     std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(repetition)));
@@ -35,11 +35,13 @@ struct Race {
 // How many repetitions there are: at least `least`, and more while another one as long as the longest so far ends before `until`.
 struct Pace {
     int least, most;
-    double until;  // MPI_Wtime
+    double until;    // MPI_Wtime
+    int before = 0;  // repetitions of an earlier run that these are added to: they have other orders
 };
 
 inline Pace pace_of(const Options &options, double started) {
-    return {options.number("least"), options.number("most"), started + std::stod(options.text("seconds"))};
+    return {options.number("least"), options.number("most"), started + std::stod(options.text("seconds")),
+            options.values.contains("before") ? options.number("before") : 0};
 }
 
 // Calls measure(entry, repetition) for these entries. Repetition 0 warms up.
@@ -51,7 +53,7 @@ void repeat(const Pace &pace, std::vector<size_t> going, Measure &&measure, MPI_
         MPI_Bcast(&go, 1, MPI_INT, 0, comm);
         if (go == 0) break;
         const double begun = MPI_Wtime();
-        for (const size_t place : order_of(repetition, going.size())) measure(going[place], repetition);
+        for (const size_t place : order_of(pace.before + repetition, going.size())) measure(going[place], repetition);
         if (repetition > 0) longest = std::max(longest, MPI_Wtime() - begun);
         if (repetition > 0 && repetition == race.repetitions) {
             const auto before = static_cast<double>(going.size());

@@ -5,6 +5,7 @@
 //                           --seconds 30 --least 3 --most 20
 //   ... --race 2 --weak 1.25 --seldom E after two repetitions stop: entries named E, slower settings of raw methods, and
 //                                       peers that took so much longer than the fastest that makes as many files
+//   ... --before 12                     twelve repetitions were made earlier: these take other orders
 //   ... --deflate 1                     the arrays are shuffled and deflated at that level, in chunks of 1 MiB
 //   ... --least 0 --most 0 --keep 1     writes every entry's files once, and leaves them
 //   bench_write --list 1                the entries with their settings
@@ -101,6 +102,8 @@ void check_bytes(Method &method, const Workload &work, int steps, const std::str
     meet(work.comm);
 }
 
+constexpr uint64_t kSpareOfOwn = 64 << 20;  // 4 ranks, disk: with 128 MiB the host took some within a run twice as often
+
 struct Bench {
     Workload work;
     Entries entries;
@@ -111,45 +114,89 @@ struct Bench {
     int deflate;     // level; 0: nothing is compressed
     bool only_once;  // nothing is timed but the repetition that else warms up
     Buffer block;
-    HeldMemory held;
+    PageSize pages = PageSize::kSmall;
+    std::optional<HeldMemory> held;
+    HostTaking host;
+    std::unique_ptr<Method> warmer = select(all_entries(), "raw_fpp:16MiB").front().make();
     std::vector<double> least_s;  // of each entry
 
     Bench(const Options &options, Entries chosen, bool with_global)
         : work(find_case(options.text("case"), options.number("steps")), MPI_COMM_WORLD, with_global), entries(std::move(chosen)),
           directory(options.text("directory")), durable(options.number("durable") != 0), keep(options.values.contains("keep")),
           deflate(options.values.contains("deflate") ? options.number("deflate") : 0), only_once(options.number("most") == 0),
-          block(work.shape.block_bytes()),
-          held(work.shape.steps, work.shape.rank_bytes(),
-               work.rank == 0 ? work.shape.rank_bytes() * static_cast<uint64_t>(work.ranks) : work.shape.rank_bytes()),
-          least_s(entries.size(), std::numeric_limits<double>::infinity()) {
+          block(work.shape.block_bytes()), least_s(entries.size(), std::numeric_limits<double>::infinity()) {
         for (const Entry &entry : entries) methods.push_back(entry.make());
+        if (work.rank == 0) std::filesystem::create_directories(directory);
+        meet(work.comm);
+        pages = page_size_of(directory);
+    }
+
+    // For methods that make such files. Where each rank writes its own it finds warm what it frees itself.
+    void hold_memory(const std::string &files) {
+        const uint64_t mine = work.shape.rank_bytes(), all = mine * static_cast<uint64_t>(work.ranks);
+        const uint64_t spare = files == "rank" ? std::min(mine, kSpareOfOwn) : work.rank == 0 ? all : mine;
+        held.reset();
+        held.emplace(work.shape.steps, mine, spare, pages);
+    }
+
+    struct Timing {
+        std::vector<double> calls_s;
+        double check_s, removal_s, memory_s;
+        uint64_t stored;  // bytes of the files, on rank 0
+    };
+
+    // Writes the first `steps` of them, checks every byte, removes the files, and takes back the memory.
+    Timing write_once(Method &method, const std::string &name, int steps) {
+        const std::string folder = folder_of(directory, name);
+        if (work.rank == 0) std::filesystem::create_directories(folder);
+        Timing timing{};
+        timing.calls_s = time_method(method, {&work, folder, durable, deflate}, steps, *held);
+        const double t0 = MPI_Wtime();
+        check_bytes(method, work, steps, name, block.data());
+        const double t1 = MPI_Wtime();
+        timing.stored = work.rank == 0 ? bytes_of_files(folder) : 0;
+        if (!keep)
+            remove_folder(folder, directory, work.comm, work.rank, steps, [&](int step) { held->take_of(step); });
+        else if (work.rank == 0)
+            drop_pages(folder);  // they come back in the same way, whoever wrote them
+        const double t2 = MPI_Wtime();
+        held->take();
+        settle_heap();
+        timing.check_s = t1 - t0, timing.removal_s = t2 - t1, timing.memory_s = MPI_Wtime() - t2;
+        return timing;
     }
 
     void measure(size_t which, int repetition) {
         const std::string name = entries[which].name();
-        const std::string folder = folder_of(directory, name);
-        if (work.rank == 0) std::filesystem::create_directories(folder);
         const int steps = repetition == 0 && !only_once ? 1 : work.shape.steps;  // one warms up as well as all
-        const std::vector<double> calls_s = time_method(*methods[which], {&work, folder, durable, deflate}, steps, held);
-        const double seconds = std::accumulate(calls_s.begin(), calls_s.end(), 0.0);
+        const Timing timing = write_once(*methods[which], name, steps);
+        const double seconds = std::accumulate(timing.calls_s.begin(), timing.calls_s.end(), 0.0);
         if (repetition > 0) least_s[which] = std::min(least_s[which], seconds);
-        const double t0 = MPI_Wtime();
-        check_bytes(*methods[which], work, steps, name, block.data());
-        const double t1 = MPI_Wtime();
-        const uint64_t stored = work.rank == 0 ? bytes_of_files(folder) : 0;
-        if (!keep)
-            remove_folder(folder, directory, work.comm, work.rank, steps, [&](int step) { held.take_of(step); });
-        else if (work.rank == 0)
-            drop_pages(folder);  // they come back in the same way, whoever wrote them
-        const double t2 = MPI_Wtime();
-        held.take();
-        settle_heap();
+        if (!keep) warm_up();
         if (work.rank != 0) return;
         const uint64_t bytes = work.shape.rank_bytes() * static_cast<uint64_t>(work.ranks * steps);
-        std::cout << Json{{"entry", name},        {"repetition", repetition},    {"calls_s", calls_s}, {"seconds", seconds},
-                          {"bytes", bytes},       {"checked_bytes", bytes},      {"stored", stored},   {"check_s", t1 - t0},
-                          {"removal_s", t2 - t1}, {"memory_s", MPI_Wtime() - t2}}
+        std::cout << Json{{"entry", name},
+                          {"repetition", repetition},
+                          {"calls_s", timing.calls_s},
+                          {"seconds", seconds},
+                          {"bytes", bytes},
+                          {"checked_bytes", bytes},
+                          {"stored", timing.stored},
+                          {"check_s", timing.check_s},
+                          {"removal_s", timing.removal_s},
+                          {"memory_s", timing.memory_s}}
                   << std::endl;
+    }
+
+    // Whoever writes first after the host has taken memory waits to get it back: 256 MiB took up to three times as long. So nobody who
+    // is measured does. The host may take some again meanwhile.
+    void warm_up() {
+        for (int tries = 0; tries < 10; ++tries) {
+            int taken = work.rank == 0 && host.has_taken() ? 1 : 0;
+            MPI_Bcast(&taken, 1, MPI_INT, 0, work.comm);
+            if (taken == 0) return;
+            write_once(*warmer, "warm-up", work.shape.steps);
+        }
     }
 
     // The clock is the same on all ranks, and so is this.
@@ -205,6 +252,7 @@ void run(const Options &options) {
         for (size_t later = g; later < groups.size(); ++later) left += groups[later].size();
         const double now = MPI_Wtime();
         pace.until = now + (end - now) * static_cast<double>(groups[g].size()) / static_cast<double>(left);
+        bench.hold_memory(bench.entries[groups[g].front()].files);
         repeat(pace, groups[g], [&](size_t which, int repetition) { bench.measure(which, repetition); }, MPI_COMM_WORLD, race);
     }
     bench.methods.clear();
