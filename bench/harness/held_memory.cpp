@@ -40,11 +40,12 @@ HeldMemory::Piece::Piece(uint64_t bytes, PageSize pages) : bytes_(rounded_up(byt
     at_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at_ == MAP_FAILED) throw std::bad_alloc();
     const uint64_t begin = rounded_up(reinterpret_cast<uint64_t>(at_)), end = begin + bytes_ - kBlockBytes;
-    auto *block = reinterpret_cast<volatile char *>(begin);
+    auto *const held = reinterpret_cast<char *>(begin);
     // Where the system has no large pages, they are small.
-    madvise(reinterpret_cast<void *>(begin), end - begin, pages == PageSize::kLarge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-    for (const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); block < reinterpret_cast<char *>(end); block += page)
-        *block = 1;
+    madvise(held, end - begin, pages == PageSize::kLarge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    if (madvise(held, end - begin, MADV_POPULATE_WRITE) == 0) return;  // since Linux 5.14
+    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    for (uint64_t at = 0; at < end - begin; at += page) *const_cast<volatile char *>(held + at) = 1;
 }
 
 HeldMemory::Piece::~Piece() { munmap(at_, bytes_); }

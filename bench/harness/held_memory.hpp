@@ -13,15 +13,16 @@ enum class PageSize { kSmall, kLarge };
 
 // RATIONALE: Linux keeps what a processor frees on lists of its own, one for single pages and one for blocks of 2 MiB, and neither
 // serves what the other has: held memory has to be of the kind that the next writes ask for, or they get what is cold. Ext4 takes
-// blocks of 2 MiB where a write is large, tmpfs single pages unless it is mounted otherwise. With blocks held for tmpfs one run in
-// eight took up to three times as long (256 MiB, 2 ranks); with pages, of 180 none by more than a fifth.
+// blocks of 2 MiB where a write is large, tmpfs single pages unless it is mounted otherwise. 256 MiB on tmpfs, 2 ranks: with blocks
+// 13 of 180 writes took twice to three times as long as the others, with pages none more than a fifth longer.
 PageSize page_size_of(const std::string &directory);
 
 // Memory that is touched and held, a piece for each step until just before that step is written. A virtual machine may give free
 // memory back to its host (free page reporting), and gets it back at a tenth of the speed of writing to it: whoever writes next
 // would pay for that.
-// `spare_bytes` more are freed for every step, and taken back when it is written. RATIONALE: no other processor takes from the lists
-// of one, up to 1.2 GiB here: a lone writer finds warm memory only where its own processor frees what all ranks write. No more than
+//
+// `spare_bytes` more are freed for every step, and taken back when it is written. RATIONALE: no other processor takes from one's
+// lists, up to 1.2 GiB here: a lone writer finds warm memory only where its own processor frees what all ranks write. No more than
 // is needed: as soon as a GiB waits, the host takes it.
 class HeldMemory {
 public:

@@ -18,8 +18,8 @@ inline std::vector<size_t> all_of(size_t entries) {
     return all;
 }
 
-// Another one each time, the same in every run that begins anew. What an entry leaves behind (free pages, a busy device) is for another
-// one to bear each time: in an order that only rotated it was always for the same.
+// Another one each time, the same in every run that begins anew. What an entry leaves behind (free pages, a busy device) is for
+// another one to bear each time: in an order that only rotated it was always for the same.
 inline std::vector<size_t> order_of(int repetition, size_t entries) {
     std::vector<size_t> order = all_of(entries);
     std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(repetition)));

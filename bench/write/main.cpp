@@ -172,7 +172,7 @@ struct Bench {
         const Timing timing = write_once(*methods[which], name, steps);
         const double seconds = std::accumulate(timing.calls_s.begin(), timing.calls_s.end(), 0.0);
         if (repetition > 0) least_s[which] = std::min(least_s[which], seconds);
-        if (!keep) warm_up();
+        if (!keep && pages == PageSize::kLarge) warm_up();
         if (work.rank != 0) return;
         const uint64_t bytes = work.shape.rank_bytes() * static_cast<uint64_t>(work.ranks * steps);
         std::cout << Json{{"entry", name},
@@ -188,8 +188,8 @@ struct Bench {
                   << std::endl;
     }
 
-    // Whoever writes first after the host has taken memory waits to get it back: 256 MiB took up to three times as long. So nobody who
-    // is measured does. The host may take some again meanwhile.
+    // Whoever writes first after the host has taken memory waits to get it back: 256 MiB took up to three times as long. So nobody
+    // who is measured does. The host may take some again meanwhile. Single pages come from the lists, whatever it has taken.
     void warm_up() {
         for (int tries = 0; tries < 10; ++tries) {
             int taken = work.rank == 0 && host.has_taken() ? 1 : 0;
