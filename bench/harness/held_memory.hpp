@@ -14,7 +14,7 @@ enum class PageSize { kSmall, kLarge };
 // RATIONALE: Linux keeps what a processor frees on lists of its own, one for single pages and one for blocks of 2 MiB, and neither
 // serves what the other has: held memory has to be of the kind that the next writes ask for, or they get what is cold. Ext4 takes
 // blocks of 2 MiB where a write is large, tmpfs single pages unless it is mounted otherwise. 256 MiB on tmpfs, 2 ranks: with blocks
-// 13 of 180 writes took twice to three times as long as the others, with pages none more than a fifth longer.
+// 13 of 180 writes took twice to three times as long as the others, with pages none 1.4 times as long.
 PageSize page_size_of(const std::string &directory);
 
 // Memory that is touched and held, a piece for each step until just before that step is written. A virtual machine may give free
