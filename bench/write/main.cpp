@@ -115,7 +115,7 @@ struct Bench {
     bool only_once;  // nothing is timed but the repetition that else warms up
     Buffer block;
     PageSize pages = PageSize::kSmall;
-    std::optional<HeldMemory> held;
+    std::unique_ptr<HeldMemory> held;
     HostTaking host;
     std::unique_ptr<Method> warmer = select(all_entries(), "raw_fpp:16MiB").front().make();
     std::vector<double> least_s;  // of each entry
@@ -135,8 +135,8 @@ struct Bench {
     void hold_memory(const std::string &files) {
         const uint64_t mine = work.shape.rank_bytes(), all = mine * static_cast<uint64_t>(work.ranks);
         const uint64_t spare = files == "rank" ? std::min(mine, kSpareOfOwn) : work.rank == 0 ? all : mine;
-        held.reset();
-        held.emplace(work.shape.steps, mine, spare, pages);
+        held.reset();  // first: there is not room for both
+        held = std::make_unique<HeldMemory>(work.shape.steps, mine, spare, pages);
     }
 
     struct Timing {

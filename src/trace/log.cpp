@@ -222,13 +222,17 @@ void head_chunk(const OfProcess& mine, ChunkHead& head, uint16_t kind) {
     reinterpret_cast<std::atomic<uint16_t>&>(head.call).store(static_cast<uint16_t>(Call::chunk), std::memory_order_release);
 }
 
-// Where there is none, the disk is full, unless `passing`.
-ChunkHead* claim_chunk(OfProcess& mine, uint16_t kind, bool& passing) {
+// The log has at most `most` chunks then. Where there is none, the disk is full, unless `passing`.
+ChunkHead* claim_chunk(OfProcess& mine, uint16_t kind, uint32_t most, bool& passing) {
     const int64_t log = open_log(mine);
     passing = is_passing(log);
     if (log < 0) return nullptr;
-    const uint64_t number = mine.chunks.fetch_add(1);
-    auto* head = static_cast<ChunkHead*>(map_log(mine, log, kHeaderBytes + number * kChunkBytes, kChunkBytes));
+    uint32_t number = mine.chunks.load();
+    do {
+        passing = number >= most;  // other threads have taken the last ones
+        if (passing) return nullptr;
+    } while (!mine.chunks.compare_exchange_weak(number, number + 1));
+    auto* head = static_cast<ChunkHead*>(map_log(mine, log, kHeaderBytes + uint64_t{number} * kChunkBytes, kChunkBytes));
     if (head == nullptr) return nullptr;
     head_chunk(mine, *head, kind);
     reinterpret_cast<std::atomic<uint32_t>&>(mine.header->chunks).fetch_add(1);
@@ -248,9 +252,11 @@ ChunkHead* claim_left(OfProcess& mine, uint32_t slots, uint64_t& end) {
     return nullptr;
 }
 
-// Whether events are stored; the last chunks of the budget are for what comes then.
+// Chunks of events; the last ones of the budget are for what comes then.
+uint32_t most_of_events(const OfProcess& mine) { return mine.most_chunks - kKeptChunks; }
+
 bool stores(const OfProcess& mine) {
-    return mine.counting.load(std::memory_order_relaxed) == kStores && mine.chunks.load() + kKeptChunks < mine.most_chunks;
+    return mine.counting.load(std::memory_order_relaxed) == kStores && mine.chunks.load() < most_of_events(mine);
 }
 
 // Room for that many slots; nullptr where none is left, or there is none now. A signal handler that comes in between takes others.
@@ -271,7 +277,7 @@ void* claim(OfProcess& mine, uint32_t slots) {
         ChunkHead* head = claim_left(mine, slots, end_of_room);
         if (head == nullptr) {
             bool passing = false;
-            head = claim_chunk(mine, 0, passing);
+            head = claim_chunk(mine, 0, most_of_events(mine), passing);
             if (head == nullptr) {
                 uint32_t stores = kStores;
                 if (!passing) mine.counting.compare_exchange_strong(stores, kIsFull);
@@ -291,13 +297,13 @@ Counter* counters_of(OfProcess& mine) {
     uint32_t before = mine.counting.load();
     if (before < kMakesCounters && mine.counting.compare_exchange_strong(before, kMakesCounters)) {
         bool passing = false;
-        auto* chunk = reinterpret_cast<char*>(claim_chunk(mine, 1, passing));
+        auto* chunk = reinterpret_cast<char*>(claim_chunk(mine, 1, mine.most_chunks, passing));
         if (passing) {
             mine.counting.store(kIsFull);
             return nullptr;
         }
         if (chunk != nullptr) mine.counters.store(reinterpret_cast<Counter*>(chunk + 2 * kSlotBytes));
-        if (const ChunkHead* names = claim_chunk(mine, 0, passing)) {
+        if (const ChunkHead* names = claim_chunk(mine, 0, mine.most_chunks, passing)) {
             mine.kept_end = reinterpret_cast<uint64_t>(names) + kChunkBytes;
             mine.kept_next.store(reinterpret_cast<uint64_t>(names) + kSlotBytes);
         }
