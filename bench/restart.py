@@ -201,7 +201,7 @@ def print_settings(size: Size, entries: Sequence[Entry], tuned: Mapping[str, Tun
         settings[f"case {name}"] = f"{case.writers} ranks wrote, {case.readers} read {case.split}"
     for target in size.targets:
         settings[f"target {target}"] = harness.filesystem_of(directory_of(target))
-    repetitions = {cell.key: max(row["repetition"] for row in rows_of(rows, cell)) for cell in size.cells()}
+    repetitions = {cell.key: methods.repetitions(rows_of(rows, cell)) for cell in size.cells()}
     settings["repetitions"] = ", ".join(f"{key} {count}" for key, count in repetitions.items())
     left = max((row["undropped_bytes"] / row["bytes"] for row in rows if row["mode"] == "dropped"), default=None)
     if left is not None:

@@ -140,6 +140,7 @@ def total_s(times: Times) -> dict[int, float]:
 
 
 def repetitions(rows: Iterable[Row]) -> int:
+    """How many there are; what warmed up is not one of them."""
     return max((row["repetition"] for row in rows), default=0)
 
 

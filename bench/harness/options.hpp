@@ -25,6 +25,7 @@ struct Options {
         return found->second;
     }
     int number(const std::string &key) const { return std::stoi(text(key)); }
+    int number(const std::string &key, int otherwise) const { return values.contains(key) ? number(key) : otherwise; }
 };
 
 // The main function of a bench's program: MPI around it, its arguments, and an end on all ranks when one fails.

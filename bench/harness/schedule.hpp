@@ -41,7 +41,7 @@ struct Pace {
 
 inline Pace pace_of(const Options &options, double started) {
     return {options.number("least"), options.number("most"), started + std::stod(options.text("seconds")),
-            options.values.contains("before") ? options.number("before") : 0};
+            options.number("before", 0)};
 }
 
 // Calls measure(entry, repetition) for these entries. Repetition 0 warms up.

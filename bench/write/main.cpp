@@ -123,8 +123,8 @@ struct Bench {
     Bench(const Options &options, Entries chosen, bool with_global)
         : work(find_case(options.text("case"), options.number("steps")), MPI_COMM_WORLD, with_global), entries(std::move(chosen)),
           directory(options.text("directory")), durable(options.number("durable") != 0), keep(options.values.contains("keep")),
-          deflate(options.values.contains("deflate") ? options.number("deflate") : 0), only_once(options.number("most") == 0),
-          block(work.shape.block_bytes()), least_s(entries.size(), std::numeric_limits<double>::infinity()) {
+          deflate(options.number("deflate", 0)), only_once(options.number("most") == 0), block(work.shape.block_bytes()),
+          least_s(entries.size(), std::numeric_limits<double>::infinity()) {
         for (const Entry &entry : entries) methods.push_back(entry.make());
         if (work.rank == 0) std::filesystem::create_directories(directory);
         meet(work.comm);
