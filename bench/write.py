@@ -36,7 +36,6 @@ SYNCED = "every method: all files and names when the last step is written; the d
 TUNING_STEPS = {"large": 1, "small": 5}
 LEAST, MOST = 3, 15  # measured repetitions of a cell; the warm-up is not one of them
 LEAST_OF_MANY = 2  # of one with more ranks than cores, whose runs take longest
-RACE = 2  # repetitions after which only what claims compare goes on
 WEAK = 1.25  # a peer that took so much longer than the fastest with as many files stops then, and is not run on more ranks
 # Warm-up and LEAST repetitions cost about this much in relation to each other; the time that is left is shared out by it.
 WEIGHT = {("large", "cache"): 2.6, ("large", "fsync"): 3.4, ("small", "cache"): 1.4, ("small", "fsync"): 1.8}
@@ -67,6 +66,8 @@ class Size:
     targets: tuple[str, ...]
     ranks: tuple[int, ...]
     steps: Mapping[str, int]
+    tuning: int  # measured repetitions of a peer's settings; 0: the one that else warms up counts
+    race: int  # repetitions after which only what claims compare goes on
 
     def cells(self, pattern: str = "*") -> list[Cell]:
         """In their order; those whose key fits the pattern."""
@@ -79,8 +80,8 @@ class Size:
 
 
 SIZES = {
-    "quick": Size(55, ("disk",), (2,), {"large": 2, "small": 5}),
-    "full": Size(570, ("disk", "shm"), (2, 4), {"large": 2, "small": 10}),
+    "quick": Size(75, ("disk",), (2,), {"large": 1, "small": 5}, tuning=0, race=1),
+    "full": Size(570, ("disk", "shm"), (2, 4), {"large": 2, "small": 10}, tuning=1, race=2),
 }
 
 
@@ -98,11 +99,11 @@ def run_cell(
     most: int,
     mpi_io: str,
     deflate: int = 0,
-    race: bool = False,
+    race: int = 0,
     before: int = 0,
 ) -> Iterable[Row]:
-    """Rows of a cell as they are measured; with `deflate`, compressed at that level; with `race`, after RACE repetitions only what
-    claims compare; `before`: how many repetitions were made earlier."""
+    """Rows of a cell as they are measured; with `deflate`, compressed at that level; with `race`, after so many repetitions only
+    what claims compare; `before`: how many repetitions were made earlier."""
     arguments: dict[str, str | int | Path] = {
         "case": cell.case,
         "steps": steps,
@@ -116,12 +117,12 @@ def run_cell(
     }
     if race:
         unclaimed = [entry.name for entry in entries if entry.is_ours and entry.variant != harness.claimed_variant("write")]
-        arguments |= {"race": RACE, "weak": f"{WEAK:g}", "seldom": ",".join(unclaimed)}
+        arguments |= {"race": race, "weak": f"{WEAK:g}", "seldom": ",".join(unclaimed)}
     for row in methods.run_entries("bench_write", cell.ranks, entries, arguments, mpi_io):
         yield {**dataclasses.asdict(cell), **row}
 
 
-def tune(case: str, target: str, entries: Sequence[Entry], advance: Callable[[str], None]) -> Tuned:
+def tune(case: str, target: str, peers: int, entries: Sequence[Entry], advance: Callable[[str], None]) -> Tuned:
     def run(chosen: Sequence[Entry], repetitions: int, mpi_io: str) -> Iterable[Row]:
         cell = Cell(case, target, 2, "cache")
         for row in run_cell(cell, chosen, TUNING_STEPS[case], seconds=0, least=repetitions, most=repetitions, mpi_io=mpi_io):
@@ -129,7 +130,7 @@ def tune(case: str, target: str, entries: Sequence[Entry], advance: Callable[[st
             yield row
 
     # Raw calls race in the cells themselves: among all the others they did not always like what they liked alone.
-    return methods.tune([entry for entry in entries if not entry.is_raw], run, raw=1, peers=1, judge=methods.all_peers)
+    return methods.tune([entry for entry in entries if not entry.is_raw], run, raw=0, peers=peers, judge=methods.all_peers)
 
 
 def claims_of(rows: Sequence[Row], cells: Sequence[Cell]) -> list[Claim]:
@@ -214,7 +215,7 @@ def measure(
             progress.update(bar, completed=size.seconds - max(0.0, deadline - time.monotonic()), description=text)
 
         for case, target in dict.fromkeys((cell.case, cell.target) for cell in cells):
-            tuned[f"{case}/{target}"] = tune(case, target, entries, advance)
+            tuned[f"{case}/{target}"] = tune(case, target, size.tuning, entries, advance)
         for number, cell in enumerate(cells):
             choice = tuned[f"{cell.case}/{cell.target}"]
             fewest = dataclasses.replace(cell, ranks=size.ranks[0])
@@ -231,7 +232,7 @@ def measure(
             seconds = max(0.0, (deadline - time.monotonic()) * share)
             least = LEAST_OF_MANY if many else LEAST
             pace: dict[str, Any] = {"seconds": seconds, "least": least, "most": MOST, "before": before}
-            for row in run_cell(cell, chosen, size.steps[cell.case], **pace, mpi_io=choice.mpi_io, race=True):
+            for row in run_cell(cell, chosen, size.steps[cell.case], **pace, mpi_io=choice.mpi_io, race=size.race):
                 rows.append(row)
                 advance(f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['entry']}")
     return rows, tuned
@@ -248,8 +249,8 @@ def print_settings(size: Size, entries: Sequence[Entry], tuned: Mapping[str, Tun
     settings["repetitions"] = ", ".join(f"{key} {count}" for key, count in repetitions.items())
     settings["raw writes"] = ", ".join(raw_settings(rows))
     settings["seldom"] = (
-        f"after {RACE} repetitions stop: all but the fastest setting of raw writes, peers that took more than {WEAK:g} times as "
-        f"long as the fastest with as many files, and our checksums; on more than {size.ranks[0]} ranks they do not run"
+        f"after {size.race} repetitions stop: all but the fastest setting of raw writes, peers that took more than {WEAK:g} times "
+        f"as long as the fastest with as many files, and our checksums; on more than {size.ranks[0]} ranks they do not run"
     )
     settings["fsynced"] = SYNCED
     settings["checksums"] = "Tailrace with (checksum) and without (plain); raw writes and peers compute none"

@@ -148,7 +148,10 @@ struct Bench {
     // Writes the first `steps` of them, checks every byte, removes the files, and takes back the memory.
     Timing write_once(Method &method, const std::string &name, int steps) {
         const std::string folder = folder_of(directory, name);
-        if (work.rank == 0) std::filesystem::create_directories(folder);
+        if (work.rank == 0) {
+            std::filesystem::remove_all(folder);  // of a run that was ended
+            std::filesystem::create_directories(folder);
+        }
         Timing timing{};
         timing.calls_s = time_method(method, {&work, folder, durable, deflate}, steps, *held);
         const double t0 = MPI_Wtime();
