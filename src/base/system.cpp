@@ -1,5 +1,6 @@
 #include "base/system.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
@@ -13,6 +14,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
+#include <string_view>
 
 #include "base/copy.hpp"
 #include "base/error.hpp"
@@ -60,6 +63,47 @@ uint64_t copy_cached(int descriptor, uint64_t address, const iovec& into) {
     if (!cached) return 0;
     copy_past_caches(into.iov_base, cached->data(), bytes);
     return cached->are_still_there() ? bytes : 0;
+}
+
+// By hand and not by std::filesystem, whose iterators end the process where a request for memory fails: GCC's library makes it in a
+// function that may not throw (fs_dir.cc, _Dir::advance; seen with GCC 12.2).
+using Directory = std::unique_ptr<DIR, decltype([](DIR* directory) { ::closedir(directory); })>;
+
+// Of a name within an open directory; null if absent. `path` is for messages.
+Directory open_directory(const char* doing, int parent, const std::string& name, const std::string& path, int flags) {
+    const int descriptor = ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+    if (descriptor < 0 && errno == ENOENT) return nullptr;
+    if (descriptor < 0) fail_system(doing, path, errno);
+    Directory directory(::fdopendir(descriptor));
+    if (directory) return directory;
+    const int code = errno;
+    ::close(descriptor);
+    fail_system(doing, path, code);
+}
+
+// Sorted.
+std::vector<std::string> names_in(const Directory& directory, const std::string& path) {
+    std::vector<std::string> names;
+    while (true) {
+        errno = 0;
+        const dirent* entry = ::readdir(directory.get());
+        if (entry == nullptr && errno != 0) fail_system("list", path, errno);
+        if (entry == nullptr) break;
+        const std::string_view name = entry->d_name;
+        if (name != "." && name != "..") names.emplace_back(name);
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+// What a name within an open directory stands for, with all below it; links are removed and not followed.
+void remove_within(int parent, const std::string& name, const std::string& path) {
+    if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return;
+    if (errno != EISDIR) fail_system("remove", path, errno);
+    const Directory directory = open_directory("remove", parent, name, path, O_NOFOLLOW);
+    if (!directory) return;
+    for (const std::string& entry : names_in(directory, path)) remove_within(::dirfd(directory.get()), entry, path + "/" + entry);
+    if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) fail_system("remove", path, errno);
 }
 
 }  // namespace
@@ -256,11 +300,7 @@ void replace_directory(const std::string& from, const std::string& to) {
     rename_path(from, to);
 }
 
-void remove_tree(const std::string& path) {
-    std::error_code code;
-    std::filesystem::remove_all(path, code);
-    if (code) fail_system("remove", path, code.value());
-}
+void remove_tree(const std::string& path) { remove_within(AT_FDCWD, path, path); }
 
 void remove_directory_if_empty(const std::string& path) noexcept { ::rmdir(path.c_str()); }
 
@@ -281,12 +321,8 @@ bool path_exists(const std::string& path) {
 }
 
 std::vector<std::string> list_directory(const std::string& path) {
-    std::error_code code;
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(path, code)) names.push_back(entry.path().filename());
-    if (code && code.value() != ENOENT) fail_system("list", path, code.value());
-    std::sort(names.begin(), names.end());
-    return names;
+    const Directory directory = open_directory("list", AT_FDCWD, path, path, 0);
+    return directory ? names_in(directory, path) : std::vector<std::string>();
 }
 
 void replace_file(const std::string& path, const std::string& content, bool sync) {

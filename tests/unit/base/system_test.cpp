@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 
@@ -165,6 +166,22 @@ TEST_F(SystemTest, DirectoriesAreMadeListedAndRemoved) {
     remove_tree(directory_ / "A");
     remove_tree(directory_ / "A");
     EXPECT_TRUE(list_directory(directory_.path()).empty());
+}
+
+TEST_F(SystemTest, LinksInATreeAreRemovedAndNotFollowed) {
+    make_directories(directory_ / "kept");
+    std::ofstream(directory_ / "kept/file") << "kept";
+    make_directories(directory_ / "tree/deep");
+    std::filesystem::create_directory_symlink(directory_ / "kept", directory_ / "tree/deep/link");
+    std::filesystem::create_directory_symlink(directory_ / "nowhere", directory_ / "tree/dangling");
+    remove_tree(directory_ / "tree");
+    EXPECT_EQ(list_directory(directory_.path()), (std::vector<std::string>{"kept"}));
+    std::filesystem::create_directory_symlink(directory_ / "kept", directory_ / "link");
+    remove_tree(directory_ / "link");
+    EXPECT_EQ(list_directory(directory_.path()), (std::vector<std::string>{"kept"}));
+    EXPECT_EQ(list_directory(directory_ / "kept"), (std::vector<std::string>{"file"}));
+    EXPECT_NE(message_of(error_of([&] { list_directory(directory_ / "kept/file"); })).find("kept/file: Not a directory"),
+              std::string::npos);
 }
 
 TEST_F(SystemTest, ReplacedFilesAreOldOrNew) {
