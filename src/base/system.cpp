@@ -98,7 +98,7 @@ std::vector<std::string> names_in(const Directory& directory, const std::string&
 
 // What a name within an open directory stands for, with all below it; links are removed and not followed.
 void remove_within(int parent, const std::string& name, const std::string& path) {
-    if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return;
+    if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT || errno == ENOTDIR) return;
     if (errno != EISDIR) fail_system("remove", path, errno);
     const Directory directory = open_directory("remove", parent, name, path, O_NOFOLLOW);
     if (!directory) return;

@@ -179,6 +179,7 @@ TEST_F(SystemTest, LinksInATreeAreRemovedAndNotFollowed) {
     std::filesystem::create_directory_symlink(directory_ / "kept", directory_ / "link");
     remove_tree(directory_ / "link");
     EXPECT_EQ(list_directory(directory_.path()), (std::vector<std::string>{"kept"}));
+    remove_tree(directory_ / "kept/file/below");
     EXPECT_EQ(list_directory(directory_ / "kept"), (std::vector<std::string>{"file"}));
     EXPECT_NE(message_of(error_of([&] { list_directory(directory_ / "kept/file"); })).find("kept/file: Not a directory"),
               std::string::npos);
