@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.table import Table
-from tailrace.trace import start
+from tailrace.trace import launch
 from tailrace.trace.log import read_log
 
 from bench import harness
@@ -56,7 +56,7 @@ def environment_of(method: str, peers: Peers, logs: Path) -> dict[str, str]:
     if method == PLAIN:
         return {}
     if method == OURS:
-        return start.environment_of(logs, BUDGET, {})
+        return launch.traced_environment(logs, BUDGET, {})
     return {key: value.replace("{logs}", str(logs)) for key, value in peers[method].items()}
 
 
@@ -193,5 +193,5 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (harness.BenchError, start.NotTraceable) as error:
+    except (harness.BenchError, launch.NotTraceable) as error:
         sys.exit(f"bench trace: {error}")

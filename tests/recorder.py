@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tailrace.trace import start
+from tailrace.trace import launch
 from tailrace.trace.log import Log, read_run
 
 from tests.mpirun import Mpirun
@@ -33,7 +33,7 @@ class Recorder:
         self.work.mkdir()
 
     def __call__(self, program: str | Path, *arguments: object, ranks: int = 4, **variables: str) -> list[Log]:
-        of_ranks = dict(start.environment_of(self.logs, 64 << 20, {}).items())
+        of_ranks = dict(launch.traced_environment(self.logs, 64 << 20, {}).items())
         self.mpirun(program, ranks, arguments, of_ranks={**of_ranks, **variables}, cwd=self.work)
         logs, damaged = read_run(self.logs)
         assert not damaged

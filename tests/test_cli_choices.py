@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tailrace
 from tailrace.cli import main
-from tailrace.trace import start
+from tailrace.trace import launch
 
 pytestmark = pytest.mark.fast
 
@@ -100,6 +100,6 @@ def test_times_are_shown_with_all_their_figures(capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize("folder", ["with space", "with:colon"])
 def test_a_library_whose_name_cannot_be_preloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: str) -> None:
-    monkeypatch.setattr("tailrace.installed.find", lambda *_: tmp_path / folder / start.LIBRARY)
-    with pytest.raises(start.NotTraceable, match=f"{folder}.*LD_PRELOAD"):
-        start.environment_of(tmp_path, 1 << 20)
+    monkeypatch.setattr("tailrace.installed.find", lambda *_: tmp_path / folder / launch.LIBRARY)
+    with pytest.raises(launch.NotTraceable, match=f"{folder}.*LD_PRELOAD"):
+        launch.traced_environment(tmp_path, 1 << 20)

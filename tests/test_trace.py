@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tailrace.trace import start
+from tailrace.trace import launch
 from tailrace.trace.log import HEADER, Log, LogError, read_log, read_run
 from tailrace.trace.summary import summarize
 from tailrace.trace.tables import tables_of
@@ -39,7 +39,7 @@ class Runs:
         self.logs.mkdir()
 
     def environment(self, budget: int = BUDGET) -> dict[str, str]:
-        return start.environment_of(self.logs, budget)
+        return launch.traced_environment(self.logs, budget)
 
     def run(self, *words: str, budget: int = BUDGET) -> None:
         subprocess.run(words, env=self.environment(budget), cwd=self.work, check=True, timeout=HANGS_S)
@@ -276,7 +276,7 @@ def test_where_no_log_can_be_made_the_program_runs(runs: Runs) -> None:
 
 
 def test_a_full_disk_leaves_the_program_alone(runs: Runs, small_device: Path) -> None:
-    environment = {**runs.environment(1 << 30), start.FOLDER_KEY: str(small_device)}
+    environment = {**runs.environment(1 << 30), launch.FOLDER_KEY: str(small_device)}
     subprocess.run([runs.case, "threads", str(runs.work), "100000"], env=environment, check=True, timeout=HANGS_S)
     (log,) = read_run(small_device)[0]
     assert log.header["dropped_events"] > 0
@@ -305,7 +305,7 @@ def test_the_kernel_was_asked_for_no_file_more(runs: Runs, words: list[str], nee
 
 def test_ranks_are_recorded_and_their_launcher_is_not(runs: Runs, needs: Any) -> None:
     needs("mpirun")
-    words = start.words_of(["mpirun", "-n", "2", runs.case, "calls"])
+    words = launch.traced_command(["mpirun", "-n", "2", runs.case, "calls"])
     folders = [runs.work / str(rank) for rank in range(2)]
     for folder in folders:
         folder.mkdir()

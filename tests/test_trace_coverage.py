@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tailrace.trace import start
+from tailrace.trace import launch
 from tailrace.trace.coverage import Coverage, coverage_of
 from tailrace.trace.log import HEADER, read_run
 
@@ -33,7 +33,7 @@ def run(tmp_path: Path, *words: str, budget: int = 64 << 20) -> list[Coverage]:
     work, logs = tmp_path / "work", tmp_path / "logs"
     work.mkdir()
     logs.mkdir()
-    subprocess.run(words, env=start.environment_of(logs, budget), cwd=work, check=False, timeout=60)
+    subprocess.run(words, env=launch.traced_environment(logs, budget), cwd=work, check=False, timeout=60)
     found, damaged = read_run(logs)
     assert not damaged
     return coverage_of(found)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tailrace.trace import start
+from tailrace.trace import launch
 from tailrace.trace.log import Log, read_run
 from tailrace.trace.phases import Phase, Phases, phases_of
 
@@ -131,12 +131,12 @@ def test_calls_of_fortran_with_the_most_arguments(record: Recorder) -> None:
 def test_a_program_without_mpi_that_asks_for_it_gets_an_error_and_no_crash(tmp_path: Path) -> None:
     """Weak symbols of MPI are there while a program is recorded: called, they fail."""
     script = "import ctypes; print(ctypes.CDLL(None).MPI_Barrier(0), ctypes.CDLL(None).nc_close(1))"
-    environment = start.environment_of(tmp_path, 1 << 20)
+    environment = launch.traced_environment(tmp_path, 1 << 20)
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "-1 -1\n"), done.stderr
 
 
 def test_phases_of_runs_without_ranks_are_none(tmp_path: Path) -> None:
-    environment = start.environment_of(tmp_path, 1 << 20)
+    environment = launch.traced_environment(tmp_path, 1 << 20)
     subprocess.run(["true"], env=environment, check=True, timeout=60)
     assert phases_of(read_run(tmp_path)[0]) == Phases([], 0, [])

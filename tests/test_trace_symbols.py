@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tailrace.trace import start
+from tailrace.trace import launch
 from tailrace.trace.elf import read_elf
 from tailrace.trace.symbols import UNLISTED, Recorded
 
@@ -42,7 +42,7 @@ HOOKED = (
 
 @pytest.fixture(scope="module")
 def recorded() -> Recorded:
-    found = Recorded.of(start.preload_library())
+    found = Recorded.of(launch.preload_library())
     assert not found.hooked & found.listed.keys(), "recorded, and said not to be"
     assert set(found.listed.values()) | {UNLISTED} == set(found.reasons)
     assert found.gaps <= set(found.reasons)

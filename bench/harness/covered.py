@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tailrace.trace import start
+from tailrace.trace import launch
 from tailrace.trace.check import Verdict, check
 from tailrace.trace.coverage import ASKED_FOR
 from tailrace.trace.log import Log, LogError, read_run
@@ -116,7 +116,7 @@ def _run(
     work, record = folder / "work", folder / f"{name}.strace"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    traced = start.environment_of(logs, BUDGET, {}) if logs is not None else {}
+    traced = launch.traced_environment(logs, BUDGET, {}) if logs is not None else {}
     command = oracle.command_of(record, words, [f"{key}={value}" for key, value in traced.items()])
     with (folder / f"{name}.out").open("wb") as output:
         done = subprocess.run(
@@ -129,7 +129,7 @@ def _run(
             env=dict(variables),
             check=False,
         )
-    return oracle.read_strace(record, start.LAUNCHERS), done.returncode
+    return oracle.read_strace(record, launch.LAUNCHERS), done.returncode
 
 
 def _programs(calls: Iterable[Seen], logs: Path) -> Iterable[Seen]:

@@ -8,8 +8,8 @@ import typer
 
 from tailrace.cli import output
 from tailrace.trace.check import Report, Verdict, check
+from tailrace.trace.launch import NotTraceable
 from tailrace.trace.loader import NoProgram
-from tailrace.trace.start import NotTraceable
 
 WORDS = {
     Verdict.SEEN: "[green]every call that goes through the C library will be seen[/]",

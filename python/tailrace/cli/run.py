@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from tailrace.cli import output
-from tailrace.trace import start
+from tailrace.trace import launch
 from tailrace.trace.check import warning_of
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -25,7 +25,7 @@ def command(
     ] = None,
     budget_mib: Annotated[
         int, typer.Option("--budget", min=1, help="MiB of log for each process; then calls are only counted.")
-    ] = start.BUDGET_BYTES >> 20,
+    ] = launch.DEFAULT_BUDGET_BYTES >> 20,
 ) -> None:
     """Runs a command and records what it and all programs that it starts do to files; its output and its exit status are its own.
 
@@ -34,10 +34,10 @@ def command(
     Examples: [bold]tailrace run -- ./model input.nml[/] · [bold]tailrace run --log first -- mpirun -n 8 ./model[/]
     """
     try:
-        full = start.words_of(words)
-        folder = start.make_folder(log)
-        environment = start.environment_of(folder, budget_mib << 20)
-    except start.NotTraceable as error:
+        full = launch.traced_command(words)
+        folder = launch.make_log_folder(log)
+        environment = launch.traced_environment(folder, budget_mib << 20)
+    except launch.NotTraceable as error:
         output.fail(str(error))
         raise typer.Exit(2) from None
     if why := warning_of(words[0]):

@@ -8,7 +8,7 @@ from tailrace.cluster import mpi
 from tailrace.cluster.cluster import Cluster
 from tailrace.cluster.placement import SPREAD, place
 from tailrace.cluster.values import COMPUTE, LOGIN, ClusterError
-from tailrace.trace import start
+from tailrace.trace.launch import PRELOAD_KEY, recording_variables
 
 
 def launch(
@@ -51,9 +51,9 @@ def launcher(
 
 def recorded(words: Sequence[str], of_ranks: Mapping[str, str]) -> Sequence[str]:
     """The command of a rank, which is recorded where its launcher is (tailrace run -- tailrace cluster run ...)."""
-    variables = start.handed_on()
+    variables = recording_variables()
     if not variables:
         return words
-    preloads = [variables[start.PRELOAD_KEY], of_ranks.get(start.PRELOAD_KEY, "")]
-    variables[start.PRELOAD_KEY] = " ".join(filter(None, preloads))
+    preloads = [variables[PRELOAD_KEY], of_ranks.get(PRELOAD_KEY, "")]
+    variables[PRELOAD_KEY] = " ".join(filter(None, preloads))
     return ["env", *(f"{key}={value}" for key, value in variables.items()), *words]

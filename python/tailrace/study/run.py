@@ -15,7 +15,7 @@ from typing import Any
 from tailrace.study import command, measure
 from tailrace.study.process import NOT_STARTED, Ended, run_program, tail
 from tailrace.study.values import FAILED, OK, TIMED_OUT, UNVERIFIED, Case, LayoutChoice, Phase, RunResult, StudyError, StudySpec
-from tailrace.trace import log, start
+from tailrace.trace import launch, log
 from tailrace.trace import phases as trace_phases
 from tailrace.trace.log import LogError
 
@@ -30,7 +30,7 @@ def run_case(spec: StudySpec, case: Case, places: command.Places, reader: measur
     _remove(Path(places.trace))
     output.mkdir(parents=True)
     record.parent.mkdir(parents=True, exist_ok=True)
-    words = start.handing_on(command.run_command(spec, case, places), [command.CONFIG_KEY])
+    words = launch.pass_to_ranks(command.run_command(spec, case, places), [command.CONFIG_KEY])
     surroundings = command.environment(os.environ, places, as_root=os.geteuid() == 0)
     started_with = surroundings
     if spec.trace:
@@ -61,9 +61,9 @@ def run_case(spec: StudySpec, case: Case, places: command.Places, reader: measur
 def recorded(words: Sequence[str], surroundings: Mapping[str, str], folder: Path) -> tuple[list[str], dict[str, str]]:
     """The command and its environment, so that the run leaves its log in the folder."""
     try:
-        made = start.make_folder(folder)
-        return start.words_of(words), start.environment_of(made, start.BUDGET_BYTES, surroundings)
-    except start.NotTraceable as error:
+        made = launch.make_log_folder(folder)
+        return launch.traced_command(words), launch.traced_environment(made, launch.DEFAULT_BUDGET_BYTES, surroundings)
+    except launch.NotTraceable as error:
         raise StudyError(f"trace = true: {error}") from None
 
 

@@ -11,7 +11,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from tailrace.trace import start
+from tailrace.trace import launch
 from tailrace.trace.elf import Elf, NotElf
 from tailrace.trace.loader import Program, resolve
 from tailrace.trace.machine_code import SystemCalls, system_calls
@@ -90,7 +90,7 @@ def check(name: str, environment: Mapping[str, str] = os.environ) -> Report:
     blocked = tuple(of_start(program))
     if blocked:
         return Report(program, "", blocked)
-    recorded = Recorded.of(start.preload_library())
+    recorded = Recorded.of(launch.preload_library())
     objects = [elf for elf in (program.elf, *program.libraries) if not OF_C.match(elf.soname)]
     of_c = frozenset(name for elf in program.libraries if elf.soname == LIBC for name in elf.exports)
     mpi, about_mpi = _mpi(program)
@@ -152,7 +152,7 @@ def _mpi(program: Program) -> tuple[str, list[Finding]]:
 
 
 def _scripts(program: Program) -> Iterator[Finding]:
-    if program.elf.path.name in start.LAUNCHERS:
+    if program.elf.path.name in launch.LAUNCHERS:
         yield Finding(
             "launcher", Verdict.SEEN, program.elf.path, "starts ranks and is not recorded itself: check their program, too"
         )
