@@ -12,11 +12,11 @@
 namespace tailrace::preload {
 
 extern "C" {
-// The function of a library that this thread has called last, while it runs.
-[[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] thread_local constinit const void* tailrace_called = nullptr;
+// The library function that this thread is in, of those that the tracer has called.
+[[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] thread_local constinit const void* tailrace_called_function = nullptr;
 }
 
-// By the linker: where this library begins and ends in memory.
+// The linker defines these: the two ends of this library in memory.
 extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start, _end;
 
 namespace {
@@ -28,24 +28,24 @@ bool is_ours(const void* address) {
 
 constexpr uint64_t kSites = 4096, kProbes = 16;
 
-struct Known {
+struct KnownSite {
     std::atomic<const void*> address;
     std::atomic<const void*> object;  // stored last
     uint64_t name;
 };
-constinit std::atomic<void*> sites = nullptr;  // of this process: a child's log needs the names, too
+constinit std::atomic<void*> sites = nullptr;  // empty again in a child, whose log needs the names, too
 
 Site look_up(const void* address) {
     const int code = errno;
-    Dl_info about = {};
+    Dl_info info = {};
     void* object = nullptr;
-    if (dladdr1(address, &about, &object, RTLD_DL_LINKMAP) == 0) about = {};
+    if (dladdr1(address, &info, &object, RTLD_DL_LINKMAP) == 0) info = {};
     char name[4096 + 32];
-    uint64_t at = about.dli_fname == nullptr ? 0 : strnlen(about.dli_fname, 4096);
-    memcpy(name, about.dli_fname == nullptr ? "" : about.dli_fname, at);
+    uint64_t at = info.dli_fname == nullptr ? 0 : strnlen(info.dli_fname, 4096);
+    memcpy(name, info.dli_fname == nullptr ? "" : info.dli_fname, at);
     memcpy(name + at, "+0x", 3);
     at += 3;
-    const uint64_t offset = reinterpret_cast<uint64_t>(address) - reinterpret_cast<uint64_t>(about.dli_fbase);
+    const uint64_t offset = reinterpret_cast<uint64_t>(address) - reinterpret_cast<uint64_t>(info.dli_fbase);
     for (int shift = 60, begun = 0; shift >= 0; shift -= 4) {
         const auto digit = static_cast<unsigned>(offset >> shift & 15);
         if (digit == 0 && !begun && shift > 0) continue;
@@ -53,16 +53,16 @@ Site look_up(const void* address) {
         name[at++] = "0123456789abcdef"[digit];
     }
     errno = code;
-    return {object, trace::file_id(name, at)};
+    return {object, trace::name_id(name, at)};
 }
 
-// As the calling object's libraries have it; the main program's are all that are global.
+// Looks in the libraries of the calling object; for the main program, in all global ones.
 void* find(const char* symbol, const void* object) {
     const int code = errno;
     const auto* map = static_cast<const link_map*>(object);
     void* found = nullptr;
     if (map != nullptr && map->l_name != nullptr && map->l_name[0] != '\0')
-        // RATIONALE: the handle is not given back. The object stays, so what is kept here stays true.
+        // RATIONALE: the handle is not closed. So the object stays loaded, and the kept addresses stay valid.
         if (void* handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD)) found = dlsym(handle, symbol);
     if (found == nullptr) found = dlsym(RTLD_NEXT, symbol);
     errno = code;
@@ -74,21 +74,21 @@ void* find(const char* symbol, const void* object) {
 Word call_words(void* function, const Words& words) {
     if (function == nullptr) return kNoFunction;
     const Word* a = words.at;
-    const void* before = tailrace_called;
-    tailrace_called = function;
-    const Word answer =
+    const void* before = tailrace_called_function;
+    tailrace_called_function = function;
+    const Word result =
         reinterpret_cast<LibraryFunction>(function)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10]);
-    tailrace_called = before;
-    return answer;
+    tailrace_called_function = before;
+    return result;
 }
 
 Site site_of(const void* return_address) {
-    if (is_ours(return_address) && tailrace_called != nullptr) return_address = tailrace_called;
-    auto* all = static_cast<Known*>(trace::own_memory(sites, kSites * sizeof(Known)));
+    if (is_ours(return_address) && tailrace_called_function != nullptr) return_address = tailrace_called_function;
+    auto* all = static_cast<KnownSite*>(trace::process_memory(sites, kSites * sizeof(KnownSite)));
     if (all == nullptr) return look_up(return_address);
     const uint64_t start = reinterpret_cast<uint64_t>(return_address) * 0x9E3779B97F4A7C15 >> 52;
     for (uint64_t probe = 0; probe < kProbes; ++probe) {
-        Known& known = all[(start + probe) % kSites];
+        KnownSite& known = all[(start + probe) % kSites];
         const void* there = known.address.load(std::memory_order_relaxed);
         if (there == nullptr && known.address.compare_exchange_strong(there, return_address)) {
             const Site site = look_up(return_address);

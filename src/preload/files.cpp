@@ -12,25 +12,25 @@ namespace {
 
 namespace raw = trace::raw;
 
-constexpr unsigned kDescriptors = 1u << 16;  // names of higher ones are asked for at each call
+constexpr unsigned kDescriptors = 1u << 16;  // in the table; for a higher one the kernel is asked at each call
 constexpr uint64_t kNameBytes = 4096 + 256;
-constinit std::atomic<void*> files = nullptr;  // a child asks anew: its log needs the names, too
+constinit std::atomic<void*> table = nullptr;  // empty again in a child, whose log needs the names, too
 
 std::atomic<uint64_t>* place_of(unsigned descriptor) {
     if (descriptor >= kDescriptors) return nullptr;
-    auto* all = static_cast<std::atomic<uint64_t>*>(trace::own_memory(files, kDescriptors * sizeof(uint64_t)));
+    auto* all = static_cast<std::atomic<uint64_t>*>(trace::process_memory(table, kDescriptors * sizeof(uint64_t)));
     return all == nullptr ? nullptr : all + descriptor;
 }
 
-// What the kernel calls it: a path, or such as socket:[42]. Its length, 0 for none.
+// The kernel's name of a descriptor: a path, or a text such as socket:[42]. Returns its length; 0 for none.
 uint64_t name_of(int descriptor, char* to) {
     char link[48] = "/proc/self/fd/";
     raw::put_number(link + strlen(link), static_cast<unsigned>(descriptor));
-    const int64_t bytes = raw::call(SYS_readlinkat, kHere, raw::address(link), raw::address(to), kNameBytes - 1);
+    const int64_t bytes = raw::call(SYS_readlinkat, AT_FDCWD, raw::address(link), raw::address(to), kNameBytes - 1);
     return bytes < 0 ? 0 : static_cast<uint64_t>(bytes);
 }
 
-// Without double slashes and steps to the same folder. `..` stays: what it means depends on links.
+// Removes double slashes and `.`. Keeps `..`, whose meaning depends on symbolic links.
 uint64_t shorten(char* name, uint64_t bytes) {
     uint64_t to = 0;
     for (uint64_t from = 0; from < bytes; ++from) {
@@ -47,23 +47,23 @@ uint64_t shorten(char* name, uint64_t bytes) {
 
 }  // namespace
 
-uint64_t file_of(int descriptor) {
+uint64_t file_id(int descriptor) {
     if (const auto* place = place_of(static_cast<unsigned>(descriptor)))
         if (const uint64_t known = place->load(std::memory_order_relaxed)) return known;
     char name[kNameBytes];
     const uint64_t bytes = name_of(descriptor, name);
-    const uint64_t file = bytes == 0 ? 0 : trace::file_id(name, bytes);
-    opened(descriptor, file);
+    const uint64_t file = bytes == 0 ? 0 : trace::name_id(name, bytes);
+    fd_table::set(descriptor, file);
     return file;
 }
 
-uint64_t file_of(const char* path, int directory) {
+uint64_t file_id(const char* path, int directory) {
     if (path == nullptr) return 0;
-    if (*path == '\0') return directory == kHere ? 0 : file_of(directory);  // AT_EMPTY_PATH
+    if (*path == '\0') return directory == AT_FDCWD ? 0 : file_id(directory);  // AT_EMPTY_PATH
     char name[kNameBytes];
     uint64_t at = 0;
     if (*path != '/') {
-        if (directory == kHere) {
+        if (directory == AT_FDCWD) {
             const int64_t bytes = raw::call(SYS_getcwd, raw::address(name), kNameBytes / 2);
             at = bytes > 1 ? static_cast<uint64_t>(bytes) - 1 : 0;
         } else {
@@ -73,20 +73,24 @@ uint64_t file_of(const char* path, int directory) {
     }
     const uint64_t bytes = strnlen(path, kNameBytes - at);
     memcpy(name + at, path, bytes);
-    return trace::file_id(name, shorten(name, at + bytes));
+    return trace::name_id(name, shorten(name, at + bytes));
 }
 
-void opened(int descriptor, uint64_t file) {
+namespace fd_table {
+
+void set(int descriptor, uint64_t file) {
     if (auto* place = place_of(static_cast<unsigned>(descriptor))) place->store(file, std::memory_order_relaxed);
 }
 
-void closed(int descriptor) { opened(descriptor, 0); }
+void clear(int descriptor) { set(descriptor, 0); }
 
-void closed(unsigned first, unsigned last) {
+void clear(unsigned first, unsigned last) {
     for (unsigned number = first; number <= last && place_of(number) != nullptr; ++number)
         place_of(number)->store(0, std::memory_order_relaxed);
 }
 
-void copied(int from, int to) { opened(to, file_of(from)); }
+void dup(int from, int to) { set(to, file_id(from)); }
+
+}  // namespace fd_table
 
 }  // namespace tailrace::preload

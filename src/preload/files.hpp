@@ -1,20 +1,24 @@
-// Which file a descriptor is open on, and the full names of files, as ids of the log.
+// Files as ids of the log: by their path, and by a descriptor. A table keeps the file of each descriptor.
 #pragma once
+
+#include <fcntl.h>
 
 #include <cstdint>
 
 namespace tailrace::preload {
 
-constexpr int kHere = -100;  // AT_FDCWD
+// The file of an open descriptor. Asks the kernel where the table does not have it, as for a descriptor of the parent process.
+uint64_t file_id(int descriptor);
+// The file of a path; relative paths are below `directory`. 0 for no path.
+uint64_t file_id(const char* path, int directory = AT_FDCWD);
 
-// Of an open descriptor, also one that somebody else has opened.
-uint64_t file_of(int descriptor);
-// As the call names it, relative names below `directory`; 0 for no name.
-uint64_t file_of(const char* path, int directory = kHere);
+namespace fd_table {
 
-void opened(int descriptor, uint64_t file);
-void closed(int descriptor);
-void closed(unsigned first, unsigned last);
-void copied(int from, int to);
+void set(int descriptor, uint64_t file);
+void clear(int descriptor);
+void clear(unsigned first, unsigned last);
+void dup(int from, int to);
+
+}  // namespace fd_table
 
 }  // namespace tailrace::preload

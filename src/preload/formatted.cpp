@@ -1,4 +1,4 @@
-// Formatted input and output: both forms of each function go by the one that takes a list.
+// Formatted input and output. Both forms of a function call the form that takes a va_list.
 #include <stdarg.h>
 #include <stdio.h>
 #include <wchar.h>
@@ -24,24 +24,24 @@ namespace tailrace::preload {
         return result;                                                     \
     }
 
-#define PRINT(symbol, list_symbol, parameters, arguments, stream)                               \
-    FORMATTED(symbol, list_symbol, parameters, arguments, OfStream call(Call::fprintf, stream), \
-              put(result < 0 ? -int64_t{errno} : int64_t{result}))
+#define PRINT(symbol, list_symbol, parameters, arguments, stream)                                   \
+    FORMATTED(symbol, list_symbol, parameters, arguments, TracedStream call(Call::fprintf, stream), \
+              finish_write(result < 0 ? -int64_t{errno} : int64_t{result}))
 PRINT(fprintf, vfprintf, (FILE * to, const char* format), (to, format, more), to)
 PRINT(printf, vprintf, (const char* format), (format, more), stdout)
 PRINT(__fprintf_chk, __vfprintf_chk, (FILE * to, int flag, const char* format), (to, flag, format, more), to)
 PRINT(__printf_chk, __vprintf_chk, (int flag, const char* format), (flag, format, more), stdout)
 
-// Without a buffer: what is printed is written, in one call or more; the detail tells this from a plain write.
-#define PRINT_AT_ONCE(symbol, list_symbol, parameters, arguments) \
-    FORMATTED(symbol, list_symbol, parameters, arguments, Traced call(Call::write, descriptor), done(result, {.detail = 1}))
-PRINT_AT_ONCE(dprintf, vdprintf, (int descriptor, const char* format), (descriptor, format, more))
-PRINT_AT_ONCE(__dprintf_chk, __vdprintf_chk, (int descriptor, int flag, const char* format), (descriptor, flag, format, more))
+// Printing without a buffer: one write or more. Detail 1 distinguishes it from a plain write.
+#define PRINT_UNBUFFERED(symbol, list_symbol, parameters, arguments) \
+    FORMATTED(symbol, list_symbol, parameters, arguments, Traced call(Call::write, descriptor), finish(result, {.detail = 1}))
+PRINT_UNBUFFERED(dprintf, vdprintf, (int descriptor, const char* format), (descriptor, format, more))
+PRINT_UNBUFFERED(__dprintf_chk, __vdprintf_chk, (int descriptor, int flag, const char* format), (descriptor, flag, format, more))
 
-// How many bytes were read is not in the answer, which is the detail.
-#define SCAN(symbol, list_symbol, parameters, arguments, stream)                               \
-    FORMATTED(symbol, list_symbol, parameters, arguments, OfStream call(Call::fscanf, stream), \
-              took_some(0, {.detail = static_cast<uint64_t>(result)}))
+// The result, which is no number of bytes, is the detail.
+#define SCAN(symbol, list_symbol, parameters, arguments, stream)                                   \
+    FORMATTED(symbol, list_symbol, parameters, arguments, TracedStream call(Call::fscanf, stream), \
+              finish_unknown_read(0, {.detail = static_cast<uint64_t>(result)}))
 SCAN(fscanf, vfscanf, (FILE * from, const char* format), (from, format, more), from)
 SCAN(__isoc99_fscanf, __isoc99_vfscanf, (FILE * from, const char* format), (from, format, more), from)
 SCAN(__isoc23_fscanf, __isoc23_vfscanf, (FILE * from, const char* format), (from, format, more), from)
@@ -49,9 +49,9 @@ SCAN(scanf, vscanf, (const char* format), (format, more), stdin)
 SCAN(__isoc99_scanf, __isoc99_vscanf, (const char* format), (format, more), stdin)
 SCAN(__isoc23_scanf, __isoc23_vscanf, (const char* format), (format, more), stdin)
 
-// Wide characters: how many bytes they become is not known here.
+// Wide characters: the number of their bytes in the file is not known here.
 #define WIDE(symbol, list_symbol, name, parameters, arguments, stream) \
-    FORMATTED(symbol, list_symbol, parameters, arguments, OfStream call(Call::name, stream), note(0))
+    FORMATTED(symbol, list_symbol, parameters, arguments, TracedStream call(Call::name, stream), record(0))
 WIDE(fwprintf, vfwprintf, fprintf, (FILE * to, const wchar_t* format), (to, format, more), to)
 WIDE(wprintf, vwprintf, fprintf, (const wchar_t* format), (format, more), stdout)
 WIDE(__fwprintf_chk, __vfwprintf_chk, fprintf, (FILE * to, int flag, const wchar_t* format), (to, flag, format, more), to)

@@ -1,4 +1,4 @@
-// What is known of open handles of a library. No lock; the first Handles::kMost that are open at once.
+// A value for each open handle of a library, without a lock. Holds Handles::kMost at a time; further handles are not kept.
 #pragma once
 
 #include <atomic>
@@ -12,12 +12,12 @@ class Handles {
 public:
     static constexpr int kMost = 256;
 
-    bool none() const { return held_.load(std::memory_order_relaxed) == 0; }
+    bool is_empty() const { return count_.load(std::memory_order_relaxed) == 0; }
     uint64_t find(Word handle) const {
         for (const Entry& entry : entries_) {
             const Word there = entry.handle.load(std::memory_order_acquire);
             if (there == handle) return entry.value.load(std::memory_order_relaxed);
-            if (there == kNever) return 0;
+            if (there == kNeverUsed) return 0;
         }
         return 0;
     }
@@ -25,10 +25,10 @@ public:
         remove(handle);
         for (Entry& entry : entries_) {
             Word there = entry.handle.load(std::memory_order_relaxed);
-            if ((there == kNever || there == kGone) && entry.handle.compare_exchange_strong(there, kFilling)) {
+            if ((there == kNeverUsed || there == kRemoved) && entry.handle.compare_exchange_strong(there, kBeingFilled)) {
                 entry.value.store(value, std::memory_order_relaxed);
                 entry.handle.store(handle, std::memory_order_release);
-                held_.fetch_add(1, std::memory_order_relaxed);
+                count_.fetch_add(1, std::memory_order_relaxed);
                 return;
             }
         }
@@ -36,22 +36,22 @@ public:
     void remove(Word handle) {
         for (Entry& entry : entries_) {
             Word there = handle;
-            if (entry.handle.compare_exchange_strong(there, kGone)) {
-                held_.fetch_sub(1, std::memory_order_relaxed);
+            if (entry.handle.compare_exchange_strong(there, kRemoved)) {
+                count_.fetch_sub(1, std::memory_order_relaxed);
                 return;
             }
-            if (there == kNever) return;
+            if (there == kNeverUsed) return;
         }
     }
 
 private:
-    static constexpr Word kNever = 0, kGone = -1, kFilling = -2;
+    static constexpr Word kNeverUsed = 0, kRemoved = -1, kBeingFilled = -2;
     struct Entry {
-        std::atomic<Word> handle = kNever;
+        std::atomic<Word> handle = kNeverUsed;
         std::atomic<uint64_t> value = 0;
     };
     Entry entries_[kMost] = {};
-    std::atomic<int> held_ = 0;
+    std::atomic<int> count_ = 0;
 };
 
 }  // namespace tailrace::preload

@@ -1,7 +1,7 @@
-// HDF5: files, datasets and attributes, as the program names them. Two HDF5 libraries in one process are told apart by who calls.
+// HDF5: calls on files, datasets and attributes. The calling object decides which of two HDF5 libraries in a process is called.
 //
-// What an event should say is asked of the library only where the call has worked: each call of HDF5 forgets the errors of the one
-// before, which the program may want to see.
+// RATIONALE: the library is asked for the fields of an event only after a successful call. Each call of HDF5 clears the errors of the
+// call before, which the program may want to read.
 #include "preload/layers.hpp"
 #include "preload/library_call.hpp"
 
@@ -16,16 +16,16 @@ public:
 
     // The file that an object is in, and its name there.
     uint64_t file_of_object(Word id) const {
-        const Silence silence;
+        const RecordingPause silence;
         char name[kNameBytes] = "";
         const Word bytes = call_words(LIBRARY_FUNCTION(H5Fget_name)(object()), {{id, as_word(name), sizeof name}});
-        return bytes > 0 ? file_of(name) : 0;
+        return bytes > 0 ? file_id(name) : 0;
     }
     uint64_t name_of_object(Word id) const {
-        const Silence silence;  // of an object that was made without a name HDF5 looks for one in the file
+        const RecordingPause silence;  // HDF5 searches the file for the name of an object without one
         char name[kNameBytes] = "";
         const Word bytes = call_words(LIBRARY_FUNCTION(H5Iget_name)(object()), {{id, as_word(name), sizeof name}});
-        return bytes > 0 && bytes < Word{sizeof name} ? trace::file_id(name, static_cast<uint64_t>(bytes)) : 0;
+        return bytes > 0 && bytes < Word{sizeof name} ? trace::name_id(name, static_cast<uint64_t>(bytes)) : 0;
     }
     bool is_valid(Word id) const { return as_int(call_words(LIBRARY_FUNCTION(H5Iis_valid)(object()), {{id}})) > 0; }
 
@@ -37,87 +37,87 @@ public:
         const Word elements = call_words(LIBRARY_FUNCTION(H5Sget_select_npoints)(object()), {{space}});
         return elements > 0 ? static_cast<uint64_t>(elements) : 0;
     }
-    uint64_t elements_of_space_that(void* get_space, Word id) const {
+    uint64_t elements_of_space_from(void* get_space, Word id) const {
         const Word space = call_words(get_space, {{id}});
         if (space < 0) return 0;
         const uint64_t elements = elements_of(space);
         call_words(LIBRARY_FUNCTION(H5Sclose)(object()), {{space}});
         return elements;
     }
-    // `place`: the offset of the chunk
+    // `place`: the address of the chunk's offset
     uint64_t bytes_of_chunk(Word dataset, Word place) const {
-        const Silence silence;
+        const RecordingPause silence;
         uint64_t bytes = 0;
         void* const ask = LIBRARY_FUNCTION(H5Dget_chunk_storage_size)(object());
         return as_int(call_words(ask, {{dataset, place, as_word(&bytes)}})) < 0 ? 0 : bytes;
     }
-    // herr_t or hid_t: less than 0 where it failed
-    Word done(Word answer, const LibraryAbout& about) { return LibraryCall::done(answer, as_int(answer) < 0 ? -1 : 0, about); }
+    // A herr_t or hid_t is less than 0 where the call failed.
+    Word finish(Word result, const LibraryCallInfo& info) { return LibraryCall::finish(result, as_int(result) < 0 ? -1 : 0, info); }
 };
 
 // (name, ...)
 Word open_file(const Words& words, FindFunction find, const void* return_address, Call name) {
     Hdf5Call call(name, return_address);
-    const Word answer = call_words(find(call.object()), words);
-    return call.done(answer, {.file = call.on() ? file_of(reinterpret_cast<const char*>(words.at[0])) : 0});
+    const Word result = call_words(find(call.object()), words);
+    return call.finish(result, {.file = call.is_recording() ? file_id(reinterpret_cast<const char*>(words.at[0])) : 0});
 }
 
-// (object, ...): a file, dataset or attribute that may be gone afterwards
+// (object, ...): a file, dataset or attribute. The names are read before the call, which may close it.
 Word of_object(const Words& words, FindFunction find, const void* return_address, Call name) {
     Hdf5Call call(name, return_address);
-    LibraryAbout about;
-    if (call.on() && call.is_valid(words.at[0]))
-        about = {.file = call.file_of_object(words.at[0]), .object = call.name_of_object(words.at[0])};
-    return call.done(call_words(find(call.object()), words), about);
+    LibraryCallInfo info;
+    if (call.is_recording() && call.is_valid(words.at[0]))
+        info = {.file = call.file_of_object(words.at[0]), .object = call.name_of_object(words.at[0])};
+    return call.finish(call_words(find(call.object()), words), info);
 }
 
-// (place, name, ...), answers the object
+// (location, name, ...); returns the object
 Word make_object(const Words& words, FindFunction find, const void* return_address, Call name) {
     Hdf5Call call(name, return_address);
-    const Word answer = call_words(find(call.object()), words);
-    if (!call.on() || answer < 0) return call.done(answer, {});
-    return call.done(answer, {.file = call.file_of_object(answer), .object = call.name_of_object(answer)});
+    const Word result = call_words(find(call.object()), words);
+    if (!call.is_recording() || result < 0) return call.finish(result, {});
+    return call.finish(result, {.file = call.file_of_object(result), .object = call.name_of_object(result)});
 }
 
-// (dataset or attribute, ...); `bytes_of` tells how many a call has moved that went well.
+// (dataset or attribute, ...); `bytes_of` returns the bytes of a successful call.
 template <class BytesOf>
-Word moved_by(const Words& words, FindFunction find, const void* return_address, Call name, BytesOf bytes_of) {
+Word record_transfer(const Words& words, FindFunction find, const void* return_address, Call name, BytesOf bytes_of) {
     Hdf5Call call(name, return_address);
-    const Word answer = call_words(find(call.object()), words);
-    if (!call.on() || as_int(answer) < 0) return call.done(answer, {});
+    const Word result = call_words(find(call.object()), words);
+    if (!call.is_recording() || as_int(result) < 0) return call.finish(result, {});
     const uint64_t bytes = bytes_of(call);
-    return call.done(answer,
-                     {.file = call.file_of_object(words.at[0]), .object = call.name_of_object(words.at[0]), .bytes = bytes});
+    return call.finish(result,
+                       {.file = call.file_of_object(words.at[0]), .object = call.name_of_object(words.at[0]), .bytes = bytes});
 }
 
 // (dataset, type in memory, elements in memory, elements in the file, properties, memory)
 Word transfer(const Words& words, FindFunction find, const void* return_address, Call name) {
-    return moved_by(words, find, return_address, name, [&](const Hdf5Call& call) {
-        constexpr Word kLastSpecial = 2;  // H5S_ALL and what stands for other descriptions of the same elements
+    return record_transfer(words, find, return_address, name, [&](const Hdf5Call& call) {
+        constexpr Word kLastSpecial = 2;  // H5S_ALL, H5S_BLOCK and H5S_PLIST are no ids of dataspaces
         uint64_t elements = 0;
         for (const Word space : {words.at[2], words.at[3]})
             if (space > kLastSpecial && elements == 0) elements = call.elements_of(space);
         if (words.at[2] <= kLastSpecial && words.at[3] <= kLastSpecial)
-            elements = call.elements_of_space_that(LIBRARY_FUNCTION(H5Dget_space)(call.object()), words.at[0]);
+            elements = call.elements_of_space_from(LIBRARY_FUNCTION(H5Dget_space)(call.object()), words.at[0]);
         return elements * call.bytes_of_type(words.at[1]);
     });
 }
 
 // (dataset, properties, filters, place, bytes, memory): a chunk as it is stored
 Word write_chunk(const Words& words, FindFunction find, const void* return_address, Call name) {
-    return moved_by(words, find, return_address, name, [&](const Hdf5Call&) { return static_cast<uint64_t>(words.at[4]); });
+    return record_transfer(words, find, return_address, name, [&](const Hdf5Call&) { return static_cast<uint64_t>(words.at[4]); });
 }
 
 // (dataset, properties, place, filters, memory)
 Word read_chunk(const Words& words, FindFunction find, const void* return_address, Call name) {
-    return moved_by(words, find, return_address, name,
-                    [&](const Hdf5Call& call) { return call.bytes_of_chunk(words.at[0], words.at[2]); });
+    return record_transfer(words, find, return_address, name,
+                           [&](const Hdf5Call& call) { return call.bytes_of_chunk(words.at[0], words.at[2]); });
 }
 
 // (attribute, type in memory, memory)
 Word transfer_attribute(const Words& words, FindFunction find, const void* return_address, Call name) {
-    return moved_by(words, find, return_address, name, [&](const Hdf5Call& call) {
-        const uint64_t elements = call.elements_of_space_that(LIBRARY_FUNCTION(H5Aget_space)(call.object()), words.at[0]);
+    return record_transfer(words, find, return_address, name, [&](const Hdf5Call& call) {
+        const uint64_t elements = call.elements_of_space_from(LIBRARY_FUNCTION(H5Aget_space)(call.object()), words.at[0]);
         return elements * call.bytes_of_type(words.at[1]);
     });
 }

@@ -1,13 +1,13 @@
-// What every hook is made of:
+// The parts of a hook:
 //
 //   HOOK(ssize_t, pread, (int descriptor, void* to, size_t bytes, off_t offset)) {
 //       Traced call(Call::pread, descriptor);
-//       return call.done(NEXT(pread)(descriptor, to, bytes, offset), {.offset = offset, .bytes = bytes});
+//       return call.finish(NEXT(pread)(descriptor, to, bytes, offset), {.offset = offset, .bytes = bytes});
 //   }
 //
-// A hook has the symbol's name only for the linker, so that no declaration of the C library is in its way, and calls the next
-// definition of that name. Hooks run before constructors and after destructors, in signal handlers and in children of vfork: they
-// take no lock, no memory and no other hook's way, and leave errno as the call has left it.
+// A hook has the symbol's name for the linker only, so it does not collide with the C library's declaration. It calls the next
+// definition of that name. Hooks run before constructors, after destructors, in signal handlers and in children of vfork. So a hook
+// takes no lock, calls neither malloc nor another hook, and leaves errno as the call has set it.
 #pragma once
 
 #include <dlfcn.h>
@@ -23,10 +23,10 @@
     extern "C" [[gnu::visibility("default")]] result hook_##symbol parameters asm(#symbol); \
     extern "C" [[gnu::visibility("default")]] result hook_##symbol parameters
 
-// A list in brackets without these.
+// A list in brackets, without the brackets.
 #define UNPACKED(...) __VA_ARGS__
 
-// The definition of a hooked symbol that the program would have called without us.
+// The definition of a hooked symbol that the program would call without the tracer.
 #define NEXT(symbol)                                                                                                            \
     ([] {                                                                                                                       \
         [[gnu::section("tailrace_next")]] static constinit ::tailrace::preload::NextDefinition definition = {nullptr, #symbol}; \
@@ -37,8 +37,8 @@ namespace tailrace::preload {
 
 using trace::Call;
 
-// All of them are looked for when this library is loaded. To look later takes the loader's lock, which a thread that loads a
-// library may hold while it waits for this one, and forgets what dlerror() would have told the program.
+// All next definitions are looked up when this library is loaded. A later look-up could deadlock: it takes the loader's lock, which
+// another thread may hold while it waits for this one. It would also clear the text of the program's dlerror().
 struct NextDefinition {
     std::atomic<void*> function;
     const char* symbol;
@@ -49,24 +49,25 @@ void* find_next(NextDefinition& definition);
 template <class Function>
 Function next(NextDefinition& definition) {
     void* function = definition.function.load(std::memory_order_relaxed);
-    if (function == nullptr) [[unlikely]]  // a hook that runs before our constructor, or the C library has none
+    if (function == nullptr) [[unlikely]]  // this hook runs before the constructor, or the C library has no such symbol
         function = find_next(definition);
     return reinterpret_cast<Function>(function);
 }
 
-// This thread records nothing: it is a child of vfork, which shares the memory of its parent, or asks a library in our name.
+// Set while this thread records nothing: in a child of vfork, which shares its parent's memory, and while the tracer itself calls a
+// library.
 extern "C" {
 [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] extern thread_local constinit char tailrace_silent;
 }
 
-// Within which libraries' calls this thread is: flags of an event.
+// The libraries within whose calls this thread is: flags of an event.
 extern "C" {
 [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] extern thread_local constinit uint16_t tailrace_within;
 }
 
-// What an event says of a call besides its answer.
-struct About {
-    int64_t offset = trace::kNowhere;
+// The fields of an event besides times, descriptor, file and result.
+struct CallInfo {
+    int64_t offset = trace::kNoOffset;
     uint64_t bytes = 0, detail = 0;
     uint16_t flags = 0;
 };
@@ -75,29 +76,29 @@ struct About {
 class Traced {
 public:
     explicit Traced(Call call, int descriptor = -1) : call_(call), within_(tailrace_within), descriptor_(descriptor) {
-        on_ = !tailrace_silent && trace::is_on();
-        if (on_) begin_ns_ = trace::now_ns();
+        is_recording_ = !tailrace_silent && trace::is_recording();
+        if (is_recording_) begin_ns_ = trace::now_ns();
     }
-    bool on() const { return on_; }
+    bool is_recording() const { return is_recording_; }
 
-    // Records what the call answered, and hands that on. Calls that answer a pointer fail with none, others with less than 0.
+    // Records the result of the call and returns it. A null pointer and a number less than 0 mean that the call failed, with errno.
     template <class Result>
-    Result done(Result result, const About& about = {}, uint64_t file = 0) {
+    Result finish(Result result, const CallInfo& info = {}, uint64_t file = 0) {
         if constexpr (std::is_pointer_v<Result>)
-            note(result == nullptr ? -int64_t{errno} : 0, about, file);
+            record(result == nullptr ? -int64_t{errno} : 0, info, file);
         else
-            note(result < 0 ? -int64_t{errno} : static_cast<int64_t>(result), about, file);
+            record(result < 0 ? -int64_t{errno} : static_cast<int64_t>(result), info, file);
         return result;
     }
-    // The same for calls that answer otherwise: less than 0 is minus an errno.
-    void note(int64_t answer, const About& about = {}, uint64_t file = 0) {
-        if (!on_) [[unlikely]]
+    // The same for calls that report errors in another way: `result` is minus the errno where the call failed.
+    void record(int64_t result, const CallInfo& info = {}, uint64_t file = 0) {
+        if (!is_recording_) [[unlikely]]
             return;
         const int code = errno;
         const uint64_t end_ns = trace::now_ns();
-        if (file == 0 && descriptor_ >= 0) file = file_of(descriptor_);
-        trace::record({begin_ns_, end_ns, static_cast<uint16_t>(call_), static_cast<uint16_t>(about.flags | within_), descriptor_,
-                       file, about.offset, about.bytes, answer, about.detail});
+        if (file == 0 && descriptor_ >= 0) file = file_id(descriptor_);
+        trace::record({begin_ns_, end_ns, static_cast<uint16_t>(call_), static_cast<uint16_t>(info.flags | within_), descriptor_,
+                       file, info.offset, info.bytes, result, info.detail});
         errno = code;
     }
     void set_descriptor(int descriptor) { descriptor_ = descriptor; }
@@ -107,13 +108,13 @@ private:
     Call call_;
     uint16_t within_;
     int descriptor_;
-    bool on_;
+    bool is_recording_;
     uint64_t begin_ns_ = 0;
 };
 
-// The file that a call has named. After the call: before, the name may be memory that is none.
-inline uint64_t named(const Traced& call, const char* path, int directory, bool failed) {
-    return call.on() && !(failed && errno == EFAULT) ? file_of(path, directory) : 0;
+// The file in the argument `path` of a call. Use it after the call: the kernel reports a path outside of memory as EFAULT.
+inline uint64_t named_file(const Traced& call, const char* path, int directory, bool failed) {
+    return call.is_recording() && !(failed && errno == EFAULT) ? file_id(path, directory) : 0;
 }
 
 }  // namespace tailrace::preload

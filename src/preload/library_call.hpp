@@ -1,4 +1,4 @@
-// One call of a library that files are written through (HDF5, netCDF, PnetCDF), while it runs. Only the outermost is recorded.
+// A call of a library that writes files through other libraries (HDF5, netCDF, PnetCDF). Only the outermost call is recorded.
 #pragma once
 
 #include "preload/callers.hpp"
@@ -7,19 +7,19 @@
 
 namespace tailrace::preload {
 
-// What an event says of such a call.
-struct LibraryAbout {
-    uint64_t file = 0, object = 0;  // names: of the file, of the dataset or variable in it
+// The fields of such a call's event.
+struct LibraryCallInfo {
+    uint64_t file = 0, object = 0;  // ids of the names of the file and of the dataset or variable
     uint64_t bytes = 0;             // in memory
 };
 
-// While this thread records nothing.
-class Silence {
+// While one lives, this thread records nothing.
+class RecordingPause {
 public:
-    Silence() : before_(tailrace_silent) { tailrace_silent = 1; }
-    Silence(const Silence&) = delete;
-    Silence& operator=(const Silence&) = delete;
-    ~Silence() { tailrace_silent = before_; }
+    RecordingPause() : before_(tailrace_silent) { tailrace_silent = 1; }
+    RecordingPause(const RecordingPause&) = delete;
+    RecordingPause& operator=(const RecordingPause&) = delete;
+    ~RecordingPause() { tailrace_silent = before_; }
 
 private:
     const char before_;
@@ -30,17 +30,17 @@ public:
     LibraryCall(trace::Within layer, Call call, const void* return_address)
         : object_(site_of(return_address).object), traced_(call), layer_(layer) {}
 
-    // Whether it is recorded, so that it is worth finding out what an event should say.
-    bool on() const { return traced_.on() && layer_.first(); }
-    // That calls the library.
+    // Whether the call is recorded. Only then ask the library for the fields of its event.
+    bool is_recording() const { return traced_.is_recording() && layer_.is_outermost(); }
+    // The object that calls the library.
     const void* object() const { return object_; }
 
-    // Hands the answer on; `error` is less than 0 where the call failed.
-    Word done(Word answer, int64_t error, const LibraryAbout& about) {
-        if (on())
-            traced_.note(error < 0 ? error : static_cast<int64_t>(about.bytes), {.bytes = about.bytes, .detail = about.object},
-                         about.file);
-        return answer;
+    // Returns the result unchanged; `error` is less than 0 where the call failed.
+    Word finish(Word result, int64_t error, const LibraryCallInfo& info) {
+        if (is_recording())
+            traced_.record(error < 0 ? error : static_cast<int64_t>(info.bytes), {.bytes = info.bytes, .detail = info.object},
+                           info.file);
+        return result;
     }
 
 private:

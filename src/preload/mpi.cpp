@@ -10,7 +10,8 @@
 namespace tailrace::preload {
 
 extern "C" {
-// Where Fortran code has called; extern "C" keeps the access from going through a wrapper that initialises.
+// The place where Fortran code has called MPI. RATIONALE: extern "C", because access to a C++ thread_local of another file goes through
+// a function that initialises it.
 [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] thread_local constinit const void* tailrace_fortran_site = nullptr;
 }
 
@@ -25,7 +26,7 @@ Word masked(const void* object, Word handle) {
     return abi == nullptr ? handle : handle & abi->handle_mask;
 }
 
-// Memory for a while, not from malloc.
+// Memory until the end of a scope, not from malloc.
 class Pages {
 public:
     explicit Pages(uint64_t bytes) : bytes_(bytes) {
@@ -34,9 +35,9 @@ public:
     Pages(const Pages&) = delete;
     Pages& operator=(const Pages&) = delete;
     ~Pages() {
-        if (there()) raw::call(SYS_munmap, at_, static_cast<int64_t>(bytes_));
+        if (is_mapped()) raw::call(SYS_munmap, at_, static_cast<int64_t>(bytes_));
     }
-    bool there() const { return at_ > 0; }
+    bool is_mapped() const { return at_ > 0; }
     int* numbers() const { return reinterpret_cast<int*>(at_); }
 
 private:
@@ -44,7 +45,7 @@ private:
     int64_t at_;
 };
 
-// "MPI ranks 0-3,8", or, where that becomes long, the number of ranks and a hash of them.
+// The name "MPI ranks 0-3,8". Where that is too long: the number of ranks and a hash of them.
 uint64_t name_ranks(const int* ranks, int count) {
     constexpr uint64_t kMost = 2000;
     char text[kMost + 64] = "MPI ranks ";
@@ -66,11 +67,11 @@ uint64_t name_ranks(const int* ranks, int count) {
         const uint64_t hash = trace::hash_of(reinterpret_cast<const char*>(ranks), static_cast<uint64_t>(count) * sizeof(int));
         at += 5 + raw::put_number(text + at + 5, hash);
     }
-    return trace::file_id(text, at);
+    return trace::name_id(text, at);
 }
 
-// The ranks of a communicator among those of MPI_COMM_WORLD.
-uint64_t ask_for_group(const void* object, const MpiAbi& abi, Word communicator) {
+// The name of a communicator's ranks, as they are numbered in MPI_COMM_WORLD.
+uint64_t find_group(const void* object, const MpiAbi& abi, Word communicator) {
     void* const group_of = LIBRARY_FUNCTION(PMPI_Comm_group)(object);
     void* const free_group = LIBRARY_FUNCTION(PMPI_Group_free)(object);
     Word group = 0, world = 0;  // room for a handle of either kind
@@ -80,7 +81,7 @@ uint64_t ask_for_group(const void* object, const MpiAbi& abi, Word communicator)
     if (as_int(call_words(group_of, {{abi.world, as_word(&world)}})) == 0) {
         call_words(LIBRARY_FUNCTION(PMPI_Group_size)(object), {{group, as_word(&count)}});
         const Pages pages(2 * sizeof(int) * static_cast<uint64_t>(count) + 1);
-        if (count > 0 && pages.there()) {
+        if (count > 0 && pages.is_mapped()) {
             int *const mine = pages.numbers(), *const in_world = mine + count;
             for (int i = 0; i < count; ++i) mine[i] = i;
             void* const translate = LIBRARY_FUNCTION(PMPI_Group_translate_ranks)(object);
@@ -93,15 +94,15 @@ uint64_t ask_for_group(const void* object, const MpiAbi& abi, Word communicator)
     return name;
 }
 
-// Whether it has begun and not ended: a barrier outside would end the program.
-bool mpi_runs(const void* object) {
+// Whether MPI is initialized and not finalized: MPI ends the program at a barrier outside.
+bool is_mpi_active(const void* object) {
     int begun = 0, ended = 1;
     call_words(LIBRARY_FUNCTION(PMPI_Initialized)(object), {{as_word(&begun)}});
     if (begun != 0) call_words(LIBRARY_FUNCTION(PMPI_Finalized)(object), {{as_word(&ended)}});
     return begun != 0 && ended == 0;
 }
 
-// The user wants ranks to wait for each other before some calls: what they would wait for within these is seen as waiting.
+// Whether the call is in TAILRACE_BARRIERS. With a barrier before it, waiting within the call becomes visible as waiting.
 bool wants_barrier(Call call) {
     static constinit std::atomic<const char*> names = nullptr;
     const char* wanted = names.load(std::memory_order_relaxed);
@@ -121,13 +122,14 @@ bool wants_barrier(Call call) {
 }  // namespace
 
 const MpiAbi* mpi_abi(const void* object) {
-    // Each is told by a symbol that only it has.
+    // Each library is known by a symbol that only it has.
     static constinit std::atomic<const MpiAbi*> known = nullptr;
     if (const MpiAbi* abi = known.load(std::memory_order_acquire)) return abi;
     static constinit MpiAbi open_mpi = {.world = 0, .no_status = 0, .in_place = 1, .handle_mask = -1, .handle_bytes = 8};
     static constinit MpiAbi mpich = {
         .world = 0x44000000, .no_status = 1, .in_place = -1, .handle_mask = 0xFFFFFFFF, .handle_bytes = 4};
-    // An object, not a function: the program may have got a copy of its own, which is then the one that counts.
+    // RATIONALE: this symbol is an object. The program may have a copy of it, and MPI then uses the copy. So it is looked up as the
+    // program would, not behind the tracer.
     void* world = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");
     if (world == nullptr) world = LIBRARY_FUNCTION(ompi_mpi_comm_world)(object);
     if (world != nullptr) {
@@ -142,25 +144,25 @@ const MpiAbi* mpi_abi(const void* object) {
 void insert_barrier(Call call, const Site& site) {
     if ((tailrace_within & static_cast<uint16_t>(trace::Within::mpi)) != 0 || !wants_barrier(call)) return;
     const MpiAbi* abi = mpi_abi(site.object);
-    if (abi == nullptr || !mpi_runs(site.object)) return;
+    if (abi == nullptr || !is_mpi_active(site.object)) return;
     Traced barrier(Call::MPI_Barrier);
     const Layer layer(trace::Within::mpi);
-    const Word answer = call_words(LIBRARY_FUNCTION(PMPI_Barrier)(site.object), {{abi->world}});
-    barrier.note(-int64_t{as_int(answer)}, {.detail = site.name, .flags = trace::kInserted}, mpi_group(site.object, abi->world));
+    const Word result = call_words(LIBRARY_FUNCTION(PMPI_Barrier)(site.object), {{abi->world}});
+    barrier.record(-int64_t{as_int(result)}, {.detail = site.name, .flags = trace::kInserted}, mpi_group(site.object, abi->world));
 }
 
 MpiCall::MpiCall(Call call, const void* return_address)
     : here_(site_of(return_address)), caller_(tailrace_fortran_site == nullptr ? here_ : site_of(tailrace_fortran_site)),
       traced_((insert_barrier(call, here_), call)), layer_(trace::Within::mpi) {}
 
-Word MpiCall::done(Word answer, const MpiAbout& about) {
-    if (!on()) return answer;
-    const int error = as_int(answer);
+Word MpiCall::finish(Word result, const MpiCallInfo& info) {
+    if (!is_recording()) return result;
+    const int error = as_int(result);
     if (error == 0)
-        traced_.note(about.moved, {.offset = about.offset, .bytes = about.bytes, .detail = caller_.name}, about.file);
+        traced_.record(info.moved, {.offset = info.offset, .bytes = info.bytes, .detail = caller_.name}, info.file);
     else
-        traced_.note(-int64_t{error}, {.detail = caller_.name}, about.file);
-    return answer;
+        traced_.record(-int64_t{error}, {.detail = caller_.name}, info.file);
+    return result;
 }
 
 uint64_t mpi_bytes(const void* object, Word count, Word type) {
@@ -180,19 +182,19 @@ uint64_t mpi_group(const void* object, Word communicator) {
     if (abi == nullptr) return 0;
     const Word handle = masked(object, communicator);
     if (const uint64_t known = groups.find(handle)) return known;
-    const uint64_t name = ask_for_group(object, *abi, communicator);
+    const uint64_t name = find_group(object, *abi, communicator);
     groups.put(handle, name);
     return name;
 }
 
 void forget_group(const void* object, Word communicator) { groups.remove(masked(object, communicator)); }
 
-FortranCall::FortranCall(const void* return_address) : first_(tailrace_fortran_site == nullptr) {
-    if (first_) tailrace_fortran_site = return_address;
+FortranCall::FortranCall(const void* return_address) : is_outermost_(tailrace_fortran_site == nullptr) {
+    if (is_outermost_) tailrace_fortran_site = return_address;
 }
 
 FortranCall::~FortranCall() {
-    if (first_) tailrace_fortran_site = nullptr;
+    if (is_outermost_) tailrace_fortran_site = nullptr;
 }
 
 }  // namespace tailrace::preload

@@ -1,5 +1,5 @@
-// Calls of MPI, without MPI's headers: whichever library the program has loaded is asked at run time. On x86-64 a handle, whether
-// a number (MPICH) or a pointer (Open MPI), travels as a word; what else differs is in the shims of mpi_abi.cpp.
+// Calls of MPI, without the headers of any MPI. Questions go to the library that the program has loaded. On x86-64 a handle is one
+// word, whether it is a number (MPICH) or a pointer (Open MPI). All other differences are in MpiAbi.
 #pragma once
 
 #include "preload/callers.hpp"
@@ -8,7 +8,7 @@
 
 namespace tailrace::preload {
 
-// What differs between the binary interfaces of MPI libraries.
+// The differences between the binary interfaces of MPI libraries.
 struct MpiAbi {
     Word world;        // MPI_COMM_WORLD
     Word no_status;    // MPI_STATUS_IGNORE
@@ -16,50 +16,50 @@ struct MpiAbi {
     Word handle_mask;  // the bits of a word that a handle has
     int handle_bytes;  // of a handle in an array
 };
-// Of the library that an object calls; nullptr: one that is not known here, of which names and times are recorded.
+// Of the library that an object calls. nullptr: an unknown library, of whose calls only names and times are recorded.
 const MpiAbi* mpi_abi(const void* object);
 
-// What an event says of a call of MPI that has worked.
-struct MpiAbout {
-    int64_t offset = trace::kNowhere;
+// The fields of the event of a successful MPI call.
+struct MpiCallInfo {
+    int64_t offset = trace::kNoOffset;
     uint64_t bytes = 0;
     uint64_t file = 0;  // or the group of ranks of a collective
     int64_t moved = 0;
 };
 
-// One call of MPI while it runs. Only the outermost is recorded: libraries call MPI_X as PMPI_X, and collectives of themselves.
+// A call of MPI. Only the outermost is recorded: libraries call PMPI_X for MPI_X, and collectives within collectives.
 class MpiCall {
 public:
     MpiCall(Call call, const void* return_address);
 
-    // Whether it is recorded, so that it is worth finding out what an event should say.
-    bool on() const { return traced_.on() && layer_.first(); }
-    // That calls MPI.
+    // Whether the call is recorded. Only then ask the library for the fields of its event.
+    bool is_recording() const { return traced_.is_recording() && layer_.is_outermost(); }
+    // The object that calls MPI.
     const void* object() const { return here_.object; }
-    // Hands the answer on: 0 or the number of an error.
-    Word done(Word answer, const MpiAbout& about);
+    // Returns the result unchanged: 0 or the number of an error.
+    Word finish(Word result, const MpiCallInfo& info);
 
 private:
-    const Site here_, caller_;  // they differ where Fortran's interface is in between
+    const Site here_, caller_;  // they differ where the program calls through MPI's Fortran interface
     Traced traced_;
     const Layer layer_;
 };
 
-// Bytes of so many elements; 0 for a type that there is not.
+// Bytes of so many elements; 0 for an invalid type.
 uint64_t mpi_bytes(const void* object, Word count, Word type);
 
 // The group of a communicator, as the id of "MPI ranks 0-3,8". The n-th collective of a group is the same one on all its ranks.
 uint64_t mpi_group(const void* object, Word communicator);
-// Its handle may be another communicator's from now on.
+// Called when a communicator is freed: MPI may give its handle to another one.
 void forget_group(const void* object, Word communicator);
 
-// A transfer of a file that goes on after its call: who waits for it, waits for this file.
+// Notes the request of a nonblocking transfer: waiting for this request is I/O of this file.
 void put_request(const void* object, Word place, uint64_t file);
 
-// A barrier of all ranks before a call, where the user wants one (TAILRACE_BARRIERS=MPI_File_open,phase_begin).
+// Makes a barrier of all ranks before a call that is in TAILRACE_BARRIERS (such as MPI_File_open,phase_begin).
 void insert_barrier(Call call, const Site& site);
 
-// Where Fortran code has called MPI, while it does: the calls in C come from Fortran's interface.
+// Keeps the place where Fortran code calls MPI. The C call within it comes from MPI's Fortran interface, not from the program.
 class FortranCall {
 public:
     explicit FortranCall(const void* return_address);
@@ -68,12 +68,12 @@ public:
     ~FortranCall();
 
 private:
-    const bool first_;
+    const bool is_outermost_;
 };
 
 }  // namespace tailrace::preload
 
-// Libraries and tools call MPI by either name.
+// Programs, libraries and tools use both names.
 #define MPI_HOOK(name, how, ...)                             \
     LIBRARY_HOOK(MPI_##name, how __VA_OPT__(, ) __VA_ARGS__) \
     LIBRARY_HOOK(PMPI_##name, how __VA_OPT__(, ) __VA_ARGS__)

@@ -1,52 +1,52 @@
-// Collectives: when each rank came and when it could go on, of which group of ranks, from where in the program.
+// Collectives: when each rank entered and left, the group of ranks, and the place in the program.
 #include "preload/mpi.hpp"
 
 namespace tailrace::preload {
 namespace {
 
-// Which words of a call are its communicator, and what this rank gives: buffer, count and type.
+// Positions among a call's arguments: the communicator, and the buffer, count and type that this rank sends.
 struct Collective {
     int communicator, buffer = -1, count = -1, type = -1;
 };
 
-Word collective(const Words& words, FindFunction find, const void* return_address, Call name, const Collective& is) {
+Word collective(const Words& words, FindFunction find, const void* return_address, Call name, const Collective& position) {
     MpiCall call(name, return_address);
-    const Word answer = call_words(find(call.object()), words);
-    if (!call.on() || as_int(answer) != 0) return call.done(answer, {});
+    const Word result = call_words(find(call.object()), words);
+    if (!call.is_recording() || as_int(result) != 0) return call.finish(result, {});
     const MpiAbi* abi = mpi_abi(call.object());
-    MpiAbout about = {.file = mpi_group(call.object(), words.at[is.communicator])};
-    if (is.buffer >= 0 && abi != nullptr && words.at[is.buffer] != abi->in_place)
-        about.bytes = mpi_bytes(call.object(), words.at[is.count], words.at[is.type]);
-    return call.done(answer, about);
+    MpiCallInfo info = {.file = mpi_group(call.object(), words.at[position.communicator])};
+    if (position.buffer >= 0 && abi != nullptr && words.at[position.buffer] != abi->in_place)
+        info.bytes = mpi_bytes(call.object(), words.at[position.count], words.at[position.type]);
+    return call.finish(result, info);
 }
 
 }  // namespace
 
-#define ALONE(name, ...) MPI_HOOK(name, collective, Call::MPI_##name, Collective{__VA_ARGS__})
-// And the one that goes on after the call, in which ranks do not wait for each other.
-#define COLLECTIVE(name, later, ...) \
-    ALONE(name, __VA_ARGS__)         \
-    ALONE(later, __VA_ARGS__)
-COLLECTIVE(Barrier, Ibarrier, 0)
-COLLECTIVE(Bcast, Ibcast, 4, 0, 1, 2)
-COLLECTIVE(Reduce, Ireduce, 6, 0, 2, 3)
-COLLECTIVE(Allreduce, Iallreduce, 5, 0, 2, 3)
-COLLECTIVE(Scan, Iscan, 5, 0, 2, 3)
-COLLECTIVE(Exscan, Iexscan, 5, 0, 2, 3)
-COLLECTIVE(Reduce_scatter, Ireduce_scatter, 5)
-COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, 5)
-COLLECTIVE(Gather, Igather, 7, 0, 1, 2)
-COLLECTIVE(Gatherv, Igatherv, 8, 0, 1, 2)
-COLLECTIVE(Scatter, Iscatter, 7, 3, 4, 5)
-COLLECTIVE(Scatterv, Iscatterv, 8, 4, 5, 6)
-COLLECTIVE(Allgather, Iallgather, 6, 0, 1, 2)
-COLLECTIVE(Allgatherv, Iallgatherv, 7, 0, 1, 2)
-COLLECTIVE(Alltoall, Ialltoall, 6)
-COLLECTIVE(Alltoallv, Ialltoallv, 8)
-COLLECTIVE(Alltoallw, Ialltoallw, 8)
-COLLECTIVE(Comm_dup, Comm_idup, 0)
-ALONE(Comm_split, 0)
-ALONE(Comm_split_type, 0)
-ALONE(Comm_create, 0)
+#define COLLECTIVE(name, ...) MPI_HOOK(name, collective, Call::MPI_##name, Collective{__VA_ARGS__})
+// The same, and the nonblocking form, in which ranks do not wait for each other.
+#define COLLECTIVE_PAIR(name, nonblocking, ...) \
+    COLLECTIVE(name, __VA_ARGS__)               \
+    COLLECTIVE(nonblocking, __VA_ARGS__)
+COLLECTIVE_PAIR(Barrier, Ibarrier, 0)
+COLLECTIVE_PAIR(Bcast, Ibcast, 4, 0, 1, 2)
+COLLECTIVE_PAIR(Reduce, Ireduce, 6, 0, 2, 3)
+COLLECTIVE_PAIR(Allreduce, Iallreduce, 5, 0, 2, 3)
+COLLECTIVE_PAIR(Scan, Iscan, 5, 0, 2, 3)
+COLLECTIVE_PAIR(Exscan, Iexscan, 5, 0, 2, 3)
+COLLECTIVE_PAIR(Reduce_scatter, Ireduce_scatter, 5)
+COLLECTIVE_PAIR(Reduce_scatter_block, Ireduce_scatter_block, 5)
+COLLECTIVE_PAIR(Gather, Igather, 7, 0, 1, 2)
+COLLECTIVE_PAIR(Gatherv, Igatherv, 8, 0, 1, 2)
+COLLECTIVE_PAIR(Scatter, Iscatter, 7, 3, 4, 5)
+COLLECTIVE_PAIR(Scatterv, Iscatterv, 8, 4, 5, 6)
+COLLECTIVE_PAIR(Allgather, Iallgather, 6, 0, 1, 2)
+COLLECTIVE_PAIR(Allgatherv, Iallgatherv, 7, 0, 1, 2)
+COLLECTIVE_PAIR(Alltoall, Ialltoall, 6)
+COLLECTIVE_PAIR(Alltoallv, Ialltoallv, 8)
+COLLECTIVE_PAIR(Alltoallw, Ialltoallw, 8)
+COLLECTIVE_PAIR(Comm_dup, Comm_idup, 0)
+COLLECTIVE(Comm_split, 0)
+COLLECTIVE(Comm_split_type, 0)
+COLLECTIVE(Comm_create, 0)
 
 }  // namespace tailrace::preload

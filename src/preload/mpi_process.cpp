@@ -1,4 +1,4 @@
-// The beginning and end of MPI in a process, communicators that go, phases that are named, and Fortran's entry points.
+// Initialization and end of MPI, freed communicators, MPI_Pcontrol, and Fortran's entry points.
 #include <string.h>
 
 #include "preload/mpi.hpp"
@@ -6,7 +6,7 @@
 namespace tailrace::preload {
 namespace {
 
-void tell_rank(const void* object) {
+void record_rank(const void* object) {
     const MpiAbi* abi = mpi_abi(object);
     int rank = -1, ranks = -1;
     if (abi == nullptr || as_int(call_words(LIBRARY_FUNCTION(PMPI_Comm_rank)(object), {{abi->world, as_word(&rank)}})) != 0) return;
@@ -16,30 +16,30 @@ void tell_rank(const void* object) {
 
 Word begin_mpi(const Words& words, FindFunction find, const void* return_address, Call name) {
     MpiCall call(name, return_address);
-    const Word answer = call_words(find(call.object()), words);
-    if (call.on() && as_int(answer) == 0) tell_rank(call.object());
-    return call.done(answer, {});
+    const Word result = call_words(find(call.object()), words);
+    if (call.is_recording() && as_int(result) == 0) record_rank(call.object());
+    return call.finish(result, {});
 }
 
 Word end_mpi(const Words& words, FindFunction find, const void* return_address, Call name) {
     MpiCall call(name, return_address);
-    return call.done(call_words(find(call.object()), words), {});
+    return call.finish(call_words(find(call.object()), words), {});
 }
 
 Word free_communicator(const Words& words, FindFunction find, const void* return_address, Call name) {
     MpiCall call(name, return_address);
     if (const MpiAbi* abi = mpi_abi(call.object()); abi != nullptr && words.at[0] != 0) {
-        Word handle = 0;  // no more of memory than it has
+        Word handle = 0;  // reads only the bytes that a handle has
         memcpy(&handle, reinterpret_cast<const void*>(words.at[0]), static_cast<size_t>(abi->handle_bytes));
         forget_group(call.object(), handle);
     }
-    return call.done(call_words(find(call.object()), words), {});
+    return call.finish(call_words(find(call.object()), words), {});
 }
 
-// The level, by which programs name their phases, is the offset of the event.
+// The level, by which programs mark their phases, is stored as the event's offset.
 Word control(const Words& words, FindFunction find, const void* return_address, Call name) {
     MpiCall call(name, return_address);
-    return call.done(call_words(find(call.object()), words), {.offset = as_int(words.at[0])});
+    return call.finish(call_words(find(call.object()), words), {.offset = as_int(words.at[0])});
 }
 
 Word from_fortran(const Words& words, FindFunction find, const void* return_address) {
@@ -60,11 +60,11 @@ MPI_HOOK(Pcontrol, control, Call::MPI_Pcontrol)
 #define FORTRAN(name)                         \
     LIBRARY_HOOK(mpi_##name##_, from_fortran) \
     LIBRARY_HOOK(mpi_##name##_f08_, from_fortran)
-// Where a buffer of any type is passed, MPICH has a name more.
+// MPICH has one more name for calls with a buffer of any type.
 #define FORTRAN_WITH_BUFFER(name) \
     FORTRAN(name)                 \
     LIBRARY_HOOK(mpi_##name##_f08ts_, from_fortran)
-// And those that go on after the call.
+// Collectives with their nonblocking forms.
 #define FORTRAN_COLLECTIVE(name) \
     FORTRAN_WITH_BUFFER(name)    \
     FORTRAN_WITH_BUFFER(i##name)

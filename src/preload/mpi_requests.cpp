@@ -1,4 +1,4 @@
-// Waiting for transfers that go on after their call: as much I/O as the call. Other requests (messages, collectives) are no events.
+// Waiting for nonblocking transfers of files is I/O and is recorded. Waiting for messages and collectives is not.
 #include <string.h>
 
 #include "preload/handles.hpp"
@@ -7,7 +7,7 @@
 namespace tailrace::preload {
 namespace {
 
-constinit Handles requests = {};  // the names of their files
+constinit Handles requests = {};  // with the ids of their files
 
 Word request_at(const MpiAbi& abi, Word array, int64_t index) {
     Word request = 0;
@@ -15,14 +15,14 @@ Word request_at(const MpiAbi& abi, Word array, int64_t index) {
     return request;
 }
 
-// Requests of a call that are transfers of files, of which no more are known than there are Handles.
-struct Awaited {
+// The requests of a call that are transfers of files. No more are known than a Handles holds.
+struct FileRequests {
     int count = 0;
     int64_t index[Handles::kMost];
     Word request[Handles::kMost];
     uint64_t file = 0;  // of the first
 
-    void look(const MpiAbi& abi, Word array, int64_t length) {
+    void find(const MpiAbi& abi, Word array, int64_t length) {
         for (int64_t i = 0; i < length && count < Handles::kMost; ++i) {
             const Word at = request_at(abi, array, i);
             const uint64_t its_file = requests.find(at);
@@ -32,8 +32,8 @@ struct Awaited {
             request[count++] = at;
         }
     }
-    // Requests that are done are others afterwards.
-    void forget_done(const MpiAbi& abi, Word array) const {
+    // MPI changes a request when it is complete.
+    void forget_completed(const MpiAbi& abi, Word array) const {
         for (int i = 0; i < count; ++i)
             if (request_at(abi, array, index[i]) != request[i]) requests.remove(request[i]);
     }
@@ -41,30 +41,30 @@ struct Awaited {
 
 enum class Requests { one, many };  // (request, ...) or (length, requests, ...)
 
-// What is only asked, and not waited for, is no event: programs ask often.
+// MPI_Test and the like (Call::none) are not recorded: programs call them often and do not wait in them.
 Word wait(const Words& words, FindFunction find, const void* return_address, Call name, Requests which) {
     const void* const object = site_of(return_address).object;
-    const MpiAbi* const abi = requests.none() ? nullptr : mpi_abi(object);
+    const MpiAbi* const abi = requests.is_empty() ? nullptr : mpi_abi(object);
     const bool one = which == Requests::one;
     const Word array = words.at[one ? 0 : 1];
-    Awaited awaited;
-    if (abi != nullptr) awaited.look(*abi, array, one ? 1 : as_int(words.at[0]));
+    FileRequests awaited;
+    if (abi != nullptr) awaited.find(*abi, array, one ? 1 : as_int(words.at[0]));
     if (awaited.count == 0) return call_words(find(object), words);
     if (name == Call::none) {
-        const Word answer = call_words(find(object), words);
-        awaited.forget_done(*abi, array);
-        return answer;
+        const Word result = call_words(find(object), words);
+        awaited.forget_completed(*abi, array);
+        return result;
     }
     MpiCall call(name, return_address);
-    const Word answer = call_words(find(object), words);
-    awaited.forget_done(*abi, array);
-    return call.done(answer, {.file = awaited.file});
+    const Word result = call_words(find(object), words);
+    awaited.forget_completed(*abi, array);
+    return call.finish(result, {.file = awaited.file});
 }
 
-// Its transfer goes on, and nobody waits for it.
+// The transfer continues, and no call waits for it.
 Word free_request(const Words& words, FindFunction find, const void* return_address) {
     const void* const object = site_of(return_address).object;
-    const MpiAbi* const abi = requests.none() ? nullptr : mpi_abi(object);
+    const MpiAbi* const abi = requests.is_empty() ? nullptr : mpi_abi(object);
     if (abi != nullptr && words.at[0] != 0) requests.remove(request_at(*abi, words.at[0], 0));
     return call_words(find(object), words);
 }

@@ -1,4 +1,4 @@
-// Names and attributes.
+// Calls about names and attributes of files.
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -13,37 +13,37 @@
 
 namespace tailrace::preload {
 
-constexpr uint64_t kAfterStat = 1;  // detail of access: the C library has called stat before, by itself
+constexpr uint64_t kAfterStat = 1;  // detail of access: the C library has called stat before it
 
-// A call with one name, which is below `directory`. Its answer is less than 0 where it failed.
-#define OF_PATH_AS(answer, symbol, name, parameters, arguments, directory, ...) \
-    HOOK(answer, symbol, parameters) {                                          \
+// A call with one path, relative to `directory`. Its result is less than 0 where it failed.
+#define OF_PATH_AS(Result, symbol, name, parameters, arguments, directory, ...) \
+    HOOK(Result, symbol, parameters) {                                          \
         Traced call(Call::name);                                                \
-        const answer result = NEXT(symbol) arguments;                           \
-        const uint64_t file = named(call, path, directory, result < 0);         \
-        return call.done(result, About __VA_ARGS__, file);                      \
+        const Result result = NEXT(symbol) arguments;                           \
+        const uint64_t file = named_file(call, path, directory, result < 0);    \
+        return call.finish(result, CallInfo __VA_ARGS__, file);                 \
     }
-#define OF_DESCRIPTOR_AS(answer, symbol, name, parameters, arguments, ...) \
-    HOOK(answer, symbol, parameters) {                                     \
+#define OF_DESCRIPTOR_AS(Result, symbol, name, parameters, arguments, ...) \
+    HOOK(Result, symbol, parameters) {                                     \
         Traced call(Call::name, descriptor);                               \
-        return call.done(NEXT(symbol) arguments, About __VA_ARGS__);       \
+        return call.finish(NEXT(symbol) arguments, CallInfo __VA_ARGS__);  \
     }
 #define OF_PATH(...) OF_PATH_AS(int, __VA_ARGS__)
 #define OF_DESCRIPTOR(...) OF_DESCRIPTOR_AS(int, __VA_ARGS__)
 
-OF_PATH(stat, stat, (const char* path, struct stat* to), (path, to), kHere, {})
-OF_PATH(stat64, stat, (const char* path, struct stat64* to), (path, to), kHere, {})
-OF_PATH(lstat, stat, (const char* path, struct stat* to), (path, to), kHere, {})
-OF_PATH(lstat64, stat, (const char* path, struct stat64* to), (path, to), kHere, {})
+OF_PATH(stat, stat, (const char* path, struct stat* to), (path, to), AT_FDCWD, {})
+OF_PATH(stat64, stat, (const char* path, struct stat64* to), (path, to), AT_FDCWD, {})
+OF_PATH(lstat, stat, (const char* path, struct stat* to), (path, to), AT_FDCWD, {})
+OF_PATH(lstat64, stat, (const char* path, struct stat64* to), (path, to), AT_FDCWD, {})
 OF_PATH(fstatat, stat, (int directory, const char* path, struct stat* to, int flags), (directory, path, to, flags), directory, {})
 OF_PATH(fstatat64, stat, (int directory, const char* path, struct stat64* to, int flags), (directory, path, to, flags), directory,
         {})
 OF_PATH(statx, stat, (int directory, const char* path, int flags, unsigned mask, struct statx* to),
         (directory, path, flags, mask, to), directory, {})
-OF_PATH(__xstat, stat, (int version, const char* path, struct stat* to), (version, path, to), kHere, {})
-OF_PATH(__xstat64, stat, (int version, const char* path, struct stat64* to), (version, path, to), kHere, {})
-OF_PATH(__lxstat, stat, (int version, const char* path, struct stat* to), (version, path, to), kHere, {})
-OF_PATH(__lxstat64, stat, (int version, const char* path, struct stat64* to), (version, path, to), kHere, {})
+OF_PATH(__xstat, stat, (int version, const char* path, struct stat* to), (version, path, to), AT_FDCWD, {})
+OF_PATH(__xstat64, stat, (int version, const char* path, struct stat64* to), (version, path, to), AT_FDCWD, {})
+OF_PATH(__lxstat, stat, (int version, const char* path, struct stat* to), (version, path, to), AT_FDCWD, {})
+OF_PATH(__lxstat64, stat, (int version, const char* path, struct stat64* to), (version, path, to), AT_FDCWD, {})
 OF_PATH(__fxstatat, stat, (int version, int directory, const char* path, struct stat* to, int flags),
         (version, directory, path, to, flags), directory, {})
 OF_PATH(__fxstatat64, stat, (int version, int directory, const char* path, struct stat64* to, int flags),
@@ -53,18 +53,18 @@ OF_DESCRIPTOR(fstat64, fstat, (int descriptor, struct stat64* to), (descriptor, 
 OF_DESCRIPTOR(__fxstat, fstat, (int version, int descriptor, struct stat* to), (version, descriptor, to), {})
 OF_DESCRIPTOR(__fxstat64, fstat, (int version, int descriptor, struct stat64* to), (version, descriptor, to), {})
 
-OF_PATH(access, access, (const char* path, int mode), (path, mode), kHere, {})
-OF_PATH(eaccess, access, (const char* path, int mode), (path, mode), kHere, {.detail = kAfterStat})
-OF_PATH(euidaccess, access, (const char* path, int mode), (path, mode), kHere, {.detail = kAfterStat})
+OF_PATH(access, access, (const char* path, int mode), (path, mode), AT_FDCWD, {})
+OF_PATH(eaccess, access, (const char* path, int mode), (path, mode), AT_FDCWD, {.detail = kAfterStat})
+OF_PATH(euidaccess, access, (const char* path, int mode), (path, mode), AT_FDCWD, {.detail = kAfterStat})
 OF_PATH(faccessat, access, (int directory, const char* path, int mode, int flags), (directory, path, mode, flags), directory, {})
-OF_PATH(unlink, unlink, (const char* path), (path), kHere, {})
+OF_PATH(unlink, unlink, (const char* path), (path), AT_FDCWD, {})
 OF_PATH(unlinkat, unlink, (int directory, const char* path, int flags), (directory, path, flags), directory, {})
-OF_PATH(remove, unlink, (const char* path), (path), kHere, {})
-OF_PATH(mkdir, mkdir, (const char* path, mode_t mode), (path, mode), kHere, {})
+OF_PATH(remove, unlink, (const char* path), (path), AT_FDCWD, {})
+OF_PATH(mkdir, mkdir, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
 OF_PATH(mkdirat, mkdir, (int directory, const char* path, mode_t mode), (directory, path, mode), directory, {})
-OF_PATH(rmdir, rmdir, (const char* path), (path), kHere, {})
-OF_PATH(truncate, truncate, (const char* path, off_t bytes), (path, bytes), kHere, {.offset = bytes})
-OF_PATH(truncate64, truncate, (const char* path, off_t bytes), (path, bytes), kHere, {.offset = bytes})
+OF_PATH(rmdir, rmdir, (const char* path), (path), AT_FDCWD, {})
+OF_PATH(truncate, truncate, (const char* path, off_t bytes), (path, bytes), AT_FDCWD, {.offset = bytes})
+OF_PATH(truncate64, truncate, (const char* path, off_t bytes), (path, bytes), AT_FDCWD, {.offset = bytes})
 OF_DESCRIPTOR(ftruncate, ftruncate, (int descriptor, off_t bytes), (descriptor, bytes), {.offset = bytes})
 OF_DESCRIPTOR(ftruncate64, ftruncate, (int descriptor, off_t bytes), (descriptor, bytes), {.offset = bytes})
 
@@ -72,12 +72,12 @@ OF_DESCRIPTOR(ftruncate64, ftruncate, (int descriptor, off_t bytes), (descriptor
     OF_DESCRIPTOR(symbol, fallocate, parameters, arguments, {.offset = offset, .bytes = static_cast<uint64_t>(bytes)})
 ALLOCATE(fallocate, (int descriptor, int mode, off_t offset, off_t bytes), (descriptor, mode, offset, bytes))
 ALLOCATE(fallocate64, (int descriptor, int mode, off_t offset, off_t bytes), (descriptor, mode, offset, bytes))
-// These answer an errno, and are recorded so.
+// These return an errno.
 #define OF_RANGE(symbol, name, parameters, arguments, ...) \
     HOOK(int, symbol, parameters) {                        \
         Traced call(Call::name, descriptor);               \
         const int code = NEXT(symbol) arguments;           \
-        call.note(-int64_t{code}, About __VA_ARGS__);      \
+        call.record(-int64_t{code}, CallInfo __VA_ARGS__); \
         return code;                                       \
     }
 #define POSIX_ALLOCATE(symbol)                                                                            \
@@ -91,39 +91,39 @@ POSIX_ALLOCATE(posix_fallocate64)
 POSIX_ADVISE(posix_fadvise)
 POSIX_ADVISE(posix_fadvise64)
 
-OF_PATH(symlink, symlink, (const char* to, const char* path), (to, path), kHere, {})
+OF_PATH(symlink, symlink, (const char* to, const char* path), (to, path), AT_FDCWD, {})
 OF_PATH(symlinkat, symlink, (const char* to, int directory, const char* path), (to, directory, path), directory, {})
-OF_PATH(chmod, chmod, (const char* path, mode_t mode), (path, mode), kHere, {})
+OF_PATH(chmod, chmod, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
 OF_PATH(fchmodat, chmod, (int directory, const char* path, mode_t mode, int flags), (directory, path, mode, flags), directory, {})
-OF_PATH(lchmod, chmod, (const char* path, mode_t mode), (path, mode), kHere, {})
+OF_PATH(lchmod, chmod, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
 OF_DESCRIPTOR(fchmod, chmod, (int descriptor, mode_t mode), (descriptor, mode), {})
-OF_PATH(chown, chown, (const char* path, uid_t user, gid_t group), (path, user, group), kHere, {})
-OF_PATH(lchown, chown, (const char* path, uid_t user, gid_t group), (path, user, group), kHere, {})
+OF_PATH(chown, chown, (const char* path, uid_t user, gid_t group), (path, user, group), AT_FDCWD, {})
+OF_PATH(lchown, chown, (const char* path, uid_t user, gid_t group), (path, user, group), AT_FDCWD, {})
 OF_PATH(fchownat, chown, (int directory, const char* path, uid_t user, gid_t group, int flags),
         (directory, path, user, group, flags), directory, {})
 OF_DESCRIPTOR(fchown, chown, (int descriptor, uid_t user, gid_t group), (descriptor, user, group), {})
-OF_PATH(utime, utime, (const char* path, const utimbuf* times), (path, times), kHere, {})
-OF_PATH(utimes, utime, (const char* path, const timeval* times), (path, times), kHere, {})
+OF_PATH(utime, utime, (const char* path, const utimbuf* times), (path, times), AT_FDCWD, {})
+OF_PATH(utimes, utime, (const char* path, const timeval* times), (path, times), AT_FDCWD, {})
 OF_PATH(utimensat, utime, (int directory, const char* path, const timespec* times, int flags), (directory, path, times, flags),
         directory, {})
-OF_PATH(lutimes, utime, (const char* path, const timeval* times), (path, times), kHere, {})
+OF_PATH(lutimes, utime, (const char* path, const timeval* times), (path, times), AT_FDCWD, {})
 OF_PATH(futimesat, utime, (int directory, const char* path, const timeval* times), (directory, path, times), directory, {})
 OF_DESCRIPTOR(futimes, utime, (int descriptor, const timeval* times), (descriptor, times), {})
 OF_DESCRIPTOR(futimens, utime, (int descriptor, const timespec* times), (descriptor, times), {})
-OF_PATH(statfs, statfs, (const char* path, struct statfs* to), (path, to), kHere, {})
-OF_PATH(__statfs, statfs, (const char* path, struct statfs* to), (path, to), kHere, {})
-OF_PATH(statfs64, statfs, (const char* path, struct statfs64* to), (path, to), kHere, {})
-OF_PATH(statvfs, statfs, (const char* path, struct statvfs* to), (path, to), kHere, {})
-OF_PATH(statvfs64, statfs, (const char* path, struct statvfs64* to), (path, to), kHere, {})
+OF_PATH(statfs, statfs, (const char* path, struct statfs* to), (path, to), AT_FDCWD, {})
+OF_PATH(__statfs, statfs, (const char* path, struct statfs* to), (path, to), AT_FDCWD, {})
+OF_PATH(statfs64, statfs, (const char* path, struct statfs64* to), (path, to), AT_FDCWD, {})
+OF_PATH(statvfs, statfs, (const char* path, struct statvfs* to), (path, to), AT_FDCWD, {})
+OF_PATH(statvfs64, statfs, (const char* path, struct statvfs64* to), (path, to), AT_FDCWD, {})
 OF_DESCRIPTOR(fstatfs, statfs, (int descriptor, struct statfs* to), (descriptor, to), {})
 OF_DESCRIPTOR(fstatfs64, statfs, (int descriptor, struct statfs64* to), (descriptor, to), {})
 OF_DESCRIPTOR(fstatvfs, statfs, (int descriptor, struct statvfs* to), (descriptor, to), {})
 OF_DESCRIPTOR(fstatvfs64, statfs, (int descriptor, struct statvfs64* to), (descriptor, to), {})
-// Where the program is now: a relative name is no longer below where it was.
+// After chdir a relative `path` would mean another file, so the new directory is recorded as ".".
 HOOK(int, chdir, (const char* path)) {
     Traced call(Call::chdir);
     const int result = NEXT(chdir)(path);
-    return call.done(result, {}, result == 0 ? named(call, ".", kHere, false) : named(call, path, kHere, true));
+    return call.finish(result, {}, result == 0 ? named_file(call, ".", AT_FDCWD, false) : named_file(call, path, AT_FDCWD, true));
 }
 OF_DESCRIPTOR(fchdir, chdir, (int descriptor), (descriptor), {})
 OF_DESCRIPTOR(flock, flock, (int descriptor, int operation), (descriptor, operation), {.detail = static_cast<uint64_t>(operation)})
@@ -131,40 +131,40 @@ OF_DESCRIPTOR(flock, flock, (int descriptor, int operation), (descriptor, operat
 OF_DESCRIPTOR_AS(ssize_t, readahead, fadvise, (int descriptor, off64_t offset, size_t bytes), (descriptor, offset, bytes),
                  {.offset = offset, .bytes = bytes})
 
-OF_PATH_AS(ssize_t, getxattr, xattr, (const char* path, const char* name, void* to, size_t bytes), (path, name, to, bytes), kHere,
-           {.bytes = bytes})
-OF_PATH_AS(ssize_t, lgetxattr, xattr, (const char* path, const char* name, void* to, size_t bytes), (path, name, to, bytes), kHere,
-           {.bytes = bytes})
+OF_PATH_AS(ssize_t, getxattr, xattr, (const char* path, const char* name, void* to, size_t bytes), (path, name, to, bytes),
+           AT_FDCWD, {.bytes = bytes})
+OF_PATH_AS(ssize_t, lgetxattr, xattr, (const char* path, const char* name, void* to, size_t bytes), (path, name, to, bytes),
+           AT_FDCWD, {.bytes = bytes})
 OF_DESCRIPTOR_AS(ssize_t, fgetxattr, xattr, (int descriptor, const char* name, void* to, size_t bytes),
                  (descriptor, name, to, bytes), {.bytes = bytes})
-OF_PATH_AS(ssize_t, listxattr, xattr, (const char* path, char* to, size_t bytes), (path, to, bytes), kHere, {.bytes = bytes})
-OF_PATH_AS(ssize_t, llistxattr, xattr, (const char* path, char* to, size_t bytes), (path, to, bytes), kHere, {.bytes = bytes})
+OF_PATH_AS(ssize_t, listxattr, xattr, (const char* path, char* to, size_t bytes), (path, to, bytes), AT_FDCWD, {.bytes = bytes})
+OF_PATH_AS(ssize_t, llistxattr, xattr, (const char* path, char* to, size_t bytes), (path, to, bytes), AT_FDCWD, {.bytes = bytes})
 OF_DESCRIPTOR_AS(ssize_t, flistxattr, xattr, (int descriptor, char* to, size_t bytes), (descriptor, to, bytes), {.bytes = bytes})
 OF_PATH(setxattr, xattr, (const char* path, const char* name, const void* from, size_t bytes, int flags),
-        (path, name, from, bytes, flags), kHere, {.bytes = bytes})
+        (path, name, from, bytes, flags), AT_FDCWD, {.bytes = bytes})
 OF_PATH(lsetxattr, xattr, (const char* path, const char* name, const void* from, size_t bytes, int flags),
-        (path, name, from, bytes, flags), kHere, {.bytes = bytes})
+        (path, name, from, bytes, flags), AT_FDCWD, {.bytes = bytes})
 OF_DESCRIPTOR(fsetxattr, xattr, (int descriptor, const char* name, const void* from, size_t bytes, int flags),
               (descriptor, name, from, bytes, flags), {.bytes = bytes})
-OF_PATH(removexattr, xattr, (const char* path, const char* name), (path, name), kHere, {})
-OF_PATH(lremovexattr, xattr, (const char* path, const char* name), (path, name), kHere, {})
+OF_PATH(removexattr, xattr, (const char* path, const char* name), (path, name), AT_FDCWD, {})
+OF_PATH(lremovexattr, xattr, (const char* path, const char* name), (path, name), AT_FDCWD, {})
 OF_DESCRIPTOR(fremovexattr, xattr, (int descriptor, const char* name), (descriptor, name), {})
-OF_PATH(mknod, mknod, (const char* path, mode_t mode, dev_t device), (path, mode, device), kHere, {})
+OF_PATH(mknod, mknod, (const char* path, mode_t mode, dev_t device), (path, mode, device), AT_FDCWD, {})
 OF_PATH(mknodat, mknod, (int directory, const char* path, mode_t mode, dev_t device), (directory, path, mode, device), directory,
         {})
-OF_PATH(__xmknod, mknod, (int version, const char* path, mode_t mode, dev_t* device), (version, path, mode, device), kHere, {})
+OF_PATH(__xmknod, mknod, (int version, const char* path, mode_t mode, dev_t* device), (version, path, mode, device), AT_FDCWD, {})
 OF_PATH(__xmknodat, mknod, (int version, int directory, const char* path, mode_t mode, dev_t* device),
         (version, directory, path, mode, device), directory, {})
-OF_PATH(mkfifo, mknod, (const char* path, mode_t mode), (path, mode), kHere, {})
+OF_PATH(mkfifo, mknod, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
 OF_PATH(mkfifoat, mknod, (int directory, const char* path, mode_t mode), (directory, path, mode), directory, {})
-// Shared memory is a file with a name of its own kind.
+// Shared memory is a file in /dev/shm.
 HOOK(int, shm_unlink, (const char* name)) {
     Traced call(Call::unlink);
     const int result = NEXT(shm_unlink)(name);
-    if (!call.on() || (result < 0 && errno == EFAULT)) return result;
+    if (!call.is_recording() || (result < 0 && errno == EFAULT)) return result;
     char path[9 + NAME_MAX + 1] = "/dev/shm/";
     strncat(path, name + strspn(name, "/"), NAME_MAX);
-    return call.done(result, {}, file_of(path));
+    return call.finish(result, {}, file_id(path));
 }
 
 #define LOCK(symbol)                                                                                       \
@@ -172,40 +172,40 @@ HOOK(int, shm_unlink, (const char* name)) {
                   {.detail = static_cast<uint64_t>(command)})
 LOCK(lockf)
 LOCK(lockf64)
-// Two names: the first is the file, the second the detail.
-#define OF_TWO_PATHS(symbol, name, parameters, arguments, from_directory, to_directory)        \
-    HOOK(int, symbol, parameters) {                                                            \
-        Traced call(Call::name);                                                               \
-        const int result = NEXT(symbol) arguments;                                             \
-        const uint64_t file = named(call, from, from_directory, result < 0);                   \
-        return call.done(result, {.detail = named(call, to, to_directory, result < 0)}, file); \
+// Calls with two paths: the first is the event's file, the second its detail.
+#define OF_TWO_PATHS(symbol, name, parameters, arguments, from_directory, to_directory)               \
+    HOOK(int, symbol, parameters) {                                                                   \
+        Traced call(Call::name);                                                                      \
+        const int result = NEXT(symbol) arguments;                                                    \
+        const uint64_t file = named_file(call, from, from_directory, result < 0);                     \
+        return call.finish(result, {.detail = named_file(call, to, to_directory, result < 0)}, file); \
     }
-OF_TWO_PATHS(rename, rename, (const char* from, const char* to), (from, to), kHere, kHere)
+OF_TWO_PATHS(rename, rename, (const char* from, const char* to), (from, to), AT_FDCWD, AT_FDCWD)
 OF_TWO_PATHS(renameat, rename, (int directory, const char* from, int to_directory, const char* to),
              (directory, from, to_directory, to), directory, to_directory)
 OF_TWO_PATHS(renameat2, rename, (int directory, const char* from, int to_directory, const char* to, unsigned flags),
              (directory, from, to_directory, to, flags), directory, to_directory)
-OF_TWO_PATHS(link, link, (const char* from, const char* to), (from, to), kHere, kHere)
+OF_TWO_PATHS(link, link, (const char* from, const char* to), (from, to), AT_FDCWD, AT_FDCWD)
 OF_TWO_PATHS(linkat, link, (int directory, const char* from, int to_directory, const char* to, int flags),
              (directory, from, to_directory, to, flags), directory, to_directory)
 
-#define READLINK(symbol, parameters, arguments, directory)                                    \
-    HOOK(ssize_t, symbol, parameters) {                                                       \
-        Traced call(Call::readlink);                                                          \
-        const ssize_t result = NEXT(symbol) arguments;                                        \
-        return call.done(result, {.bytes = bytes}, named(call, path, directory, result < 0)); \
+#define READLINK(symbol, parameters, arguments, directory)                                           \
+    HOOK(ssize_t, symbol, parameters) {                                                              \
+        Traced call(Call::readlink);                                                                 \
+        const ssize_t result = NEXT(symbol) arguments;                                               \
+        return call.finish(result, {.bytes = bytes}, named_file(call, path, directory, result < 0)); \
     }
-READLINK(readlink, (const char* path, char* to, size_t bytes), (path, to, bytes), kHere)
-READLINK(__readlink_chk, (const char* path, char* to, size_t bytes, size_t room), (path, to, bytes, room), kHere)
+READLINK(readlink, (const char* path, char* to, size_t bytes), (path, to, bytes), AT_FDCWD)
+READLINK(__readlink_chk, (const char* path, char* to, size_t bytes, size_t room), (path, to, bytes, room), AT_FDCWD)
 READLINK(readlinkat, (int directory, const char* path, char* to, size_t bytes), (directory, path, to, bytes), directory)
 READLINK(__readlinkat_chk, (int directory, const char* path, char* to, size_t bytes, size_t room),
          (directory, path, to, bytes, room), directory)
 
-#define REALPATH(symbol, parameters, arguments)                                    \
-    HOOK(char*, symbol, parameters) {                                              \
-        Traced call(Call::realpath);                                               \
-        char* result = NEXT(symbol) arguments;                                     \
-        return call.done(result, {}, named(call, path, kHere, result == nullptr)); \
+#define REALPATH(symbol, parameters, arguments)                                              \
+    HOOK(char*, symbol, parameters) {                                                        \
+        Traced call(Call::realpath);                                                         \
+        char* result = NEXT(symbol) arguments;                                               \
+        return call.finish(result, {}, named_file(call, path, AT_FDCWD, result == nullptr)); \
     }
 REALPATH(realpath, (const char* path, char* to), (path, to))
 REALPATH(__realpath_chk, (const char* path, char* to, size_t room), (path, to, room))
@@ -214,7 +214,7 @@ REALPATH(canonicalize_file_name, (const char* path), (path))
 HOOK(char*, mkdtemp, (char* name)) {
     Traced call(Call::mkdir);
     char* result = NEXT(mkdtemp)(name);
-    return call.done(result, {}, named(call, result, kHere, result == nullptr));
+    return call.finish(result, {}, named_file(call, result, AT_FDCWD, result == nullptr));
 }
 
 }  // namespace tailrace::preload

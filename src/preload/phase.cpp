@@ -1,4 +1,4 @@
-// Phases that the program names: tailrace_phase_begin and _end of the library, which themselves do nothing.
+// Phases that the program marks by tailrace_phase_begin and tailrace_phase_end. In the library these two do nothing.
 #include <string.h>
 
 #include "preload/mpi.hpp"
@@ -11,7 +11,7 @@ Word phase(const Words& words, FindFunction find, const void* return_address, Ca
     insert_barrier(name, site);
     const auto* text = name == Call::phase_begin ? reinterpret_cast<const char*>(words.at[0]) : nullptr;
     Traced call(name);
-    call.note(0, {.detail = site.name}, text == nullptr ? 0 : trace::file_id(text, strnlen(text, 1000)));
+    call.record(0, {.detail = site.name}, text == nullptr ? 0 : trace::name_id(text, strnlen(text, 1000)));
     return call_words(find(site.object), words);
 }
 

@@ -1,4 +1,4 @@
-// Processes: children of vfork are let alone, the log ends with the process.
+// Processes: their beginning, children, and end. Children of vfork record nothing.
 #include <link.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -13,9 +13,9 @@ thread_local constinit char tailrace_silent = 0;
 }
 }  // namespace tailrace::preload
 
-// RATIONALE: vfork returns twice through one stack frame, so it cannot be called by a function that returns in between: the return
-// address is kept in a register, as the C library does. The child, which has the parent's memory, marks itself; the parent takes
-// the mark away when it goes on.
+// RATIONALE: vfork returns twice through one stack frame, so no function that returns in between may call it. The return address is
+// kept in a register, as in the C library. The child, which uses the parent's memory, sets tailrace_silent; the parent clears it when
+// it continues.
 asm(R"(
     .text
     .globl vfork
@@ -50,42 +50,42 @@ __vfork:
 
 namespace tailrace::preload {
 
-// Of each object the loader reads this much at once; where the table of segments lies further back, that table as well, twice: when
-// it looks for the object, and when it maps it. The rest is mapped.
+// The loader reads the first 832 bytes of each object and maps the rest. Where the table of segments lies behind these bytes, the
+// loader reads the table as well, twice: when it searches the object and when it maps it.
 static constexpr uint64_t kObjectBytes = 832;
 
 static trace::LoaderCounts loader_counts() {
     struct Loaded {
-        uint64_t ever;  // also those that are not there any more
+        uint64_t objects;  // loaded since the beginning, unloaded ones included
         trace::LoaderCounts of_tables;
     } loaded = {};
     dl_iterate_phdr(
-        [](dl_phdr_info* about, size_t, void* to) {
+        [](dl_phdr_info* object, size_t, void* to) {
             auto& all = *static_cast<Loaded*>(to);
-            const uint64_t bytes = about->dlpi_phnum * sizeof(ElfW(Phdr));
-            const bool apart = reinterpret_cast<uint64_t>(about->dlpi_phdr) - about->dlpi_addr + bytes > kObjectBytes;
+            const uint64_t bytes = object->dlpi_phnum * sizeof(ElfW(Phdr));
+            const bool apart = reinterpret_cast<uint64_t>(object->dlpi_phdr) - object->dlpi_addr + bytes > kObjectBytes;
             all.of_tables.read_bytes += apart ? 2 * bytes : 0;
             all.of_tables.read_calls += apart ? 2 : 0;
-            all.ever = about->dlpi_adds;
+            all.objects = object->dlpi_adds;
             return 0;
         },
         &loaded);
-    return {loaded.ever * kObjectBytes + loaded.of_tables.read_bytes, loaded.ever + loaded.of_tables.read_calls};
+    return {loaded.objects * kObjectBytes + loaded.of_tables.read_bytes, loaded.objects + loaded.of_tables.read_calls};
 }
 
-// What a process does after its destructors is recorded all the same; only the kernel's counts are those of this moment. The C
-// library writes what is left in its streams after the destructors.
+// The kernel's counts are those of this moment. Later calls of the process are still recorded. The C library writes the rest of its
+// streams after the destructors, so these bytes are recorded here.
 [[gnu::destructor(101)]] static void end() {
-    if (!trace::is_on()) return;
+    if (!trace::is_recording()) return;
     trace::set_loader_at_end(loader_counts());
     trace::end_log();
-    record_unwritten_of_all();
-    streams_end = true;
+    record_unwritten_streams();
+    streams_count_as_flushed = true;
 }
 
-// Begun at the first moment, so that a program without a call has a log, too.
+// Begins the log at once, so that a program that makes no call has a log, too.
 [[gnu::constructor(101)]] static void begin() {
-    if (trace::is_on()) trace::set_loader_at_begin(loader_counts());
+    if (trace::is_recording()) trace::set_loader_at_begin(loader_counts());
 }
 
 #define EXIT_NOW(symbol)                        \
@@ -97,82 +97,82 @@ static trace::LoaderCounts loader_counts() {
 EXIT_NOW(_exit)
 EXIT_NOW(_Exit)
 
-// The child begins a log of its own with its first call.
+// The child begins its own log with its first call.
 #define FORK(symbol)                        \
     HOOK(pid_t, symbol, (void)) {           \
         Traced call(Call::fork);            \
         const pid_t child = NEXT(symbol)(); \
-        if (child != 0) call.done(child);   \
+        if (child != 0) call.finish(child); \
         return child;                       \
     }
 FORK(fork)
 FORK(__fork)
 
-// Programs that run beside this one; the answer is an errno, recorded is the process.
+// Programs that run beside this one. The call returns an errno; recorded is the child's process number.
 #define SPAWN(symbol)                                                                                                        \
     HOOK(int, symbol,                                                                                                        \
          (pid_t * process, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes, \
-          char* const words[], char* const variables[])) {                                                                   \
+          char* const argv[], char* const envp[])) {                                                                         \
         Traced call(Call::spawn);                                                                                            \
         pid_t child = 0;                                                                                                     \
-        const int code = NEXT(symbol)(&child, path, actions, attributes, words, variables);                                  \
+        const int code = NEXT(symbol)(&child, path, actions, attributes, argv, envp);                                        \
         if (process != nullptr && code == 0) *process = child;                                                               \
-        call.note(code != 0 ? -int64_t{code} : int64_t{child}, {}, named(call, path, kHere, false));                         \
+        call.record(code != 0 ? -int64_t{code} : int64_t{child}, {}, named_file(call, path, AT_FDCWD, false));               \
         return code;                                                                                                         \
     }
 SPAWN(posix_spawn)
 SPAWN(posix_spawnp)
 
-HOOK(int, system, (const char* words)) {
+HOOK(int, system, (const char* command)) {
     Traced call(Call::spawn);
-    return call.done(NEXT(system)(words));
+    return call.finish(NEXT(system)(command));
 }
 
-// The log says that the program was replaced, by which file; and a second time where it was not.
+// Records the call before it is made, because it does not return; records it again where it failed.
 template <class Replace>
-int replaced(const char* path, Replace replace) {
-    if (tailrace_silent || !trace::is_on()) return replace();
+int record_exec(const char* path, Replace replace) {
+    if (tailrace_silent || !trace::is_recording()) return replace();
     Traced call(Call::exec);
-    call.note(0, {}, file_of(path));
+    call.record(0, {}, file_id(path));
     trace::end_log();
-    const int answer = replace();
-    return call.done(answer, {}, named(call, path, kHere, answer < 0));
+    const int result = replace();
+    return call.finish(result, {}, named_file(call, path, AT_FDCWD, result < 0));
 }
-#define EXEC(symbol, parameters, arguments)                            \
-    HOOK(int, symbol, parameters) {                                    \
-        return replaced(path, [&] { return NEXT(symbol) arguments; }); \
+#define EXEC(symbol, parameters, arguments)                               \
+    HOOK(int, symbol, parameters) {                                       \
+        return record_exec(path, [&] { return NEXT(symbol) arguments; }); \
     }
-EXEC(execve, (const char* path, char* const words[], char* const variables[]), (path, words, variables))
-EXEC(execv, (const char* path, char* const words[]), (path, words))
-EXEC(execvp, (const char* path, char* const words[]), (path, words))
-EXEC(execvpe, (const char* path, char* const words[], char* const variables[]), (path, words, variables))
+EXEC(execve, (const char* path, char* const argv[], char* const envp[]), (path, argv, envp))
+EXEC(execv, (const char* path, char* const argv[]), (path, argv))
+EXEC(execvp, (const char* path, char* const argv[]), (path, argv))
+EXEC(execvpe, (const char* path, char* const argv[], char* const envp[]), (path, argv, envp))
 
-// Words in a row become a list, by which the other form goes; behind their end may be the variables.
-#define EXEC_ROW(symbol, list_symbol, ...)                                                                \
-    HOOK(int, symbol, (const char* path, const char* first, ...)) {                                       \
-        va_list more;                                                                                     \
-        va_start(more, first);                                                                            \
-        size_t count = first == nullptr ? 0 : 1;                                                          \
-        while (count > 0 && va_arg(more, char*) != nullptr) ++count;                                      \
-        va_end(more);                                                                                     \
-        char* words[count + 1];                                                                           \
-        words[0] = const_cast<char*>(first);                                                              \
-        va_start(more, first);                                                                            \
-        for (size_t i = 1; i <= count; ++i) words[i] = va_arg(more, char*);                               \
-        [[maybe_unused]] const auto variables = va_arg(more, char* const*);                               \
-        va_end(more);                                                                                     \
-        return replaced(path, [&] { return NEXT(list_symbol)(path, words __VA_OPT__(, ) __VA_ARGS__); }); \
+// Forms with the arguments one by one: the arguments become an array for the other form. The environment may follow their end.
+#define EXEC_LIST(symbol, array_symbol, ...)                                                                 \
+    HOOK(int, symbol, (const char* path, const char* first, ...)) {                                          \
+        va_list more;                                                                                        \
+        va_start(more, first);                                                                               \
+        size_t count = first == nullptr ? 0 : 1;                                                             \
+        while (count > 0 && va_arg(more, char*) != nullptr) ++count;                                         \
+        va_end(more);                                                                                        \
+        char* argv[count + 1];                                                                               \
+        argv[0] = const_cast<char*>(first);                                                                  \
+        va_start(more, first);                                                                               \
+        for (size_t i = 1; i <= count; ++i) argv[i] = va_arg(more, char*);                                   \
+        [[maybe_unused]] const auto envp = va_arg(more, char* const*);                                       \
+        va_end(more);                                                                                        \
+        return record_exec(path, [&] { return NEXT(array_symbol)(path, argv __VA_OPT__(, ) __VA_ARGS__); }); \
     }
-EXEC_ROW(execl, execv)
-EXEC_ROW(execlp, execvp)
-EXEC_ROW(execle, execve, variables)
+EXEC_LIST(execl, execv)
+EXEC_LIST(execlp, execvp)
+EXEC_LIST(execle, execve, envp)
 
-HOOK(int, fexecve, (int descriptor, char* const words[], char* const variables[])) {
-    return replaced(nullptr, [&] { return NEXT(fexecve)(descriptor, words, variables); });
+HOOK(int, fexecve, (int descriptor, char* const argv[], char* const envp[])) {
+    return record_exec(nullptr, [&] { return NEXT(fexecve)(descriptor, argv, envp); });
 }
 
-HOOK(int, execveat, (int directory, const char* path, char* const words[], char* const variables[], int flags)) {
-    return replaced(path, [&] { return NEXT(execveat)(directory, path, words, variables, flags); });
+HOOK(int, execveat, (int directory, const char* path, char* const argv[], char* const envp[], int flags)) {
+    return record_exec(path, [&] { return NEXT(execveat)(directory, path, argv, envp, flags); });
 }
 
 }  // namespace tailrace::preload

@@ -1,11 +1,11 @@
-// Streams of the C library: where they come from, their places in files, and their end.
+// Calls that open, position, flush and close streams of the C library.
 #include <mntent.h>
 #include <stdio.h>
 #include <sys/types.h>
 
 #include "preload/stream.hpp"
 
-// The C library's list of streams, by their _chain, and what it takes itself before it changes the list or writes them all.
+// The C library's list of streams, linked by _chain, and the lock that it takes before it changes the list or writes all streams.
 extern "C" FILE* _IO_list_all;
 extern "C" void _IO_list_lock();
 extern "C" void _IO_list_unlock();
@@ -13,110 +13,111 @@ extern "C" void _IO_list_unlock();
 namespace tailrace::preload {
 namespace {
 
-FILE* opened_as(Traced& call, FILE* stream, const char* path) {
-    if (!call.on()) return stream;
-    const uint64_t file = path == nullptr || (stream == nullptr && errno == EFAULT) ? 0 : file_of(path);
+FILE* record_open(Traced& call, FILE* stream, const char* path) {
+    if (!call.is_recording()) return stream;
+    const uint64_t file = path == nullptr || (stream == nullptr && errno == EFAULT) ? 0 : file_id(path);
     const int descriptor = descriptor_of(stream);
     if (descriptor >= 0) {
         call.set_descriptor(descriptor);
-        opened(descriptor, file);
+        fd_table::set(descriptor, file);
     }
-    return call.done(stream, {}, file);
+    return call.finish(stream, {}, file);
 }
 
 }  // namespace
 
-constinit std::atomic<bool> streams_end = false;
+constinit std::atomic<bool> streams_count_as_flushed = false;
 
-void record_moved(Call call, int descriptor, int64_t bytes, uint64_t file) {
+void record_buffer_transfer(Call call, int descriptor, int64_t bytes, uint64_t file) {
     if (bytes <= 0) return;
     const int code = errno;
     const uint64_t now_ns = trace::now_ns();
-    const uint64_t of_file = file != 0 ? file : file_of(descriptor);
-    trace::record({now_ns, now_ns, static_cast<uint16_t>(call), 0, descriptor, of_file, trace::kNowhere,
+    const uint64_t of_file = file != 0 ? file : file_id(descriptor);
+    trace::record({now_ns, now_ns, static_cast<uint16_t>(call), 0, descriptor, of_file, trace::kNoOffset,
                    static_cast<uint64_t>(bytes), bytes, 0});
     errno = code;
 }
 
 namespace {
 
-// The program is about to write all streams, which takes the lock as well.
-void record_unwritten() {
-    if (streams_end || !trace::is_on()) return;
+// Used before a call that writes all streams, which takes the lock as well.
+void lock_and_record_unwritten_streams() {
+    if (streams_count_as_flushed || !trace::is_recording()) return;
     _IO_list_lock();
-    record_unwritten_of_all();
+    record_unwritten_streams();
     _IO_list_unlock();
 }
 
 }  // namespace
 
-// RATIONALE: without the list's lock, as the C library itself goes through it at the end: who holds it may never come back.
-void record_unwritten_of_all() {
-    if (streams_end || !trace::is_on()) return;
+// RATIONALE: without the lock of the list, like the C library itself at the end of the process: a thread that holds the lock may
+// never release it.
+void record_unwritten_streams() {
+    if (streams_count_as_flushed || !trace::is_recording()) return;
     for (const FILE* stream = _IO_list_all; stream != nullptr; stream = stream->_chain)
         if (stream->_mode <= 0 && descriptor_of(stream) >= 0)
-            record_moved(Call::flush, descriptor_of(stream), unwritten_of(*stream));
+            record_buffer_transfer(Call::flush, descriptor_of(stream), unwritten_bytes(*stream));
 }
 
-#define FOPEN(symbol, parameters, arguments, path)            \
-    HOOK(FILE*, symbol, parameters) {                         \
-        Traced call(Call::fopen);                             \
-        return opened_as(call, NEXT(symbol) arguments, path); \
+#define FOPEN(symbol, parameters, arguments, path)              \
+    HOOK(FILE*, symbol, parameters) {                           \
+        Traced call(Call::fopen);                               \
+        return record_open(call, NEXT(symbol) arguments, path); \
     }
 FOPEN(fopen, (const char* path, const char* mode), (path, mode), path)
 FOPEN(fopen64, (const char* path, const char* mode), (path, mode), path)
 FOPEN(tmpfile, (void), (), nullptr)
 FOPEN(tmpfile64, (void), (), nullptr)
 FOPEN(setmntent, (const char* path, const char* mode), (path, mode), path)
-FOPEN(popen, (const char* words, const char* mode), (words, mode), nullptr)
+FOPEN(popen, (const char* command, const char* mode), (command, mode), nullptr)
 
 #define FREOPEN(symbol)                                                       \
     HOOK(FILE*, symbol, (const char* path, const char* mode, FILE* stream)) { \
-        OfStream call(Call::fopen, stream);                                   \
-        call.close();                                                         \
+        TracedStream call(Call::fopen, stream);                               \
+        call.prepare_close();                                                 \
         FILE* const result = NEXT(symbol)(path, mode, stream);                \
-        call.flushed();                                                       \
-        return opened_as(call, result, path);                                 \
+        call.record_flush();                                                  \
+        return record_open(call, result, path);                               \
     }
 FREOPEN(freopen)
 FREOPEN(freopen64)
 
 HOOK(FILE*, fdopen, (int descriptor, const char* mode)) {
     Traced call(Call::fopen, descriptor);
-    return call.done(NEXT(fdopen)(descriptor, mode), {.detail = 1});
+    return call.finish(NEXT(fdopen)(descriptor, mode), {.detail = 1});
 }
 
-#define FCLOSE(symbol)                           \
-    HOOK(int, symbol, (FILE * stream)) {         \
-        OfStream call(Call::fclose, stream);     \
-        call.close();                            \
-        return call.ended(NEXT(symbol)(stream)); \
+#define FCLOSE(symbol)                                  \
+    HOOK(int, symbol, (FILE * stream)) {                \
+        TracedStream call(Call::fclose, stream);        \
+        call.prepare_close();                           \
+        return call.finish_close(NEXT(symbol)(stream)); \
     }
 FCLOSE(fclose)
 FCLOSE(endmntent)
 FCLOSE(pclose)
 
 HOOK(int, fcloseall, (void)) {
-    record_unwritten();
+    lock_and_record_unwritten_streams();
     Traced call(Call::fclose);
-    return call.done(NEXT(fcloseall)());
+    return call.finish(NEXT(fcloseall)());
 }
 
-#define FFLUSH(symbol)                              \
-    HOOK(int, symbol, (FILE * stream)) {            \
-        if (stream == nullptr) record_unwritten();  \
-        OfStream call(Call::fflush, stream);        \
-        const int result = NEXT(symbol)(stream);    \
-        call.put(result < 0 ? -int64_t{errno} : 0); \
-        return result;                              \
+#define FFLUSH(symbol)                                              \
+    HOOK(int, symbol, (FILE * stream)) {                            \
+        if (stream == nullptr) lock_and_record_unwritten_streams(); \
+        TracedStream call(Call::fflush, stream);                    \
+        const int result = NEXT(symbol)(stream);                    \
+        call.finish_write(result < 0 ? -int64_t{errno} : 0);        \
+        return result;                                              \
     }
 FFLUSH(fflush)
 FFLUSH(fflush_unlocked)
 
-// Where it is now may need another part of the file in the buffer.
-#define FSEEK(symbol, parameters, arguments, ...)                \
-    OF_STREAM(int, symbol, fseek, parameters, arguments, stream, \
-              took_some(result < 0 ? -int64_t{errno} : 0, About __VA_ARGS__, true))
+// The new position may need other bytes of the file in the buffer.
+#define FSEEK(symbol, parameters, arguments, ...)                    \
+    TRACED_STREAM(int, symbol, fseek, parameters, arguments, stream, \
+                  finish_unknown_read(result < 0 ? -int64_t{errno} : 0, CallInfo __VA_ARGS__, true))
 FSEEK(fseek, (FILE * stream, long offset, int whence), (stream, offset, whence),
       {.offset = offset, .detail = static_cast<uint64_t>(whence)})
 FSEEK(fseeko, (FILE * stream, off_t offset, int whence), (stream, offset, whence),
@@ -126,16 +127,17 @@ FSEEK(fseeko64, (FILE * stream, off_t offset, int whence), (stream, offset, when
 FSEEK(fsetpos, (FILE * stream, const fpos_t* position), (stream, position), {})
 FSEEK(fsetpos64, (FILE * stream, const fpos64_t* position), (stream, position), {})
 
-// A line of a table of file systems; how long it was is not known.
-#define GETMNTENT(symbol, parameters, arguments) OF_STREAM(mntent*, symbol, fgets, parameters, arguments, stream, took_some(0))
+// A line of a table of file systems, whose length is not known.
+#define GETMNTENT(symbol, parameters, arguments) \
+    TRACED_STREAM(mntent*, symbol, fgets, parameters, arguments, stream, finish_unknown_read(0))
 GETMNTENT(getmntent, (FILE * stream), (stream))
 GETMNTENT(getmntent_r, (FILE * stream, mntent* to, char* room, int bytes), (stream, to, room, bytes))
 GETMNTENT(__getmntent_r, (FILE * stream, mntent* to, char* room, int bytes), (stream, to, room, bytes))
 
 HOOK(void, rewind, (FILE * stream)) {
-    OfStream call(Call::fseek, stream);
+    TracedStream call(Call::fseek, stream);
     NEXT(rewind)(stream);
-    call.took_some(0, {.offset = 0}, true);
+    call.finish_unknown_read(0, {.offset = 0}, true);
 }
 
 }  // namespace tailrace::preload

@@ -1,21 +1,21 @@
-// syscall(), by which a program names the system call by its number: those that move bytes, open and close are recorded, all others
-// are handed on as they come, so that also calls that return twice do.
+// syscall(): system calls by their number. Those that move bytes, open or close are recorded. All others are passed on untouched, so
+// calls that return twice still work.
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 
-#include "preload/opened.hpp"
+#include "preload/open_close.hpp"
 
 namespace tailrace::preload {
 namespace {
 
-// What is known of a call whose first argument is a descriptor.
-struct Known {
+// A call whose first argument is a descriptor.
+struct DescriptorCall {
     Call call;
     bool has_bytes, has_offset;  // its third and fourth argument
 };
 
-Known known(long number) {
+DescriptorCall descriptor_call(long number) {
     switch (number) {
         case SYS_read: return {Call::read, true, false};
         case SYS_write: return {Call::write, true, false};
@@ -36,39 +36,39 @@ Known known(long number) {
 }  // namespace
 
 HOOK(long, syscall, (long number, long a, long b, long c, long d, long e, long f)) {
-    const auto asked = NEXT(syscall);
+    const auto next_syscall = NEXT(syscall);
     const int first = static_cast<int>(a);
     if (number == SYS_open) {
         Traced call(Call::open);
         const auto* path = reinterpret_cast<const char*>(a);
-        return opened_as(call, static_cast<int>(asked(number, a, b, c, d, e, f)), path, kHere, static_cast<int>(b));
+        return record_open(call, static_cast<int>(next_syscall(number, a, b, c, d, e, f)), path, AT_FDCWD, static_cast<int>(b));
     }
     if (number == SYS_openat) {
         Traced call(Call::open);
         const auto* path = reinterpret_cast<const char*>(b);
-        return opened_as(call, static_cast<int>(asked(number, a, b, c, d, e, f)), path, first, static_cast<int>(c));
+        return record_open(call, static_cast<int>(next_syscall(number, a, b, c, d, e, f)), path, first, static_cast<int>(c));
     }
     if (number == SYS_openat2) {
         Traced call(Call::open);
         const auto* path = reinterpret_cast<const char*>(b);
-        const int descriptor = static_cast<int>(asked(number, a, b, c, d, e, f));
+        const int descriptor = static_cast<int>(next_syscall(number, a, b, c, d, e, f));
         const int flags = descriptor >= 0 ? static_cast<int>(*reinterpret_cast<const uint64_t*>(c)) : 0;  // of open_how
-        return opened_as(call, descriptor, path, first, flags);
+        return record_open(call, descriptor, path, first, flags);
     }
     if (number == SYS_dup || number == SYS_dup2 || number == SYS_dup3) {
         Traced call(Call::dup, first);
-        return copied_as(call, first, static_cast<int>(asked(number, a, b, c, d, e, f)));
+        return record_dup(call, first, static_cast<int>(next_syscall(number, a, b, c, d, e, f)));
     }
     if (number == SYS_close) {
         Traced call(Call::close, first);
-        return closed_by(call, first, [&] { return asked(number, a, b, c, d, e, f); });
+        return record_close(call, first, [&] { return next_syscall(number, a, b, c, d, e, f); });
     }
-    const Known about = known(number);
-    if (about.call == Call::none) return asked(number, a, b, c, d, e, f);
-    Traced call(about.call, first);
-    const long result = asked(number, a, b, c, d, e, f);
-    const uint64_t bytes = about.has_bytes ? static_cast<uint64_t>(c) : result > 0 ? static_cast<uint64_t>(result) : 0;
-    return call.done(result, {.offset = about.has_offset ? d : trace::kNowhere, .bytes = bytes});
+    const DescriptorCall found = descriptor_call(number);
+    if (found.call == Call::none) return next_syscall(number, a, b, c, d, e, f);
+    Traced call(found.call, first);
+    const long result = next_syscall(number, a, b, c, d, e, f);
+    const uint64_t bytes = found.has_bytes ? static_cast<uint64_t>(c) : result > 0 ? static_cast<uint64_t>(result) : 0;
+    return call.finish(result, {.offset = found.has_offset ? d : trace::kNoOffset, .bytes = bytes});
 }
 
 }  // namespace tailrace::preload

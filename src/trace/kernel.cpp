@@ -7,14 +7,14 @@
 namespace tailrace::trace {
 namespace {
 
-// How many bytes were read for it is added to `asking`.
-KernelCounts counts_of(const char* path, KernelCounts& asking) {
+// Adds to `own_reads` what reading the file took.
+KernelCounts read_counts(const char* path, KernelCounts& own_reads) {
     char text[512] = "";
     const int64_t bytes = raw::read_file(path, text, sizeof text - 1);
     KernelCounts counts = {};
     if (bytes < 0) return counts;
-    asking.read_bytes += static_cast<uint64_t>(bytes);
-    asking.read_calls += 2;  // the second has found the end
+    own_reads.read_bytes += static_cast<uint64_t>(bytes);
+    own_reads.read_calls += 2;  // the second finds the end of the file
     uint64_t* const fields[] = {&counts.read_bytes,  &counts.written_bytes,     &counts.read_calls,
                                 &counts.write_calls, &counts.device_read_bytes, &counts.device_written_bytes};
     const char* at = text;
@@ -36,13 +36,13 @@ uint64_t number_at(const char* text, uint64_t otherwise) {
     return number;
 }
 
-KernelCounts count_thread(KernelCounts& asking) { return counts_of("/proc/thread-self/io", asking); }
+KernelCounts kernel_counts_of_thread(KernelCounts& own_reads) { return read_counts("/proc/thread-self/io", own_reads); }
 
-Counted count_now() {
-    Counted now = {};
-    now.process = counts_of("/proc/self/io", now.asking);
-    const KernelCounts before = now.asking;
-    now.thread = count_thread(now.asking);
+KernelCountsNow kernel_counts_now() {
+    KernelCountsNow now = {};
+    now.process = read_counts("/proc/self/io", now.own_reads);
+    const KernelCounts before = now.own_reads;
+    now.thread = kernel_counts_of_thread(now.own_reads);
     now.thread.read_bytes -= before.read_bytes;
     now.thread.read_calls -= before.read_calls;
     return now;

@@ -1,21 +1,21 @@
-// What the kernel counts of this process (/proc/self/io), against which the log can be held.
+// The kernel's own counts of this process (/proc/self/io). `tailrace coverage` compares the log with them.
 #pragma once
 
 #include "trace/format.hpp"
 
 namespace tailrace::trace {
 
-struct Counted {
-    KernelCounts process;  // all threads, those that have ended and children that were waited for with them
-    KernelCounts thread;   // this one
-    KernelCounts asking;   // what it took to ask, which later counts contain and these two do not
+struct KernelCountsNow {
+    KernelCounts process;    // of all threads; of ended threads and of children that were waited for, too
+    KernelCounts thread;     // of this thread
+    KernelCounts own_reads;  // reading these counts: not in the two above, but in all later counts
 };
-Counted count_now();
+KernelCountsNow kernel_counts_now();
 
-// Of this thread; what it took to ask is added to `asking`, which the next answer contains.
-KernelCounts count_thread(KernelCounts& asking);
+// The counts of this thread. Adds to `own_reads` what reading them took; the next counts contain that.
+KernelCounts kernel_counts_of_thread(KernelCounts& own_reads);
 
-// Decimal digits at the beginning of a text as a number, or `otherwise`.
+// Decimal digits at the beginning of a text as a number; `otherwise` where there are none.
 uint64_t number_at(const char* text, uint64_t otherwise);
 
 }  // namespace tailrace::trace

@@ -1,44 +1,41 @@
-// The log of this process. What is called here may be called from any hook: in signal handlers, before constructors and after
-// destructors, in children of fork; it takes no lock and no memory of malloc, calls no hooked function and leaves errno alone.
+// The log of this process, as hooks use it. Hooks run in signal handlers, before constructors, after destructors and in children of
+// fork. So nothing here takes a lock, calls malloc or a hooked function, or changes errno.
 #pragma once
 
-#include <atomic>
+#include <cstdint>
 
 #include "trace/format.hpp"
+#include "trace/memory.hpp"
 
 namespace tailrace::trace {
 
-// Memory that is zero now, and again in every child of fork, however it was forked. Made once for each `place`; nullptr where there
-// is none.
-void* own_memory(std::atomic<void*>& place, uint64_t bytes);
-
-// Nanoseconds of CLOCK_MONOTONIC.
+// CLOCK_MONOTONIC.
 uint64_t now_ns();
 
-// Whether what happens is recorded. The first call of a process, also of one that was forked, begins its log: in the folder
-// TAILRACE_TRACE, with at most TAILRACE_TRACE_BYTES (64 MiB). Without that folder, in a launcher, or where the log cannot be made,
-// nothing is recorded, then and later.
-bool is_on();
+// Whether this process records. The first call of a process begins its log, and so does the first call of a child. The log goes to
+// the folder TAILRACE_TRACE and has at most TAILRACE_TRACE_BYTES (64 MiB). Without that folder, in a launcher, and where the log
+// cannot be made, the process never records.
+bool is_recording();
 
-// Stores an event; once the budget is spent, or where the disk is full, counts it.
+// Stores an event. When the budget is spent or the disk is full, counts it instead.
 void record(const Event& event);
 
-// The id of a name, which the log has from now on.
-uint64_t file_id(const char* name, uint64_t bytes);
+// The id of a name. Stores the name in the log the first time.
+uint64_t name_id(const char* name, uint64_t bytes);
 
-// As calls.def names a call.
+// The name of a call in calls.def.
 const char* name_of(Call call);
 
-// What MPI says of this process.
+// The rank of this process as MPI reports it.
 void set_rank(int32_t rank, int32_t ranks);
 
-// The process ends by itself.
+// Stores when the process ended, and the kernel's counts of it.
 void end_log();
 
-// What the tracer has done itself, as the kernel counts it.
-void add_own(const KernelCounts& counts);
+// Adds reads of the tracer itself, which the kernel counts as the process's.
+void add_own_reads(const KernelCounts& counts);
 
-// What the loader has read until the log's beginning, and until its end.
+// The loader's reads up to the log's beginning, and up to its end.
 void set_loader_at_begin(const LoaderCounts& counts);
 void set_loader_at_end(const LoaderCounts& counts);
 

@@ -11,7 +11,7 @@
 namespace tailrace::trace {
 namespace {
 
-// They start ranks and are none; nor do they tell of their own calls.
+// Programs that start ranks and are no ranks themselves: their own calls are not recorded.
 constexpr const char* kLaunchers[] = {
     "mpirun",        "mpiexec",         "orterun",        "orted",           "prterun",      "prted",
     "mpiexec.hydra", "hydra_pmi_proxy", "mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich",
@@ -23,7 +23,8 @@ constexpr char kCalls[] =
 #undef TAILRACE_CALL
     "";
 
-int32_t first_number_of(const char* const* names, uint64_t count) {
+// The value of the first variable that is set; -1 where none is.
+int32_t first_variable_of(const char* const* names, uint64_t count) {
     for (uint64_t i = 0; i < count; ++i)
         if (const char* text = getenv(names[i])) return static_cast<int32_t>(number_at(text, 0));
     return -1;
@@ -41,16 +42,16 @@ bool is_launcher(const char* program) {
 
 void describe_process(Header& header) {
     memcpy(header.magic, kMagic, sizeof kMagic);
-    header.version = kVersion;
-    header.header_bytes = kHeaderBytes;
-    header.chunk_bytes = kChunkBytes;
-    header.slot_bytes = kSlotBytes;
-    header.process = static_cast<int32_t>(raw::call(SYS_getpid));
-    header.parent = static_cast<int32_t>(raw::call(SYS_getppid));
+    header.format.version = kVersion;
+    header.format.header_bytes = kHeaderBytes;
+    header.format.chunk_bytes = kChunkBytes;
+    header.format.slot_bytes = kSlotBytes;
+    header.numbers.process = static_cast<int32_t>(raw::call(SYS_getpid));
+    header.numbers.parent = static_cast<int32_t>(raw::call(SYS_getppid));
     constexpr const char* kRanks[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
     constexpr const char* kSizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"};
-    header.rank = first_number_of(kRanks, 4);
-    header.ranks = first_number_of(kSizes, 3);
+    header.numbers.rank = first_variable_of(kRanks, 4);
+    header.numbers.ranks = first_variable_of(kSizes, 3);
     char host[65] = "";
     gethostname(host, sizeof host);
     raw::put_text(header.host, host, sizeof header.host);
@@ -58,10 +59,10 @@ void describe_process(Header& header) {
     raw::read_file("/proc/self/cmdline", header.command, sizeof header.command - 1);
     static_assert(sizeof kCalls <= sizeof header.calls);
     memcpy(header.calls, kCalls, sizeof kCalls);
-    const Counted now = count_now();
-    header.at_begin = now.process;
-    header.thread_at_begin = now.thread;
-    header.own = now.asking;
+    const KernelCountsNow now = kernel_counts_now();
+    header.counts.begin = now.process;
+    header.thread_counts.begin = now.thread;
+    header.own = now.own_reads;
 }
 
 }  // namespace tailrace::trace

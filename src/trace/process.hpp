@@ -1,14 +1,14 @@
-// What the header of a log says of its process. Called once a process, before its first event; asks the kernel, takes no memory.
+// The description of this process in the header of its log. Internal to src/trace.
 #pragma once
 
 #include "trace/format.hpp"
 
 namespace tailrace::trace {
 
-// Everything but the times of the beginning, the budget and what comes later.
+// Fills all fields but the times, the budget, and those that are known later. Called once for each process, before its first event.
 void describe_process(Header& header);
 
-// Programs that start ranks and are none; nor do they tell of their own calls.
+// Whether a program starts ranks and is no rank itself: it is not recorded.
 bool is_launcher(const char* program);
 
 }  // namespace tailrace::trace

@@ -1,31 +1,31 @@
-// System calls that no library sees: within a hook, a call of the C library could come back into a hook.
+// System calls without the C library: a call of the C library within a hook could enter another hook.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 
 #include <cstdint>
 
 namespace tailrace::trace::raw {
 
-// What the kernel answers: -errno where it failed; errno itself is left alone.
+// The result of a system call; -errno where it failed. Leaves errno alone.
 inline int64_t call(int64_t number, int64_t a = 0, int64_t b = 0, int64_t c = 0, int64_t d = 0, int64_t e = 0, int64_t f = 0) {
-    int64_t answer;
+    int64_t result;
     register int64_t r10 asm("r10") = d;
     register int64_t r8 asm("r8") = e;
     register int64_t r9 asm("r9") = f;
     asm volatile("syscall"
-                 : "=a"(answer)
+                 : "=a"(result)
                  : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                  : "rcx", "r11", "memory");
-    return answer;
+    return result;
 }
 
 inline int64_t address(const void* pointer) { return reinterpret_cast<int64_t>(pointer); }
 
-// A whole small file, as those of /proc are; its bytes, or -errno.
+// Reads a small file, such as one of /proc. Returns its bytes, or -errno.
 inline int64_t read_file(const char* path, char* to, uint64_t bytes) {
-    constexpr int64_t kAtWorkingDirectory = -100, kReadOnlyCloseOnExec = 02000000;
-    const int64_t descriptor = call(SYS_openat, kAtWorkingDirectory, address(path), kReadOnlyCloseOnExec);
+    const int64_t descriptor = call(SYS_openat, AT_FDCWD, address(path), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return descriptor;
     uint64_t done = 0;
     for (int64_t now = 1; now > 0 && done < bytes; done += now > 0 ? static_cast<uint64_t>(now) : 0)
@@ -34,7 +34,7 @@ inline int64_t read_file(const char* path, char* to, uint64_t bytes) {
     return static_cast<int64_t>(done);
 }
 
-// Decimal digits of a number, and a zero; how many digits. Room for 21 bytes.
+// Writes the decimal digits of a number and a zero; needs 21 bytes. Returns the number of digits.
 inline uint64_t put_number(char* to, uint64_t number) {
     char digits[20];
     uint64_t count = 0, length = 0;
@@ -45,7 +45,7 @@ inline uint64_t put_number(char* to, uint64_t number) {
     return length;
 }
 
-// A text and a zero, as far as there is room; its bytes.
+// Copies a text and a zero, cut where it is longer than the room. Returns its bytes.
 inline uint64_t put_text(char* to, const char* from, uint64_t room) {
     uint64_t length = 0;
     while (length + 1 < room && from[length] != '\0') to[length] = from[length], ++length;

@@ -1,0 +1,105 @@
+// Functions for which the C library reads files of its own: users, hosts, time, locales. The names of these files are not known here;
+// the number of bytes comes from the kernel's counts. Such a call is recorded as a `fill` without a file; its detail is the number of
+// reads.
+#include <grp.h>
+#include <iconv.h>
+#include <locale.h>
+#include <netdb.h>
+#include <nl_types.h>
+#include <pwd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "preload/hook.hpp"
+#include "trace/kernel.hpp"
+
+namespace tailrace::preload {
+namespace {
+
+class CLibraryReads : public Traced {
+public:
+    explicit CLibraryReads(bool may_read = true) : Traced(Call::fill), is_measured_(may_read && is_recording()) {
+        if (is_measured_) before_ = trace::kernel_counts_of_thread(own_reads_);
+    }
+    template <class Result>
+    Result finish(Result result) {
+        if (!is_measured_) return result;
+        const trace::KernelCounts own_before = own_reads_;
+        const trace::KernelCounts now = trace::kernel_counts_of_thread(own_reads_);
+        const uint64_t bytes = now.read_bytes - before_.read_bytes - own_before.read_bytes;
+        const uint64_t calls = now.read_calls - before_.read_calls - own_before.read_calls;
+        trace::add_own_reads(own_reads_);
+        if (calls > 0) record(static_cast<int64_t>(bytes), {.bytes = bytes, .detail = calls});
+        return result;
+    }
+
+private:
+    bool is_measured_;
+    trace::KernelCounts before_ = {}, own_reads_ = {};
+};
+
+// RATIONALE: functions of time are called often, but read their files only in the first calls. Only these calls are measured.
+constexpr int kMeasuredCalls = 3;
+
+}  // namespace
+
+#define READS_FILES(Result, symbol, parameters, arguments) \
+    HOOK(Result, symbol, parameters) {                     \
+        CLibraryReads call;                                \
+        return call.finish(NEXT(symbol) arguments);        \
+    }
+#define FIRST_CALLS_READ_FILES(Result, symbol, parameters, arguments)                 \
+    HOOK(Result, symbol, parameters) {                                                \
+        static constinit std::atomic<int> times = 0;                                  \
+        const bool may_read = times.load(std::memory_order_relaxed) < kMeasuredCalls; \
+        if (may_read) times.fetch_add(1, std::memory_order_relaxed);                  \
+        CLibraryReads call(may_read);                                                 \
+        return call.finish(NEXT(symbol) arguments);                                   \
+    }
+
+READS_FILES(char*, setlocale, (int category, const char* name), (category, name))
+READS_FILES(locale_t, newlocale, (int mask, const char* name, locale_t base), (mask, name, base))
+READS_FILES(iconv_t, iconv_open, (const char* to, const char* from), (to, from))
+READS_FILES(nl_catd, catopen, (const char* name, int flag), (name, flag))
+READS_FILES(passwd*, getpwnam, (const char* name), (name))
+READS_FILES(passwd*, getpwuid, (uid_t user), (user))
+READS_FILES(passwd*, getpwent, (void), ())
+READS_FILES(int, getpwnam_r, (const char* name, passwd* to, char* room, size_t bytes, passwd** result),
+            (name, to, room, bytes, result))
+READS_FILES(int, getpwuid_r, (uid_t user, passwd* to, char* room, size_t bytes, passwd** result), (user, to, room, bytes, result))
+READS_FILES(group*, getgrnam, (const char* name), (name))
+READS_FILES(group*, getgrgid, (gid_t number), (number))
+READS_FILES(group*, getgrent, (void), ())
+READS_FILES(int, getgrnam_r, (const char* name, group* to, char* room, size_t bytes, group** result),
+            (name, to, room, bytes, result))
+READS_FILES(int, getgrgid_r, (gid_t number, group* to, char* room, size_t bytes, group** result), (number, to, room, bytes, result))
+READS_FILES(int, getgrouplist, (const char* user, gid_t first, gid_t* groups, int* count), (user, first, groups, count))
+READS_FILES(int, initgroups, (const char* user, gid_t first), (user, first))
+READS_FILES(int, getaddrinfo, (const char* host, const char* service, const addrinfo* hints, addrinfo** result),
+            (host, service, hints, result))
+READS_FILES(hostent*, gethostbyname, (const char* name), (name))
+READS_FILES(servent*, getservbyname, (const char* name, const char* protocol), (name, protocol))
+FIRST_CALLS_READ_FILES(tm*, localtime, (const time_t* time), (time))
+FIRST_CALLS_READ_FILES(tm*, localtime_r, (const time_t* time, tm* to), (time, to))
+FIRST_CALLS_READ_FILES(tm*, gmtime, (const time_t* time), (time))
+FIRST_CALLS_READ_FILES(tm*, gmtime_r, (const time_t* time, tm* to), (time, to))
+FIRST_CALLS_READ_FILES(char*, ctime, (const time_t* time), (time))
+FIRST_CALLS_READ_FILES(char*, ctime_r, (const time_t* time, char* to), (time, to))
+FIRST_CALLS_READ_FILES(time_t, mktime, (tm * time), (time))
+FIRST_CALLS_READ_FILES(size_t, strftime, (char* to, size_t bytes, const char* format, const tm* time), (to, bytes, format, time))
+READS_FILES(int, get_nprocs, (void), ())
+READS_FILES(int, get_nprocs_conf, (void), ())
+
+// Only the numbers of processors are read from files, each time.
+HOOK(long, sysconf, (int name)) {
+    CLibraryReads call(name == _SC_NPROCESSORS_CONF || name == _SC_NPROCESSORS_ONLN);
+    return call.finish(NEXT(sysconf)(name));
+}
+
+HOOK(void, tzset, (void)) {
+    CLibraryReads call;
+    NEXT(tzset)();
+    call.finish(0);
+}
+
+}  // namespace tailrace::preload

@@ -1,0 +1,68 @@
+#include "trace/log_file.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "trace/atomics.hpp"
+#include "trace/raw.hpp"
+
+namespace tailrace::trace {
+namespace {
+
+// Reserves room on the device. RATIONALE: a store to mapped memory of a full disk would end the user's program by SIGBUS, and a
+// file beyond RLIMIT_FSIZE would end it by SIGXFSZ.
+bool reserve(int64_t descriptor, uint64_t offset, uint64_t bytes, Header* header) {
+    rlimit64 limit = {};
+    if (raw::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, raw::address(&limit)) == 0 && limit.rlim_cur < offset + bytes) return false;
+    int64_t result;
+    do result = raw::call(SYS_fallocate, descriptor, 0, static_cast<int64_t>(offset), static_cast<int64_t>(bytes));
+    while (result == -EINTR);
+    if (result != -EOPNOTSUPP) return result == 0;
+    static const char zeros[4096] = {};
+    for (uint64_t done = 0; done < bytes; done += sizeof zeros)
+        if (raw::call(SYS_pwrite64, descriptor, raw::address(zeros), sizeof zeros, static_cast<int64_t>(offset + done)) !=
+            sizeof zeros)
+            return false;
+    if (header == nullptr) return true;
+    add(header->own.written_bytes, bytes);
+    add(header->own.write_calls, bytes / sizeof zeros);
+    return true;
+}
+
+int64_t open_with(const ProcessState& process, int64_t flags) {
+    return raw::call(SYS_openat, AT_FDCWD, raw::address(process.path), O_RDWR | O_CLOEXEC | flags, 0666);
+}
+
+}  // namespace
+
+int64_t open_log_file(const ProcessState& process) { return open_with(process, 0); }
+
+void* map_log_file(const ProcessState& process, int64_t log, uint64_t offset, uint64_t bytes) {
+    if (log < 0) return nullptr;
+    void* memory =
+        reserve(log, offset, bytes, process.header) ? map_memory(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, log, offset) : nullptr;
+    raw::call(SYS_close, log);
+    return memory;
+}
+
+// N numbers the programs that one process is in turn, by exec.
+Header* create_log_file(ProcessState& process, const char* folder, const Header& described) {
+    uint64_t at = raw::put_text(process.path, folder, 4000);
+    process.path[at++] = '/';
+    at += raw::put_text(process.path + at, described.host, sizeof described.host);
+    process.path[at++] = '.';
+    at += raw::put_number(process.path + at, static_cast<uint64_t>(described.numbers.process));
+    process.path[at++] = '.';
+    constexpr uint64_t kMostPrograms = 100'000;
+    for (uint64_t n = 0; n < kMostPrograms; ++n) {
+        raw::put_text(process.path + at + raw::put_number(process.path + at, n), ".trace", 8);
+        if (raw::call(SYS_faccessat, AT_FDCWD, raw::address(process.path), F_OK) == 0) continue;
+        return static_cast<Header*>(map_log_file(process, open_with(process, O_CREAT | O_EXCL), 0, kHeaderBytes));
+    }
+    return nullptr;
+}
+
+}  // namespace tailrace::trace
