@@ -54,7 +54,7 @@ def test_a_static_program_cannot_be_traced(build: Build) -> None:
     report = check.check(str(program))
     assert report.verdict == Verdict.UNTRACEABLE
     assert kinds(report, Verdict.UNTRACEABLE) == {"static"}
-    assert "linked statically" in check.warning_of(str(program))
+    assert "linked statically" in check.launch_warning(str(program))
 
 
 def test_rights_of_another_user_drop_the_tracer(build: Build) -> None:
@@ -120,7 +120,7 @@ def test_functions_that_are_not_recorded_are_named(build: Build) -> None:
     report = check.check(str(build("int main(void) { return tee(0, 1, 2, 0) < 0; }")))
     (gap,) = [finding for finding in report.findings if finding.verdict == Verdict.GAPS]
     assert (gap.kind, gap.where.name) == ("unseen", "program")
-    assert gap.said.startswith("tee: ")
+    assert gap.full_text.startswith("tee: ")
 
 
 def test_dlopen_is_said(build: Build) -> None:
@@ -149,7 +149,7 @@ def test_what_is_no_program_is_refused(tmp_path: Path, line: str) -> None:
     script.write_text(line)
     script.chmod(0o755)
     with pytest.raises(NoProgram, match=r"script|interpreter"):
-        loader.resolve(str(script))
+        loader.inspect_program(str(script))
 
 
 def test_damaged_programs_are_refused(tmp_path: Path, rng: Any) -> None:

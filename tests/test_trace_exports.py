@@ -13,7 +13,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 from tailrace.trace import sinks, sources
 from tailrace.trace.schema import EVENTS, empty, joined, table_of
 from tailrace.trace.sinks.perfetto import ARGUMENTS
-from tailrace.trace.sinks.timeline import marks, sound
+from tailrace.trace.sinks.timeline import begins_and_ends, valid_events
 
 from tests.test_trace import Runs
 
@@ -147,7 +147,7 @@ def test_otf2_definitions_name_files_and_processes(recorded: Path, tmp_path: Pat
 
 def calls_at(*spans: tuple[int, int]) -> list[tuple[int, int, bool]]:
     rows: list[dict[str, object]] = [{"log": 0, "thread": 1, "begin_ns": begin, "end_ns": end} for begin, end in spans]
-    return [(place.lane, row, begins) for place, row, begins in marks(sound(table_of("events", rows)))]
+    return [(place.lane, row, begins) for place, row, begins in begins_and_ends(valid_events(table_of("events", rows)))]
 
 
 def test_calls_within_calls_are_brackets() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tailrace.trace import launch
 from tailrace.trace.elf import read_elf
-from tailrace.trace.symbols import UNLISTED, Recorded
+from tailrace.trace.symbols import UNLISTED, SymbolLists
 
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
 # Whoever brings files to storage here: patterns, as their versions change. None of them may be missing.
@@ -41,8 +41,8 @@ HOOKED = (
 
 
 @pytest.fixture(scope="module")
-def recorded() -> Recorded:
-    found = Recorded.of(launch.preload_library())
+def recorded() -> SymbolLists:
+    found = SymbolLists.of(launch.preload_library())
     assert not found.hooked & found.listed.keys(), "recorded, and said not to be"
     assert set(found.listed.values()) | {UNLISTED} == set(found.reasons)
     assert found.gaps <= set(found.reasons)
@@ -55,13 +55,13 @@ def of_c() -> frozenset[str]:
 
 
 @pytest.mark.parametrize("user", USERS)
-def test_what_libraries_import_is_recorded_or_said_not_to_be(recorded: Recorded, of_c: frozenset[str], user: str) -> None:
+def test_what_libraries_import_is_recorded_or_said_not_to_be(recorded: SymbolLists, of_c: frozenset[str], user: str) -> None:
     found = sorted(LIBRARIES.glob(USERS[user]))
     assert found, f"{user}: no {USERS[user]} in {LIBRARIES}"
     assert UNLISTED not in recorded.unrecorded(read_elf(found[0]).imports & of_c)
 
 
-def test_every_hook_is_a_function_of_a_library(recorded: Recorded, of_c: frozenset[str], build_dir: Path) -> None:
+def test_every_hook_is_a_function_of_a_library(recorded: SymbolLists, of_c: frozenset[str], build_dir: Path) -> None:
     """A name that is misspelt would record nothing."""
     known = set(of_c | read_elf(build_dir / "lib" / "libtailrace.so").exports)
     for pattern in HOOKED:

@@ -208,7 +208,7 @@ def test_a_run_without_calls_is_exported(tmp_path: Path, sink: str) -> None:
     [
         (["trace", "show", "nowhere"], "nowhere: No such file"),
         (["trace", "show", "empty"], "tailrace run --log"),
-        (["trace", "export", "text", "--to", "csv"], "text: none of the inputs"),
+        (["trace", "export", "text", "--to", "csv"], "text: not one of the inputs"),
         (["trace", "export", "empty", "--to", "xml"], "xml: no such format; one of otf2"),
         (["trace", "export", "text", "--to", "csv", "-o", "text"], "text: File exists: remove it, or name another"),
         (["trace", "show", "torn"], "events.parquet: no Parquet file, or a damaged one"),

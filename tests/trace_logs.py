@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tailrace.trace.log import CHUNK, EVENT, HEADER, MAGIC, NAME, VERSION, hash_of
+from tailrace.trace.log import CHUNK, EVENT, HEADER, MAGIC, NAME, VERSION, name_hash
 
 HEADER_BYTES, CHUNK_BYTES, SLOT_BYTES = 16384, 65536, 64
 CALLS = {"open": (1, "open"), "read": (10, "read"), "pwrite": (21, "write"), "rename": (44, "meta"), "fwrite": (90, "stdio_write")}
@@ -20,7 +20,7 @@ def events_of(rows: list[dict[str, Any]]) -> np.ndarray[Any, np.dtype[Any]]:
     events["descriptor"], events["offset"] = -1, -1
     for event, row in zip(events, rows, strict=True):
         for key, value in row.items():
-            event[key] = CALLS[value][0] if key == "call" else hash_of(value) if isinstance(value, bytes) else value
+            event[key] = CALLS[value][0] if key == "call" else name_hash(value) if isinstance(value, bytes) else value
     return events
 
 
@@ -63,7 +63,7 @@ def header_of(**fields: Any) -> np.ndarray[Any, np.dtype[Any]]:
 def _name(text: bytes) -> np.ndarray[Any, np.dtype[Any]]:
     slots = -(-(TEXT_AT + len(text)) // SLOT_BYTES)
     raw = bytearray(slots * SLOT_BYTES)
-    raw[0:8] = hash_of(text).to_bytes(8, "little")
+    raw[0:8] = name_hash(text).to_bytes(8, "little")
     raw[8:16] = len(text).to_bytes(4, "little") + slots.to_bytes(4, "little")
     raw[16:18] = NAME.to_bytes(2, "little")
     raw[TEXT_AT : TEXT_AT + len(text)] = text

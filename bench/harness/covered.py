@@ -13,9 +13,9 @@ from pathlib import Path
 
 from tailrace.trace import launch
 from tailrace.trace.check import Verdict, check
-from tailrace.trace.coverage import ASKED_FOR
+from tailrace.trace.coverage import ASYNCHRONOUS
 from tailrace.trace.log import Log, LogError, read_run
-from tailrace.trace.symbols import own_files
+from tailrace.trace.symbols import c_library_files
 
 from bench.harness import oracle
 from bench.harness.oracle import Seen, real
@@ -95,9 +95,11 @@ def run(
     streams = streams_of(recorded)
     seen_calls, calls = (_without(each, streams) for each in (seen_calls, calls))
     same = _within(plain.calls, folder) == _within(found.calls, folder)
-    gaps = tuple(f"{finding.where.name}: {finding.said}" for finding in report.findings if finding.verdict >= Verdict.GAPS)
+    gaps = tuple(
+        f"{finding.where.name}: {finding.full_text}" for finding in report.findings if finding.verdict >= Verdict.GAPS
+    )
     messages = any(finding.kind == "message" for finding in report.findings)
-    library = (real(name).rstrip("/") + ("/" if name.endswith("/") else "") for name in own_files())
+    library = (real(name).rstrip("/") + ("/" if name.endswith("/") else "") for name in c_library_files())
     named = (*library, *([real(str(folder / "traced.out"))] if messages else []))
     seen_calls, calls = (_without_walks(each, walked_of(recorded)) for each in (seen_calls, calls))
     shares = [_share(wanted, got, named, bool(gaps)) for wanted, got in ((seen_calls, calls), (seen_moved, moved))]
@@ -168,7 +170,7 @@ def of_logs(logs: Iterable[Log]) -> tuple[Totals, Totals]:
                 after_stat = call.name == "access" and detail == AFTER_STAT and result >= 0
                 calls[oracle.key_of(path, kind)] += 2 if after_stat else 1
             if kind := MOVES.get(call.group):
-                size = asked if call.name in ASKED_FOR else result
+                size = asked if call.name in ASYNCHRONOUS else result
                 if size > 0:
                     moved[path, kind] += size
     return calls, moved

@@ -53,10 +53,10 @@ def _print(report: Report, every: bool) -> None:
     rows = [finding for finding in report.findings if finding.verdict != Verdict.SEEN or every]
     shown = output.table("what", "", "where", "")
     for finding in sorted(rows, key=lambda finding: -finding.verdict):
-        shown.add_row(finding.kind, SHORT[finding.verdict], *map(output.escape, (finding.where.name, finding.said)))
+        shown.add_row(finding.kind, SHORT[finding.verdict], *map(output.escape, (finding.where.name, finding.full_text)))
     for kind in () if every else dict.fromkeys(finding.kind for finding in known):
         first, *others = (finding for finding in known if finding.kind == kind)
         where = first.where.name + (f" and {len(others)} more" if others else "")
-        shown.add_row(kind, "", *map(output.escape, (where, first.text if others else first.said)))
+        shown.add_row(kind, "", *map(output.escape, (where, first.text if others else first.full_text)))
     if shown.row_count:
         console.print(shown)

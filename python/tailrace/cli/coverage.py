@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tailrace.cli import output
-from tailrace.trace.coverage import Coverage, Moved, Unseen, coverage_of
+from tailrace.trace.coverage import Coverage, KernelCounts, Unseen, coverage_of
 from tailrace.trace.log import LogError, read_run
 
 
@@ -39,11 +39,11 @@ def command(
         raise typer.Exit(1)
 
 
-def _moved_text(moved: Moved) -> str:
+def _bytes_text(moved: KernelCounts) -> str:
     return f"{output.bytes_text(moved.read_bytes)} / {output.bytes_text(moved.written_bytes)}"
 
 
-def _calls_text(moved: Moved) -> str:
+def _calls_text(moved: KernelCounts) -> str:
     return f"{output.count_text(moved.read_calls)} / {output.count_text(moved.write_calls)}"
 
 
@@ -66,9 +66,9 @@ def _print(found: list[Coverage], top: int) -> None:
     shown = output.table("process", "rank", "program", *numbers[2:], numbers=numbers)
     largest = sorted(found, key=lambda coverage: -(coverage.kernel or coverage.descriptors).bytes)[:top]
     for of in largest:
-        moved = [_moved_text(each) for each in (of.descriptors, of.streams, of.library, of.loader)]
+        moved = [_bytes_text(each) for each in (of.descriptors, of.streams, of.library, of.loader)]
         rest = f"{of.rest.read_bytes} / {of.rest.written_bytes}" if of.kernel else ""
-        kernel, calls = (_moved_text(of.kernel), _calls_text(of.kernel)) if of.kernel else ("unknown", "")
+        kernel, calls = (_bytes_text(of.kernel), _calls_text(of.kernel)) if of.kernel else ("unknown", "")
         seen = f"{100 * of.bytes_seen:.1f} %" if of.kernel else ""
         rank = str(of.rank) if of.rank >= 0 else ""
         row = (str(of.process), rank, Path(of.program).name, kernel, *moved, rest, seen, calls, _calls_text(of.descriptors))

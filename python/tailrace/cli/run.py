@@ -13,7 +13,7 @@ import typer
 
 from tailrace.cli import output
 from tailrace.trace import launch
-from tailrace.trace.check import warning_of
+from tailrace.trace.check import launch_warning
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
 
@@ -40,7 +40,7 @@ def command(
     except launch.NotTraceable as error:
         output.fail(str(error))
         raise typer.Exit(2) from None
-    if why := warning_of(words[0]):
+    if why := launch_warning(words[0]):
         typer.echo(f"tailrace: {words[0]} cannot be traced, and runs without: {why}", err=True)
     about = {"command": words, "began": time.time(), "budget_bytes": budget_mib << 20}
     process = subprocess.Popen(full, env=environment)

@@ -1,4 +1,4 @@
-"""Places in a program, as the log has them: OBJECT+0xOFFSET of the instruction behind a call."""
+"""Places of calls in a program. The log has them as OBJECT+0xOFFSET of the instruction after the call."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 
 def site_texts(sites: Iterable[str]) -> dict[str, str]:
-    """What to show for each: its line, or else its function, where the object has them (binutils' addr2line); else OBJECT+0xOFFSET
-    without the folder."""
+    """The text to show for each place: its source line, else its function, as addr2line of binutils finds them in the object.
+    Without both: OBJECT+0xOFFSET without the folder."""
     texts: dict[str, str] = {}
     of_object: dict[str, list[str]] = {}
     for site in sites:
@@ -30,24 +30,24 @@ def is_hexadecimal(text: str) -> bool:
 
 
 def _places(path: str, offsets: list[str]) -> list[str]:
-    """Of the instructions before these; "" where nothing is known."""
-    nothing = [""] * len(offsets)
+    """The places of the instructions before these offsets; "" where nothing is known."""
+    unknown = [""] * len(offsets)
     if shutil.which("addr2line") is None or not Path(path).is_file():
-        return nothing
+        return unknown
     addresses = [hex(max(int(offset, 16) - 1, 0)) for offset in offsets]
     command = ["addr2line", "-Cfse", path, *addresses]
     try:
-        asked = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return nothing
-    lines = asked.stdout.splitlines()
-    if asked.returncode != 0 or len(lines) != 2 * len(offsets):
-        return nothing
+        return unknown
+    lines = done.stdout.splitlines()
+    if done.returncode != 0 or len(lines) != 2 * len(offsets):
+        return unknown
     return [_text(function, place) for function, place in zip(lines[::2], lines[1::2], strict=True)]
 
 
 def _text(function: str, place: str) -> str:
-    """A line that was compiled into several functions is one place."""
+    """The line without its discriminator: a line that was compiled into several functions is one place."""
     if not place.startswith("??"):
         return place.split(" (")[0]
     return "" if function == "??" else function

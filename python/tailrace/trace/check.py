@@ -1,4 +1,4 @@
-"""What of a program can be traced, said before it runs: from its file and those of its libraries."""
+"""Finds out before a run what of a program can be traced, from its file and the files of its libraries."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 
 from tailrace.trace import launch
 from tailrace.trace.elf import Elf, NotElf
-from tailrace.trace.loader import Program, resolve
+from tailrace.trace.loader import Program, inspect_program
 from tailrace.trace.machine_code import SystemCalls, system_calls
-from tailrace.trace.symbols import Recorded
+from tailrace.trace.symbols import SymbolLists
 
 MACHINE = ("EM_X86_64", 64)  # of the tracer's library
-# The C library with its loader; they ask the kernel by themselves, and the tracer stands before them.
-OF_C = re.compile(
+# The C library and its loader. They make system calls, and the tracer hooks their functions.
+C_LIBRARY = re.compile(
     r"^(libc|libm|libdl|librt|libpthread|libutil|libresolv|libanl|libmvec|libnss_\w+|libBrokenLocale|ld-linux.*)\.so\.\d+$"
 )
 LIBC = "libc.so.6"
@@ -43,23 +43,23 @@ IO_URING = frozenset([425, 426, 427])
 class Verdict(IntEnum):
     """Also the exit status."""
 
-    SEEN = 0  # every call that goes through the C library
-    GAPS = 1  # but for what is named
+    SEEN = 0  # every call through the C library is recorded
+    GAPS = 1  # all but the named calls
     UNTRACEABLE = 2
 
 
 @dataclass(frozen=True)
 class Finding:
     kind: str
-    verdict: Verdict  # SEEN: to know, and no gap
+    verdict: Verdict  # SEEN: for information, not a gap
     where: Path
     text: str
     symbols: tuple[str, ...] = ()
 
     @property
-    def said(self) -> str:
-        """The text with the first of its symbols."""
-        return f"{_few(self.symbols)}: {self.text}" if self.symbols else self.text
+    def full_text(self) -> str:
+        """The text, after the first symbols that it is about."""
+        return f"{_first_few(self.symbols)}: {self.text}" if self.symbols else self.text
 
 
 @dataclass(frozen=True)
@@ -85,52 +85,57 @@ class Report:
 
 
 def check(name: str, environment: Mapping[str, str] = os.environ) -> Report:
-    """Looks at files and runs nothing. Raises NoProgram, NotTraceable where the tracer's library is not built, OSError."""
-    program = resolve(name, environment)
-    blocked = tuple(of_start(program))
+    """Reads files and runs nothing. Raises NoProgram, NotTraceable where the tracer's library is not built, OSError."""
+    program = inspect_program(name, environment)
+    blocked = tuple(launch_obstacles(program))
     if blocked:
         return Report(program, "", blocked)
-    recorded = Recorded.of(launch.preload_library())
-    objects = [elf for elf in (program.elf, *program.libraries) if not OF_C.match(elf.soname)]
+    recorded = SymbolLists.of(launch.preload_library())
+    objects = [elf for elf in (program.elf, *program.libraries) if not C_LIBRARY.match(elf.soname)]
     of_c = frozenset(name for elf in program.libraries if elf.soname == LIBC for name in elf.exports)
     mpi, about_mpi = _mpi(program)
     findings = [*about_mpi, *_scripts(program), *_of_symbols(objects, of_c, recorded), *_of_code(objects)]
     return Report(program, mpi, tuple(findings))
 
 
-def warning_of(name: str) -> str:
-    """Why nothing of a program will be recorded, in a line; empty: something will. Raises nothing: what cannot be looked at is let
-    alone."""
+def launch_warning(name: str) -> str:
+    """One line with the reasons why nothing of a program will be recorded; empty where something will. Raises nothing: a file that
+    cannot be read gives no warning."""
     try:
-        return "; ".join(finding.text for finding in of_start(resolve(name)))
+        return "; ".join(finding.text for finding in launch_obstacles(inspect_program(name)))
     except (ValueError, OSError):
         return ""
 
 
-def of_start(program: Program) -> Iterator[Finding]:
-    """What keeps the loader from loading the tracer."""
+def launch_obstacles(program: Program) -> Iterator[Finding]:
+    """The reasons why the loader will not load the tracer."""
     elf = program.elf
 
-    def no(kind: str, text: str) -> Finding:
+    def obstacle(kind: str, text: str) -> Finding:
         return Finding(kind, Verdict.UNTRACEABLE, elf.path, text)
 
     if (elf.machine, elf.bits) != MACHINE:
-        yield no("machine", f"code for {elf.machine.removeprefix('EM_')}, {elf.bits} bits: the tracer is for x86-64; build it so")
+        yield obstacle(
+            "machine",
+            f"code for {elf.machine.removeprefix('EM_')}, {elf.bits} bits: the tracer is for x86-64; build the program for x86-64",
+        )
     elif not elf.executable:
-        yield no("library", "a library, not a program: name the program that loads it")
+        yield obstacle("library", "a library, not a program: name the program that loads it")
     elif not elf.interpreter:
-        yield no("static", "linked statically: no library comes before its own calls; link it dynamically")
+        yield obstacle("static", "linked statically, so no library can intercept its calls; link it dynamically")
     elif not LOADER.match(elf.interpreter):
-        yield no("loader", f"its loader is {elf.interpreter}: the tracer needs that of the GNU C library")
+        yield obstacle("loader", f"its loader is {elf.interpreter}: the tracer needs the loader of the GNU C library")
     for name, by in program.missing.items():
-        yield Finding("missing", Verdict.UNTRACEABLE, by, f"{name} is not found: it would not start; set LD_LIBRARY_PATH")
+        yield Finding(
+            "missing", Verdict.UNTRACEABLE, by, f"{name} is not found, so the program will not start; set LD_LIBRARY_PATH"
+        )
     rights = _rights(elf.path)
     if rights:
-        yield no("rights", f"has {rights}: the loader drops LD_PRELOAD; trace a copy of it without them")
+        yield obstacle("rights", f"has {rights}: the loader ignores LD_PRELOAD; trace a copy of the program without them")
 
 
 def _rights(path: Path) -> str:
-    """With which a program starts, other than the user's own."""
+    """The rights that a program gets when it starts, beyond those of its user; empty: none."""
     status = path.stat()
     if status.st_mode & stat.S_ISUID and status.st_uid != os.getuid():
         return f"the rights of user {status.st_uid} (setuid)"
@@ -146,7 +151,7 @@ def _mpi(program: Program) -> tuple[str, list[Finding]]:
         if elf.soname in MPI:
             return MPI[elf.soname], []
         if ANY_MPI.match(elf.soname) and {"MPI_Init", "PMPI_Init"} & elf.exports:
-            text = "an MPI that is not known here: its calls on files are seen, its ranks only if it sets PMI_RANK or PMIX_RANK"
+            text = "an unknown MPI: calls on files are recorded, ranks only if it sets PMI_RANK or PMIX_RANK"
             return elf.soname, [Finding("mpi", Verdict.GAPS, elf.path, text)]
     return "", []
 
@@ -154,29 +159,32 @@ def _mpi(program: Program) -> tuple[str, list[Finding]]:
 def _scripts(program: Program) -> Iterator[Finding]:
     if program.elf.path.name in launch.LAUNCHERS:
         yield Finding(
-            "launcher", Verdict.SEEN, program.elf.path, "starts ranks and is not recorded itself: check their program, too"
+            "launcher",
+            Verdict.SEEN,
+            program.elf.path,
+            "a launcher: it is not recorded, but its ranks are; check their program, too",
         )
     for script in program.scripts:
-        text = "a script: what it starts is recorded as well, and can be checked by its own name"
+        text = "a script: programs that it starts are recorded, too; check each by its name"
         yield Finding("script", Verdict.SEEN, script, text)
     if PYTHON.match(program.elf.path.name):
-        text = "Python: its modules load libraries that cannot be known before; after the run, `tailrace coverage` tells"
+        text = "Python: its modules load libraries that are not known before the run; run `tailrace coverage` after it"
         yield Finding("python", Verdict.SEEN, program.elf.path, text)
 
 
-def _of_symbols(objects: list[Elf], of_c: frozenset[str], recorded: Recorded) -> Iterator[Finding]:
+def _of_symbols(objects: list[Elf], of_c: frozenset[str], recorded: SymbolLists) -> Iterator[Finding]:
     for elf in objects:
         rings = tuple(sorted(name for name in elf.imports | elf.exports if name.startswith("io_uring_")))
         if rings:
-            yield Finding("io_uring", Verdict.GAPS, elf.path, "what goes through a ring is not seen", rings)
+            yield Finding("io_uring", Verdict.GAPS, elf.path, "transfers through a ring are not recorded", rings)
         if elf.go:
-            yield Finding("go", Verdict.GAPS, elf.path, "a Go program: it asks the kernel by itself, past the C library")
+            yield Finding("go", Verdict.GAPS, elf.path, "a Go program: it makes system calls without the C library")
         for reason, symbols in recorded.unrecorded(elf.imports & of_c).items():
             verdict = Verdict.GAPS if reason in recorded.gaps else Verdict.SEEN
             yield Finding(reason, verdict, elf.path, recorded.reasons[reason], tuple(symbols))
         if {"dlopen", "dlmopen"} & elf.imports & of_c:
             yield Finding(
-                "dlopen", Verdict.SEEN, elf.path, "dlopen: libraries that come later are recorded, and cannot be checked now"
+                "dlopen", Verdict.SEEN, elf.path, "dlopen: libraries that it loads later are recorded, but cannot be checked now"
             )
 
 
@@ -187,24 +195,26 @@ def _of_code(objects: list[Elf]) -> Iterator[Finding]:
         except NotElf:
             continue
         if IO_URING & found.numbers.keys():
-            yield Finding("io_uring", Verdict.GAPS, elf.path, "sets up io_uring by itself: what goes through a ring is not seen")
+            yield Finding(
+                "io_uring", Verdict.GAPS, elf.path, "sets up io_uring without a library: transfers through a ring are not recorded"
+            )
         of_files = sorted(FILE_CALLS & found.numbers.keys())
         if of_files:
-            text = f"asks the kernel by itself, by system calls of files ({', '.join(map(str, of_files))}): these are not seen"
+            text = f"makes system calls on files ({', '.join(map(str, of_files))}) without the C library: these are not recorded"
             yield Finding("raw", Verdict.GAPS, elf.path, text)
         elif found.numbers or found.unclear > 2 * found.by_chance + 2:
             yield Finding("raw", Verdict.SEEN, elf.path, _raw_text(found))
 
 
 def _raw_text(found: SystemCalls) -> str:
-    """Of those that are no gap."""
+    """The text about system calls without the C library that are no gap."""
     others = sum(found.numbers.values())
-    places = [f"in {others} places for no file"] if others else []
+    places = [f"not on files in {others} places"] if others else []
     if found.unclear:
         chance = f" (about {found.by_chance} of these are parts of other instructions)" if found.by_chance else ""
-        places.append(f"in {found.unclear} places for what the file does not say{chance}")
-    return f"asks the kernel by itself: {', '.join(places)}"
+        places.append(f"unknown ones in {found.unclear} places{chance}")
+    return f"makes system calls without the C library: {', '.join(places)}"
 
 
-def _few(names: Sequence[str], most: int = 6) -> str:
+def _first_few(names: Sequence[str], most: int = 6) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

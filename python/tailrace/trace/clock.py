@@ -1,5 +1,5 @@
-"""One clock for all hosts of a run. Each host's CLOCK_MONOTONIC has a zero of its own; every log says once what it and the time of
-day were at the same moment, and that places its host."""
+"""One clock for all hosts of a run. CLOCK_MONOTONIC of each host has its own zero. Each log has one moment as CLOCK_MONOTONIC and
+as time of day, and this aligns its host with the others."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Clock:
     zero_real_ns: Mapping[str, int]  # by host: the time of day when its CLOCK_MONOTONIC was 0
 
     def since_begin(self, host: str, times_ns: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Times of a host's CLOCK_MONOTONIC as ns since the run's beginning. What damage has made of a time is a wrong time."""
+        """Times of a host's CLOCK_MONOTONIC as ns since the run's beginning. A damaged time gives a wrong time and no error."""
         shift = (self.zero_real_ns[host] - self.begin_real_ns) % 2**64
         return (times_ns.astype(np.uint64) + np.uint64(shift)).view(np.int64)
 
 
 def clock_of(headers: Iterable[Mapping[str, Any]]) -> Clock:
-    """Of the logs of one run. Processes of one host are placed together, by the median of what they say: else they would lie
-    apart by the time between two readings of clocks."""
+    """The clock of one run. All processes of a host get the median offset of their logs: with an offset each, they would be apart
+    by the time between two clock readings."""
     headers = list(headers)
     zeros: dict[str, list[int]] = {}
     for header in headers:

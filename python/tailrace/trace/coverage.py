@@ -1,4 +1,4 @@
-"""What the logs of a run have seen, against what the kernel has counted for the same processes (/proc/PID/io)."""
+"""Compares the logs of a run with the kernel's counts of the same processes (/proc/PID/io)."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 
 from tailrace.trace.check import Verdict, check
-from tailrace.trace.log import BUDGET_SPENT, Log
+from tailrace.trace.log import BUDGET_SPENT_TEXT, Log
 
-# Calls that fail so have not come as far as the kernel's counting: EBADF, EFAULT, EINVAL, ESPIPE.
+# Errors that the kernel finds before it counts the call: EBADF, EFAULT, EINVAL, ESPIPE.
 NOT_COUNTED = (-9, -14, -22, -29)
-# Bytes go both ways; or past the counts of the process.
+# Calls that both read and write, and calls that the kernel does not count.
 BOTH_WAYS, UNCOUNTED = frozenset(["sendfile", "copy_file_range"]), frozenset(["splice"])
-ASKED_FOR = {"aio_read": "read", "aio_write": "write"}  # recorded when it is asked for; helping threads do it
+ASYNCHRONOUS = {"aio_read": "read", "aio_write": "write"}  # recorded at the request; other threads transfer the bytes
 READS = frozenset(["read", "fill"])
-MEMORY = "/dev/shm/"  # no storage: what processes share
+SHARED_MEMORY = "/dev/shm/"  # no storage
 Events = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
-class Moved:
+class KernelCounts:
     """Bytes and calls, as the kernel counts them."""
 
     read_bytes: int = 0
@@ -31,14 +31,14 @@ class Moved:
     read_calls: int = 0
     write_calls: int = 0
 
-    def __add__(self, other: Moved) -> Moved:
-        return Moved(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+    def __add__(self, other: KernelCounts) -> KernelCounts:
+        return KernelCounts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
-    def __sub__(self, other: Moved) -> Moved:
-        return Moved(*(getattr(self, f.name) - getattr(other, f.name) for f in fields(self)))
+    def __sub__(self, other: KernelCounts) -> KernelCounts:
+        return KernelCounts(*(getattr(self, f.name) - getattr(other, f.name) for f in fields(self)))
 
     @classmethod
-    def of(cls, counts: dict[str, int]) -> Moved:
+    def of(cls, counts: dict[str, int]) -> KernelCounts:
         return cls(*(counts[f.name] for f in fields(cls)))
 
     @property
@@ -54,23 +54,25 @@ class Unseen:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Of one process. What the kernel counted is the sum of all others but `kernel`."""
+    """The coverage of one process: `kernel` is the sum of the five fields after it."""
 
     host: str
     process: int
     rank: int
     program: str
-    kernel: Moved | None  # between the log's beginning and its end, without the tracer's own and without children; None: unknown
-    descriptors: Moved  # calls that the program and its libraries have made
-    streams: Moved  # between streams' buffers and their descriptors; how many calls, only the kernel knows
-    library: Moved  # what the C library has read of its own files: users, hosts, time, locales
-    loader: Moved  # objects that were loaded meanwhile
-    rest: Moved  # of the kernel, not of the four above
+    kernel: (
+        KernelCounts | None
+    )  # between the log's beginning and its end, without the tracer's own and without children; None: unknown
+    descriptors: KernelCounts  # calls of the program and its libraries
+    streams: KernelCounts  # between buffers and descriptors; the number of calls is not known
+    library: KernelCounts  # files that the C library reads by itself: users, hosts, time, locales
+    loader: KernelCounts  # libraries that were loaded during the log
+    rest: KernelCounts  # counted by the kernel, and in none of the four above
     unseen: tuple[Unseen, ...]
 
     @property
     def bytes_seen(self) -> float:
-        """1: every byte that the kernel counted is in the log; of processes whose counts are unknown, not a number."""
+        """The share of the kernel's bytes that the log has: 1 is all. Not a number where the kernel's counts are unknown."""
         if self.kernel is None:
             return float("nan")
         missing = abs(self.rest.read_bytes) + abs(self.rest.written_bytes)
@@ -82,7 +84,7 @@ class Coverage:
 
 
 def coverage_of(logs: Sequence[Log]) -> list[Coverage]:
-    """By process, in the order of their beginnings."""
+    """The coverage of each process, in the order of their beginnings."""
     ordered = sorted(logs, key=lambda log: int(log.header["begin_ns"]))
     return [_of_log(log, ordered) for log in ordered]
 
@@ -93,32 +95,34 @@ def _of_log(log: Log, logs: Sequence[Log]) -> Coverage:
     descriptors, streams = _descriptors(log, events), _streams(log, events)
     before, after = header["loader_at_begin"], header["loader_at_end"]
     known = before["read_calls"] and after["read_calls"]
-    loader = Moved(**{key: after[key] - before[key] for key in before}) if known else Moved()
+    loader = KernelCounts(**{key: after[key] - before[key] for key in before}) if known else KernelCounts()
     kernel = _kernel(log, logs)
     library = _library(log, events)
-    rest = kernel - descriptors - streams - library - loader if kernel is not None else Moved()
+    rest = kernel - descriptors - streams - library - loader if kernel is not None else KernelCounts()
     unseen = tuple(_unseen(log, events, kernel, rest))
-    about = (header["host"], header["process"], header["rank"], header["program"])
-    return Coverage(*about, kernel, descriptors, streams, library, loader, rest, unseen)
+    identity = (header["host"], header["process"], header["rank"], header["program"])
+    return Coverage(*identity, kernel, descriptors, streams, library, loader, rest, unseen)
 
 
-def _kernel(log: Log, logs: Sequence[Log]) -> Moved | None:
-    """None where the log has no end: the process was killed, or replaced past the hooks."""
+def _kernel(log: Log, logs: Sequence[Log]) -> KernelCounts | None:
+    """The kernel's counts between the log's beginning and its end, without the tracer's own and without children. None where the
+    log has no end: the process was killed, or replaced without a hooked call."""
     header = log.header
     if not log.ended:
         return None
-    own = Moved.of(header["own"])
-    if len(np.unique(log.threads)) <= 1 and not np.isin(log.events["call"], _numbers(log, ASKED_FOR)).any():
-        # The counts of its only thread are those of the process without children.
-        return Moved.of(header["thread_at_end"]) - Moved.of(header["thread_at_begin"]) - own
-    whole = Moved.of(header["at_end"]) - Moved.of(header["at_begin"]) - own
+    own = KernelCounts.of(header["own"])
+    if len(np.unique(log.threads)) <= 1 and not np.isin(log.events["call"], _numbers(log, ASYNCHRONOUS)).any():
+        # The process has one thread, and the counts of a thread are without children.
+        return KernelCounts.of(header["thread_at_end"]) - KernelCounts.of(header["thread_at_begin"]) - own
+    whole = KernelCounts.of(header["at_end"]) - KernelCounts.of(header["at_begin"]) - own
     for child in _children(log, logs):
-        whole -= Moved.of(child.header["at_end"])
+        whole -= KernelCounts.of(child.header["at_end"])
     return whole
 
 
 def _children(log: Log, logs: Sequence[Log]) -> list[Log]:
-    """Those that have ended while it ran: the kernel counts them with it. Of one that was several programs the last counts all."""
+    """The children that ended while the process ran: the kernel adds their counts to its own. Of a child that was several programs
+    in turn, the last log has the counts of all."""
     header = log.header
     last = {
         child.header["process"]: child
@@ -135,66 +139,66 @@ def _numbers(log: Log, wanted: Iterable[str]) -> list[int]:
     return [number for number, call in log.calls.items() if call.name in names or call.group in names]
 
 
-def _descriptors(log: Log, events: Events) -> Moved:
+def _descriptors(log: Log, events: Events) -> KernelCounts:
     counted = events[~np.isin(events["result"], NOT_COUNTED)]
-    moved = Moved()
+    moved = KernelCounts()
     for number in np.unique(counted["call"]):
         call = log.calls[int(number)]
         of_call = counted[counted["call"] == number]
-        kind = ASKED_FOR.get(call.name, call.group)
-        amounts = of_call["bytes"] if call.name in ASKED_FOR else of_call["result"]
+        kind = ASYNCHRONOUS.get(call.name, call.group)
+        amounts = of_call["bytes"] if call.name in ASYNCHRONOUS else of_call["result"]
         total, calls = int(amounts[of_call["result"] >= 0].sum()), len(of_call)
         if call.name in UNCOUNTED:
             continue
         if kind == "read" or call.name in BOTH_WAYS:
-            moved += Moved(read_bytes=total, read_calls=calls)
+            moved += KernelCounts(read_bytes=total, read_calls=calls)
         if kind == "write":
-            moved += Moved(written_bytes=total, write_calls=calls)
+            moved += KernelCounts(written_bytes=total, write_calls=calls)
     return moved
 
 
-def _streams(log: Log, events: Events) -> Moved:
+def _streams(log: Log, events: Events) -> KernelCounts:
     filled, flushed = (events[np.isin(events["call"], _numbers(log, [group]))] for group in ("fill", "flush"))
     of_files = filled[filled["descriptor"] >= 0]
-    return Moved(read_bytes=int(of_files["result"].sum()), written_bytes=int(flushed["result"].sum()))
+    return KernelCounts(read_bytes=int(of_files["result"].sum()), written_bytes=int(flushed["result"].sum()))
 
 
-def _library(log: Log, events: Events) -> Moved:
-    """What the C library has read of its own files: fills without a descriptor. What was recorded meanwhile does not count."""
+def _library(log: Log, events: Events) -> KernelCounts:
+    """The reads of the C library from its own files: fills without a descriptor, less the calls that were recorded meanwhile."""
     moves = _numbers(log, READS)
-    moved = Moved()
-    for inner in events[np.isin(events["call"], _numbers(log, ["fill"])) & (events["descriptor"] < 0)]:
-        within = events[(events["begin_ns"] > inner["begin_ns"]) & (events["end_ns"] <= inner["end_ns"])]
+    moved = KernelCounts()
+    for fill in events[np.isin(events["call"], _numbers(log, ["fill"])) & (events["descriptor"] < 0)]:
+        within = events[(events["begin_ns"] > fill["begin_ns"]) & (events["end_ns"] <= fill["end_ns"])]
         recorded = within[np.isin(within["call"], moves) & (within["descriptor"] >= 0) & (within["result"] >= 0)]
-        moved += Moved(int(inner["result"]) - int(recorded["result"].sum()), 0, max(0, int(inner["detail"]) - len(recorded)))
+        moved += KernelCounts(int(fill["result"]) - int(recorded["result"].sum()), 0, max(0, int(fill["detail"]) - len(recorded)))
     return moved
 
 
-def _unseen(log: Log, events: Events, kernel: Moved | None, rest: Moved) -> Iterator[Unseen]:
-    """What is known not to be in the log, and what may be the reason where bytes are missing."""
+def _unseen(log: Log, events: Events, kernel: KernelCounts | None, rest: KernelCounts) -> Iterator[Unseen]:
+    """What is not in the log, and possible reasons where bytes are missing."""
     dropped = int(log.header["dropped_events"])
     if dropped:
-        yield Unseen("budget", f"{dropped} {BUDGET_SPENT}")
+        yield Unseen("budget", f"{dropped} {BUDGET_SPENT_TEXT}")
     if kernel is None:
-        yield Unseen("killed", "the process was killed or replaced: what the kernel counted until then is not known")
+        yield Unseen("killed", "the process was killed or replaced, so the kernel's counts at its end are not known")
     mapped = events[np.isin(events["call"], _numbers(log, ["mmap"])) & (events["result"] >= 0)]
     shared = mapped[(mapped["detail"] >> np.uint64(32)).astype(bool)]
     sizes = {log.name_of(int(event["file"])): int(event["bytes"]) for event in shared}
-    files = sorted((name for name in sizes if not name.startswith(MEMORY)), key=lambda name: -sizes[name])
+    files = sorted((name for name in sizes if not name.startswith(SHARED_MEMORY)), key=lambda name: -sizes[name])
     if files:
         size, which = sum(sizes[name] for name in files), ", ".join([*files[:2], "..."][: len(files)])
-        yield Unseen("mmap", f"{size} bytes of files are mapped as shared memory, what goes through it is seen by nobody: {which}")
+        yield Unseen("mmap", f"{size} bytes of files are mapped as shared memory; accesses to it are not seen: {which}")
     spliced = events[np.isin(events["call"], _numbers(log, UNCOUNTED)) & (events["result"] > 0)]
     if len(spliced):
-        yield Unseen("splice", f"{int(spliced['result'].sum())} bytes of splice: in the log, and not in the kernel's counts")
+        yield Unseen("splice", f"{int(spliced['result'].sum())} bytes of splice: in the log, but not in the kernel's counts")
     wide = events[np.isin(events["call"], _numbers(log, ["stdio_write", "stdio_read"])) & (events["result"] == 0)]
     if rest.bytes:
-        yield Unseen("rest", "; ".join(_reasons(log.header["program"], bool(len(wide)), len(np.unique(log.threads)) > 1)))
+        yield Unseen("rest", "; ".join(_possible_reasons(log.header["program"], bool(len(wide)), len(np.unique(log.threads)) > 1)))
 
 
 @lru_cache(maxsize=256)
-def _reasons(program: str, wide: bool, threads: bool) -> tuple[str, ...]:
-    """Why the log and the kernel may differ in a process of this program."""
+def _possible_reasons(program: str, wide: bool, threads: bool) -> tuple[str, ...]:
+    """Possible reasons why the log and the kernel differ in a process of this program."""
     reasons = ["messages that the C library writes, files that it reads by itself, or libraries loaded with more than one read"]
     if wide:
         reasons.append("streams of wide characters or formatted input")
@@ -204,4 +208,7 @@ def _reasons(program: str, wide: bool, threads: bool) -> tuple[str, ...]:
         report = check(program)
     except (ValueError, RuntimeError, OSError):
         return tuple(reasons)
-    return (*reasons, *(f"{finding.where.name}: {finding.said}" for finding in report.findings if finding.verdict >= Verdict.GAPS))
+    return (
+        *reasons,
+        *(f"{finding.where.name}: {finding.full_text}" for finding in report.findings if finding.verdict >= Verdict.GAPS),
+    )

@@ -1,4 +1,4 @@
-"""ELF files: what the loader and the linker are told in them."""
+"""ELF files: their data for the loader and the linker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 MAGIC = b"\x7fELF"
-# What reading a damaged file, once it is open, ends with: the parser trusts what it finds in it.
+# Exceptions of the parser for a damaged file: it trusts the file's contents.
 DAMAGE = (ELFError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OSError, TypeError, ValueError)
 
 
@@ -26,7 +26,7 @@ class Elf:
     path: Path
     machine: str  # such as EM_X86_64
     bits: int
-    executable: bool  # a program, or a library that is one
+    executable: bool  # a program, or a library that is also a program
     interpreter: str  # of PT_INTERP; empty: none
     soname: str
     needed: tuple[str, ...]
@@ -34,8 +34,7 @@ class Elf:
     runpath: tuple[str, ...]  # folders, after it
     imports: frozenset[str]
     exports: frozenset[str]
-    go: bool
-    dynamic: bool
+    go: bool  # made by the Go compiler
 
 
 def is_elf(path: Path) -> bool:
@@ -83,7 +82,6 @@ def _read(path: Path, elf: Any) -> Elf:
         imports=imports,
         exports=exports,
         go=any(elf.get_section_by_name(name) is not None for name in (".go.buildinfo", ".note.go.buildid")),
-        dynamic="PT_DYNAMIC" in segments,
     )
 
 

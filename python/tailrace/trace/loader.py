@@ -1,4 +1,4 @@
-"""What a program is made of: the interpreter of a script, the libraries that the loader will find, in its order."""
+"""The files of a program: the interpreter of a script, and the libraries that the loader will find, in the loader's order."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from pathlib import Path
 
 from tailrace.trace.elf import Elf, NotElf, is_elf, read_elf
 
-MOST_INTERPRETERS = 4  # as many scripts may be each other's interpreters
+MOST_INTERPRETERS = 4  # scripts that may be the interpreters of each other
 DEFAULT_FOLDERS = ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
 
 
 class NoProgram(ValueError):
-    """No program of this name, or nothing that can be started; the text says which, and what to do."""
+    """A name without a program, or a file that cannot be started; the text contains the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class Program:
-    path: Path  # what was asked for
-    scripts: tuple[Path, ...]  # it and its interpreters, as far as they are scripts
-    elf: Elf  # what the kernel starts
+    path: Path  # as it was named
+    scripts: tuple[Path, ...]  # the program and its interpreters, where they are scripts
+    elf: Elf  # the file that the kernel starts
     libraries: tuple[Elf, ...]
-    missing: dict[str, Path] = field(default_factory=dict)  # library that is not found -> who needs it
+    missing: dict[str, Path] = field(default_factory=dict)  # library that is not found -> file that needs it
 
 
 def find_program(name: str) -> Path:
-    """On the PATH, or by its path. Raises NoProgram."""
+    """Finds a program on the PATH or by its path. Raises NoProgram."""
     found = shutil.which(name)
     if found is None:
         if Path(name).is_file():
@@ -40,26 +40,27 @@ def find_program(name: str) -> Path:
     return Path(found)
 
 
-def resolve(name: str, environment: Mapping[str, str] = os.environ) -> Program:
+def inspect_program(name: str, environment: Mapping[str, str] = os.environ) -> Program:
     """Raises NoProgram, OSError."""
-    asked = find_program(name)
-    path, scripts = asked, []
+    program = find_program(name)
+    path, scripts = program, []
     while not is_elf(path):
         scripts.append(path)
         path = interpreter_of(path)
         if len(scripts) > MOST_INTERPRETERS:
-            raise NoProgram(f"{asked}: more than {MOST_INTERPRETERS} scripts are each other's interpreters: {scripts}")
+            raise NoProgram(f"{program}: more than {MOST_INTERPRETERS} scripts are each other's interpreters: {scripts}")
     try:
         elf = read_elf(Path(os.path.realpath(path)))
     except NotElf as error:
         raise NoProgram(f"{error}; name a program that runs here") from None
     missing: dict[str, Path] = {}
     libraries = tuple(_libraries(elf, environment, missing))
-    return Program(asked, tuple(scripts), elf, libraries, missing)
+    return Program(program, tuple(scripts), elf, libraries, missing)
 
 
 def interpreter_of(script: Path) -> Path:
-    """Of its first line; `env` is looked through. A program without one is run by the shell. Raises NoProgram."""
+    """The interpreter in the first line of a script. Of `env`, the program after it; of a script without such a line, the shell.
+    Raises NoProgram."""
     with script.open("rb") as file:
         line = file.readline(4096)
     if not line.startswith(b"#!"):
@@ -70,13 +71,13 @@ def interpreter_of(script: Path) -> Path:
     if words and Path(words[0]).name == "env":
         words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
     if not words:
-        raise NoProgram(f"{script}: its first line names no interpreter; write one behind #!")
+        raise NoProgram(f"{script}: its first line names no interpreter; write one after #!")
     return find_program(words[0])
 
 
 @lru_cache(maxsize=1)
 def cached_libraries() -> dict[str, tuple[Path, ...]]:
-    """The loader's cache: name -> files, the first that fits is taken."""
+    """The loader's cache: name -> files. The loader takes the first one for the program's machine."""
     tool = shutil.which("ldconfig") or "/sbin/ldconfig"
     try:
         shown = subprocess.run([tool, "-p"], capture_output=True, text=True, check=False, timeout=30).stdout
@@ -92,12 +93,12 @@ def cached_libraries() -> dict[str, tuple[Path, ...]]:
 
 
 def _libraries(program: Elf, environment: Mapping[str, str], missing: dict[str, Path]) -> Iterator[Elf]:
-    """Breadth first, as the loader: each name once."""
+    """The libraries of a program, breadth first as the loader finds them, each name once. Adds to `missing`."""
     waiting: deque[tuple[Elf, tuple[str, ...]]] = deque([(program, ())])
     seen: set[str] = set()
     while waiting:
         elf, inherited = waiting.popleft()
-        # DT_RPATH also serves what is needed further down, unless there is a DT_RUNPATH.
+        # DT_RPATH is also for the libraries of libraries, unless there is a DT_RUNPATH.
         rpath = inherited if elf.runpath else (*_expanded(elf, elf.rpath), *inherited)
         for name in elf.needed:
             if name in seen:

@@ -1,5 +1,5 @@
-"""The log of one process (docs/trace-log.md), read without trusting it: what is no log, or a damaged one, is an error that names
-the file; a log whose process was killed is whole but for the record that it was killed in."""
+"""Reads the log of one process (docs/trace-log.md) without trusting it. A file that is no log, or a damaged one, gives an error
+with its name. The log of a killed process lacks only the record that was being written."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 MAGIC = b"TRTRACE\n"
 VERSION = 1
 NAME, CHUNK, COUNTER = 0xFFFF, 0xFFFE, 0xFFFD
-NOWHERE = -1  # an offset that the call does not say
-BUDGET_SPENT = "calls are only counted by file: the budget was spent; give more with `run --budget`"  # behind their number
+NO_OFFSET = -1  # the call has no offset
+BUDGET_SPENT_TEXT = "calls are only counted by file: the budget was spent; give more with `run --budget`"  # after a number of calls
 
 COUNTS = ("read_bytes", "written_bytes", "read_calls", "write_calls", "device_read_bytes", "device_written_bytes")
 LOADER_COUNTS = COUNTS[0:3:2]
@@ -64,7 +64,7 @@ COUNTER_SLOTS = np.dtype(
 
 
 class LogError(ValueError):
-    """A file that is no log, or a damaged one."""
+    """A file that is no log, or a damaged log."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,14 @@ class Log:
     path: Path
     header: dict[str, Any]
     calls: dict[int, Call]
-    events: np.ndarray[Any, np.dtype[Any]]  # EVENT, in order of their beginning
+    events: np.ndarray[Any, np.dtype[Any]]  # EVENT, in the order of their beginnings
     threads: np.ndarray[Any, np.dtype[np.uint32]]  # of each event
     names: dict[int, str]
-    counters: np.ndarray[Any, np.dtype[Any]]  # COUNTER_SLOTS: files of events that were only counted
+    counters: np.ndarray[Any, np.dtype[Any]]  # COUNTER_SLOTS: sums by file of calls without events
 
     @property
     def ended(self) -> bool:
-        """Not killed, and not replaced by another program past the C library."""
+        """Whether the process ended by itself: it was not killed, and not replaced by a program without the C library."""
         return bool(self.header["end_ns"])
 
     def name_of(self, file: int) -> str:
@@ -94,7 +94,7 @@ class Log:
 
 
 def read_run(folder: Path) -> tuple[list[Log], list[str]]:
-    """The logs of a run, and what is wrong with those that cannot be read. LogError where there is none."""
+    """The logs of a run, and a message for each that cannot be read. Raises LogError where there is none."""
     logs, damaged = [], []
     for path in logs_of(folder):
         try:
@@ -105,7 +105,7 @@ def read_run(folder: Path) -> tuple[list[Log], list[str]]:
 
 
 def logs_of(folder: Path) -> list[Path]:
-    """LogError where there is none."""
+    """Raises LogError where there is none."""
     if not folder.is_dir():
         raise LogError(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}; name the folder of a recorded run")
     paths = sorted(folder.glob("*.trace"))
@@ -115,7 +115,7 @@ def logs_of(folder: Path) -> list[Path]:
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """Of a log, without its list of calls. Raises LogError, OSError."""
+    """The header of a log, without its list of calls. Raises LogError, OSError."""
     with path.open("rb") as file:
         header = _header(path, file.read(HEADER.itemsize))
     del header["calls"]
@@ -134,7 +134,7 @@ def read_log(path: Path) -> Log:
     for chunk in chunks:
         slots = chunk[: len(chunk) // EVENT.itemsize * EVENT.itemsize].view(EVENT)
         if len(slots) == 0 or slots["call"][0] != CHUNK:
-            continue  # claimed, and killed before anything was in it
+            continue  # the process was killed before it wrote anything into the chunk
         head = slots[:1].view(CHUNK_HEAD)[0]
         if head["kind"] == 1:
             found = slots[2 : len(slots) // 2 * 2].view(COUNTER_SLOTS)
@@ -185,19 +185,19 @@ def _calls(path: Path, text: bytes) -> dict[int, Call]:
 
 
 def _take_names(slots: np.ndarray[Any, np.dtype[Any]], names: dict[int, str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Adds the names in a chunk; returns which of its slots may be events."""
+    """Adds the names in a chunk to `names`. Returns which slots may be events."""
     is_event = slots["call"] != 0
     raw = slots.view(np.uint8).reshape(len(slots), EVENT.itemsize)
     text_at = NAME_HEAD.fields["text"][1] if NAME_HEAD.fields else 0
     is_event[0] = False
     for at in map(int, np.flatnonzero(slots["call"] == NAME)):
         if not is_event[at]:
-            continue  # within another name
+            continue  # text of another name
         head = slots[at : at + 1].view(NAME_HEAD)[0]
         end = min(at + max(1, int(head["slots"])), len(slots))
         text = raw[at:end].tobytes()[text_at : text_at + int(head["bytes"])]
         is_event[at:end] = False
-        if len(text) == head["bytes"] and hash_of(text) == head["file"]:
+        if len(text) == head["bytes"] and name_hash(text) == head["file"]:
             names[int(head["file"])] = text.decode(errors="backslashreplace")  # as it can be printed
     return is_event
 
@@ -205,13 +205,13 @@ def _take_names(slots: np.ndarray[Any, np.dtype[Any]], names: dict[int, str]) ->
 def _threads_of(
     slots: np.ndarray[Any, np.dtype[Any]], is_event: np.ndarray[Any, np.dtype[np.bool_]]
 ) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """Whose the events in a chunk are: that thread's which the head before them names."""
+    """The thread of each event in a chunk: that of the last head before the event."""
     heads = np.flatnonzero(is_event & (slots["call"] == CHUNK))
     heads = np.concatenate(([0], heads))
     return slots[heads].view(CHUNK_HEAD)["thread"][np.searchsorted(heads, np.flatnonzero(is_event), "right") - 1]
 
 
-def hash_of(text: bytes) -> int:
+def name_hash(text: bytes) -> int:
     """FNV-1a, 64 bits; never 0."""
     value = 0xCBF29CE484222325
     for byte in text:

@@ -1,4 +1,4 @@
-"""Where code of x86-64 asks the kernel by itself, past the C library."""
+"""Finds the places where x86-64 code makes system calls without the C library."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from elftools.elf.elffile import ELFFile
 from tailrace.trace.elf import DAMAGE, NotElf
 
 SYSCALL = b"\x0f\x05"
-# `mov $N,%eax` or `mov $N,%rax` in the bytes before the instruction, the last of them counts; or `xor %eax,%eax` just before it.
+# `mov $N,%eax` or `mov $N,%rax` in the bytes before the instruction: the last one counts. Or `xor %eax,%eax` directly before it.
 NUMBER = re.compile(rb"\xb8(..\x00\x00)|\x48\xc7\xc0(..\x00\x00)|(?:\x31|\x33)\xc0$", re.DOTALL)
-LOOKED_BACK = 16
-LONGEST_FUNCTION = 1 << 20  # what lies further behind a beginning is of no known function
-# Of .eh_frame_hdr, as linkers write it (Linux Standard Base, 10.6.2): version, three encodings; the table is of pairs of int32,
-# relative to the section.
+BYTES_BEFORE = 16
+LONGEST_FUNCTION = 1 << 20  # bytes; code farther behind a beginning belongs to no known function
+# The head of .eh_frame_hdr, as linkers write it (Linux Standard Base, 10.6.2): version, three encodings, count. The table has pairs
+# of int32, relative to the section.
 FRAMES = struct.Struct("<B3BiI")
 ENCODINGS = (1, 0x1B, 0x03, 0x3B)
 
 
 @dataclass(frozen=True)
 class SystemCalls:
-    """Instructions `syscall` in the code of one file. Functions are read from their beginning, where the file has a table of them
-    (for exceptions; stripping leaves it). Elsewhere these two bytes may be part of longer instructions; where a zero follows, they
-    are the middle of an address, and not counted."""
+    """The instructions `syscall` in the code of one file. Where the file has a table of functions (for exceptions; stripping keeps
+    it), functions are decoded from their beginning. Elsewhere these two bytes may be part of a longer instruction. Where a zero
+    follows, they are part of an address and do not count."""
 
-    numbers: dict[int, int]  # system call -> places that load its number just before
+    numbers: dict[int, int]  # system call -> number of places that load its number directly before
     unclear: int  # other places
-    by_chance: int  # as many are to be expected in code of this size that is of no known function
+    by_chance: int  # expected number of such bytes by chance, in code of this size outside of known functions
 
 
 @lru_cache(maxsize=4096)
 def system_calls(path: Path) -> SystemCalls:
-    """Of x86-64 code. Raises NotElf, OSError."""
+    """For a file with x86-64 code. Raises NotElf, OSError."""
     numbers: Counter[int] = Counter()
     unclear = unread = 0
     with path.open("rb") as file:
@@ -52,7 +52,7 @@ def system_calls(path: Path) -> SystemCalls:
                 if not functions:
                     unread += len(code)
                 for at in _places(code):
-                    if _within_another(code, address, at, functions):
+                    if _is_inside_instruction(code, address, at, functions):
                         continue
                     number = _number(code, at)
                     if number is None:
@@ -65,7 +65,7 @@ def system_calls(path: Path) -> SystemCalls:
 
 
 def _functions(elf: Any) -> Sequence[int]:
-    """Where they begin, ascending; empty: the file does not say."""
+    """The addresses where functions begin, ascending; empty where the file has no table."""
     section = elf.get_section_by_name(".eh_frame_hdr")
     if section is None or section["sh_size"] < FRAMES.size:
         return ()
@@ -78,7 +78,7 @@ def _functions(elf: Any) -> Sequence[int]:
 
 
 def _code(elf: Any) -> Iterator[tuple[int, bytes]]:
-    """Sections of code, each with its address; where there are no sections, the executable segments."""
+    """The sections of code with their addresses; in a file without sections, the executable segments."""
     sections = [section for section in elf.iter_sections() if section["sh_flags"] & 4 and section["sh_type"] == "SHT_PROGBITS"]
     if sections:
         yield from ((section["sh_addr"], section.data()) for section in sections)
@@ -96,23 +96,23 @@ def _places(code: bytes) -> Iterator[int]:
         at = code.find(SYSCALL, at + 1)
 
 
-def _within_another(code: bytes, address: int, at: int, functions: Sequence[int]) -> bool:
-    """Whether the function, read from its beginning, has a longer instruction that covers this place."""
+def _is_inside_instruction(code: bytes, address: int, at: int, functions: Sequence[int]) -> bool:
+    """Whether the function, decoded from its beginning, has a longer instruction that covers this place."""
     before = bisect.bisect_right(functions, address + at)
     begin = functions[before - 1] - address if before else -1
     if begin < 0 or at - begin > LONGEST_FUNCTION:
         return False
-    import capstone  # takes 50 ms, and most commands need none of it
+    import capstone  # here, because it takes 50 ms and most commands do not need it
 
     decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-    for where, size, _, _ in decoder.disasm_lite(code[begin : at + LOOKED_BACK], begin):
+    for where, size, _, _ in decoder.disasm_lite(code[begin : at + BYTES_BEFORE], begin):
         if where + size > at:
             return bool(where < at)
-    return False  # what is no instruction came before
+    return False  # decoding stopped before this place
 
 
 def _number(code: bytes, at: int) -> int | None:
-    found = max(NUMBER.finditer(code[max(0, at - LOOKED_BACK) : at]), key=re.Match.end, default=None)
+    found = max(NUMBER.finditer(code[max(0, at - BYTES_BEFORE) : at]), key=re.Match.end, default=None)
     if found is None:
         return None
     number = int.from_bytes(found.group(1) or found.group(2) or b"", "little")

@@ -1,6 +1,6 @@
-"""SQL over the tables of a run.
+"""SQL over the tables of a run, by DuckDB.
 
-By DuckDB: most people know SQL already, Parquet files may be larger than memory, and it is one package without others behind it."""
+RATIONALE: most users know SQL, Parquet files may be larger than memory, and DuckDB is one package without dependencies."""
 
 from __future__ import annotations
 
@@ -11,50 +11,50 @@ from typing import Any
 
 from tailrace.trace import sources
 from tailrace.trace.log import LogError
-from tailrace.trace.recording import library
+from tailrace.trace.optional import import_optional
 from tailrace.trace.schema import TABLES, joined
 from tailrace.trace.sources import parquet
 
 
 class QueryError(ValueError):
-    """SQL that cannot be answered; the text is DuckDB's."""
+    """SQL that DuckDB refuses; the text is DuckDB's."""
 
 
 @dataclass(frozen=True)
 class Answer:
     names: list[str]  # of the columns
     rows: list[tuple[Any, ...]]
-    damaged: list[str]  # what is wrong with inputs that were passed over
+    damaged: list[str]  # a message for each input that is left out
 
 
 def connect(source: Path) -> Any:
-    """A connection of DuckDB in which the tables have their names. Of Parquet tables only what a query needs is read, other
-    inputs are held in memory. Raises what sources.read raises."""
+    """A connection of DuckDB with the tables under their names. Of Parquet tables, a query reads only what it needs. Other inputs
+    are held in memory. Raises what sources.read raises."""
     return _connected(source)[0]
 
 
 def ask(source: Path, sql: str) -> Answer:
     """Raises QueryError, and what sources.read raises."""
-    duckdb = library("duckdb")
+    duckdb = import_optional("duckdb")
     connection, damaged = _connected(source)
     try:
         answer = connection.execute(sql)
         if answer is None:
-            raise QueryError(f"{sql!r}: no query in it; such as: select count(*) from events")
+            raise QueryError(f"{sql!r}: contains no query; write one, such as select count(*) from events")
         return Answer([column[0] for column in answer.description], answer.fetchall(), damaged)
     except duckdb.Error as error:
         raise QueryError(f"{sql}: {error}") from None
 
 
 def _connected(source: Path) -> tuple[Any, list[str]]:
-    """And what is wrong with inputs that were passed over."""
-    duckdb = library("duckdb")
+    """The connection, and a message for each input that is left out."""
+    duckdb = import_optional("duckdb")
     connection = duckdb.connect()
-    if not parquet.fits(source):
-        recording = sources.read(source)
-        for name, table in joined(list(recording.parts)).items():
+    if not parquet.accepts(source):
+        run = sources.read(source)
+        for name, table in joined(list(run.parts)).items():
             connection.register(name, table)
-        return connection, recording.damaged
+        return connection, run.damaged
     for name in TABLES:
         file = source / f"{name}.parquet"
         try:

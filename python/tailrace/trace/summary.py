@@ -1,4 +1,4 @@
-"""A run in few numbers: what its processes did, by call and by file."""
+"""Sums over a run: by process, by call and by file."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 
 from tailrace.trace.schema import READS, WRITES, Tables
 
-# Where programs and the system have their own files.
+# Folders with files of the system and of installed programs.
 SYSTEM = ("/proc/", "/sys/", "/usr/", "/lib", "/etc/", "/opt/", "/bin/", "/sbin/", "/run/", "/var/lib/")
 SUMS = ("calls", "failed", "read_bytes", "written_bytes", "busy_ns")
 
 
-def is_data(name: str) -> bool:
-    """Whether a name is likely to be of the user's data: no pipe or socket, no program, no library, nothing of the system."""
+def is_user_data(name: str) -> bool:
+    """Whether a name is likely to be user data: no pipe, socket, program, library or file of the system."""
     return name.startswith("/") and not name.startswith(SYSTEM) and (not name.startswith("/dev/") or name.startswith("/dev/shm/"))
 
 
@@ -44,7 +44,7 @@ class Summary:
 
 
 def summarize(parts: Iterable[Tables], damaged: Sequence[str] = ()) -> Summary:
-    """`damaged` may still grow while the parts are read."""
+    """`damaged` is read after the parts, because it may grow while they are read."""
     summary, sums = Summary(), []
     for part in parts:
         sums.append(_sums(part["events"]))
@@ -66,7 +66,7 @@ def _process(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sums(events: pa.Table) -> pa.Table:
-    """A row for each call and file."""
+    """A row of sums for each call and file."""
     moved = pc.max_element_wise(events["result"], 0)
     table = pa.table(
         {

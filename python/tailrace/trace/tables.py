@@ -1,4 +1,4 @@
-"""From a log to tables (schema.py), column by column."""
+"""A log as the tables of schema.py, made column by column."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.trace.clock import Clock, clock_of
-from tailrace.trace.log import COUNTS, NOWHERE, Log
+from tailrace.trace.log import COUNTS, NO_OFFSET, Log
 from tailrace.trace.schema import COUNTERS, EVENTS, TEXTS, Tables, empty, table_of
 
-LIBRARIES = ("collective", "mpi", "hdf5", "netcdf", "pnetcdf")  # with what groups of their calls begin
-NONE = -1  # a descriptor or a rank that is none
+LIBRARIES = ("collective", "mpi", "hdf5", "netcdf", "pnetcdf")  # beginnings of the groups of their calls
+NONE = -1  # no descriptor, or no rank
 Values = np.ndarray[Any, np.dtype[Any]]
 
 
 def tables_of(log: Log, number: int = 0, clock: Clock | None = None) -> Tables:
-    """`number` is the log's row in `processes`; without a clock its times begin with itself."""
+    """`number` is the log's row in `processes`. Without a clock, times begin with the log."""
     clock = clock or clock_of([log.header])
     return empty(
         processes=_processes(log, number, clock),
@@ -56,28 +56,28 @@ def _events(log: Log, number: int, clock: Clock) -> pa.Table:
     events, host = log.events, log.header["host"]
     is_name = np.isin(events["detail"], np.fromiter(log.names, np.uint64, len(log.names)))
     columns = {
-        **_who(log, number, len(events)),
+        **_origin(log, number, len(events)),
         "thread": pa.array(log.threads),
-        "program": _same(log.header["program"], len(events)),
+        "program": _constant(log.header["program"], len(events)),
         "call": _texts(events["call"], lambda call: log.calls[call].name),
         "group": _texts(events["call"], lambda call: log.calls[call].group),
         "begin_ns": pa.array(clock.since_begin(host, events["begin_ns"])),
         "end_ns": pa.array(clock.since_begin(host, events["end_ns"])),
-        "descriptor": _unless(events["descriptor"], events["descriptor"] == NONE),
+        "descriptor": _column(events["descriptor"], events["descriptor"] == NONE),
         "file": _file_names(log, events["file"]),
         "other_name": _file_names(log, np.where(is_name, events["detail"], 0)),
-        "offset": _unless(events["offset"], events["offset"] == NOWHERE),
-        "bytes": _unless(events["bytes"]),
-        "result": _unless(events["result"]),
+        "offset": _column(events["offset"], events["offset"] == NO_OFFSET),
+        "bytes": _column(events["bytes"]),
+        "result": _column(events["result"]),
         "error": _texts(np.where(_of_library(log), 0, np.minimum(events["result"], 0)), _error),
-        "flags": _unless(events["flags"]),
-        "detail": _unless(events["detail"], is_name),
+        "flags": _column(events["flags"]),
+        "detail": _column(events["detail"], is_name),
     }
     return pa.table(columns, schema=EVENTS)
 
 
 def _of_library(log: Log) -> Values:
-    """Of each event, whether its result is a library's: no errno."""
+    """Whether the result of each event is a library's: then it is no errno."""
     libraries = [number for number, call in log.calls.items() if call.group.startswith(LIBRARIES)]
     return np.isin(log.events["call"], libraries)
 
@@ -86,31 +86,31 @@ def _counters(log: Log, number: int, clock: Clock) -> pa.Table:
     counters, host = log.counters, log.header["host"]
     sums = ("calls", "reads", "writes", "bytes_read", "bytes_written", "failed", "busy_ns")
     columns = {
-        **_who(log, number, len(counters)),
-        "interface": _same("all", len(counters)),
+        **_origin(log, number, len(counters)),
+        "interface": _constant("all", len(counters)),
         "file": _file_names(log, counters["file"]),
-        **{name: _unless(counters[name]) for name in sums},
+        **{name: _column(counters[name]) for name in sums},
         "first_ns": pa.array(clock.since_begin(host, counters["first_ns"])),
         "last_ns": pa.array(clock.since_begin(host, counters["last_ns"])),
     }
     return pa.table(columns, schema=COUNTERS)
 
 
-def _who(log: Log, number: int, rows: int) -> dict[str, pa.Array]:
+def _origin(log: Log, number: int, rows: int) -> dict[str, pa.Array]:
     header = log.header
     numbers = {"log": number, "process": header["process"], "rank": _or_none(header["rank"])}
     return {
-        "host": _same(header["host"], rows),
+        "host": _constant(header["host"], rows),
         **{name: pa.repeat(pa.scalar(value, pa.int32()), rows) for name, value in numbers.items()},
     }
 
 
-def _same(text: str, rows: int) -> pa.DictionaryArray:
+def _constant(text: str, rows: int) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), [text])
 
 
 def _texts(values: Values, text_of: Callable[[int], str | None]) -> pa.DictionaryArray:
-    """Each different value is made a text once."""
+    """Makes the text of each distinct value once."""
     different, places = np.unique(values, return_inverse=True)
     texts = pa.array([text_of(value) for value in different.tolist()], pa.string()).dictionary_encode()
     return texts.take(pa.array(places)).cast(TEXTS)
@@ -120,8 +120,8 @@ def _file_names(log: Log, files: Values) -> pa.DictionaryArray:
     return _texts(files, lambda file: log.name_of(file) if file else None)
 
 
-def _unless(values: Values, is_null: Values | None = None) -> pa.Array:
-    """Fields of records lie apart, columns together."""
+def _column(values: Values, is_null: Values | None = None) -> pa.Array:
+    """A field of records as a contiguous column."""
     return pa.array(np.ascontiguousarray(values), mask=is_null)
 
 
@@ -134,5 +134,5 @@ def _or_none(number: int) -> int | None:
 
 
 def _wrapped(number: int) -> int:
-    """A damaged number still fits into its column."""
+    """Brings a damaged number into the range of its column."""
     return (number + 2**63) % 2**64 - 2**63

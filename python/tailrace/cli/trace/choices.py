@@ -27,11 +27,11 @@ def complete_format(incomplete: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def errors_told(as_json: bool) -> Iterator[None]:
+def reported_errors(as_json: bool) -> Iterator[None]:
     """What is wrong with an input or an output ends the command with its text; the status is 2."""
     from tailrace.trace.log import LogError
+    from tailrace.trace.optional import MissingLibraryError
     from tailrace.trace.query import QueryError
-    from tailrace.trace.recording import MissingLibraryError
     from tailrace.trace.sinks import NoSuchSinkError
 
     try:

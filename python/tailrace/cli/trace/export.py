@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tailrace.cli import output
-from tailrace.cli.trace.choices import TheSource, complete_format, errors_told
+from tailrace.cli.trace.choices import TheSource, complete_format, reported_errors
 from tailrace.trace import sinks
 
 FORMATS_TEXT = "; ".join(f"{name}: {what}" for name, what in sinks.SINKS.items())
@@ -33,18 +33,18 @@ def command(
     """
     from tailrace.trace import sources
 
-    with errors_told(as_json):
+    with reported_errors(as_json):
         target = out or Path(source.resolve().name + sinks.sink_of(to).SUFFIX)
         sinks.refuse_existing(target)  # before a long reading
-        recording = sources.read(source)
+        run = sources.read(source)
         with output.progress_of(f"export {source.name} to {to}") as tell:
-            rows = sinks.write(output.told(recording.parts, recording.count, tell), to, target)
-    answer = {"output": str(target), "format": to, **rows, "damaged": recording.damaged}
+            rows = sinks.write(output.told(run.parts, run.count, tell), to, target)
+    answer = {"output": str(target), "format": to, **rows, "damaged": run.damaged}
     if as_json:
         output.print_json(answer)
     else:
         _print(answer)
-    if recording.damaged:
+    if run.damaged:
         raise typer.Exit(1)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tailrace.cli import output
-from tailrace.cli.trace.choices import errors_told
+from tailrace.cli.trace.choices import reported_errors
 
 if TYPE_CHECKING:
     from tailrace.trace.phases import Phase, Phases
@@ -29,7 +29,7 @@ def command(
     from tailrace.trace.log import read_run
     from tailrace.trace.phases import phases_of
 
-    with errors_told(as_json):
+    with reported_errors(as_json):
         logs, damaged = read_run(folder)
         found = phases_of(logs)
     if as_json:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from tailrace.cli import output
-from tailrace.cli.trace.choices import TheSource, errors_told
+from tailrace.cli.trace.choices import TheSource, reported_errors
 
 
 def command(
@@ -27,7 +27,7 @@ def command(
     """
     from tailrace.trace.query import ask
 
-    with errors_told(as_json):
+    with reported_errors(as_json):
         answer = ask(source, sql)
     if as_json:
         names = _distinct(answer.names)

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from tailrace.cli import output
-from tailrace.cli.trace.choices import TheSource, errors_told
+from tailrace.cli.trace.choices import TheSource, reported_errors
 
 if TYPE_CHECKING:
     from tailrace.trace.summary import Sum, Summary
@@ -31,10 +31,10 @@ def command(
     from tailrace.trace import sources
     from tailrace.trace.summary import summarize
 
-    with errors_told(as_json):
-        recording = sources.read(source)
+    with reported_errors(as_json):
+        run = sources.read(source)
         with output.progress_of(f"read {source.name}") as tell:
-            summary = summarize(output.told(recording.parts, recording.count, tell), recording.damaged)
+            summary = summarize(output.told(run.parts, run.count, tell), run.damaged)
     if as_json:
         output.print_json(dataclasses.asdict(summary))
     else:
@@ -44,14 +44,14 @@ def command(
 
 
 def _print(summary: Summary, top: int, every: bool) -> None:
-    from tailrace.trace.summary import is_data
+    from tailrace.trace.summary import is_user_data
 
-    files = {name: of for name, of in summary.files.items() if every or is_data(name)}
+    files = {name: of for name, of in summary.files.items() if every or is_user_data(name)}
     tables = (
         _processes(summary.processes, top),
         _sums("call", summary.calls, top),
         _sums("file", files, top),
-        _counted([row for row in summary.counted if every or is_data(row["file"] or "")], top),
+        _counted([row for row in summary.counted if every or is_user_data(row["file"] or "")], top),
         _results(summary.results),
     )
     console = output.console()

@@ -1,4 +1,4 @@
-"""Outputs: each writes the tables of schema.py as files that other tools read."""
+"""Outputs: each writes the tables of schema.py as files for other tools."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # the command line knows the names without loading what makes tables
+if TYPE_CHECKING:  # the command line uses the names below and must not load pyarrow for them
     from tailrace.trace.schema import Tables
 
-# To add an output NAME: write NAME.py with SUFFIX, HOLDS (the tables that it has a place for) and write(parts, out), and add it
-# here with what it is for.
+# To add an output NAME: copy csv.py to NAME.py, write its SUFFIX, STORED_TABLES (those that the format has a place for) and
+# write(parts, out), and add NAME here with its purpose. tests/test_trace_sinks.py then runs the contract of outputs for it.
 SINKS = {
     "otf2": "an OTF2 archive, for Vampir, Score-P's tools and otf2-print",
     "perfetto": "a trace for ui.perfetto.dev",
@@ -25,19 +25,20 @@ SINKS = {
 
 
 class NoSuchSinkError(ValueError):
-    """A format that there is not."""
+    """A name without an output."""
 
 
 def sink_of(name: str) -> Any:
-    """The module of an output. NoSuchSinkError."""
+    """The module of an output. Raises NoSuchSinkError."""
     if name not in SINKS:
         raise NoSuchSinkError(f"{name}: no such format; one of {', '.join(SINKS)}")
     return importlib.import_module(f"{__name__}.{name}")
 
 
 def write(parts: Iterable[Tables], name: str, out: Path) -> dict[str, dict[str, int]]:
-    """`out` has its name when it is whole, and what is there stays. Returns how many rows of each table were `written`, and how
-    many `left_out` because the format has no place for them. Raises OSError, MissingLibraryError, NoSuchSinkError."""
+    """Writes the tables to `out`. The output gets its name when it is complete, and an existing one is never replaced. Returns the
+    number of rows of each table that were `written`, and of those that were `left_out` because the format has no place for them.
+    Raises OSError, MissingLibraryError, NoSuchSinkError."""
     sink = sink_of(name)
     refuse_existing(out)
     rows: Counter[str] = Counter()
@@ -47,13 +48,13 @@ def write(parts: Iterable[Tables], name: str, out: Path) -> dict[str, dict[str, 
         sink.write(_counted(parts, rows), unfinished)
         refuse_existing(out)
         unfinished.rename(out)
-    except OSError as error:  # libraries do not say which file
+    except OSError as error:  # libraries leave the name out
         raise OSError(error.errno, error.strerror or str(error), error.filename or str(out)) from None
     finally:
         _remove(unfinished)
     return {
-        "written": {table: count for table, count in rows.items() if table in sink.HOLDS},
-        "left_out": {table: count for table, count in rows.items() if table not in sink.HOLDS and count},
+        "written": {table: count for table, count in rows.items() if table in sink.STORED_TABLES},
+        "left_out": {table: count for table, count in rows.items() if table not in sink.STORED_TABLES and count},
     }
 
 

@@ -1,4 +1,4 @@
-"""A folder with a CSV file for each table: names of columns in the first line, nothing between two commas for null."""
+"""A folder with a CSV file for each table. The first line has the names of the columns; null is nothing between two commas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyarrow import csv
 from tailrace.trace.schema import TABLES, TEXTS, Tables
 
 SUFFIX = ".csv"
-HOLDS = tuple(TABLES)
+STORED_TABLES = tuple(TABLES)
 
 
 def write(parts: Iterable[Tables], out: Path) -> None:
@@ -26,5 +26,5 @@ def write(parts: Iterable[Tables], out: Path) -> None:
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
-    """With texts as such, which is all that CSV can say."""
+    """The schema with plain strings: CSV has no numbered texts."""
     return pa.schema([field.with_type(pa.string()) if field.type == TEXTS else field for field in schema])

@@ -1,5 +1,5 @@
-"""An OTF2 archive: each call as a region that is entered and left, and what it does to a file as a record of I/O, with handles that
-are opened, copied and closed. A folder with the anchor file traces.otf2."""
+"""An OTF2 archive: a folder with the anchor file traces.otf2. Each call is a region that is entered and left. Its effect on a file
+is a record of I/O, with handles that are opened, duplicated and closed."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailrace.trace.recording import library
+from tailrace.trace.optional import import_optional
 from tailrace.trace.schema import READS, WRITES, Tables
 from tailrace.trace.sinks.otf2_handles import OPENS, POSIX, STREAMS, Row, Use, Uses
-from tailrace.trace.sinks.timeline import Place, marks, sound, values_of
+from tailrace.trace.sinks.timeline import Place, begins_and_ends, valid_events, values_of
 
 SUFFIX = ".otf2"
-HOLDS = ("events", "processes")
+STORED_TABLES = ("events", "processes")
 NS_PER_S = 10**9
 
 
 def write(parts: Iterable[Tables], out: Path) -> None:
-    """In a process of its own: the library ends its process when the device is full."""
-    library("otf2")
+    """RATIONALE: writes in a child process, because OTF2's library ends its process when the device is full."""
+    import_optional("otf2")
     try:
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as writer:
             writer.submit(_begin, str(out)).result()
@@ -34,35 +34,35 @@ def write(parts: Iterable[Tables], out: Path) -> None:
                 writer.submit(_add, part["processes"], part["events"]).result()
             writer.submit(_finish).result()
     except BrokenProcessPool:
-        raise OSError(errno.EIO, "OTF2's library failed; is there room?") from None
+        raise OSError(errno.EIO, "OTF2's library ended its process; free space on the device") from None
 
 
-# What the process writes.
-written: list[Writer] = []
+# The archive that the child process writes.
+writers: list[Writer] = []
 
 
 def _begin(out: str) -> None:
-    otf2 = library("otf2")
-    with _failures_told():
-        written.append(Writer(otf2, otf2.writer.Writer(out, timer_resolution=NS_PER_S)))
+    otf2 = import_optional("otf2")
+    with _library_errors_as_oserror():
+        writers.append(Writer(otf2, otf2.writer.Writer(out, timer_resolution=NS_PER_S)))
 
 
 def _add(processes: pa.Table, events: pa.Table) -> None:
-    with _failures_told():
+    with _library_errors_as_oserror():
         for process in processes.to_pylist():
-            written[0].begin_process(process)
-        written[0].add_events(sound(events))
+            writers[0].begin_process(process)
+        writers[0].add_events(valid_events(events))
 
 
 def _finish() -> None:
-    with _failures_told():
-        written.pop().finish()
+    with _library_errors_as_oserror():
+        writers.pop().finish()
 
 
 @contextlib.contextmanager
-def _failures_told() -> Iterator[None]:
-    """The library's own errors cannot be handed to another process."""
-    failures = library("_otf2").Error
+def _library_errors_as_oserror() -> Iterator[None]:
+    """The library's own exceptions cannot be sent to another process."""
+    failures = import_optional("_otf2").Error
     try:
         yield
     except failures as error:
@@ -70,7 +70,7 @@ def _failures_told() -> Iterator[None]:
 
 
 class Writer:
-    """Definitions are made when they are needed; OTF2 numbers them, and stores them when the archive is closed."""
+    """Writes events; makes definitions when they are first needed. OTF2 numbers them and stores them when the archive is closed."""
 
     def __init__(self, otf2: Any, archive: Any) -> None:
         self.otf2, self.archive, self.define = otf2, archive, archive.definitions
@@ -79,7 +79,7 @@ class Writer:
             POSIX: self.define.io_paradigm("POSIX", "POSIX I/O", otf2.IoParadigmClass.SERIAL, otf2.IoParadigmFlag.OS),
             STREAMS: self.define.io_paradigm("ISOC", "ISO C I/O", otf2.IoParadigmClass.SERIAL, otf2.IoParadigmFlag.NONE),
         }
-        self.offset = self.define.attribute("offset", "where in the file, bytes", otf2.Type.UINT64)
+        self.offset = self.define.attribute("offset", "position in the file, bytes", otf2.Type.UINT64)
         self.error = self.define.attribute("error", "name of the error", otf2.Type.STRING)
         self.modes = {
             **dict.fromkeys(READS, otf2.IoOperationMode.READ),
@@ -100,14 +100,14 @@ class Writer:
         host = self.define.system_tree_node(process["host"] or "?", "node", self.root)
         rank = "" if process["rank"] is None else f"rank {process['rank']}: "
         number = "" if process["process"] is None else f" {process['process']}"
-        # The number of the log, too: definitions that are alike are one to OTF2.
+        # With the number of the log: OTF2 merges definitions that are equal.
         name = f"{rank}{process['program']}{number} [{process['log']}]"
         self.groups[process["log"]] = self.define.location_group(name, system_tree_parent=host)
 
     def add_events(self, events: pa.Table) -> None:
         rows = [Row(*values) for values in zip(*values_of(events, Row._fields).values(), strict=True)]
         uses = self.uses.of(rows)
-        for place, number, begins in marks(events):
+        for place, number, begins in begins_and_ends(events):
             location, row, use = self.location_of(place), rows[number], uses[number]
             if begins:
                 location.enter(row.begin_ns, self.region_of(row))
@@ -148,7 +148,7 @@ class Writer:
             location.io_seek(time, self.handle_of(use), row.offset or 0, option, row.result)
 
     def flags_of(self, row: Row) -> tuple[Any, Any, Any]:
-        """How a file was opened; a stream's mode is not recorded: reading and writing."""
+        """The flags of open. The mode of a stream is not recorded, so it counts as reading and writing."""
         otf2, detail = self.otf2, row.detail or 0
         access = (otf2.IoAccessMode.READ_ONLY, otf2.IoAccessMode.WRITE_ONLY, otf2.IoAccessMode.READ_WRITE)
         creation, status = otf2.IoCreationFlag.NONE, otf2.IoStatusFlag.NONE
@@ -181,7 +181,7 @@ class Writer:
         return self.handles[use]
 
     def file_of(self, name: str) -> Any:
-        """Of the whole run: whether hosts share a file system is not recorded."""
+        """A file of the whole run, because the log does not contain whether hosts share a file system."""
         return self.define.io_regular_file(name, self.root)
 
     def region_of(self, row: Row) -> Any:
@@ -192,7 +192,7 @@ class Writer:
         return self.regions[row.call]
 
     def finish(self) -> None:
-        """The library takes the time of day of writing for that of the run."""
+        """Closes the archive. Sets the time of day of the run; OTF2 would store the time of day of writing."""
         if self.begin_real_ns is not None and self.archive._first_timestamp is not None:
             self.archive._realtime_timestamp = (self.begin_real_ns + self.archive._first_timestamp) / NS_PER_S
         self.archive.close()

@@ -1,5 +1,5 @@
-"""Which handle of OTF2 a call uses: a descriptor from its opening to its closing is one, the next opening that gets its number is
-another."""
+"""The OTF2 handle of each call. A descriptor from its opening to its closing is one handle. The next opening that gets the same
+number is another handle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailrace.trace.schema import READS, WRITES
 POSIX, STREAMS = "posix", "streams"
 COPIES = ("dup", "fcntl")  # calls that open a descriptor for a file that is open
 USERS = (*READS, *WRITES, "sync", "open", "close", "seek")  # groups of calls that use a handle
-# Flags of open that OTF2 knows, by its names: Linux's numbers, wherever a log is read.
+# Flags of open with OTF2's names. The numbers are Linux's, wherever the log is read.
 OPENS = {
     0o100: "CREATE",
     0o200: "EXCLUSIVE",
@@ -27,7 +27,7 @@ OPENS = {
 
 
 class Row(NamedTuple):
-    """Of `events`, as far as OTF2 has a place for it."""
+    """The columns of `events` that OTF2 has a place for."""
 
     log: int
     call: str
@@ -45,26 +45,27 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """A descriptor while it is one file; each is itself only. Without descriptors, as of Darshan, a file of a process."""
+    """A descriptor while it is open on one file; compared by identity. Without descriptors, as in a Darshan log: a file of a
+    process."""
 
     log: int
-    number: int  # tells uses apart
+    number: int  # unique
     descriptor: int | None
     file: str | None
     paradigm: str
-    inherited: bool = False  # it was open when the recording began
-    copied: Use | None = None
+    inherited: bool = False  # open when the recording began
+    copied: Use | None = None  # the use that it duplicates
 
 
 class Uses:
-    """What is in use, from one part of a run to the next."""
+    """The open descriptors, kept from one part of a run to the next."""
 
     def __init__(self) -> None:
         self.known: dict[tuple[int, object], Use] = {}
         self.numbers = itertools.count(1)
 
     def of(self, rows: Sequence[Row]) -> list[Use | None]:
-        """The use of each call; None where it has none."""
+        """The use of each call; None for a call without a descriptor."""
         uses: list[Use | None] = [None] * len(rows)
         for at in sorted(range(len(rows)), key=lambda at: (rows[at].log, rows[at].begin_ns)):
             uses[at] = self._use(rows[at])

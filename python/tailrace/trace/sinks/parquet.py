@@ -1,4 +1,4 @@
-"""A folder with a Parquet file for each table; of the events a row group for each process."""
+"""A folder with a Parquet file for each table. The events have a row group for each process."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from tailrace.trace.schema import TABLES, Tables
 
 SUFFIX = ".parquet"
-HOLDS = tuple(TABLES)
-ROWS = 1 << 20  # of a row group: about what one process may log by default
+STORED_TABLES = tuple(TABLES)
+ROWS = 1 << 20  # of a row group at most: about the events of one process within the default budget
 
 
 def write(parts: Iterable[Tables], out: Path) -> None:

@@ -1,4 +1,4 @@
-"""A trace for Perfetto (ui.perfetto.dev): a track for each process, below it one for each thread, its calls as slices."""
+"""A trace for Perfetto (ui.perfetto.dev): a track for each process, below it a track for each thread, and calls as slices."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from tailrace.trace.recording import library
+from tailrace.trace.optional import import_optional
 from tailrace.trace.schema import Tables
-from tailrace.trace.sinks.timeline import Place, marks, sound, values_of
+from tailrace.trace.sinks.timeline import Place, begins_and_ends, valid_events, values_of
 
 SUFFIX = ".pftrace"
-HOLDS = ("events", "processes")
+STORED_TABLES = ("events", "processes")
 ARGUMENTS = (
     "file",
     "other_name",
@@ -24,23 +24,23 @@ ARGUMENTS = (
     "error",
     "detail",
 )  # of a slice, where they are not null
-SEQUENCE = 1  # all packets come from one writer
+SEQUENCE = 1  # all packets are of one writer
 FLUSH_PACKETS = 4096
 
 
 def write(parts: Iterable[Tables], out: Path) -> None:
-    proto = library("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    proto = import_optional("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
     with out.open("wb") as file:
         writer = Writer(proto, file)
         for part in parts:
             for process in part["processes"].to_pylist():
                 writer.begin_process(process)
-            writer.add_events(sound(part["events"]))
+            writer.add_events(valid_events(part["events"]))
         writer.flush()
 
 
 class Writer:
-    """Packets in the order of their making. Texts are stored once and then named by a number, as Perfetto calls interning."""
+    """Writes packets one after the other. Each text is stored once, then used by its number: Perfetto's interning."""
 
     def __init__(self, proto: Any, file: IO[bytes]) -> None:
         self.proto, self.file = proto, file
@@ -49,7 +49,7 @@ class Writer:
         self.tracks: dict[Place | int, int] = {}  # of threads, and of processes by their log
         first = self.packet()
         first.sequence_flags = proto.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
-        self.is_placed = False
+        self.has_clock = False
 
     def packet(self) -> Any:
         if len(self.trace.packet) >= FLUSH_PACKETS:
@@ -60,20 +60,21 @@ class Writer:
         return packet
 
     def flush(self) -> None:
-        """Traces one behind the other are a trace. Each is a new one: emptied, it would keep its memory."""
+        """Writes the packets so far. Traces one after the other are a valid trace. A new object each time, because a cleared one
+        keeps its memory."""
         self.file.write(self.trace.SerializeToString())
         self.trace = self.proto.Trace()
 
     def begin_process(self, process: dict[str, Any]) -> None:
-        if not self.is_placed:
-            self.place(process["begin_real_ns"] - process["begin_ns"])
+        if not self.has_clock:
+            self.set_clock(process["begin_real_ns"] - process["begin_ns"])
         rank = "" if process["rank"] is None else f"rank {process['rank']}: "
         number = "" if process["process"] is None else f" {process['process']}"
         self.add_track(process["log"], f"{rank}{process['program']}{number} ({process['host']})", order=process["rank"])
 
-    def place(self, begin_real_ns: int) -> None:
-        """The viewer's time 0 is the beginning of the run; this says which time of day that was."""
-        self.is_placed = True
+    def set_clock(self, begin_real_ns: int) -> None:
+        """Stores the time of day of the run's beginning, which is time 0 in the viewer."""
+        self.has_clock = True
         clocks = self.packet().clock_snapshot.clocks
         for clock, time_ns in ((self.proto.BUILTIN_CLOCK_BOOTTIME, 0), (self.proto.BUILTIN_CLOCK_REALTIME, begin_real_ns)):
             clocks.add(clock_id=clock, timestamp=max(0, time_ns))
@@ -98,7 +99,7 @@ class Writer:
     def add_events(self, events: pa.Table) -> None:
         columns = values_of(events, ("call", "group", "begin_ns", "end_ns", *ARGUMENTS))
         kinds = self.proto.TrackEvent
-        for place, row, begins in marks(events):
+        for place, row, begins in begins_and_ends(events):
             track = self.track_of(place)
             packet = self.packet()
             packet.timestamp = columns["begin_ns" if begins else "end_ns"][row]

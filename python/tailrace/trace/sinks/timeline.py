@@ -1,4 +1,4 @@
-"""Calls as timelines: on each, calls begin and end like brackets, which is what viewers of traces show."""
+"""Calls as timelines. Viewers of traces show calls that begin and end like brackets, one within the other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 
 class Place(NamedTuple):
-    """A timeline: of a thread of a process, which has more than one only where its calls overlap, as those of a Darshan log may."""
+    """A timeline of a thread. A thread has further lanes only where its calls overlap, as in a Darshan log."""
 
     log: int
     thread: int
@@ -20,10 +20,10 @@ class Place(NamedTuple):
 
 @dataclass
 class Lane:
-    """Rows that have begun, the last on top."""
+    """A stack of calls that have begun."""
 
     place: Place
-    begun: list[tuple[int, int]] = field(default_factory=list)  # end, row
+    begun: list[tuple[int, int]] = field(default_factory=list)  # end, row; the last one is on top
 
     def ends_until(self, time_ns: int) -> Iterator[tuple[Place, int, bool]]:
         while self.begun and self.begun[-1][0] <= time_ns:
@@ -33,8 +33,8 @@ class Lane:
         return not self.begun or end_ns <= self.begun[-1][0]
 
 
-def sound(events: pa.Table) -> pa.Table:
-    """Without calls whose times damage has made impossible; threads that are not known are 0."""
+def valid_events(events: pa.Table) -> pa.Table:
+    """The events without those that have impossible times because of damage. Unknown threads become 0."""
     begin, end = times_of(events)
     kept = events.filter(pa.array((begin >= 0) & (begin <= end)))
     at = kept.schema.get_field_index("thread")
@@ -42,7 +42,7 @@ def sound(events: pa.Table) -> pa.Table:
 
 
 def values_of(events: pa.Table, names: Iterable[str]) -> dict[str, list[Any]]:
-    """Columns as lists; a text that many rows have is in memory once."""
+    """Columns as lists. A text of many rows is in memory once."""
     return {name: _values(events[name].combine_chunks()) for name in names}
 
 
@@ -57,19 +57,19 @@ def times_of(events: pa.Table) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, An
     return events["begin_ns"].to_numpy(), events["end_ns"].to_numpy()
 
 
-def marks(events: pa.Table) -> Iterator[tuple[Place, int, bool]]:
-    """Where, the row, and whether it begins or ends; in the order of time on each timeline. For `sound` events."""
+def begins_and_ends(events: pa.Table) -> Iterator[tuple[Place, int, bool]]:
+    """(timeline, row, whether it begins) in the order of time on each timeline. `events` come from valid_events."""
     begins, ends = times_of(events)
     logs, threads = events["log"].to_numpy(), events["thread"].to_numpy()
-    # Of two that begin together the longer one holds the other.
+    # Of two calls that begin together the longer one contains the other.
     order = np.lexsort((-ends, begins, threads, logs))
     breaks = np.flatnonzero((np.diff(logs[order]) != 0) | (np.diff(threads[order]) != 0)) + 1
     for rows in np.split(order, breaks):
         if len(rows):
-            yield from _marks_of_thread(Place(int(logs[rows[0]]), int(threads[rows[0]])), rows, begins, ends)
+            yield from _begins_and_ends_of_thread(Place(int(logs[rows[0]]), int(threads[rows[0]])), rows, begins, ends)
 
 
-def _marks_of_thread(place: Place, rows: Any, begins: Any, ends: Any) -> Iterator[tuple[Place, int, bool]]:
+def _begins_and_ends_of_thread(place: Place, rows: Any, begins: Any, ends: Any) -> Iterator[tuple[Place, int, bool]]:
     lanes = [Lane(place)]
     for row, begin, end in zip(rows.tolist(), begins[rows].tolist(), ends[rows].tolist(), strict=True):
         for lane in lanes:

@@ -1,4 +1,4 @@
-"""Inputs: each reads what others have recorded or measured into the tables of schema.py."""
+"""Inputs: each reads a recording or a measurement into the tables of schema.py."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from pathlib import Path
 from types import ModuleType
 
 from tailrace.trace.log import LogError
-from tailrace.trace.recording import Recording
 from tailrace.trace.sources import darshan, ior, parquet, run
+from tailrace.trace.table_parts import TableParts
 
-# To add an input: a module with WHAT, fits(path) and read(path), and its name here.
+# To add an input: write a module with DESCRIPTION, accepts(path) and read(path), and add its name here. The first input that
+# accepts a path reads it. tests/test_trace_tables.py has the contract of inputs.
 SOURCES: tuple[ModuleType, ...] = (run, parquet, darshan, ior)
 
 
-def read(path: Path) -> Recording:
-    """Raises LogError where it is no input or a damaged one, OSError, MissingLibraryError."""
-    path.stat()  # what is not there is told as such
+def read(path: Path) -> TableParts:
+    """Raises LogError for a file of another kind or a damaged one, OSError, MissingLibraryError."""
+    path.stat()  # raises FileNotFoundError before any input looks at the path
     for source in SOURCES:
-        if source.fits(path):
-            recording: Recording = source.read(path)
-            return recording
-    raise LogError(f"{path}: none of the inputs, which are {', '.join(source.WHAT for source in SOURCES)}")
+        if source.accepts(path):
+            parts: TableParts = source.read(path)
+            return parts
+    raise LogError(f"{path}: not one of the inputs: {', '.join(source.DESCRIPTION for source in SOURCES)}")

@@ -1,4 +1,4 @@
-"""A log of Darshan, read by its own library: counters of files, and each read and write where extended tracing (DXT) was on."""
+"""A log of Darshan, read by Darshan's own library: counters of files, and with extended tracing (DXT) each read and write."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.trace.log import LogError
-from tailrace.trace.recording import MissingLibraryError, Recording, library
+from tailrace.trace.optional import MissingLibraryError, import_optional
 from tailrace.trace.schema import EVENTS, Tables, empty, joined, table_of
+from tailrace.trace.table_parts import TableParts
 
-WHAT = "a Darshan log (*.darshan)"
+DESCRIPTION = "a Darshan log (*.darshan)"
 BACKEND = "darshan.backend.cffi_backend"
 
-# The counters of a file that are calls of a kind, by Darshan's module.
+# For each module of Darshan: the counters of a file that count calls of a kind.
 READS = {
     "POSIX": ("POSIX_READS",),
     "STDIO": ("STDIO_READS",),
@@ -33,56 +34,56 @@ OTHERS = {
     "STDIO": ("STDIO_OPENS", "STDIO_SEEKS", "STDIO_FLUSHES"),
     "MPI-IO": ("MPIIO_INDEP_OPENS", "MPIIO_COLL_OPENS", "MPIIO_SYNCS"),
 }
-# Segments of a module of DXT: the names of calls that move bytes, and their group.
+# For each module of DXT: the call and the group of its segments of reads and writes.
 SEGMENTS = {
     "DXT_POSIX": {"read": ("read", "read"), "write": ("write", "write")},
     "DXT_MPIIO": {"read": ("MPI_File_read", "mpiio"), "write": ("MPI_File_write", "mpiio")},
 }
 
 
-def fits(path: Path) -> bool:
+def accepts(path: Path) -> bool:
     return path.is_file() and path.suffix == ".darshan"
 
 
-def read(path: Path) -> Recording:
-    """Raises LogError, MissingLibraryError. Times begin with the job, as far as its ranks agree on that.
+def read(path: Path) -> TableParts:
+    """Raises LogError, MissingLibraryError. Times begin with the job, as far as the clocks of its ranks agree.
 
-    In a process of its own: where a log is cut short Darshan's library ends its process, or says so on standard error alone and
-    gives what happened to be in memory."""
-    with tempfile.NamedTemporaryFile() as said:
+    RATIONALE: reads in a child process. For a log that is cut short, Darshan's library ends its process, or prints an error and
+    returns memory that it has not filled."""
+    with tempfile.NamedTemporaryFile() as stderr:
         try:
-            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _say_in, (said.name,)) as reader:
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _redirect_stderr, (stderr.name,)) as reader:
                 tables = reader.submit(_tables, path).result()
         except MissingLibraryError:
             raise
         except (BrokenProcessPool, ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
-            raise _damaged(path, _errors(said) or str(error)) from None
-        if errors := _errors(said):
+            raise _damaged(path, _errors(stderr) or str(error)) from None
+        if errors := _errors(stderr):
             raise _damaged(path, errors)
-    return Recording(iter([tables]), 1)
+    return TableParts(iter([tables]), 1)
 
 
-def _say_in(name: str) -> None:
+def _redirect_stderr(name: str) -> None:
     with Path(name).open("wb") as file:
         os.dup2(file.fileno(), 2)
 
 
 def _damaged(path: Path, why: str) -> LogError:
-    return LogError(f"{path}: no log of Darshan, or a damaged one ({why}); darshan-parser says more")
+    return LogError(f"{path}: no log of Darshan, or a damaged one ({why}); darshan-parser reports more")
 
 
-def _errors(said: IO[bytes]) -> str:
-    """What Darshan's library has said of errors."""
-    said.seek(0)
-    lines = said.read().decode(errors="replace").splitlines()
+def _errors(stderr: IO[bytes]) -> str:
+    """The errors that Darshan's library printed. It reports damage in no other way."""
+    stderr.seek(0)
+    lines = stderr.read().decode(errors="replace").splitlines()
     return ", ".join(line.removeprefix("Error: ").rstrip(".") for line in lines if line.startswith("Error: "))
 
 
 def _tables(path: Path) -> Tables:
-    backend = library(BACKEND)
+    backend = import_optional(BACKEND)
     log = backend.log_open(str(path))
     if log["handle"] == backend.ffi.NULL:
-        raise ValueError("its header is none")
+        raise ValueError("no valid header")
     job, names, modules = backend.log_get_job(log), backend.log_get_name_records(log), backend.log_get_modules(log)
     segments = [
         _segments(record, module, names) for module in SEGMENTS if module in modules for record in _records(backend, log, module)
@@ -108,7 +109,7 @@ def _records(backend: Any, log: Any, module: str) -> Iterator[dict[str, Any]]:
 
 
 def _processes(job: dict[str, Any], command: str, events: pa.Table) -> pa.Table:
-    """A row for each rank; which host it ran on is known only of those that DXT has traced."""
+    """A row for each rank. The host is known only for ranks that DXT has traced."""
     hosts = dict(zip(events["log"].to_pylist(), events["host"].to_pylist(), strict=True))
     counts = np.bincount(events["log"].to_numpy(), minlength=job["nprocs"]).tolist()
     about = {
@@ -157,7 +158,7 @@ def _calls(segments: Any, record: dict[str, Any], call: str, group: str, names: 
 
 
 def _counters(record: dict[str, Any], module: str, names: dict[int, str]) -> dict[str, object]:
-    """A row of `counters`. Records of files that all ranks had open are of no rank."""
+    """A row of `counters`. Darshan merges the records of a file that all ranks opened: these have no rank."""
     counts, times = record["counters"], record["fcounters"]
     prefix = module.replace("-", "")
     rank = None if record["rank"] < 0 else record["rank"]
@@ -186,5 +187,5 @@ def _counters(record: dict[str, Any], module: str, names: dict[int, str]) -> dic
 
 
 def _ns(seconds: float) -> int:
-    """Darshan writes -1 for what it did not measure."""
+    """Darshan stores -1 for a time that it did not measure."""
     return max(0, round(float(seconds) * 1e9))

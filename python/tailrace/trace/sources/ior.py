@@ -1,4 +1,4 @@
-"""What IOR prints (versions 3 and 4): its text, its JSON (-O summaryFormat=JSON) or its CSV (-O summaryFormat=CSV)."""
+"""The output of IOR 3 and 4: its text, its JSON (-O summaryFormat=JSON) or its CSV (-O summaryFormat=CSV)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.trace.log import LogError
-from tailrace.trace.recording import Recording
 from tailrace.trace.schema import empty, table_of
+from tailrace.trace.table_parts import TableParts
 
-WHAT = "what IOR prints (text, JSON or CSV)"
+DESCRIPTION = "the output of IOR (text, JSON or CSV)"
 
 Row = dict[str, object]
-# IOR's name of a value in its texts and CSV, and in its JSON; ours; what it is multiplied with.
+# Each value: its name in IOR's text and CSV, its name in IOR's JSON, the column, and the factor to the column's unit.
 VALUES = (
     ("bw(MiB/s)", "bwMiB", "bandwidth_mib_s", 1.0),
     ("IOPS", "iops", "iops", 1.0),
@@ -33,7 +33,7 @@ OPTION = re.compile(r"^\s*([A-Za-z][A-Za-z ]*?)\s*[:=]\s*(.*)$")
 SNIFFED_BYTES = 4096
 
 
-def fits(path: Path) -> bool:
+def accepts(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -42,8 +42,8 @@ def fits(path: Path) -> bool:
     return head.startswith((b"IOR-", b"access,bw(MiB/s)")) or b"\nIOR-" in head or is_json
 
 
-def read(path: Path) -> Recording:
-    """Raises LogError where no result is in it."""
+def read(path: Path) -> TableParts:
+    """Raises LogError for an output without a result."""
     text = path.read_text(errors="replace").lstrip()
     reader = _of_json if text.startswith("{") else _of_csv if text.startswith("access,") else _of_text
     try:
@@ -52,11 +52,11 @@ def read(path: Path) -> Recording:
         raise LogError(f"{path}: damaged output of IOR ({error}); let IOR run to its end") from None
     if not rows:
         raise LogError(f"{path}: output of IOR without a result; let IOR run to its end")
-    return Recording(iter([empty(results=table_of("results", rows))]), 1)
+    return TableParts(iter([empty(results=table_of("results", rows))]), 1)
 
 
 def _of_text(text: str) -> Iterator[Row]:
-    """A heading, a line of dashes, then a line for each result; before them what was asked for, as `name : value`."""
+    """The text has options as `name : value`, a heading, a line of dashes, then a line for each result."""
     about: dict[str, str] = {}
     heading: list[str] = []
     for line in text.splitlines():
@@ -72,14 +72,14 @@ def _of_text(text: str) -> Iterator[Row]:
 
 def _of_csv(text: str) -> Iterator[Row]:
     for cells in csv.DictReader(text.splitlines()):
-        if None in cells.values():  # the last line of an output that was cut
+        if None in cells.values():  # the last line of an unfinished output
             return
         values = {name: cells[name] for name, *_ in VALUES if name in cells}
         yield {**_about({"tasks": cells["numTasks"]}), **_row(cells["access"], cells["iter"], values)}
 
 
 def _of_json(text: str) -> Iterator[Row]:
-    """Results belong to a test, or to its options, as versions have it."""
+    """Some versions store the results in the test, others in its options."""
     for test in json.loads(text)["tests"]:
         options = test.get("Options", {})
         about = {**test.get("Parameters", {}), **options}
@@ -120,5 +120,5 @@ def _row(operation: str, iteration: Any, values: Mapping[str, Any]) -> Row:
 
 
 def _number(cell: Any) -> float | None:
-    """Dashes and NA stand for what was not measured."""
+    """IOR writes dashes or NA for a value that it did not measure."""
     return None if cell is None or str(cell).strip() in ("-", "NA", "") else float(cell)

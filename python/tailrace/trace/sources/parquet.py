@@ -1,4 +1,4 @@
-"""A folder of tables, as `tailrace trace export --to parquet` makes it."""
+"""A folder of tables, made by `tailrace trace export --to parquet`."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tailrace.trace.log import LogError
-from tailrace.trace.recording import Recording
 from tailrace.trace.schema import TABLES, Tables, empty
+from tailrace.trace.table_parts import TableParts
 
-WHAT = "a folder with the tables of a run as Parquet files"
+DESCRIPTION = "a folder with the tables of a run as Parquet files"
 
 
-def fits(path: Path) -> bool:
+def accepts(path: Path) -> bool:
     return path.is_dir() and (path / "events.parquet").exists()
 
 
-def read(path: Path) -> Recording:
-    """The small tables are the first part; then come the events, one row group after the other."""
+def read(path: Path) -> TableParts:
+    """The first part has the small tables. Each further part has one row group of events."""
     files = {name: path / f"{name}.parquet" for name in TABLES}
-    with _damage_told(files["events"]):
+    with _damage_as_log_error(files["events"]):
         groups = pq.ParquetFile(files["events"]).num_row_groups
-    return Recording(_parts(files), 1 + groups)
+    return TableParts(_parts(files), 1 + groups)
 
 
 def _parts(files: dict[str, Path]) -> Iterator[Tables]:
@@ -36,7 +36,7 @@ def _parts(files: dict[str, Path]) -> Iterator[Tables]:
 
 def _tables(name: str, path: Path, by_groups: bool = False) -> Iterator[pa.Table]:
     schema = TABLES[name]
-    with _damage_told(path):
+    with _damage_as_log_error(path):
         file = pq.ParquetFile(path)
         missing = [field.name for field in schema if field.name not in file.schema_arrow.names]
         if missing:
@@ -47,7 +47,7 @@ def _tables(name: str, path: Path, by_groups: bool = False) -> Iterator[pa.Table
 
 
 @contextlib.contextmanager
-def _damage_told(path: Path) -> Iterator[None]:
+def _damage_as_log_error(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:

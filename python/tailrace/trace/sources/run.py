@@ -8,20 +8,20 @@ from typing import Any
 
 from tailrace.trace.clock import clock_of
 from tailrace.trace.log import LogError, logs_of, read_header, read_log
-from tailrace.trace.recording import Recording
 from tailrace.trace.schema import Tables
 from tailrace.trace.sources import parquet
+from tailrace.trace.table_parts import TableParts
 from tailrace.trace.tables import tables_of
 
-WHAT = "a folder with the logs of a run"
+DESCRIPTION = "a folder with the logs of a run"
 
 
-def fits(path: Path) -> bool:
-    return path.is_dir() and not parquet.fits(path)
+def accepts(path: Path) -> bool:
+    return path.is_dir() and not parquet.accepts(path)
 
 
-def read(path: Path) -> Recording:
-    """A part for each log. The headers of all are read first: they place the hosts' clocks."""
+def read(path: Path) -> TableParts:
+    """A part for each log. The headers of all logs are read first, because they align the clocks of the hosts."""
     damaged: list[str] = []
     headers: dict[Path, dict[str, Any]] = {}
     for log in logs_of(path):
@@ -29,7 +29,7 @@ def read(path: Path) -> Recording:
             headers[log] = read_header(log)
         except LogError as error:
             damaged.append(str(error))
-    return Recording(_parts(headers, damaged), len(headers), damaged)
+    return TableParts(_parts(headers, damaged), len(headers), damaged)
 
 
 def _parts(headers: dict[Path, dict[str, Any]], damaged: list[str]) -> Iterator[Tables]:
