@@ -198,4 +198,4 @@ def test_run_warns_and_goes_on(build: Build, tailrace_command: list[str], tmp_pa
     command = [*tailrace_command, "run", "--log", str(tmp_path / "logs"), "--", str(program)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 3
-    assert "cannot be traced, and runs without" in done.stderr
+    assert "cannot be traced and runs without a log" in done.stderr

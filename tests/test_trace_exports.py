@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 from tailrace.trace import sinks, sources
-from tailrace.trace.schema import EVENTS, empty, joined, table_of
+from tailrace.trace.schema import joined, table_of
 from tailrace.trace.sinks.perfetto import ARGUMENTS
 from tailrace.trace.sinks.timeline import begins_and_ends, valid_events
 
@@ -171,23 +171,3 @@ def test_calls_that_overlap_have_a_timeline_more() -> None:
 
 def test_calls_with_impossible_times_are_left_out() -> None:
     assert calls_at((-5, 10), (8, 2)) == []
-
-
-@pytest.mark.parametrize("sink", ["perfetto", "otf2"])
-def test_calls_that_overlap_are_exported(tmp_path: Path, sink: str) -> None:
-    rows: list[dict[str, object]] = [
-        {
-            "log": 7,
-            "call": "write",
-            "group": "write",
-            "begin_ns": begin,
-            "end_ns": begin + 10,
-            "file": "/a",
-            "bytes": 1,
-            "result": 1,
-        }
-        for begin in (0, 5, 7)
-    ]
-    part = empty(events=table_of("events", rows))
-    assert part["events"].schema.equals(EVENTS)
-    assert sinks.write([part], sink, tmp_path / "out")["written"]["events"] == 3

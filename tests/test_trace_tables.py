@@ -24,16 +24,7 @@ from tailrace.trace.summary import summarize
 from tailrace.trace.tables import tables_of
 
 from tests.test_trace import Runs
-from tests.trace_logs import HEADER_BYTES, events_of, write_log
-
-OLD, NEW, ODD = b"/data/old", b"/data/new", b'/data/\xff\xfe,\n"odd"'
-ROWS: list[dict[str, Any]] = [
-    {"call": "open", "file": OLD, "begin_ns": 1100, "end_ns": 1200, "result": 3, "descriptor": 3, "detail": 0o101},
-    {"call": "pwrite", "file": OLD, "begin_ns": 1300, "end_ns": 1400, "descriptor": 3, "offset": 8, "bytes": 100, "result": 60},
-    {"call": "rename", "file": OLD, "begin_ns": 1500, "end_ns": 1600, "detail": NEW},
-    {"call": "open", "file": ODD, "begin_ns": 1700, "end_ns": 1800, "result": -2},
-    {"call": "read", "file": b"/nameless", "begin_ns": 1900, "end_ns": 2000, "bytes": 2**63, "result": -4000},
-]
+from tests.trace_logs import events_of, make_run, write_log
 
 
 @pytest.fixture
@@ -43,15 +34,7 @@ def runs(tmp_path: Path, build_dir: Path) -> Runs:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A run of three processes on two hosts, whose clocks have different zeros; the last one was killed."""
-    made = tmp_path / "run"
-    made.mkdir()
-    whole: dict[str, Any] = {"end_ns": 9000, "end_real_ns": 9001, "rank": 0, "ranks": 2, "command": b"a.out\0input\0"}
-    write_log(made / "n1.1.0.trace", events_of(ROWS), [OLD, NEW, ODD], begin_ns=1000, begin_real_ns=50_000, **whole)
-    write_log(made / "n1.2.0.trace", events_of([]), [], begin_ns=3000, begin_real_ns=52_000, process=2)
-    other: dict[str, Any] = {"host": b"n2", "process": 1, "rank": 1, "ranks": 2}
-    write_log(made / "n2.1.0.trace", events_of(ROWS[:2]), [OLD], begin_ns=1050, begin_real_ns=51_000, **other)
-    return made
+    return make_run(tmp_path / "run")
 
 
 def all_of(path: Path) -> Tables:
@@ -185,24 +168,6 @@ def test_a_damaged_log_is_told_and_left_out(folder: Path, capsys: pytest.Capture
     assert "n1.1.0.trace" in shown["damaged"][0]
 
 
-@pytest.mark.parametrize("sink", sinks.SINKS)
-def test_damaged_logs_end_no_export(folder: Path, tmp_path: Path, rng: random.Random, sink: str) -> None:
-    whole = (folder / "n1.1.0.trace").read_bytes()
-    for number in range(40):
-        damaged = bytearray(whole)
-        for _ in range(rng.choice((1, 2, 20))):
-            damaged[rng.randrange(HEADER_BYTES + 64 * 16)] = rng.randrange(256)
-        (folder / f"n3.{number}.0.trace").write_bytes(damaged)
-    sinks.write(sources.read(folder).parts, sink, tmp_path / "out")
-
-
-@pytest.mark.parametrize("sink", sinks.SINKS)
-def test_a_run_without_calls_is_exported(tmp_path: Path, sink: str) -> None:
-    write_log(tmp_path / "n1.1.0.trace", events_of([]), [])
-    assert sinks.write(sources.read(tmp_path).parts, sink, tmp_path / "out")["written"]["processes"] == 1
-    assert (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize(
     ("words", "remedy"),
     [
@@ -229,26 +194,6 @@ def test_errors_name_what_is_wrong_and_a_remedy(
         Path("torn", f"{name}.parquet").write_bytes(b"PAR1")
     assert main(words) == 2
     assert remedy in capsys.readouterr().err
-
-
-def test_an_export_that_fails_leaves_nothing(folder: Path, tmp_path: Path) -> None:
-    def parts() -> Any:
-        yield from sources.read(folder).parts
-        raise LogError("in the middle")
-
-    with pytest.raises(LogError):
-        sinks.write(parts(), "parquet", tmp_path / "out")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
-
-
-@pytest.mark.parametrize("sink", ["csv", "otf2"])
-def test_a_full_device_ends_an_export_with_its_name(
-    runs: Runs, small_device: Path, capsys: pytest.CaptureFixture[str], sink: str
-) -> None:
-    runs.run_case("threads", "5000")
-    assert main(["trace", "export", str(runs.logs), "--to", sink, "-o", str(small_device / "out")]) == 2
-    assert f"{small_device / 'out'}: " in capsys.readouterr().err.replace("\n", "")
-    assert not list(small_device.iterdir())
 
 
 def test_export_says_what_it_wrote(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

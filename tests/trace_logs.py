@@ -1,4 +1,4 @@
-"""Logs of calls as tests need them, written byte for byte as docs/trace-log.md says."""
+"""Logs for tests, written byte for byte in the format of docs/trace-log.md."""
 
 from __future__ import annotations
 
@@ -12,10 +12,18 @@ HEADER_BYTES, CHUNK_BYTES, SLOT_BYTES = 16384, 65536, 64
 CALLS = {"open": (1, "open"), "read": (10, "read"), "pwrite": (21, "write"), "rename": (44, "meta"), "fwrite": (90, "stdio_write")}
 CALLS |= {"MPI_Init": (400, "mpi"), "MPI_Barrier": (401, "collective"), "phase_begin": (500, "phase"), "phase_end": (501, "phase")}
 TEXT_AT = 18  # of a name, in its first slot
+OLD, NEW, ODD = b"/data/old", b"/data/new", b'/data/\xff\xfe,\n"odd"'
+ROWS: list[dict[str, Any]] = [
+    {"call": "open", "file": OLD, "begin_ns": 1100, "end_ns": 1200, "result": 3, "descriptor": 3, "detail": 0o101},
+    {"call": "pwrite", "file": OLD, "begin_ns": 1300, "end_ns": 1400, "descriptor": 3, "offset": 8, "bytes": 100, "result": 60},
+    {"call": "rename", "file": OLD, "begin_ns": 1500, "end_ns": 1600, "detail": NEW},
+    {"call": "open", "file": ODD, "begin_ns": 1700, "end_ns": 1800, "result": -2},
+    {"call": "read", "file": b"/nameless", "begin_ns": 1900, "end_ns": 2000, "bytes": 2**63, "result": -4000},
+]
 
 
 def events_of(rows: list[dict[str, Any]]) -> np.ndarray[Any, np.dtype[Any]]:
-    """`call` and the names of files as they are called; what is not given is none."""
+    """Events from rows; `call` is a name, and files are names. Fields that a row does not have are empty."""
     events = np.zeros(len(rows), EVENT)
     events["descriptor"], events["offset"] = -1, -1
     for event, row in zip(events, rows, strict=True):
@@ -24,8 +32,19 @@ def events_of(rows: list[dict[str, Any]]) -> np.ndarray[Any, np.dtype[Any]]:
     return events
 
 
+def make_run(folder: Path) -> Path:
+    """A run of three processes on two hosts, whose clocks have different zeros; the last process was killed. It has seven calls."""
+    folder.mkdir()
+    whole: dict[str, Any] = {"end_ns": 9000, "end_real_ns": 9001, "rank": 0, "ranks": 2, "command": b"a.out\0input\0"}
+    write_log(folder / "n1.1.0.trace", events_of(ROWS), [OLD, NEW, ODD], begin_ns=1000, begin_real_ns=50_000, **whole)
+    write_log(folder / "n1.2.0.trace", events_of([]), [], begin_ns=3000, begin_real_ns=52_000, process=2)
+    other: dict[str, Any] = {"host": b"n2", "process": 1, "rank": 1, "ranks": 2}
+    write_log(folder / "n2.1.0.trace", events_of(ROWS[:2]), [OLD], begin_ns=1050, begin_real_ns=51_000, **other)
+    return folder
+
+
 def write_log(path: Path, events: Any, names: list[bytes], threads: int = 1, **header: Any) -> None:
-    """Events are dealt out to threads, chunk by chunk; `header` sets fields of the header."""
+    """Writes events, with a thread for each chunk in turn; `header` sets fields of the header."""
     slots = np.concatenate([*(_name(name) for name in names), events])
     of_chunk = CHUNK_BYTES // SLOT_BYTES - 1
     chunks = -(-len(slots) // of_chunk)

@@ -1,4 +1,4 @@
-"""tailrace check: what of a program can be traced, before it runs."""
+"""tailrace check: finds out what of a program can be traced, before it runs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tailrace.trace.launch import NotTraceable
 from tailrace.trace.loader import NoProgram
 
 WORDS = {
-    Verdict.SEEN: "[green]every call that goes through the C library will be seen[/]",
-    Verdict.GAPS: "[yellow]calls will be seen, but for the gaps below[/]",
+    Verdict.SEEN: "[green]every call through the C library will be recorded[/]",
+    Verdict.GAPS: "[yellow]calls will be recorded, except for the gaps below[/]",
     Verdict.UNTRACEABLE: "[bold red]cannot be traced[/]",
 }
 SHORT = {Verdict.SEEN: "", Verdict.GAPS: "gap", Verdict.UNTRACEABLE: "no"}
 
 
 def command(
-    program: Annotated[str, typer.Argument(help="A program, by its name on the PATH or by its path.")],
-    every: Annotated[bool, typer.Option("--all", help="Also what is no gap, of each library by itself.")] = False,
+    program: Annotated[str, typer.Argument(help="Name of a program on the PATH, or its path.")],
+    every: Annotated[bool, typer.Option("--all", help="Lists findings that are no gap, too, library by library.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
-    """Says what of a program `tailrace run` will see, and what not, from its file and those of its libraries; nothing is run.
+    """Finds out what `tailrace run` will record of a program, from its file and its libraries. Runs nothing.
 
-    The exit status is 0 when every call will be seen, 1 when there are gaps, which are named, 2 when it cannot be traced.
+    The exit status is 0 when every call will be recorded, 1 when there are gaps, 2 when the program cannot be traced.
 
     Examples: [bold]tailrace check ./model[/] · [bold]tailrace check ncgen --json[/]
     """
@@ -43,7 +43,7 @@ def command(
 
 
 def _print(report: Report, every: bool) -> None:
-    """Gaps one by one; what is no gap by its kind, unless all is wanted."""
+    """Prints each gap. Other findings are summed up by kind, unless `every` is set."""
     console = output.console()
     program = report.program
     started = " → ".join(map(str, (*program.scripts, program.elf.path)))

@@ -1,4 +1,4 @@
-"""tailrace coverage: what a recorded run has seen, against the kernel's own counts."""
+"""tailrace coverage: compares a recorded run with the kernel's counts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tailrace.trace.log import LogError, read_run
 
 def command(
     folder: Annotated[Path, typer.Argument(help="Folder with the logs of a run.")],
-    top: Annotated[int, typer.Option("--top", min=1, help="How many processes to show.")] = 12,
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of processes to show.")] = 12,
     as_json: output.AsJson = False,
 ) -> None:
-    """Compares the logs of a run with what the kernel counted for its processes, and lists what was not seen.
+    """Compares the logs of a run with the kernel's counts of its processes, and lists what was not recorded.
 
     The exit status is 1 when bytes are missing, when a log is damaged, or when calls were only counted.
 
@@ -79,7 +79,7 @@ def _print(found: list[Coverage], top: int) -> None:
         for each in of.unseen:
             unseen.setdefault((Path(of.program).name, each), []).append(of.process)
     if unseen:
-        console.print("\nnot seen:")
+        console.print("\nnot recorded:")
         table = output.table("process", "program", "what", "")
         for (program, each), (first, *others) in unseen.items():
             processes = f"{first} and {len(others)} more" if others else str(first)

@@ -1,4 +1,4 @@
-"""tailrace run: a program as it is, and a log of its calls."""
+"""tailrace run: runs a program unchanged and records its calls on files."""
 
 from __future__ import annotations
 
@@ -19,38 +19,41 @@ CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_inte
 
 
 def command(
-    words: Annotated[list[str], typer.Argument(metavar="COMMAND...", help="The program and its arguments, as you start it.")],
+    command_line: Annotated[
+        list[str], typer.Argument(metavar="COMMAND...", help="The program and its arguments, as you type them.")
+    ],
     log: Annotated[
-        Path | None, typer.Option("--log", help="Folder for the logs; without it tailrace-run-N here, the first that is free.")
+        Path | None,
+        typer.Option("--log", help="New folder for the logs. Default: tailrace-run-N in this folder, with the first free N."),
     ] = None,
     budget_mib: Annotated[
-        int, typer.Option("--budget", min=1, help="MiB of log for each process; then calls are only counted.")
+        int, typer.Option("--budget", min=1, help="MiB of log for each process; later calls are only counted.")
     ] = launch.DEFAULT_BUDGET_BYTES >> 20,
 ) -> None:
-    """Runs a command and records what it and all programs that it starts do to files; its output and its exit status are its own.
+    """Runs a command and records the calls on files of all its programs. Output and exit status are those of the command.
 
-    Launchers (mpirun, srun) are not recorded, their ranks are, on all nodes that have the folder.
+    Launchers (mpirun, srun) are not recorded. Their ranks are, on all nodes that have the folder.
 
     Examples: [bold]tailrace run -- ./model input.nml[/] · [bold]tailrace run --log first -- mpirun -n 8 ./model[/]
     """
     try:
-        full = launch.traced_command(words)
+        traced = launch.traced_command(command_line)
         folder = launch.make_log_folder(log)
         environment = launch.traced_environment(folder, budget_mib << 20)
     except launch.NotTraceable as error:
         output.fail(str(error))
         raise typer.Exit(2) from None
-    if why := launch_warning(words[0]):
-        typer.echo(f"tailrace: {words[0]} cannot be traced, and runs without: {why}", err=True)
-    about = {"command": words, "began": time.time(), "budget_bytes": budget_mib << 20}
-    process = subprocess.Popen(full, env=environment)
-    signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))  # batch systems end the first process only
+    if why := launch_warning(command_line[0]):
+        typer.echo(f"tailrace: {command_line[0]} cannot be traced and runs without a log: {why}", err=True)
+    info = {"command": command_line, "began": time.time(), "budget_bytes": budget_mib << 20}
+    process = subprocess.Popen(traced, env=environment)
+    signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))  # batch systems send it to the first process only
     while True:
         try:
             status = process.wait()
             break
-        except KeyboardInterrupt:  # the program has got it, too: it ends as it likes
+        except KeyboardInterrupt:  # the program gets the signal, too, and decides how it ends
             continue
-    (folder / "run.json").write_text(json.dumps({**about, "ended": time.time(), "status": status}, indent=2) + "\n")
-    typer.echo(f"tailrace: calls are in {folder}; `tailrace trace show {folder}` shows them", err=True)
+    (folder / "run.json").write_text(json.dumps({**info, "ended": time.time(), "status": status}, indent=2) + "\n")
+    typer.echo(f"tailrace: the log is in {folder}; `tailrace trace show {folder}` shows it", err=True)
     raise typer.Exit(status if status >= 0 else 128 - status)

@@ -1,7 +1,7 @@
-"""tailrace trace: what a recorded run did.
+"""tailrace trace: reports of a recorded run, and exports.
 
-A command of the group is a module of this folder with a function `command`; it is registered by its name below. They load what
-makes tables when they are called: it takes longer to load than other commands to run.
+A command of the group is a module of this folder with a function `command`; its name is in the list below. A command imports
+pyarrow only when it is called, because that import takes longer than other commands run.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ COMMANDS = ("show", "phases", "query", "export")  # in the order of --help
 
 group = typer.Typer(
     no_args_is_help=True,
-    help="""What a run that `tailrace run` has recorded did to files: shown, or as tables and traces for other tools.
+    help="""Shows what a run did to files, as `tailrace run` recorded it, and exports it as tables and traces for other tools.
 
-Darshan logs and the output of IOR are taken as well. docs/trace-tables.md has the tables.
+Reads Darshan logs and the output of IOR, too. docs/trace-tables.md describes the tables.
 
 Examples: [bold]tailrace trace show tailrace-run-1[/] · [bold]tailrace trace export tailrace-run-1 --to parquet[/]
 """,

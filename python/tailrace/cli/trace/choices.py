@@ -1,4 +1,4 @@
-"""What the commands of the group share: their input, and its errors."""
+"""The input of the commands of this group, and its errors."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ TheSource = Annotated[
     Path,
     typer.Argument(
         metavar="SOURCE",
-        help="Folder of a run, folder of its Parquet tables, a Darshan log, or what IOR printed (text, JSON, CSV).",
+        help="Folder of a run, folder of its Parquet tables, a Darshan log, or the output of IOR (text, JSON, CSV).",
     ),
 ]
 
 
 def complete_format(incomplete: str) -> list[str]:
-    """For the shell: the formats that begin so."""
+    """The formats that begin with this text, for completion in the shell."""
     return [name for name in SINKS if name.startswith(incomplete)]
 
 
 @contextlib.contextmanager
 def reported_errors(as_json: bool) -> Iterator[None]:
-    """What is wrong with an input or an output ends the command with its text; the status is 2."""
+    """Reports an error of an input or an output, and ends the command with exit status 2."""
     from tailrace.trace.log import LogError
     from tailrace.trace.optional import MissingLibraryError
     from tailrace.trace.query import QueryError

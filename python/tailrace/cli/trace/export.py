@@ -1,4 +1,4 @@
-"""tailrace trace export: a run as tables or traces for other tools."""
+"""tailrace trace export: writes a run as tables or traces for other tools."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ def command(
     to: Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"{FORMATS_TEXT}.", autocompletion=complete_format)],
     out: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File or folder to write; without it SOURCE's name with another ending, here."),
+        typer.Option(
+            "--output", "-o", help="File or folder to write. Default: SOURCE's name with the format's ending, in this folder."
+        ),
     ] = None,
     as_json: output.AsJson = False,
 ) -> None:
-    """Writes what was recorded in a format of other tools. The output has its name when it is whole; none is replaced.
+    """Writes a recorded run in a format of other tools. An existing output is never replaced.
 
-    The exit status is 1 when a log was damaged and is left out.
+    The output gets its name when it is complete. The exit status is 1 when a damaged log was left out.
 
     Examples: [bold]tailrace trace export tailrace-run-1 --to perfetto[/] ·
     [bold]tailrace trace export tailrace-run-1 --to otf2 -o first.otf2[/] ·
@@ -35,7 +37,7 @@ def command(
 
     with reported_errors(as_json):
         target = out or Path(source.resolve().name + sinks.sink_of(to).SUFFIX)
-        sinks.refuse_existing(target)  # before a long reading
+        sinks.refuse_existing(target)  # before reading, which may take long
         run = sources.read(source)
         with output.progress_of(f"export {source.name} to {to}") as tell:
             rows = sinks.write(output.told(run.parts, run.count, tell), to, target)
@@ -53,6 +55,6 @@ def _print(answer: dict[str, Any]) -> None:
     written = ", ".join(f"{output.count_text(count)} {table}" for table, count in answer["written"].items())
     console.print(f"{output.escape(answer['output'])}: {written}", soft_wrap=True)
     for table, count in answer["left_out"].items():
-        console.print(f"left out: {output.count_text(count)} {table}, for which {answer['format']} has no place", soft_wrap=True)
+        console.print(f"left out: {output.count_text(count)} {table}: {answer['format']} cannot store them", soft_wrap=True)
     for message in answer["damaged"]:
         output.fail(message)

@@ -1,4 +1,4 @@
-"""tailrace trace phases: where the ranks of a run spend their time, and for whom they wait."""
+"""tailrace trace phases: the phases of an MPI program, and how long ranks wait in them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run of an MPI program, as `tailrace run` makes it.")],
-    top: Annotated[int, typer.Option("--top", min=1, help="How many phases to show, the longest.")] = 20,
+    folder: Annotated[Path, typer.Argument(help="Folder of a recorded run of an MPI program.")],
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of phases to show: the longest ones.")] = 20,
     as_json: output.AsJson = False,
 ) -> None:
-    """Shows the phases of an MPI program: their time, their I/O, and how long ranks wait in them for the last one.
+    """Shows the phases of an MPI program: their time, their I/O, and how long ranks wait for the last one.
 
-    A phase is what the program names (tailrace_phase_begin, MPI_Pcontrol), else what ranks do up to a collective of all of them, by
-    where that is called. "late by I/O" is the part of the waiting that the last rank's I/O explains.
+    A phase is what the program marks (tailrace_phase_begin, MPI_Pcontrol). Without marks, it is what ranks do up to the end of a
+    collective of all ranks; its name is the place of that call. "late by I/O" is the part of the waiting that the last rank's I/O
+    explains.
 
     Examples: [bold]tailrace trace phases tailrace-run-1[/] · [bold]tailrace trace phases first --json[/]
     """
@@ -45,15 +46,17 @@ def command(
 def _print(found: Phases, top: int) -> None:
     console = output.console()
     if not found.phases:
-        console.print("no rank of an MPI program is in these logs")
+        console.print("no rank of an MPI program is in these logs; record one with `tailrace run -- mpirun ...`")
         return
     numbers = ("times", "seconds", "slowest rank", "I/O s", "read", "written", "waiting s", "late by I/O")
-    shown = output.table("phase", *numbers, "last to come", numbers=numbers)
+    shown = output.table("phase", *numbers, "arrived last", numbers=numbers)
     longest = sorted(sorted(found.phases, key=lambda phase: -phase.seconds)[:top], key=found.phases.index)
     for phase in longest:
         shown.add_row(*map(output.escape, _cells(phase)))
     console.print(shown)
-    console.print(f"{found.ranks} ranks; seconds are means over the ranks, waiting is from the first to the last of them")
+    console.print(
+        f"{found.ranks} ranks; seconds are means over ranks; waiting is from the arrival of the first rank to that of the last"
+    )
     if len(found.phases) > top:
         console.print(f"{len(found.phases)} phases; --top shows more")
     for message in found.unmatched:

@@ -15,12 +15,12 @@ from tailrace.cli.trace.choices import TheSource, reported_errors
 
 def command(
     source: TheSource,
-    sql: Annotated[str, typer.Argument(metavar="SQL", help="What to ask, as DuckDB takes it.")],
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="Query in DuckDB's SQL.")],
     as_json: output.AsJson = False,
 ) -> None:
-    """Asks the tables of a recorded run (events, processes, counters, results) in SQL.
+    """Runs an SQL query over the tables of a recorded run: events, processes, counters, results.
 
-    Runs are read into memory; of Parquet tables only what the query needs is read. docs/reference/tables.md has the columns.
+    A run is read into memory. Of Parquet tables, only what the query needs is read. docs/reference/tables.md has the columns.
 
     Examples: [bold]tailrace trace query first "select call, count(*) from events group by call"[/] ·
     [bold]tailrace trace query first.parquet "select max(end_ns - begin_ns) / 1e9 from events where call = 'fsync'" --json[/]
@@ -49,7 +49,7 @@ def _print(names: list[str], rows: list[tuple[Any, ...]]) -> None:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """x, x, y as x, x_2, y: an object has each name once."""
+    """x, x, y become x, x_2, y: a JSON object has each name once."""
     made: list[str] = []
     for name in names:
         others = (f"{name}_{number}" for number in itertools.count(2))
@@ -58,7 +58,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON can say it: SQL has decimals, dates and lists, too, and numbers that are none."""
+    """A value that JSON has: SQL also has decimals, dates, lists and infinite numbers."""
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""tailrace trace show: what a recorded run did, in few numbers."""
+"""tailrace trace show: a summary of a recorded run."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 def command(
     source: TheSource,
-    top: Annotated[int, typer.Option("--top", min=1, help="How many calls, files and processes to show.")] = 12,
-    every: Annotated[bool, typer.Option("--all", help="Also files of the system, pipes and sockets.")] = False,
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of calls, files and processes to show.")] = 12,
+    every: Annotated[bool, typer.Option("--all", help="Shows files of the system, pipes and sockets, too.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
-    """Shows what a recorded run did to files: its processes, calls and files.
+    """Shows a summary of a recorded run: its processes, calls and files.
 
-    The exit status is 1 when a log was damaged and is left out.
+    The exit status is 1 when a damaged log was left out.
 
     Examples: [bold]tailrace trace show tailrace-run-1[/] · [bold]tailrace trace show first --json[/] ·
     [bold]tailrace trace show model.darshan --top 30[/]
@@ -61,7 +61,8 @@ def _print(summary: Summary, top: int, every: bool) -> None:
     if any(more):
         console.print(f"\n{'; '.join(filter(None, more))}; --top shows more")
     if summary.dropped:
-        console.print(f"{output.count_text(summary.dropped)} calls are only counted: the budget was spent (`run --budget`)")
+        count = output.count_text(summary.dropped)
+        console.print(f"{count} calls are only counted, because the budget was spent; give more with `run --budget`")
     for message in summary.damaged:
         output.fail(message)
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # the command line uses the names below and must not load pyarrow for them
     from tailrace.trace.schema import Tables
 
-# To add an output NAME: copy csv.py to NAME.py, write its SUFFIX, STORED_TABLES (those that the format has a place for) and
-# write(parts, out), and add NAME here with its purpose. tests/test_trace_sinks.py then runs the contract of outputs for it.
+# To add an output NAME: copy csv.py to NAME.py, and add NAME here with its purpose. A module has SUFFIX, STORED_TABLES (those that
+# the format has a place for) and write(parts, out). tests/test_trace_sinks.py then runs the contract of outputs for it.
 SINKS = {
     "otf2": "an OTF2 archive, for Vampir, Score-P's tools and otf2-print",
     "perfetto": "a trace for ui.perfetto.dev",
