@@ -1,6 +1,6 @@
-// Functions for which the C library reads files of its own: users, hosts, time, locales. The names of these files are not known here;
-// the number of bytes comes from the kernel's counts. Such a call is recorded as a `fill` without a file; its detail is the number of
-// reads.
+// Functions for which the C library reads files of its own: users, hosts, time, locales. The names of these files are not known
+// here; the number of bytes comes from the kernel's counts. Such a call is recorded as a `fill` without a file; its detail is the
+// number of reads.
 #include <grp.h>
 #include <iconv.h>
 #include <locale.h>

@@ -1,5 +1,6 @@
-// Hooks of library functions: the next definition is the one that the calling object would get without the tracer. A process may have
-// a library twice, such as the HDF5 of h5py and that of netCDF4. A library of an extension module is visible to that module only.
+// Hooks of library functions: the next definition is the one that the calling object would get without the tracer. A process may
+// have a library twice, such as the HDF5 of h5py and that of netCDF4. A library of an extension module is visible to that module
+// only.
 #pragma once
 
 #include <atomic>
@@ -27,8 +28,8 @@ struct NextOfCallers {
 // nullptr where the libraries of the caller do not have the symbol.
 void* next_of_caller(NextOfCallers& known, const char* symbol, const void* object);
 
-// The arguments of any library call, as register words. A function with fewer arguments ignores the rest. None has more: the longest
-// is Fortran's MPI_Ialltoallw.
+// The arguments of any library call, as register words. A function with fewer arguments ignores the rest. None has more: the
+// longest is Fortran's MPI_Ialltoallw.
 struct Words {
     Word at[11];
 };

@@ -1,7 +1,7 @@
 // HDF5: calls on files, datasets and attributes. The calling object decides which of two HDF5 libraries in a process is called.
 //
-// RATIONALE: the library is asked for the fields of an event only after a successful call. Each call of HDF5 clears the errors of the
-// call before, which the program may want to read.
+// RATIONALE: the library is asked for the fields of an event only after a successful call. Each call of HDF5 clears the errors of
+// the call before, which the program may want to read.
 #include "preload/layers.hpp"
 #include "preload/library_call.hpp"
 
@@ -48,8 +48,8 @@ public:
     uint64_t bytes_of_chunk(Word dataset, Word place) const {
         const RecordingPause silence;
         uint64_t bytes = 0;
-        void* const ask = LIBRARY_FUNCTION(H5Dget_chunk_storage_size)(object());
-        return as_int(call_words(ask, {{dataset, place, as_word(&bytes)}})) < 0 ? 0 : bytes;
+        void* const storage_size = LIBRARY_FUNCTION(H5Dget_chunk_storage_size)(object());
+        return as_int(call_words(storage_size, {{dataset, place, as_word(&bytes)}})) < 0 ? 0 : bytes;
     }
     // A herr_t or hid_t is less than 0 where the call failed.
     Word finish(Word result, const LibraryCallInfo& info) { return LibraryCall::finish(result, as_int(result) < 0 ? -1 : 0, info); }

@@ -10,8 +10,8 @@
 namespace tailrace::preload {
 
 extern "C" {
-// The place where Fortran code has called MPI. RATIONALE: extern "C", because access to a C++ thread_local of another file goes through
-// a function that initialises it.
+// The place where Fortran code has called MPI. RATIONALE: extern "C", because access to a C++ thread_local of another file goes
+// through a function that initialises it.
 [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] thread_local constinit const void* tailrace_fortran_site = nullptr;
 }
 

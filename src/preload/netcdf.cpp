@@ -102,8 +102,8 @@ Word of_file(const Words& words, FindFunction find, const void* return_address, 
     return call.finish(call_words(find(call.object()), words), info);
 }
 
-// The elements that a call moves: the whole variable, one element, a hyperslab given by counts, several hyperslabs (varn), or as many
-// as the type in memory has (vard).
+// The elements that a call moves: the whole variable, one element, a hyperslab given by counts, several hyperslabs (varn), or as
+// many as the type in memory has (vard).
 enum class Selection { all, one, counts, many, memory };
 
 // (file, variable, number, starts, counts, ...): so many hyperslabs, of one element each where there are no counts.

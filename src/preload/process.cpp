@@ -14,8 +14,8 @@ thread_local constinit char tailrace_silent = 0;
 }  // namespace tailrace::preload
 
 // RATIONALE: vfork returns twice through one stack frame, so no function that returns in between may call it. The return address is
-// kept in a register, as in the C library. The child, which uses the parent's memory, sets tailrace_silent; the parent clears it when
-// it continues.
+// kept in a register, as in the C library. The child, which uses the parent's memory, sets tailrace_silent; the parent clears it
+// when it continues.
 asm(R"(
     .text
     .globl vfork

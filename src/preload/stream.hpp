@@ -86,8 +86,8 @@ private:
         constexpr int kHasPushedBack = 0x100;  // ungetc put characters before the buffer
         const FILE& of = *stream_;
         const bool pushed_back = (of._flags & kHasPushedBack) != 0;
-        const int64_t behind = pushed_back ? of._IO_save_end - of._IO_save_base : 0;
-        return {of._IO_read_end - of._IO_read_ptr + behind, unwritten_bytes(of), of._IO_read_ptr,
+        const int64_t saved = pushed_back ? of._IO_save_end - of._IO_save_base : 0;
+        return {of._IO_read_end - of._IO_read_ptr + saved, unwritten_bytes(of), of._IO_read_ptr,
                 pushed_back ? of._IO_save_end : of._IO_read_end, of._offset};
     }
 

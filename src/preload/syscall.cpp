@@ -1,5 +1,5 @@
-// syscall(): system calls by their number. Those that move bytes, open or close are recorded. All others are passed on untouched, so
-// calls that return twice still work.
+// syscall(): system calls by their number. Those that move bytes, open or close are recorded. All others are passed on untouched,
+// so calls that return twice still work.
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/types.h>

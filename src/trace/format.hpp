@@ -1,6 +1,6 @@
-// The format of a log, byte for byte (docs/trace-log.md): a header, then chunks of slots of 64 bytes, little-endian. Each process has
-// a log. A thread fills a chunk of its own; when it ends, another thread continues in that chunk. A record is in the file at once, so
-// a process may be killed at any moment.
+// The format of a log, byte for byte (docs/trace-log.md): a header, then chunks of slots of 64 bytes, little-endian. Each process
+// has a log. A thread fills a chunk of its own; when it ends, another thread continues in that chunk. A record is in the file at
+// once, so a process may be killed at any moment.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +41,8 @@ struct Event {
     uint64_t detail;     // flags of open, whence of seek, protection of mmap, the second name of rename ...
 };
 
-// A name begins in this slot and continues in the slots behind it. Its id is the FNV-1a hash of its bytes, so a reader detects a torn
-// name.
+// A name begins in this slot and continues in the slots after it. Its id is the FNV-1a hash of its bytes, so a reader detects a
+// torn name.
 struct Name {
     uint64_t file;
     uint32_t bytes, slots;  // slots: this one included

@@ -11,8 +11,8 @@ namespace tailrace::trace {
 // Goes one way: not_begun -> beginning -> off or on. A child starts again, because its memory is zero.
 enum class LogState : uint32_t { not_begun, beginning, off, on };
 
-// What becomes of an event. Goes one way: storing -> full -> making_counters -> counting. The one step back, from making_counters to
-// full, is for a maker that found no free descriptor.
+// What becomes of an event. Goes one way: storing -> full -> making_counters -> counting. The one step back, from making_counters
+// to full, is for a maker that found no free descriptor.
 enum class Mode : uint32_t {
     storing,          // in a slot
     full,             // the budget is spent or the disk is full; there are no counters yet

@@ -12,7 +12,7 @@
 namespace tailrace::trace {
 namespace {
 
-constexpr uint32_t kLeastRemainder = 64;  // slots: a smaller remainder is not handed on
+constexpr uint32_t kLeastRemainder = 64;  // slots: a smaller remainder is not reused
 
 struct ThreadState {
     std::atomic<uint64_t> next;  // address of the next slot
@@ -26,9 +26,9 @@ uint64_t packed(uint64_t next, uint64_t end) { return next | (end - next) / kSlo
 uint64_t next_of(uint64_t packed) { return packed & ((uint64_t{1} << 48) - 1); }
 uint64_t end_of(uint64_t packed) { return next_of(packed) + (packed >> 48) * kSlotBytes; }
 
-// Runs when a thread ends: hands the rest of its chunk on. A signal handler may run between any two lines and take another chunk for
-// this thread. So `next` and `end` are used only where both certainly belong to one chunk.
-void hand_on_remainder(void*) {
+// Runs when a thread ends: makes the rest of its chunk free for other threads. A signal handler may run between any two lines and
+// take another chunk for this thread. So `next` and `end` are used only where both certainly belong to one chunk.
+void release_remainder(void*) {
     ProcessState* process = begun_process();
     ThreadState& thread = thread_state;
     if (process == nullptr || thread.serial != process->serial) return;
@@ -42,15 +42,15 @@ void hand_on_remainder(void*) {
     }
 }
 
-// RATIONALE: the C library keeps a thread's values of the first 32 keys in the thread itself. For later keys it calls malloc, which a
-// hook must not. With such a key, remainders are not handed on.
+// RATIONALE: the C library keeps a thread's values of the first 32 keys in the thread itself. For later keys it calls malloc, which
+// a hook must not. With such a key, remainders are not reused.
 constexpr pthread_key_t kKeysWithoutMalloc = 32, kNoKey = ~pthread_key_t{0};
 constinit pthread_key_t thread_end_key = kNoKey;
 
 // There was no free descriptor, or the call was interrupted: another try may succeed.
 bool is_transient_error(int64_t log) { return log == -EMFILE || log == -ENFILE || log == -EINTR; }
 
-// The slots behind the head are this thread's.
+// The slots after the head are this thread's.
 void write_head(const ProcessState& process, ChunkHead& head, uint16_t kind) {
     head.begin_ns = now_ns();
     head.process = static_cast<uint32_t>(process.header->numbers.process);
@@ -79,7 +79,7 @@ uint32_t event_chunk_limit(const ProcessState& process) { return process.chunk_l
 void watch_thread_ends() {
     if (thread_end_key != kNoKey) return;  // a child has its parent's key
     pthread_key_t key;
-    if (pthread_key_create(&key, hand_on_remainder) == 0) thread_end_key = key;
+    if (pthread_key_create(&key, release_remainder) == 0) thread_end_key = key;
 }
 
 ChunkHead* claim_chunk(ProcessState& process, uint16_t kind, uint32_t limit, bool& is_transient) {

@@ -11,8 +11,8 @@ constexpr uint32_t kReservedChunks = 2;
 // Whether the log has room for events, as far as is known.
 bool stores_events(const ProcessState& process);
 
-// Room for so many slots, one behind the other. nullptr where the log is full, or where a chunk cannot be had at this moment. A
-// signal handler that runs meanwhile gets other slots.
+// Room for so many slots, one after the other. nullptr where the log is full, or where a chunk cannot be had at this moment. A
+// signal handler that interrupts gets other slots.
 void* claim_slots(ProcessState& process, uint32_t slots);
 
 // The same for names that come when the budget is spent: from the chunk that is reserved for them.

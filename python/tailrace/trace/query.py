@@ -21,7 +21,7 @@ class QueryError(ValueError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryResult:
     names: list[str]  # of the columns
     rows: list[tuple[Any, ...]]
     damaged: list[str]  # a message for each input that is left out
@@ -33,15 +33,15 @@ def connect(source: Path) -> Any:
     return _connected(source)[0]
 
 
-def ask(source: Path, sql: str) -> Answer:
+def run_query(source: Path, sql: str) -> QueryResult:
     """Raises QueryError, and what sources.read raises."""
     duckdb = import_optional("duckdb")
     connection, damaged = _connected(source)
     try:
-        answer = connection.execute(sql)
-        if answer is None:
+        result = connection.execute(sql)
+        if result is None:
             raise QueryError(f"{sql!r}: contains no query; write one, such as select count(*) from events")
-        return Answer([column[0] for column in answer.description], answer.fetchall(), damaged)
+        return QueryResult([column[0] for column in result.description], result.fetchall(), damaged)
     except duckdb.Error as error:
         raise QueryError(f"{sql}: {error}") from None
 

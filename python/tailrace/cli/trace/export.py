@@ -41,20 +41,20 @@ def command(
         run = sources.read(source)
         with output.progress_of(f"export {source.name} to {to}") as tell:
             rows = sinks.write(output.told(run.parts, run.count, tell), to, target)
-    answer = {"output": str(target), "format": to, **rows, "damaged": run.damaged}
+    result = {"output": str(target), "format": to, **rows, "damaged": run.damaged}
     if as_json:
-        output.print_json(answer)
+        output.print_json(result)
     else:
-        _print(answer)
+        _print(result)
     if run.damaged:
         raise typer.Exit(1)
 
 
-def _print(answer: dict[str, Any]) -> None:
+def _print(result: dict[str, Any]) -> None:
     console = output.console()
-    written = ", ".join(f"{output.count_text(count)} {table}" for table, count in answer["written"].items())
-    console.print(f"{output.escape(answer['output'])}: {written}", soft_wrap=True)
-    for table, count in answer["left_out"].items():
-        console.print(f"left out: {output.count_text(count)} {table}: {answer['format']} cannot store them", soft_wrap=True)
-    for message in answer["damaged"]:
+    written = ", ".join(f"{output.count_text(count)} {table}" for table, count in result["written"].items())
+    console.print(f"{output.escape(result['output'])}: {written}", soft_wrap=True)
+    for table, count in result["left_out"].items():
+        console.print(f"left out: {output.count_text(count)} {table}: {result['format']} cannot store them", soft_wrap=True)
+    for message in result["damaged"]:
         output.fail(message)

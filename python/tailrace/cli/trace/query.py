@@ -25,18 +25,18 @@ def command(
     Examples: [bold]tailrace trace query first "select call, count(*) from events group by call"[/] ·
     [bold]tailrace trace query first.parquet "select max(end_ns - begin_ns) / 1e9 from events where call = 'fsync'" --json[/]
     """
-    from tailrace.trace.query import ask
+    from tailrace.trace.query import run_query
 
     with reported_errors(as_json):
-        answer = ask(source, sql)
+        result = run_query(source, sql)
     if as_json:
-        names = _distinct(answer.names)
-        output.print_json([{name: _plain(value) for name, value in zip(names, row, strict=True)} for row in answer.rows])
+        names = _distinct(result.names)
+        output.print_json([{name: _plain(value) for name, value in zip(names, row, strict=True)} for row in result.rows])
     else:
-        _print(answer.names, answer.rows)
-    for message in answer.damaged:
+        _print(result.names, result.rows)
+    for message in result.damaged:
         output.fail(message)
-    if answer.damaged:
+    if result.damaged:
         raise typer.Exit(1)
 
 
