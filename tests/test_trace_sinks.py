@@ -27,6 +27,7 @@ def folder(tmp_path: Path) -> Path:
     return make_run(tmp_path / "run")
 
 
+@pytest.mark.fast
 def test_a_sink_has_the_names_of_its_module(sink: str) -> None:
     module = sinks.sink_of(sink)
     assert module.SUFFIX.startswith(".")
@@ -35,6 +36,7 @@ def test_a_sink_has_the_names_of_its_module(sink: str) -> None:
     assert len({sinks.sink_of(name).SUFFIX for name in sinks.SINKS}) == len(sinks.SINKS)
 
 
+@pytest.mark.fast
 def test_a_sink_is_in_the_help_and_in_the_documents(sink: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "export", "--help"]) == 0
     assert f"{sink}:" in capsys.readouterr().out
@@ -42,6 +44,7 @@ def test_a_sink_is_in_the_help_and_in_the_documents(sink: str, capsys: pytest.Ca
     assert f"| `{sink}`" in outputs, "add a row to the table of outputs"
 
 
+@pytest.mark.fast
 def test_rows_are_written_or_reported_as_left_out(folder: Path, tmp_path: Path, sink: str) -> None:
     stored = sinks.sink_of(sink).STORED_TABLES
     rows = {"events": 7, "processes": 3, "counters": 0, "results": 0}
@@ -52,6 +55,7 @@ def test_rows_are_written_or_reported_as_left_out(folder: Path, tmp_path: Path, 
     assert sum(path.stat().st_size for path in [written, *written.rglob("*")] if path.is_file()) > 0
 
 
+@pytest.mark.fast
 def test_a_run_without_calls_is_exported(tmp_path: Path, sink: str) -> None:
     write_log(tmp_path / "n1.1.0.trace", events_of([]), [])
     answer = sinks.write(sources.read(tmp_path).parts, sink, tmp_path / "out")
@@ -59,6 +63,7 @@ def test_a_run_without_calls_is_exported(tmp_path: Path, sink: str) -> None:
     assert (tmp_path / "out").exists()
 
 
+@pytest.mark.fast
 def test_calls_of_a_thread_may_overlap(tmp_path: Path, sink: str) -> None:
     """As those of a Darshan log."""
     same: dict[str, object] = {"log": 7, "call": "write", "group": "write", "file": "/a", "bytes": 1, "result": 1}
@@ -77,6 +82,7 @@ def test_damaged_logs_end_no_export(folder: Path, tmp_path: Path, rng: random.Ra
     sinks.write(sources.read(folder).parts, sink, tmp_path / "out")
 
 
+@pytest.mark.fast
 def test_an_existing_output_is_not_replaced(folder: Path, tmp_path: Path, sink: str) -> None:
     (tmp_path / "out").write_text("mine")
     with pytest.raises(FileExistsError, match="name another output"):
@@ -85,6 +91,7 @@ def test_an_existing_output_is_not_replaced(folder: Path, tmp_path: Path, sink: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "run"]
 
 
+@pytest.mark.fast
 def test_an_export_that_fails_leaves_nothing(folder: Path, tmp_path: Path, sink: str) -> None:
     def parts() -> Iterator[Tables]:
         yield from sources.read(folder).parts
