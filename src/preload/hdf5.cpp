@@ -16,13 +16,13 @@ public:
 
     // The file that an object is in, and its name there.
     uint64_t file_of_object(Word id) const {
-        const RecordingPause silence;
+        const RecordingPause pause;
         char name[kNameBytes] = "";
         const Word bytes = call_words(LIBRARY_FUNCTION(H5Fget_name)(object()), {{id, as_word(name), sizeof name}});
         return bytes > 0 ? file_id(name) : 0;
     }
     uint64_t name_of_object(Word id) const {
-        const RecordingPause silence;  // HDF5 searches the file for the name of an object without one
+        const RecordingPause pause;  // HDF5 searches the file for the name of an object without one
         char name[kNameBytes] = "";
         const Word bytes = call_words(LIBRARY_FUNCTION(H5Iget_name)(object()), {{id, as_word(name), sizeof name}});
         return bytes > 0 && bytes < Word{sizeof name} ? trace::name_id(name, static_cast<uint64_t>(bytes)) : 0;
@@ -46,7 +46,7 @@ public:
     }
     // `place`: the address of the chunk's offset
     uint64_t bytes_of_chunk(Word dataset, Word place) const {
-        const RecordingPause silence;
+        const RecordingPause pause;
         uint64_t bytes = 0;
         void* const storage_size = LIBRARY_FUNCTION(H5Dget_chunk_storage_size)(object());
         return as_int(call_words(storage_size, {{dataset, place, as_word(&bytes)}})) < 0 ? 0 : bytes;

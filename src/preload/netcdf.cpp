@@ -79,7 +79,7 @@ public:
 private:
     // Calls that the library makes for this are not recorded.
     int inquire(FindFunction inquiry, const Words& words) const {
-        const RecordingPause silence;
+        const RecordingPause pause;
         return as_int(call_words(inquiry(object()), words));
     }
     // Of NC_BYTE (1), NC_CHAR, NC_SHORT, NC_INT, NC_FLOAT, NC_DOUBLE, NC_UBYTE, NC_USHORT, NC_UINT, NC_INT64, NC_UINT64.
