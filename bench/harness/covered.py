@@ -95,9 +95,7 @@ def run(
     streams = streams_of(recorded)
     seen_calls, calls = (_without(each, streams) for each in (seen_calls, calls))
     same = _within(plain.calls, folder) == _within(found.calls, folder)
-    gaps = tuple(
-        f"{finding.where.name}: {finding.full_text}" for finding in report.findings if finding.verdict >= Verdict.GAPS
-    )
+    gaps = tuple(f"{finding.where.name}: {finding.full_text}" for finding in report.findings if finding.verdict >= Verdict.GAPS)
     messages = any(finding.kind == "message" for finding in report.findings)
     library = (real(name).rstrip("/") + ("/" if name.endswith("/") else "") for name in c_library_files())
     named = (*library, *([real(str(folder / "traced.out"))] if messages else []))
