@@ -14,12 +14,12 @@ EMPTY_NAMES = {"utils", "util", "misc", "helper", "helpers", "common", "manager"
 SOURCES = ("*.c", "*.cpp", "*.h", "*.hpp", "*.def", "*.f90", "*.in", "*.py", "*.cmake", "*CMakeLists.txt", "*.sh", "Makefile")
 
 
-PICTURES = {".png"}
+BINARIES = {".png", ".xz"}  # pictures of the docs, and streams and logs of earlier commits (tests/data)
 
 
 def binary(path: Path) -> Iterator[str]:
     """What a program left behind and a hasty `git add` took."""
-    if path.suffix not in PICTURES and b"\0" in (ROOT / path).read_bytes():
+    if path.suffix not in BINARIES and b"\0" in (ROOT / path).read_bytes():
         yield f"{path}: no text: what programs write does not belong into the repository"
 
 
