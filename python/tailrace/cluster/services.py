@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tailrace.cluster import faults, slurm
+from tailrace.cluster import slurm
+from tailrace.cluster.active_faults import active
 from tailrace.cluster.cluster import Cluster, each
 from tailrace.cluster.filesystems import file_system_of
 from tailrace.cluster.values import COMPUTE, LOGIN, META, STORE
@@ -34,6 +35,6 @@ def revive(cluster: Cluster, node: str) -> None:
     file_system_of(cluster.spec).start(cluster, node)
     if cluster.spec.slurm and cluster.host(node).role in (LOGIN, COMPUTE):
         slurm.start(cluster, node)
-        faulty = ({where for _, where in faults.active(cluster)} | set(cluster.ended())) - {node}
+        faulty = ({where for _, where in active(cluster)} | set(cluster.ended())) - {node}
         if LOGIN not in faulty:
             slurm.settle(cluster, [name for name in cluster.compute_nodes if name not in faulty])

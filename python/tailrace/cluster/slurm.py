@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from tailrace.cluster.cluster import Cluster
 from tailrace.cluster.inside.paths import SHARED
 from tailrace.cluster.patience import wait_until
 from tailrace.cluster.values import LOGIN
-
-if TYPE_CHECKING:
-    from tailrace.cluster.cluster import Cluster
 
 FOLDER = f"{SHARED}/slurm"
 READY_S = 30.0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from tailrace.cluster.active_faults import active, forget, note
+from tailrace.cluster.cluster import Cluster
 from tailrace.cluster.faults.cut import Cut
 from tailrace.cluster.faults.fill import Fill
 from tailrace.cluster.faults.kill import Kill
@@ -11,10 +13,8 @@ from tailrace.cluster.faults.pause import Pause
 from tailrace.cluster.faults.restart import Restart
 from tailrace.cluster.values import COMPUTE, LOGIN, META, STORE, ClusterError
 
-if TYPE_CHECKING:
-    from tailrace.cluster.cluster import Cluster
+__all__ = ["FAULTS", "Fault", "active", "fault_of", "inject", "undo"]
 
-NOTE = "faults"
 STANDS_STILL = ("pause", "kill")  # nothing else can go wrong there, but the link
 SERVE_IN_TURN = (META, STORE, LOGIN, COMPUTE)  # each needs those before it
 
@@ -38,11 +38,6 @@ class Fault(Protocol):
 FAULTS: dict[str, Fault] = {fault.name: fault for fault in (Cut(), Kill(), Pause(), Restart(), Fill())}
 
 
-def active(cluster: Cluster) -> list[tuple[str, str]]:
-    """Faults and nodes, the oldest first."""
-    return [(fault, node) for fault, node in map(str.split, cluster.noted(NOTE))]
-
-
 def inject(cluster: Cluster, fault: str, node: str) -> None:
     cluster.host(node)
     if node in cluster.ended():
@@ -54,7 +49,7 @@ def inject(cluster: Cluster, fault: str, node: str) -> None:
         raise ClusterError(f"{node}: there is a {held[0]}; `tailrace cluster undo {held[0]} {node} -c {cluster.name}` first")
     # Noted first: what is half done can be undone.
     if fault_of(fault).lasts:
-        cluster.note(NOTE, f"{fault} {node}", True)
+        note(cluster, fault, node)
     fault_of(fault).inject(cluster, node)
 
 
@@ -69,7 +64,7 @@ def undo(cluster: Cluster, fault: str | None = None, node: str | None = None) ->
     for name, where in sorted(chosen, key=lambda entry: _turn(cluster, *entry)):
         if where not in ended:
             fault_of(name).undo(cluster, where)
-        cluster.note(NOTE, f"{name} {where}", None)
+        forget(cluster, name, where)
     return chosen
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from tailrace.cluster.active_faults import active
+from tailrace.cluster.cluster import Cluster
+from tailrace.cluster.filesystems import file_system_of
 from tailrace.cluster.inside.paths import SCRATCH
 from tailrace.cluster.values import META, STORE, ClusterError
-
-if TYPE_CHECKING:
-    from tailrace.cluster.cluster import Cluster
 
 FILLER = f"{SCRATCH}/.tailrace-fill"
 MORE_MIB = "8 64 512"  # what is left and then written: the least that works
@@ -36,9 +35,6 @@ class Fill:
         cluster.shell(node, f": > {FILLER}; {less}; cat /dev/zero >> {FILLER} 2>/dev/null || :; sync -f {SCRATCH}")
 
     def undo(self, cluster: Cluster, node: str) -> None:
-        from tailrace.cluster.faults import active
-        from tailrace.cluster.filesystems import file_system_of
-
         is_server = cluster.host(node).role in (META, STORE)
         if is_server and ("pause", node) in active(cluster):
             raise ClusterError(f"{node}: its server stands still and has to be started anew: undo pause first")

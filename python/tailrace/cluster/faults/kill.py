@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tailrace.cluster.cluster import Cluster
+from tailrace.cluster import loads
+from tailrace.cluster.cluster import Cluster
+from tailrace.cluster.services import revive
 
 
 @dataclass(frozen=True)
@@ -17,12 +17,8 @@ class Kill:
 
     def inject(self, cluster: Cluster, node: str) -> None:
         # Within the node's process namespace: all but its first and the shell. Until none is left: the dying take a moment.
-        from tailrace.cluster import loads
-
         cluster.shell(node, "while kill -s KILL -- -1 2>/dev/null; do sleep 0.02; done")
         loads.forget(cluster, node)
 
     def undo(self, cluster: Cluster, node: str) -> None:
-        from tailrace.cluster.services import revive
-
         revive(cluster, node)

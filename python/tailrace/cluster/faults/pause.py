@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tailrace.cluster.cluster import Cluster
+from tailrace.cluster.cluster import Cluster
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from tailrace.cluster.cluster import Cluster
+from tailrace.cluster.filesystems import file_system_of
 from tailrace.cluster.values import META, STORE, ClusterError
-
-if TYPE_CHECKING:
-    from tailrace.cluster.cluster import Cluster
 
 
 @dataclass(frozen=True)
@@ -18,8 +16,6 @@ class Restart:
     what: str = "the server (meta: the metadata server) is stopped and started; it serves again when the command returns"
 
     def inject(self, cluster: Cluster, node: str) -> None:
-        from tailrace.cluster.filesystems import file_system_of
-
         if cluster.host(node).role not in (META, STORE):
             servers = ", ".join(cluster.with_role(META, STORE)) or "none here"
             raise ClusterError(f"{node} is no server; servers are {servers}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from tailrace.cluster.cluster import Cluster
+from tailrace.cluster.filesystems.glusterfs import GlusterFS
+from tailrace.cluster.filesystems.moosefs import MooseFS
+from tailrace.cluster.filesystems.without import Without
 from tailrace.cluster.values import ClusterError, ClusterSpec
-
-if TYPE_CHECKING:
-    from tailrace.cluster.cluster import Cluster
 
 
 class FileSystem(Protocol):
@@ -43,14 +44,10 @@ class FileSystem(Protocol):
         """An orderly restart of a server."""
 
 
+FILE_SYSTEMS: dict[str, FileSystem] = {made.name: made for made in (MooseFS(), GlusterFS(), Without())}
+
+
 def file_system_of(spec: ClusterSpec) -> FileSystem:
     if spec.file_system not in FILE_SYSTEMS:
         raise ClusterError(f"file system '{spec.file_system}': choose one of {', '.join(FILE_SYSTEMS)}")
     return FILE_SYSTEMS[spec.file_system]
-
-
-from tailrace.cluster.filesystems.glusterfs import GlusterFS  # noqa: E402  they use the names above
-from tailrace.cluster.filesystems.moosefs import MooseFS  # noqa: E402
-from tailrace.cluster.filesystems.without import Without  # noqa: E402
-
-FILE_SYSTEMS: dict[str, FileSystem] = {made.name: made for made in (MooseFS(), GlusterFS(), Without())}

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from tailrace.cluster.cluster import Cluster
 from tailrace.cluster.inside.paths import FILE_SYSTEM, SCRATCH
 from tailrace.cluster.patience import wait_until
 from tailrace.cluster.values import STORE
-
-if TYPE_CHECKING:
-    from tailrace.cluster.cluster import Cluster
 
 DATA = f"{SCRATCH}/glusterfs"
 BRICK = f"{DATA}/brick/data"

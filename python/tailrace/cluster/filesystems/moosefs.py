@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from tailrace.cluster.active_faults import active
+from tailrace.cluster.cluster import Cluster
 from tailrace.cluster.inside.paths import FILE_SYSTEM, SCRATCH, SHARED
 from tailrace.cluster.patience import wait_until
 from tailrace.cluster.values import META, STORE
-
-if TYPE_CHECKING:
-    from tailrace.cluster.cluster import Cluster
 
 FOLDER = f"{SHARED}/moosefs"
 DATA = f"{SCRATCH}/moosefs"
@@ -102,8 +100,6 @@ class MooseFS:
         wait_until(lambda: cluster.try_on(node, ["/bin/sh", "-c", script]).stderr, READY_S)
 
     def restart(self, cluster: Cluster, node: str) -> None:
-        from tailrace.cluster.faults import active
-
         if cluster.host(node).role == META:
             cluster.shell(node, f"mfsmaster -c {FOLDER}/master.cfg stop")
         else:

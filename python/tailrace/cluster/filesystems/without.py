@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from tailrace.cluster.cluster import Cluster
 from tailrace.cluster.values import ClusterError
-
-if TYPE_CHECKING:
-    from tailrace.cluster.cluster import Cluster
 
 
 @dataclass(frozen=True)

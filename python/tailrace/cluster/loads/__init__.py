@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import asdict
+from typing import Any, Protocol
 
+from tailrace.cluster.cluster import Cluster
 from tailrace.cluster.inside.paths import FILE_SYSTEM, SCRATCH
 from tailrace.cluster.loads.bonnie import Bonnie
 from tailrace.cluster.loads.fio import Fio
+from tailrace.cluster.loads.level import Level
 from tailrace.cluster.values import META, STORE, ClusterError, NotPossible
 
-if TYPE_CHECKING:
-    from tailrace.cluster.cluster import Cluster
+__all__ = ["LOADS", "TARGETS", "Level", "Load", "forget", "running", "start", "steer", "stop"]
 
 TARGETS = {"scratch": SCRATCH, "pfs": FILE_SYSTEM}
 PID = "/run/tailrace-load.pid"
 LOG = "/run/tailrace-load.log"
 NOTE = "loads"
-
-
-@dataclass(frozen=True)
-class Level:
-    """How much: processes, and MiB/s of all of them together; 0: as much as they can."""
-
-    jobs: int = 1
-    mib_per_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.jobs <= 64:
-            raise ClusterError(f"{self.jobs} jobs: must be 1 to 64")
-        if not 0 <= self.mib_per_s < math.inf:
-            raise ClusterError(f"{self.mib_per_s:g} MiB/s: must be 0 (as much as it can) or more")
 
 
 class Load(Protocol):

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from tailrace.cluster.loads.level import Level
 from tailrace.cluster.values import ClusterError
-
-if TYPE_CHECKING:
-    from tailrace.cluster.loads import Level
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tailrace.cluster.loads import Level
+from tailrace.cluster.loads.level import Level
 
 FILE = "128m"  # of each process, written again and again
 YEAR_S = 31_536_000
