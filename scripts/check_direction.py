@@ -1,7 +1,10 @@
-"""The direction of dependency between folders: the table of docs/architecture.md against the sources and CMakeLists.txt.
+"""Checks the direction of dependency between folders: the table of docs/architecture.md against the sources and CMakeLists.txt.
 
-The table's first column names folders, its third what they may include: layers of src/, "nothing of `src/`", "the C contract only",
-or nothing said (anything). A folder whose second column says "Pure" may not include MPI, HDF5 or the system's I/O either."""
+The table's first column names folders. Its third says what they may include: layers of src/, "nothing of `src/`", "the C contract
+only", or nothing (then anything). A folder whose second column says "Pure" may not include MPI, HDF5 or the system's I/O either.
+
+For `python/tailrace/NAME/` the third column names the packages of python/tailrace/ that it may import. The flat modules beside the
+packages may be imported by all, and import no package. No modules may import each other in a circle."""
 
 from __future__ import annotations
 
@@ -11,9 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from python_imports import Import, Module, circles, imports_of, modules_in
 from sources import ROOT, sources
 
 TABLE = Path("docs/architecture.md")
+PYTHON = Path("python/tailrace")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 IMPORT = re.compile(r"^\s*(?:from|import)\s+([A-Za-z_][\w.]*)", re.MULTILINE)
 LAYER_IN_CMAKE = re.compile(r"tailrace_(?:layer|library|preloaded)\(\s*(\w+)([^)]*)\)")
@@ -24,6 +29,7 @@ IMPURE = re.compile(r"^(mpi|hdf5|hdf5_hl|unistd|fcntl|fstream|iostream|filesyste
 class Rule:
     folder: str  # "src/part", without a slash at the end
     layers: frozenset[str] | None  # layers of src/ that it may include; None: any
+    packages: frozenset[str]  # of python/tailrace/ that it may import
     pure: bool
 
 
@@ -39,13 +45,19 @@ def rules_of(page: str) -> list[Rule]:
             break
         elif inside and not set(line) <= set("|- "):
             folders, concept, allowed = (*cells, "", "")[:3]
-            layers = None if not allowed else frozenset(re.findall(r"\w+", allowed)) & all_layers()
-            rules += [Rule(folder.rstrip("/"), layers, "Pure" in concept) for folder in re.findall(r"`([^`]+)`", folders)]
+            words = frozenset(re.findall(r"\w+", allowed))
+            layers = None if not allowed else words & all_layers()
+            packages = words & all_packages()
+            rules += [Rule(folder.rstrip("/"), layers, packages, "Pure" in concept) for folder in re.findall(r"`([^`]+)`", folders)]
     return rules
 
 
 def all_layers() -> frozenset[str]:
     return frozenset(path.name for path in (ROOT / "src").iterdir() if path.is_dir())
+
+
+def all_packages() -> frozenset[str]:
+    return frozenset(path.parent.name for path in (ROOT / PYTHON).glob("*/__init__.py"))
 
 
 def rule_for(path: Path, rules: list[Rule]) -> Rule | None:
@@ -84,6 +96,32 @@ def problems_of_module(path: Path) -> Iterator[str]:
             yield f"{path}:{line}: python/tailrace/ may not import {match.group(1)} ({TABLE})"
 
 
+def problems_of_packages(rules: list[Rule]) -> Iterator[str]:
+    """Arrows between the packages of python/tailrace/, and circles: of the table's packages, of modules."""
+    allowed = {Path(rule.folder).name: rule.packages for rule in rules if Path(rule.folder).parent == PYTHON}
+    yield from (f"{PYTHON}/{name}/ has no row in {TABLE}" for name in sorted(all_packages() - allowed.keys()))
+    for circle in circles({name: set(packages - {name}) for name, packages in allowed.items()}):
+        yield f"{TABLE}: packages may import each other in a circle: {' -> '.join([*circle, circle[0]])}"
+    modules = modules_in(ROOT)
+    imports = {name: imports_of(module, (ROOT / module.path).read_text(), modules) for name, module in modules.items()}
+    for name, found in imports.items():
+        yield from problems_of_imports(modules[name], found, modules, allowed)
+    for circle in circles({name: {one.module for one in found} for name, found in imports.items()}):
+        yield f"{modules[circle[0]].path}: modules import each other in a circle: {' -> '.join([*circle, circle[0]])}"
+
+
+def problems_of_imports(
+    module: Module, found: list[Import], modules: dict[str, Module], allowed: dict[str, frozenset[str]]
+) -> Iterator[str]:
+    if module.path.name == "__main__.py":  # it is the command line
+        return
+    for one in found:
+        layer = modules[one.module].layer
+        if layer and layer not in allowed.get(module.layer, frozenset()) | {module.layer}:
+            folder = f"{PYTHON}/{module.layer}/" if module.layer else f"a flat module of {PYTHON}/"
+            yield f"{module.path}:{one.line}: {folder} may not import {one.module} ({TABLE})"
+
+
 def problems_of_build(rules: list[Rule]) -> Iterator[str]:
     """CMakeLists.txt gives each layer exactly what the table allows it."""
     allowed = {Path(rule.folder).name: rule.layers for rule in rules if rule.folder.startswith("src/")}
@@ -114,6 +152,7 @@ def main() -> int:
             problems.append(f"{path}: its folder has no row in {TABLE}")
     for path in sources("python/tailrace/*.py"):
         problems += problems_of_module(path)
+    problems += problems_of_packages(rules)
     print(*problems, sep="\n", end="\n" if problems else "")
     return 1 if problems else 0
 

@@ -21,6 +21,8 @@ PAGE = """
 | `src/layout/` | plans. Pure: no MPI, no I/O | base |
 | `src/part/` | one file | base, layout |
 | `bindings/python/` | extension | the C contract only |
+| `python/tailrace/launch/` | starting programs | - |
+| `python/tailrace/study/` | runs | launch |
 | `bench/` | | |
 """
 CMAKE = "tailrace_layer(base)\ntailrace_layer(layout DEPENDS base)\ntailrace_layer(part DEPENDS base layout LINK x)\n"
@@ -32,6 +34,14 @@ CLEAN = {
     "src/layout/plan.hpp": '#pragma once\n#include "base/error.hpp"\n',
     "src/part/part.cpp": '#include <hdf5.h>\n#include "base/error.hpp"\n#include "layout/plan.hpp"\n',
     "bench/raw.cpp": '#include "part/part.hpp"\n',
+    "python/tailrace/__init__.py": "from tailrace import process\nfrom tailrace._core import TYPES\n",
+    "python/tailrace/__main__.py": "from tailrace.study import plan\n",
+    "python/tailrace/process.py": "from tailrace import _core\n",
+    "python/tailrace/launch/__init__.py": "",
+    "python/tailrace/launch/mpi.py": "from tailrace import process\n",
+    "python/tailrace/study/__init__.py": "",
+    "python/tailrace/study/plan.py": "from . import run\nfrom tailrace.launch.mpi import MPIS\n",
+    "python/tailrace/study/run.py": "import tailrace\n",
 }
 
 
@@ -76,6 +86,43 @@ def test_clean_repository_passes(repository: Path, script: str) -> None:
         ("check_direction", "bindings/python/a.cpp", '#include "base/error.hpp"\n', "bindings/python/ may not include base/"),
         ("check_direction", "include/tailrace/b.h", '#include "base/error.hpp"\n', "include/tailrace/ may not include base/"),
         ("check_direction", "python/tailrace/a.py", "import bench.write\n", "may not import bench.write"),
+        (
+            "check_direction",
+            "python/tailrace/launch/mpi.py",
+            "import os\nfrom tailrace.study import plan\n",
+            "python/tailrace/launch/mpi.py:2: python/tailrace/launch/ may not import tailrace.study.plan",
+        ),
+        (
+            "check_direction",
+            "python/tailrace/launch/mpi.py",
+            "def f() -> None:\n    from ..study.run import x\n",
+            "python/tailrace/launch/ may not import tailrace.study.run",
+        ),
+        (
+            "check_direction",
+            "python/tailrace/process.py",
+            "import tailrace.launch.mpi\n",
+            "a flat module of python/tailrace/ may not import tailrace.launch.mpi",
+        ),
+        (
+            "check_direction",
+            "python/tailrace/study/run.py",
+            "if TYPE_CHECKING:\n    from tailrace.study.plan import Plan\n",
+            "in a circle: tailrace.study.plan -> tailrace.study.run -> tailrace.study.plan",
+        ),
+        (
+            "check_direction",
+            "python/tailrace/process.py",
+            "from tailrace import x\n",
+            "circle: tailrace -> tailrace.process -> tailrace",
+        ),
+        ("check_direction", "python/tailrace/extra/__init__.py", "", "python/tailrace/extra/ has no row"),
+        (
+            "check_direction",
+            "docs/architecture.md",
+            PAGE.replace("| starting programs | - |", "| starting programs | study |"),
+            "docs/architecture.md: packages may import each other in a circle: launch -> study -> launch",
+        ),
         (
             "check_direction",
             "CMakeLists.txt",
