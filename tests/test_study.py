@@ -18,15 +18,17 @@ from typing import Any
 
 import netCDF4
 import pytest
+from tailrace import process
 from tailrace.cli.study import run_study
-from tailrace.study import process
-from tailrace.study.command import configuration, environment
-from tailrace.study.conduct import RESULTS, check_space, open_study
-from tailrace.study.measure import Reader, on_storage
+from tailrace.results.comparison import judge, summarize
+from tailrace.results.runs import FAILED, OK, TIMED_OUT, UNVERIFIED
+from tailrace.study.command import environment
+from tailrace.study.folder import RESULTS, open_study
+from tailrace.study.measure import Reader, stored_in
 from tailrace.study.plan import cases_left, plan_cases, remaining_s
+from tailrace.study.runner import check_space, places_of
 from tailrace.study.spec import fingerprint, load_study, parse_study
-from tailrace.study.statistics import judge, summarize
-from tailrace.study.values import FAILED, OK, TIMED_OUT, UNVERIFIED, StudyError, StudySpec
+from tailrace.study.values import StudyError, StudySpec
 
 from tests.environment import HANGS_S, ROOT
 from tests.study_files import APPLICATION, study_values, write_study
@@ -132,7 +134,7 @@ def test_errors_of_study_files_name_the_key_and_the_remedy(changes: dict[str, An
 def test_layout_tables_become_configuration() -> None:
     table = {"name": "hds, 8 steps", "layout": "hds", "steps": 8}
     spec = spec_of(matrix={"layouts": ["native", "fpp", table]})
-    assert [configuration(layout) for layout in spec.layouts] == [
+    assert [layout.configuration for layout in spec.matrix.layouts] == [
         "",
         '[stream.default]\nlayout = "fpp"\n',
         '[stream.default]\nlayout = "hds"\nsteps = 8\n',
@@ -152,8 +154,6 @@ def test_a_layout_that_the_library_refuses_is_found_before_the_first_run(
 @pytest.mark.fast
 def test_the_callers_own_settings_do_not_reach_the_runs(tmp_path: Path) -> None:
     study = open_study(spec_of(), tmp_path)
-    from tailrace.study.conduct import places_of
-
     places = places_of(study, study.cases[0], tmp_path, "")
     values = environment({"TAILRACE_LAYOUT": "shared", "PATH": "/bin"}, places, as_root=False)
     assert "TAILRACE_LAYOUT" not in values
@@ -190,7 +190,7 @@ def test_a_study_measures_verifies_and_removes(tmp_path: Path, capsys: pytest.Ca
 def test_kept_outputs_stay_where_the_target_is(tmp_path: Path) -> None:
     file = write_study(tmp_path, keep=True, repetitions=1, warm_up=0, matrix={"targets": ["elsewhere"], "layouts": ["native"]})
     assert run_study(file, tmp_path / "out") == 0
-    left = on_storage(tmp_path / "elsewhere" / "tailrace-study-small" / "000001")
+    left = stored_in(tmp_path / "elsewhere" / "tailrace-study-small" / "000001")
     assert (left.files, left.bytes) == (4, 4 * 4096 * 8)
 
 
@@ -238,8 +238,8 @@ def test_what_a_program_leaves_behind_is_ended(tmp_path: Path) -> None:
     script = f"sleep 300 & echo $! > {tmp_path}/pid; "
     for end, expected in (("exit 0", False), ("wait", True)):
         command = ["sh", "-c", script + end]
-        ended = process.run_program(command, os.environ, tmp_path, tmp_path / "out", tmp_path / "err", timeout_s=1)
-        assert ended.timed_out is expected
+        finished = process.run_program(command, os.environ, tmp_path, tmp_path / "out", tmp_path / "err", timeout_s=1)
+        assert finished.timed_out is expected
         assert _ends(int((tmp_path / "pid").read_text()))
 
 
@@ -287,7 +287,7 @@ def test_the_reader_answers_for_files_that_it_cannot_read_and_goes_on(tmp_path: 
 @pytest.mark.fast
 def test_too_little_space_is_said_before_the_runs(tmp_path: Path) -> None:
     study = open_study(spec_of(min_free_bytes=shutil.disk_usage(tmp_path).total * 2), tmp_path / "out")
-    with pytest.raises(StudyError, match=r"GB free .* wants .*min_free_bytes"):
+    with pytest.raises(StudyError, match=r"GB free .* needs .*min_free_bytes"):
         check_space(study, study.cases[0])
 
 

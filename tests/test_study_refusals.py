@@ -13,22 +13,17 @@ import pytest
 import tailrace
 from tailrace.cli.demo import forget_finished
 from tailrace.cli.study import run_study
-from tailrace.study import conduct, machine, run
-from tailrace.study.command import configuration, fill, names_of
-from tailrace.study.conduct import (
-    BEGINNING,
-    RESULTS,
-    ForeignFileError,
-    Study,
-    alone_in,
-    check_layouts,
-    open_study,
-    places_of,
-)
-from tailrace.study.process import Ended
+from tailrace.launch import local, mpi
+from tailrace.machine import facts
+from tailrace.process import Finished
+from tailrace.results.comparison import judge, summarize
+from tailrace.results.runs import FAILED, OK, UNVERIFIED, RunResult, Times
+from tailrace.study import folder, run
+from tailrace.study.command import fill, names_of
+from tailrace.study.folder import FIRST_BYTES, RESULTS, ForeignFileError, Study, alone_in, begin_journal, open_study
+from tailrace.study.runner import check_layouts, places_of, prepare
 from tailrace.study.spec import load_study, parse_study
-from tailrace.study.statistics import judge, summarize
-from tailrace.study.values import FAILED, GIVEN_NAMES, OK, UNVERIFIED, RunResult, StudyError, StudySpec
+from tailrace.study.values import GIVEN_NAMES, StudyError, StudySpec
 
 from tests.study_files import APPLICATION, study_values, write_study
 
@@ -42,7 +37,7 @@ def spec_of(**changes: Any) -> StudySpec:
 def begun(out: Path, spec: StudySpec) -> Study:
     """A study whose journal has its first line."""
     study = Study(spec, out)
-    conduct._begin(study)
+    begin_journal(study)
     return study
 
 
@@ -66,7 +61,7 @@ def test_a_journal_of_another_kind(tmp_path: Path) -> None:
         open_study(spec_of(), tmp_path)
 
 
-@pytest.mark.parametrize("length", [0, 3, len(BEGINNING), len(BEGINNING) + 9])
+@pytest.mark.parametrize("length", [0, 3, len(FIRST_BYTES), len(FIRST_BYTES) + 9])
 def test_a_journal_that_a_kill_has_cut_is_begun_anew(tmp_path: Path, length: int) -> None:
     whole = begun(tmp_path, spec_of()).journal
     whole.write_bytes(whole.read_bytes()[:length])
@@ -94,13 +89,13 @@ def test_outputs_of_another_study_of_that_name_are_not_removed(tmp_path: Path, c
 def test_other_versions_do_not_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     spec = spec_of(repetitions=1, warm_up=0)
     study = begun(tmp_path, spec)
-    described = machine.describe_machine([])
+    described = facts.describe_machine([])
     (described if change == "processor" else described["versions"])[change] = "another"
-    monkeypatch.setattr(conduct, "describe_machine", lambda _: described)
+    monkeypatch.setattr(folder, "describe_machine", lambda _: described)
     with pytest.raises(StudyError, match=f"{change}: .*now another.*--out"):
         open_study(spec, tmp_path)
     for case in study.cases:
-        tailrace.journal_append(study.journal, RunResult(case, OK, "", wall_s=1.0).to_json())
+        tailrace.journal_append(study.journal, RunResult(case, OK, "", Times(wall_s=1.0)).to_json())
     assert open_study(spec, tmp_path).left == []  # only looked at
 
 
@@ -109,7 +104,7 @@ def test_a_layout_whose_warm_up_failed_cannot_win(tmp_path: Path) -> None:
     for case in study.cases:
         fast = case.layout.name == "fpp"
         status = UNVERIFIED if fast and case.warm_up else OK
-        study.results.append(RunResult(case, status, "", wall_s=1.0, return_s=0.1 if fast else 1.0))
+        study.results.append(RunResult(case, status, "", Times(wall_s=1.0, return_s=0.1 if fast else 1.0)))
     groups = summarize(study.measured)
     fpp = groups[0].of("fpp")
     assert fpp is not None
@@ -141,13 +136,13 @@ def test_values_that_nothing_can_be_done_with(text: str, told: str) -> None:
 def test_odd_values_of_layouts_are_the_librarys_to_refuse(tmp_path: Path, capsys: pytest.CaptureFixture[str], value: str) -> None:
     file = write_study(tmp_path, matrix={"layouts": ["native", {"name": "odd", "layout": "fpp", "steps": 77}]})
     file.write_text(file.read_text().replace("77", value))
-    assert f"steps = {value}\n" in configuration(load_study(file).layouts[1])
+    assert f"steps = {value}\n" in load_study(file).matrix.layouts[1].configuration
     assert run_study(file, tmp_path / "out", as_json=True) == 2
     assert "layout odd" in json.loads(capsys.readouterr().out)["error"]["message"]
 
 
 def test_parameters_have_names_of_their_own() -> None:
-    with pytest.raises(StudyError, match=r"'steps' is what \{steps\} stands for"):
+    with pytest.raises(StudyError, match=r"'steps': \{steps\} has a meaning in every study"):
         spec_of(application={"parameters": {"steps": 10}})
 
 
@@ -162,10 +157,10 @@ def test_what_is_prepared_once_cannot_vary(tmp_path: Path, varied: dict[str, Any
     application = {"prepare": ["echo", "{sweeps}"], "command": [*APPLICATION["command"], "{input}"]}
     study = Study(spec_of(application=application, matrix={"parameters": varied}), tmp_path)
     if not told:
-        assert conduct.prepare(study, tmp_path) == "3"
+        assert prepare(study, tmp_path) == "3"
         return
     with pytest.raises(StudyError, match=told):
-        conduct.prepare(study, tmp_path)
+        prepare(study, tmp_path)
 
 
 # ---- the machine --------------------------------------------------------------------------------------------------------------
@@ -180,8 +175,10 @@ def test_what_is_prepared_once_cannot_vary(tmp_path: Path, varied: dict[str, Any
     ],
 )
 def test_the_version_of_any_mpi(monkeypatch: pytest.MonkeyPatch, said: str, version: str) -> None:
+    mpi.version_text.cache_clear()
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, said, ""))
-    assert machine._mpi_version() == version
+    assert local.mpi_version() == version
+    mpi.version_text.cache_clear()
 
 
 # ---- runs ---------------------------------------------------------------------------------------------------------------------
@@ -192,9 +189,9 @@ def result_of(out: Path, monkeypatch: pytest.MonkeyPatch, record: Any, **changes
     study = Study(spec_of(matrix={"layouts": [{"name": "later", "layout": "fpp", "overlap": 2}]}, **changes), out)
     places = places_of(study, study.cases[0], out, "")
 
-    def leave_record(*_: Any) -> Ended:
+    def leave_record(*_: Any) -> Finished:
         Path(places.run_record).write_text(json.dumps(record))
-        return Ended(0, 1.0, 0.0, 0.0, timed_out=False)
+        return Finished(0, 1.0, 0.0, 0.0, timed_out=False)
 
     monkeypatch.setattr(run, "run_program", leave_record)
     monkeypatch.setattr(run, "_readable", lambda *_: (None, ""))

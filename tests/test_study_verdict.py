@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 from tailrace.report import table, wording
-from tailrace.study.spec import parse_study
-from tailrace.study.statistics import judge, ratio_between, summarize
-from tailrace.study.values import FAILED, OK, Case, LayoutChoice, Phase, RunResult
-
-from tests.study_files import study_values
+from tailrace.results.comparison import judge, ratio_between, summarize
+from tailrace.results.runs import FAILED, OK, Case, LayoutChoice, Phase, RunResult, Times
 
 pytestmark = pytest.mark.fast
 
@@ -21,7 +17,7 @@ pytestmark = pytest.mark.fast
 def made(layout: str, times_s: list[float], ranks: int = 2, status: str = OK) -> list[RunResult]:
     choice = LayoutChoice(layout, (("layout", f'"{layout}"'),) if layout != "native" else ())
     cases = [Case("fake", ranks, choice, "", (), number) for number in range(1, len(times_s) + 1)]
-    return [RunResult(case, status, "", wall_s=1.0, return_s=t, fsync_s=0.1) for case, t in zip(cases, times_s, strict=True)]
+    return [RunResult(case, status, "", Times(wall_s=1.0, return_s=t, fsync_s=0.1)) for case, t in zip(cases, times_s, strict=True)]
 
 
 def test_a_clear_winner_and_what_cannot_be_told_from_it() -> None:
@@ -110,7 +106,7 @@ def test_names_may_look_like_markup(capsys: pytest.CaptureFixture[str]) -> None:
     results = [dataclasses.replace(run, phases=(Phase("f[/abi:cxx11]", 1.0, 0.0),)) for run in made("fpp", [1.0])]
     results = [dataclasses.replace(run, case=dataclasses.replace(run.case, target="/scratch/[/tmp]")) for run in results]
     groups = summarize([*results, *made("fpp", [1.0])])
-    table.print_table(Console(width=200), parse_study(study_values(), Path("small.toml")), groups)
+    table.print_table(Console(width=200), "fake", groups)
     shown = capsys.readouterr().out
     assert "/scratch/[/tmp]" in shown
     assert "f[/abi:cxx11]" in shown

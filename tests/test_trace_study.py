@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import tomli_w
 from tailrace.cli.study import run_study
-from tailrace.study.conduct import RESULTS
-from tailrace.study.values import FAILED, OK
+from tailrace.results.runs import FAILED, OK
+from tailrace.study.folder import RESULTS
 from tailrace.trace.log import read_run
 from tailrace.trace.phases import phases_of
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from tailrace.study.statistics import FEWEST_PAIRS, LEVEL, RESAMPLES
+from tailrace.statistics import FEWEST_PAIRS, LEVEL, RESAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"

@@ -13,7 +13,7 @@ import typer
 from tailrace import contract, errors
 from tailrace.cli import output
 from tailrace.cli.choices import TheStream, complete_preset, layout_of, only_stream
-from tailrace.study.command import launcher_environment
+from tailrace.launch import launchers, local
 
 
 def command(
@@ -53,9 +53,8 @@ def command(
 
 
 def _is_first_rank() -> bool:
-    """As launchers say it: an opening that failed tells no rank."""
-    known = (os.environ[name] for name in ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID") if name in os.environ)
-    return next(known, "0") == "0"
+    """By the launcher's variables: where opening the stream failed, MPI's own rank is not known."""
+    return launchers.rank_in(os.environ) in (None, 0)
 
 
 def _start_ranks(ranks: int) -> None:
@@ -68,9 +67,9 @@ def _start_ranks(ranks: int) -> None:
         if word.startswith(("-n", "--ranks=")):
             del words[at]
             break
-    launcher = shutil.which("mpirun")
+    launcher = shutil.which(local.MPIRUN)
     if launcher is None:
         raise errors.NotFound("mpirun was not found; start the command with your own launcher, without -n")
     sys.stdout.flush()
-    environment = launcher_environment(os.environ, os.geteuid() == 0)
+    environment = local.launcher_environment(os.environ)
     os.execve(launcher, [launcher, "-n", str(ranks), sys.executable, "-m", "tailrace", *words], environment)

@@ -10,7 +10,7 @@ import typer
 
 from tailrace.cli import output
 from tailrace.cli.study import build_folder, run_study
-from tailrace.study.conduct import RESULTS, ForeignFileError, alone_in, open_study
+from tailrace.study.folder import RESULTS, OtherVersionError, alone_in, open_study
 from tailrace.study.spec import load_study
 from tailrace.study.values import StudyError
 
@@ -47,9 +47,7 @@ def forget_finished(file: Path, folder: Path) -> None:
     with alone_in(folder):
         try:
             finished = not open_study(spec, folder).left
-        except ForeignFileError:
-            raise
-        except StudyError:  # of another version
+        except OtherVersionError:
             finished = True
         if finished:
             for name in ("runs", "records", "layouts"):

@@ -16,12 +16,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from tailrace.cli import output
 from tailrace.report import table, wording
+from tailrace.results.comparison import judge, summarize
+from tailrace.results.runs import Case, RunResult
+from tailrace.study import runner
 from tailrace.study.command import run_command, shown_path
-from tailrace.study.conduct import Study, alone_in, check_layouts, conduct, open_study, places_of
+from tailrace.study.folder import Study, alone_in, open_study
 from tailrace.study.plan import remaining_s
 from tailrace.study.spec import load_study
-from tailrace.study.statistics import judge, summarize
-from tailrace.study.values import Case, RunResult, StudyError
+from tailrace.study.values import StudyError
 
 INTERRUPTED = 130  # what shells say for SIGINT
 
@@ -51,7 +53,7 @@ def run_study(file: Path, out: Path | None, as_json: bool = False, dry_run: bool
         with alone_in(folder):
             study = open_study(spec, folder)
             with Watch(study, Console(stderr=True, highlight=False)) as watch:
-                conduct(study, build_folder(), watch.started, watch.finished)
+                runner.run_study(study, build_folder(), watch.started, watch.finished)
     except StudyError as error:
         output.fail(str(error), as_json)
         return 2
@@ -62,7 +64,7 @@ def run_study(file: Path, out: Path | None, as_json: bool = False, dry_run: bool
     page = study.out / "report.html"
     from tailrace.report.page import write_page  # its libraries take longer to import than most commands run
 
-    write_page(study, page)
+    write_page(study.for_report(), page)
     _show_results(study, page, as_json)
     return 1 if any(not result.ok for result in study.results) else 0
 
@@ -91,7 +93,7 @@ class Watch:
             "", total=total, completed=total - len(self.study.left), name=output.escape(self.study.spec.name)
         )
         for result in self.study.results:
-            self.spent_s[result.case.setting.key].append(result.wall_s)
+            self.spent_s[result.case.setting.key].append(result.times.wall_s)
         self.progress.start()
         return self
 
@@ -114,11 +116,11 @@ class Watch:
 
 
 def _show_plan(study: Study, as_json: bool) -> int:
-    check_layouts(study.spec)
+    runner.check_layouts(study.spec)
     finished = {result.case.key for result in study.results}
     rows = []
     for position, case in enumerate(study.cases, 1):
-        words = run_command(study.spec, case, places_of(study, case, build_folder(), "INPUT"))
+        words = run_command(study.spec, case, runner.places_of(study, case, build_folder(), "INPUT"))
         state = "finished" if case.key in finished else "warm-up" if case.warm_up else "to run"
         rows.append({"run": position, **case.to_json(), "state": state, "command": words})
     if as_json:
@@ -145,7 +147,7 @@ def _show_results(study: Study, page: Path, as_json: bool) -> None:
         return
     console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
     console.print()
-    table.print_table(console, study.spec, groups)
+    table.print_table(console, study.spec.application.name, groups)
     if failures:
         console.print(f"[bold red]{len(failures)} failed run(s), not part of any number above:[/]")
         table.print_failures(console, failures)

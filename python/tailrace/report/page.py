@@ -15,9 +15,9 @@ import plotly.offline
 
 from tailrace.report import plots, wording
 from tailrace.report.table import phases_text
-from tailrace.study.conduct import Study
-from tailrace.study.statistics import Group, Summary, Verdict, judge, ratio_between, summarize
-from tailrace.study.values import NATIVE, RunResult
+from tailrace.results.comparison import Group, Summary, Verdict, judge, ratio_between, summarize
+from tailrace.results.runs import NATIVE, RunResult
+from tailrace.results.study import StudyResults
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Plot:
     figure: str  # plotly's JSON
 
 
-def write_page(study: Study, path: Path) -> None:
+def write_page(study: StudyResults, path: Path) -> None:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tailrace.report", "templates"), autoescape=True, undefined=jinja2.StrictUndefined
     )
@@ -43,18 +43,18 @@ def write_page(study: Study, path: Path) -> None:
     beside.replace(path)
 
 
-def page_values(study: Study) -> dict[str, Any]:
+def page_values(study: StudyResults) -> dict[str, Any]:
     groups = summarize(study.measured)
-    verdict = judge(groups, study.spec.compare)
+    verdict = judge(groups, study.settings.compare)
     return {
-        "study": study,
-        "spec": study.spec,
+        "settings": study.settings,
+        "runs_planned": study.runs_planned,
         "created": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "headline": wording.headline(verdict),
         "level": wording.level_text(verdict),
         "verdicts": _other_verdicts(groups, verdict),
         "selection": wording.selection(verdict),
-        "plots": make_plots(groups, study.spec.compare),
+        "plots": make_plots(groups, study.settings.compare),
         "tables": [
             (title, [table_row(group, summary) for summary in group.summaries])
             for title, group in zip(wording.group_texts(groups), groups, strict=True)
@@ -62,8 +62,8 @@ def page_values(study: Study) -> dict[str, Any]:
         "failed": [result for result in study.results if not result.ok],
         "failures": wording.gather_failures(study.results),
         "effective": effective_settings(study.measured),
-        "machine": study.head.get("machine", {}),
-        "left": len(study.left),
+        "machine": study.machine,
+        "left": study.runs_left,
         "measures": [(wording.MEASURE_NAMES[name], text) for name, text in wording.MEANINGS.items()],
         "bytes_text": wording.bytes_text,
     }

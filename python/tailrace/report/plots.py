@@ -8,8 +8,9 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from tailrace.report.wording import MEASURE_NAMES, group_texts, seconds_text
-from tailrace.study.statistics import Group, Spread, Summary
-from tailrace.study.values import NATIVE
+from tailrace.results.comparison import Group, Summary
+from tailrace.results.runs import NATIVE
+from tailrace.statistics import Spread
 
 NATIVE_COLOUR = "#8a8f98"
 # Okabe and Ito's colours: told apart by the colour-blind too.

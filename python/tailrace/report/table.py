@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from tailrace.report.wording import bytes_text, gather_failures, group_texts, ratio_text, seconds_text, telling_lines
-from tailrace.study.statistics import Group, Summary, ratio_between
-from tailrace.study.values import NATIVE, RunResult, StudySpec
+from tailrace.results.comparison import Group, Summary, ratio_between
+from tailrace.results.runs import NATIVE, RunResult
 
 COLUMNS = (
     "layout",
@@ -30,9 +30,9 @@ SHOWN_PHASES = 3
 SHOWN_LINES = 5
 
 
-def print_table(console: Console, spec: StudySpec, groups: Sequence[Group]) -> None:
+def print_table(console: Console, application: str, groups: Sequence[Group]) -> None:
     for name, group in zip(group_texts(groups), groups, strict=True):
-        table = Table(title=escape(f"{spec.application.name}, {name}"), title_justify="left", box=None, padding=(0, 2, 0, 0))
+        table = Table(title=escape(f"{application}, {name}"), title_justify="left", box=None, padding=(0, 2, 0, 0))
         for column in COLUMNS:
             table.add_column(column, justify="left" if column in ("layout", "phases") else "right", header_style="bold")
         for summary in group.summaries:

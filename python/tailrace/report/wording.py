@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tailrace.study.command import configuration
-from tailrace.study.statistics import Group, Ratio, Verdict
-from tailrace.study.values import Case, RunResult
+from tailrace.results.comparison import Group, Verdict
+from tailrace.results.runs import Case, RunResult
+from tailrace.statistics import Ratio
 
 MEASURE_NAMES = {
     "return": "time to return",
@@ -93,13 +93,13 @@ def selection(verdict: Verdict | None) -> tuple[str, str]:
     if verdict is None:
         return "", ""
     if not verdict.winner.is_native:
-        return f"What selects {verdict.winner.name}, in tailrace.toml:", configuration(verdict.winner)
+        return f"What selects {verdict.winner.name}, in tailrace.toml:", verdict.winner.configuration
     if verdict.nearest is None:
         return "", ""
     nearest = verdict.nearest[0]
     return (
         f"Native needs no configuration. What selects {nearest.name}, the nearest, in tailrace.toml:",
-        configuration(nearest),
+        nearest.configuration,
     )
 
 

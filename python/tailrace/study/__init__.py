@@ -1,8 +1,10 @@
 """Studies: a matrix of runs, measured in turn, every output verified.
 
-spec, application   what to run: values read from TOML
+spec, application   reads a study file and kernel.toml, and checks them
 plan                the matrix as a list of cases in order; pure
-process, measure    effects: one program to its end; what it left on storage
-run, conduct        one case; the whole study with its journal
-statistics          medians, ratios and intervals from results; pure
+command             the commands, environment and configuration of a case; pure
+folder              the study's folder: its journal, the locks on it and on the output directories
+measure, reader     sizes, fsync and xarray after a run
+run                 one case: run, measure, verify, remove
+runner              all cases that are left
 """

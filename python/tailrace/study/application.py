@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tailrace.study.tables import Table, read_toml
+from tailrace.launch.local import CHOICES, MPIRUN
 from tailrace.study.values import GIVEN_NAMES, Application, StudyError
-
-LAUNCHERS = ("mpirun", "none")
+from tailrace.toml_table import Table, read_toml
 
 
 def find_kernel(name: str, beside: Path) -> Path:
@@ -38,7 +37,7 @@ def parse_application(values: Mapping[str, Any], home: Path, where: str) -> Appl
         command=table.texts("command"),
         verify=table.texts("verify"),
         prepare=table.texts("prepare", default=()),
-        launcher=table.one_of("launcher", LAUNCHERS, default="mpirun"),
+        launcher=table.one_of("launcher", CHOICES, default=MPIRUN),
         outputs=table.texts("outputs", default=("native", "tailrace")),
         streams=table.texts("streams", default=()),
         output_phases=table.texts("output_phases"),
@@ -49,8 +48,8 @@ def parse_application(values: Mapping[str, Any], home: Path, where: str) -> Appl
             raise table.fail(key, "must name a program")
     for key, _ in application.parameters:
         if key in GIVEN_NAMES:
-            raise StudyError(f"{where} [parameters]: {key!r} is what {{{key}}} stands for in every study; give it another name")
-    table.ignore("phases", "compute_phases")  # for readers of kernel.toml; a run's record names its own phases
+            raise StudyError(f"{where} [parameters]: {key!r}: {{{key}}} has a meaning in every study; rename it")
+    table.ignore("phases", "compute_phases")  # for people who read kernel.toml; a run's record names its own phases
     table.refuse_unknown()
     return application
 

@@ -7,23 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.study.values import Case, LayoutChoice, StudyError, StudySpec
+from tailrace.launch import local
+from tailrace.results.runs import Case, LayoutChoice
+from tailrace.study.values import StudyError, StudySpec
 
-OF_ONE_RUN = ("dir", "run")  # names that stand for something else in each run
+NAMES_OF_ONE_RUN = ("dir", "run")  # their values differ between runs
 CONFIG_KEY = "TAILRACE_CONFIG"
-# Open MPI refuses root and more ranks than cores unless told, and warns about what containers withhold. It is told by variables, of
-# which other launchers know nothing: an mpirun may be any MPI's.
-LAUNCHER_ENVIRONMENT = {
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",  # 4 and before
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # 5
-    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-}
-ROOT_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 @dataclass(frozen=True)
 class Places:
-    """The folders and files of one run, and what its commands may name."""
+    """The folders and files of one run, for its commands."""
 
     build: str
     python: str
@@ -36,19 +30,31 @@ class Places:
 
 
 def fill(template: Sequence[str], values: Mapping[str, str], where: str) -> list[str]:
+    """The words with their {names} replaced. `where` names the template in messages."""
     words = []
     for word in template:
         try:
-            words.append(word.format_map(values))
-        except KeyError as error:
-            raise StudyError(f"{where}: {word!r} names {error.args[0]!r}, which is none of {', '.join(sorted(values))}") from None
+            words.append(word.format_map(_Strict(values)))
+        except _UnknownNameError as error:
+            raise StudyError(f"{where}: {word!r} names {error.name!r}, which is none of {', '.join(sorted(values))}") from None
         except (ValueError, IndexError, AttributeError, TypeError) as error:
             raise StudyError(f"{where}: {word!r}: {error}; write {{{{ and }}}} for braces") from None
     return words
 
 
+class _UnknownNameError(Exception):
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class _Strict(dict[str, str]):
+    def __missing__(self, name: str) -> str:
+        raise _UnknownNameError(name)
+
+
 def names_of(spec: StudySpec, case: Case, places: Places) -> dict[str, str]:
-    """Everything that a template may name."""
+    """All names that a template may use, with their values."""
     preset = dict(case.layout.keys).get("layout", "").strip('"')
     return {
         **dict(spec.application.parameters),
@@ -69,9 +75,9 @@ def names_of(spec: StudySpec, case: Case, places: Places) -> dict[str, str]:
 
 def run_command(spec: StudySpec, case: Case, places: Places) -> list[str]:
     words = fill(spec.application.command, names_of(spec, case, places), f"{spec.application.name}: command")
-    if spec.application.launcher == "none":
+    if spec.application.launcher == local.NONE:
         return words
-    return ["mpirun", "-n", str(case.ranks), "--bind-to", "none", *spec.launcher_options, *words]
+    return local.mpirun_command(case.ranks, words, spec.launcher_options)
 
 
 def verify_command(spec: StudySpec, case: Case, places: Places) -> list[str]:
@@ -79,7 +85,7 @@ def verify_command(spec: StudySpec, case: Case, places: Places) -> list[str]:
 
 
 def fields_of(template: Sequence[str]) -> set[str]:
-    """What it names. Nothing where it cannot be filled: fill() says what is wrong with it."""
+    """The names that it uses; none where it is malformed, which `fill` reports."""
     try:
         return {field for word in template for _, field, _, _ in string.Formatter().parse(word) if field}
     except ValueError:
@@ -90,20 +96,10 @@ def uses_input(spec: StudySpec) -> bool:
     return bool(spec.application.prepare) and "input" in fields_of(spec.application.command)
 
 
-def launcher_environment(base: Mapping[str, str], as_root: bool) -> dict[str, str]:
-    """What mpirun must be told; what the caller tells it is stronger."""
-    return {**LAUNCHER_ENVIRONMENT, **base, **(ROOT_ENVIRONMENT if as_root else {})}
-
-
 def environment(base: Mapping[str, str], places: Places, as_root: bool) -> dict[str, str]:
-    """The caller's environment without its own TAILRACE_ settings, which would silently change what is measured."""
+    """The caller's environment without its TAILRACE_ variables, which would silently change the measurement."""
     own = {name: value for name, value in base.items() if not name.startswith("TAILRACE_")}
-    return {**launcher_environment(own, as_root), CONFIG_KEY: places.config}
-
-
-def configuration(layout: LayoutChoice) -> str:
-    """The tailrace.toml that selects a layout for all streams; "" for native. What runs get is what the report recommends."""
-    return "" if layout.is_native else f"[stream.default]\n{layout.toml}\n"
+    return {**local.launcher_environment(own, as_root), CONFIG_KEY: places.config}
 
 
 def config_name(layout: LayoutChoice) -> str:
@@ -112,7 +108,7 @@ def config_name(layout: LayoutChoice) -> str:
 
 
 def shown_path(path: Path) -> str:
-    """Relative to the working directory where that is shorter."""
+    """Relative to the working directory where it is below it."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except ValueError:

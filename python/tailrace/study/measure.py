@@ -1,4 +1,4 @@
-"""What a run left on storage, and what it takes to make it durable and to read it."""
+"""After a run: the size of its output, the time to make it durable, the time until xarray has read it."""
 
 from __future__ import annotations
 
@@ -8,29 +8,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-
-@dataclass(frozen=True)
-class OnStorage:
-    bytes: int
-    files: int
-    directories: int
+from tailrace.results.runs import Stored
 
 
-def on_storage(directory: Path) -> OnStorage:
-    """Everything below `directory`: lengths of the files, not blocks taken."""
+def stored_in(directory: Path) -> Stored:
+    """Everything below `directory`: lengths of the files, not blocks."""
     size_bytes = files = directories = 0
     for folder, inner, names in os.walk(directory):
         directories += len(inner)
         files += len(names)
         size_bytes += sum(os.lstat(os.path.join(folder, name)).st_size for name in names)
-    return OnStorage(size_bytes, files, directories)
+    return Stored(size_bytes, files, directories)
 
 
 def make_durable(directory: Path) -> float:
-    """Seconds to fsync every file and then every directory below and with `directory`, one after another."""
+    """Seconds to fsync every file below `directory`, every directory, and `directory` itself, one after another."""
     start = time.perf_counter()
     for folder, _, names in os.walk(directory, topdown=False):
         for name in names:
@@ -48,7 +42,7 @@ def _fsync(path: str) -> None:
 
 
 class Reader:
-    """xarray in a process of its own, started at its first use: a reader that crashes must not end the study."""
+    """xarray in a process of its own, started at its first use. A crash of the reader must not end the study."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
@@ -62,7 +56,7 @@ class Reader:
             self._process.communicate()
 
     def time_to_read(self, paths: Sequence[Path], timeout_s: float) -> tuple[float | None, str]:
-        """(seconds, "") or (None, why not). Importing xarray is not counted."""
+        """(seconds, "") or (None, the reason). Importing xarray is not counted."""
         if self._process is None or self._process.poll() is not None:
             self._process = self._start()
         assert self._process.stdin is not None
@@ -70,16 +64,16 @@ class Reader:
         try:
             self._process.stdin.write(json.dumps({"paths": [str(path) for path in paths], "timeout_s": timeout_s}) + "\n")
             self._process.stdin.flush()
-            answer = json.loads(self._process.stdout.readline() or "{}")
+            reply = json.loads(self._process.stdout.readline() or "{}")
         except OSError:
-            answer = {}
-        if "open_s" in answer:
-            return float(answer["open_s"]), ""
-        return None, f"not readable by xarray: {answer.get('error', 'the reader did not start')}"
+            reply = {}
+        if "open_s" in reply:
+            return float(reply["open_s"]), ""
+        return None, f"not readable by xarray: {reply.get('error', 'the reader did not start')}"
 
     def _start(self) -> subprocess.Popen[str]:
-        # In a session of its own, out of reach of Ctrl-C; it ends with its standard input.
-        surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        # In a session of its own, so that Ctrl-C does not reach it. It ends when its standard input is closed.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         command = [sys.executable, "-m", "tailrace.study.reader"]
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=surroundings, start_new_session=True)
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment, start_new_session=True)

@@ -1,4 +1,4 @@
-"""The matrix as the list of runs in the order in which they are made. Pure."""
+"""The matrix as a list of runs in the order in which they are made. Pure."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import itertools
 import random
 from collections.abc import Collection, Mapping, Sequence
 
-from tailrace.study.values import WARM_UP, Case, StudySpec
+from tailrace.results.runs import WARM_UP, Case
+from tailrace.study.values import StudySpec
 
 
 def settings_of(spec: StudySpec) -> list[Case]:
     """Every point of the matrix once; layouts vary fastest."""
-    points = itertools.product(spec.parameters, spec.targets, spec.ranks, spec.layouts)
+    matrix = spec.matrix
+    points = itertools.product(matrix.parameters, matrix.targets, matrix.ranks, matrix.layouts)
     return [Case(spec.application.name, ranks, layout, target, parameters, WARM_UP) for parameters, target, ranks, layout in points]
 
 
 def plan_cases(spec: StudySpec) -> list[Case]:
-    """Warm-up rounds, then a round for each repetition. Within a round the layouts of a group follow each other, so that runs that
-    are compared are neighbours in time; their order, and that of the groups, is drawn for each round, with a fixed seed: what a run
-    leaves behind, a busy device or another's cache, meets all of them, not always the one that is next in the study file."""
+    """Warm-up rounds, then a round for each repetition.
+
+    Within a round the layouts of a group follow each other, so that compared runs are neighbours in time. Their order and that of
+    the groups is drawn for each round, with a fixed seed. A run leaves a busy device or a full cache behind: so this meets all
+    layouts alike, and not always the next one of the study file.
+    """
     groups = [list(cases) for _, cases in itertools.groupby(settings_of(spec), key=lambda case: case.group)]
     planned: list[Case] = []
     for repetition in range(1 - spec.warm_up, spec.repetitions + 1):
@@ -29,12 +34,13 @@ def plan_cases(spec: StudySpec) -> list[Case]:
 
 
 def cases_left(cases: Sequence[Case], finished: Collection[str]) -> list[Case]:
+    """`finished`: keys of cases."""
     return [case for case in cases if case.key not in finished]
 
 
 def remaining_s(left: Sequence[Case], spent_s: Mapping[str, Sequence[float]]) -> float | None:
-    """Expected seconds for the cases left, from the seconds that runs of the same setting took (all runs for settings
-    not seen yet); None before the first run. `spent_s` is by the setting's key."""
+    """Expected seconds for the cases that are left; None before the first run. `spent_s`: the seconds of the runs so far, by their
+    setting's key. A setting without a run is expected to take the mean of all runs."""
     everything = [seconds for runs in spent_s.values() for seconds in runs]
     if not everything:
         return None

@@ -1,8 +1,8 @@
-"""Seconds until xarray has opened files and read one value of every variable.
+"""Measures the seconds until xarray has opened files and read one value of every variable.
 
-python -m tailrace.study.reader answers a JSON line on standard input, {"paths": [...], "timeout_s": seconds}, with one on
-standard output. Each request is served by a fork: nothing it cached survives, a crash is an answer, and the imports, which
-take longer than what is measured, are made once.
+`python -m tailrace.study.reader` reads requests from standard input, a JSON line each: {"paths": [...], "timeout_s": seconds}. It
+replies with a JSON line on standard output. A fork serves each request, so that no cache survives and a crash becomes an error
+reply. The imports take longer than what is measured, so they are made once, before the forks.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ def serve(line: str) -> str:
         os.write(send, json.dumps(time_reading(request["paths"])).encode())
         os._exit(0)
     os.close(send)
-    with os.fdopen(receive) as answered:
-        answer = answered.read()
+    with os.fdopen(receive) as pipe:
+        reply = pipe.read()
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code == -signal.SIGALRM:
         return json.dumps({"error": f"not finished within {request['timeout_s']:g} s"})
-    return answer if code == 0 and answer else json.dumps({"error": f"the reader ended with status {code}"})
+    return reply if code == 0 and reply else json.dumps({"error": f"the reader ended with status {code}"})
 
 
-def load_everything() -> None:
-    """xarray imports much at its first use."""
+def import_everything() -> None:
+    """xarray imports many modules at its first use; a small file makes it do so before the first request."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "small.nc")
         with netCDF4.Dataset(path, "w") as file:
@@ -69,7 +69,7 @@ def load_everything() -> None:
 
 
 def main() -> None:
-    load_everything()
+    import_everything()
     for line in sys.stdin:
         print(serve(line), flush=True)
 

@@ -1,4 +1,4 @@
-"""StudySpec from a study file."""
+"""Reads a study file and checks it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,31 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tailrace.results.runs import MEASURES, NATIVE, LayoutChoice
 from tailrace.study.application import as_text, find_kernel, load_kernel, parse_application
-from tailrace.study.tables import Table, literal, read_toml
-from tailrace.study.values import MEASURES, NATIVE, Application, LayoutChoice, StudyError, StudySpec
+from tailrace.study.values import Application, Matrix, StudyError, StudySpec
+from tailrace.toml_table import Table, TomlError, literal, read_toml
+
+UNMEASURED = ("title", "repetitions", "timeout_s", "keep", "min_free_bytes", "compare")  # keys that change no run
 
 
 def load_study(path: Path) -> StudySpec:
-    return parse_study(read_toml(path), path)
+    try:
+        values = read_toml(path)
+    except TomlError as error:
+        raise StudyError(str(error)) from error
+    return parse_study(values, path)
 
 
 def parse_study(values: Mapping[str, Any], path: Path) -> StudySpec:
+    """`path`: of the study file, for messages and for what is relative to it."""
+    try:
+        return _study(values, path)
+    except TomlError as error:
+        raise StudyError(str(error)) from error
+
+
+def _study(values: Mapping[str, Any], path: Path) -> StudySpec:
     table = Table(values, str(path))
     application = _application(table, path)
     matrix = Table(table.table("matrix"), f"{path} [matrix]")
@@ -27,10 +42,12 @@ def parse_study(values: Mapping[str, Any], path: Path) -> StudySpec:
         name=table.text("name", default=path.stem),
         title=table.text("title", default=application.title or application.name),
         application=application,
-        ranks=matrix.wholes("ranks", least=1),
-        layouts=_layouts(matrix),
-        targets=_targets(matrix, path),
-        parameters=_parameters(table, matrix, application),
+        matrix=Matrix(
+            ranks=matrix.wholes("ranks", least=1),
+            layouts=_layouts(matrix),
+            targets=_targets(matrix, path),
+            parameters=_parameters(table, matrix, application),
+        ),
         repetitions=table.whole("repetitions", least=1, default=5),
         steps=table.whole("steps", least=1, default=1),
         warm_up=table.whole("warm_up", least=0, default=1),
@@ -43,19 +60,22 @@ def parse_study(values: Mapping[str, Any], path: Path) -> StudySpec:
     )
     matrix.refuse_unknown()
     table.refuse_unknown()
-    if len({layout.name for layout in spec.layouts}) != len(spec.layouts):
-        raise matrix.fail("layouts", "two layouts have the same name")
+    if len({layout.name for layout in spec.matrix.layouts}) != len(spec.matrix.layouts):
+        raise matrix.fail("layouts", "two layouts have the same name; give each its own")
     _refuse_unknown_outputs(spec, matrix)
     return spec
 
 
 def fingerprint(spec: StudySpec) -> str:
-    """Changes when what is measured changes; a longer study (more repetitions) only has more cases, so it may go on."""
+    """Changes when the runs change. A longer study (more repetitions) only has more cases, so it has the same fingerprint.
+
+    Study records keep it: it must be the same for the same study file for ever."""
     values = asdict(spec)
-    for key in ("title", "repetitions", "timeout_s", "keep", "min_free_bytes", "compare"):
+    values |= values.pop("matrix")
+    for key in UNMEASURED:
         del values[key]
     del values["application"]["title"], values["application"]["home"]
-    values["order"] = "drawn"  # of the runs, whose folders bear their numbers
+    values["order"] = "drawn"  # the order of the runs, by which their folders are numbered
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -85,18 +105,18 @@ def _layout(matrix: Table, entry: Any) -> LayoutChoice:
 
 
 def _targets(matrix: Table, path: Path) -> tuple[str, ...]:
-    """Relative targets are beside the study file, so that they do not depend on where the study is started."""
+    """Relative targets start at the study file's folder, so that they are the same wherever the study is started."""
     targets = tuple(
         str((path.parent / target).resolve()) if target else "" for target in matrix.texts("targets", default=("",)) or ("",)
     )
     if len(set(targets)) != len(targets):
-        raise matrix.fail("targets", "names a directory twice")
+        raise matrix.fail("targets", "names a directory twice; name each once")
     return targets
 
 
 def _parameters(table: Table, matrix: Table, application: Application) -> tuple[tuple[tuple[str, str], ...], ...]:
-    """The fixed parameters, and every combination of those that the matrix gives as lists. Defaults stay with the
-    application: only what the study sets distinguishes its cases."""
+    """The fixed parameters, with every combination of those that the matrix gives as lists. The application's defaults are not
+    among them: only parameters that the study sets distinguish its cases."""
     known = dict(application.parameters)
     fixed = Table(table.table("parameters", default={}), f"{table.where} [parameters]")
     varied = Table(matrix.table("parameters", default={}), f"{matrix.where} [matrix.parameters]")
@@ -106,16 +126,17 @@ def _parameters(table: Table, matrix: Table, application: Application) -> tuple[
         if not isinstance(values, list) or not values:
             raise varied.fail(name, "must be a list of values")
         if len({as_text(value) for value in values}) != len(values):
-            raise varied.fail(name, "has a value twice")
+            raise varied.fail(name, "has a value twice; give each once")
         if name in fixed.values:
-            raise varied.fail(name, f"is in {fixed.where} as well; leave it in one of them")
+            raise varied.fail(name, f"is in {fixed.where} as well; remove it from one of them")
     constant = [(name, as_text(value)) for name, value in fixed.values.items()]
     points = itertools.product(*([(name, as_text(value)) for value in values] for name, values in varied.values.items()))
     return tuple((*constant, *point) for point in points)
 
 
 def _refuse_unknown_outputs(spec: StudySpec, matrix: Table) -> None:
-    for layout in spec.layouts:
+    for layout in spec.matrix.layouts:
         output = "native" if layout.is_native else "tailrace"
         if output not in spec.application.outputs:
-            raise matrix.fail("layouts", f"{layout.name}: {spec.application.name} has no output '{output}'")
+            known = ", ".join(spec.application.outputs) or "none"
+            raise matrix.fail("layouts", f"{layout.name}: {spec.application.name} has no output '{output}'; it has {known}")

@@ -1,4 +1,5 @@
-"""TOML tables read key by key: every error names the file, the key, the value and the remedy; unknown keys are errors."""
+"""TOML tables read key by key. Every error names the file, the key, the value and the remedy; a key that is not known is an
+error."""
 
 from __future__ import annotations
 
@@ -10,19 +11,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tailrace.study.values import StudyError
-
 _REQUIRED = object()
-MOST = 1e9  # of numbers that are seconds: the system's clocks take no infinite ones
+LARGEST_NUMBER = 1e9  # many are seconds, and the system's clocks take no infinite ones
+
+
+class TomlError(ValueError):
+    """A file or a key that the user can correct; the text names it, the value and the remedy."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text())
     except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
+        raise TomlError(f"{path}: no such file: check its path") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise StudyError(f"{path}: {error}") from error
+        raise TomlError(f"{path}: {error}") from error
 
 
 def literal(value: Any) -> str:
@@ -37,20 +40,23 @@ def literal(value: Any) -> str:
 
 
 class Table:
+    """One table of a file. Each method reads a key, checks its value, and returns it or the default."""
+
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         self.values = values
-        self.where = where
+        self.where = where  # for messages: the file, and the table in it
         self.known: set[str] = set()
 
-    def fail(self, key: str, wanted: str) -> StudyError:
-        return StudyError(f"{self.where}: {key} = {self.values[key]!r}: {wanted}")
+    def fail(self, key: str, wanted: str) -> TomlError:
+        """The error for a value that is not as wanted; to be raised."""
+        return TomlError(f"{self.where}: {key} = {self.values[key]!r}: {wanted}")
 
     def get(self, key: str, default: Any = _REQUIRED) -> Any:
         self.known.add(key)
         if key in self.values:
             return self.values[key]
         if default is _REQUIRED:
-            raise StudyError(f"{self.where}: key `{key}` is missing")
+            raise TomlError(f"{self.where}: key `{key}` is missing: add it")
         return default
 
     def typed(self, key: str, kind: type | tuple[type, ...], wanted: str, default: Any = _REQUIRED) -> Any:
@@ -70,8 +76,8 @@ class Table:
 
     def number(self, key: str, least: float, default: Any = _REQUIRED) -> float:
         value = self.typed(key, (int, float), f"a number of at least {least:g}", default)
-        if not least <= value <= MOST:
-            raise self.fail(key, f"must be at least {least:g}, and at most {MOST:g}")
+        if not least <= value <= LARGEST_NUMBER:
+            raise self.fail(key, f"must be at least {least:g}, and at most {LARGEST_NUMBER:g}")
         return value
 
     def whole(self, key: str, least: int, default: Any = _REQUIRED) -> int:
@@ -100,12 +106,14 @@ class Table:
         return tuple(value)
 
     def ignore(self, *keys: str) -> None:
+        """Keys that are for other readers of the file."""
         self.known.update(keys)
 
     def refuse_unknown(self, more: Iterable[str] = ()) -> None:
+        """Raises TomlError for a key that was not read before and is not in `more`."""
         self.known.update(more)
         for key in self.values:
             if key not in self.known:
                 near = difflib.get_close_matches(key, self.known, n=1)
                 remedy = f"did you mean `{near[0]}`?" if near else f"known are {', '.join(sorted(self.known))}"
-                raise StudyError(f"{self.where}: unknown key `{key}`: {remedy}")
+                raise TomlError(f"{self.where}: unknown key `{key}`: {remedy}")

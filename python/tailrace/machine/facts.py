@@ -1,19 +1,22 @@
-"""What a study ran on: read from the kernel and the programs, not from the user."""
+"""What a study ran on: processor, memory, file systems, versions of programs."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import tailrace
+from tailrace.launch.local import mpi_version
+
 
 def describe_machine(targets: Sequence[Path]) -> dict[str, Any]:
+    """As study records have it. `targets`: directories whose file systems are described."""
     return {
-        "processor": _processor(),
+        "processor": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": f"{platform.system()} {platform.release()}",
@@ -21,8 +24,8 @@ def describe_machine(targets: Sequence[Path]) -> dict[str, Any]:
         "file_systems": {str(target): file_system(target) for target in targets},
         "versions": {
             "Python": platform.python_version(),
-            "MPI": _mpi_version(),
-            "tailrace": _tailrace_version(),
+            "MPI": mpi_version(),
+            "tailrace": tailrace.__version__,
         },
     }
 
@@ -42,24 +45,9 @@ def file_system(path: Path) -> dict[str, Any]:
     return described
 
 
-def _processor() -> str:
+def processor() -> str:
+    """The model's name; where the kernel gives none, the architecture."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return platform.machine()
-
-
-def _mpi_version() -> str:
-    """Of Open MPI the first line tells it, of MPICH's launcher a line further down."""
-    try:
-        lines = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, timeout=20, check=False).stdout.splitlines()
-        told = next((line.split(":", 1)[1].strip() for line in lines if line.strip().startswith("Version:")), "")
-        return f"{lines[0].split()[0]} {told}" if told else lines[0]
-    except (OSError, IndexError, subprocess.TimeoutExpired):
-        return "not found"
-
-
-def _tailrace_version() -> str:
-    import tailrace
-
-    return tailrace.__version__

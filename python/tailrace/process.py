@@ -1,4 +1,4 @@
-"""One program to its end: in a process group of its own, ended whole when its time is over or the study is interrupted."""
+"""Runs one program to its end, in a process group of its own. The whole group is ended after a time limit or an interruption."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TAIL_BYTES = 4000
-NOT_STARTED = 127  # the exit status, as shells have it
-GRACE_S = 3.0  # mpirun ends its ranks, which it starts in groups of their own, when it is asked to and not when it is killed
+NOT_STARTED = 127  # the exit status, as in shells
+# mpirun starts its ranks in groups of their own. It ends them after SIGTERM, for which it needs time, and not when it is killed.
+GRACE_S = 3.0
 
 
 @dataclass(frozen=True)
-class Ended:
+class Finished:
     exit_code: int  # negative: ended by that signal
     wall_s: float
-    user_s: float  # with all children that were waited for: mpirun's ranks
+    user_s: float  # of its children, too, if it waited for them: mpirun's ranks
     system_s: float
     timed_out: bool
 
 
 def run_program(
     command: Sequence[str], environment: Mapping[str, str], directory: Path, stdout: Path, stderr: Path, timeout_s: float
-) -> Ended:
+) -> Finished:
+    """`stdout` and `stderr` are files that it makes. A program that cannot be started has the exit status NOT_STARTED."""
     with stdout.open("wb") as out, stderr.open("wb") as err:
         start = time.perf_counter()
         try:
             process = subprocess.Popen(
-                [*_dies_with_us(), *command],
+                [*_ends_with_parent(), *command],
                 cwd=directory,
                 env=dict(environment),
                 stdin=subprocess.DEVNULL,
@@ -44,7 +46,7 @@ def run_program(
             )
         except OSError as error:
             err.write(f"{command[0]}: {error.strerror}\n".encode())
-            return Ended(NOT_STARTED, 0.0, 0.0, 0.0, timed_out=False)
+            return Finished(NOT_STARTED, 0.0, 0.0, 0.0, timed_out=False)
         try:
             in_time = _wait(process.pid, timeout_s)
         except BaseException:
@@ -56,25 +58,26 @@ def run_program(
         _, status, usage = os.wait4(process.pid, 0)
         wall_s = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
-        _kill_group(process.pid)  # whatever the program left running would disturb the next run
-    return Ended(process.returncode, wall_s, usage.ru_utime, usage.ru_stime, timed_out=not in_time)
+        _kill_group(process.pid)  # processes that the program left running would disturb the next run
+    return Finished(process.returncode, wall_s, usage.ru_utime, usage.ru_stime, timed_out=not in_time)
 
 
 def tail(path: Path) -> str:
-    """The end of a file, where programs say why they failed."""
+    """The end of a file. Programs report there why they failed."""
     with contextlib.suppress(OSError), path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - TAIL_BYTES))
         return file.read().decode(errors="replace").strip()
     return ""
 
 
-def _dies_with_us() -> list[str]:
-    """A killed study must not leave a run behind that still writes while the study is continued."""
+def _ends_with_parent() -> list[str]:
+    """Words before a command, so that the kernel ends it when this process is killed. Otherwise a run would still write while its
+    study is continued."""
     return ["setpriv", "--pdeathsig", "TERM", "--"] if shutil.which("setpriv") else []
 
 
 def _wait(pid: int, timeout_s: float) -> bool:
-    """True when the process ended within the time; it is still to be waited for."""
+    """Whether the process ended within the time. Its status has still to be collected."""
     descriptor = os.pidfd_open(pid)
     try:
         return bool(select.select([descriptor], [], [], timeout_s)[0])

@@ -1,4 +1,4 @@
-"""From results to what is said about them: medians, spreads, ratios with intervals, the winner. Pure."""
+"""From results to verdicts: repetitions summarised, layouts compared with intervals, the winner. Pure."""
 
 from __future__ import annotations
 
@@ -9,32 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailrace.study.values import NATIVE, Case, LayoutChoice, Phase, RunResult
-
-RESAMPLES = 4000
-LEVEL = 0.95
-TICK_S = 1e-9  # what took no time that a clock could tell
-FEWEST_PAIRS = 5  # of fewer, the interval would hold the true ratio of equal layouts in 76 to 84 % of all studies (simulated)
-
-
-@dataclass(frozen=True)
-class Spread:
-    median: float
-    low: float  # the fastest and the slowest repetition
-    high: float
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """How many times as fast: median of the base over median of the other, with its interval; above 1, the base was slower."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def differs(self) -> bool:
-        return self.low > 1.0 or self.high < 1.0
+from tailrace.results.runs import NATIVE, Case, LayoutChoice, Phase, RunResult
+from tailrace.statistics import TICK_S, Ratio, Spread, paired_ratio
 
 
 @dataclass(frozen=True)
@@ -42,7 +18,7 @@ class Summary:
     """All counted repetitions of one setting."""
 
     case: Case  # without repetition
-    runs: tuple[RunResult, ...]  # those that verified
+    runs: tuple[RunResult, ...]  # verified runs
     failed: int
 
     @property
@@ -51,30 +27,30 @@ class Summary:
 
     def spread(self, measure: str) -> Spread | None:
         values = [value for run in self.runs if (value := run.measure(measure)) is not None]
-        return Spread(statistics.median(values), min(values), max(values)) if values else None
+        return Spread.of(values) if values else None
 
     @property
     def bytes(self) -> int:
-        return int(statistics.median(run.bytes for run in self.runs)) if self.runs else 0
+        return int(statistics.median(run.stored.bytes for run in self.runs)) if self.runs else 0
 
     @property
     def files(self) -> int:
-        return int(statistics.median(run.files for run in self.runs)) if self.runs else 0
+        return int(statistics.median(run.stored.files for run in self.runs)) if self.runs else 0
 
     @property
     def cpu_s(self) -> float:
-        return statistics.median(run.user_s + run.system_s for run in self.runs) if self.runs else 0.0
+        return statistics.median(run.times.user_s + run.times.system_s for run in self.runs) if self.runs else 0.0
 
     @property
     def phases(self) -> tuple[Phase, ...]:
         """The median of each phase, over the runs that have it."""
         names = list(dict.fromkeys(phase.name for run in self.runs for phase in run.phases))
-        made = []
+        medians = []
         for name in names:
             found = [phase for run in self.runs for phase in run.phases if phase.name == name]
             exec_s, sync_s = (statistics.median(getattr(phase, key) for phase in found) for key in ("exec_s", "sync_s"))
-            made.append(Phase(name, exec_s, sync_s))
-        return tuple(made)
+            medians.append(Phase(name, exec_s, sync_s))
+        return tuple(medians)
 
 
 @dataclass(frozen=True)
@@ -97,18 +73,18 @@ class Verdict:
     base: LayoutChoice  # native, or the first layout where native is not in the study
     ratio: Ratio  # the winner against the base
     nearest: tuple[LayoutChoice, Ratio] | None  # the best of the others, against the base
-    level: tuple[str, ...]  # layouts that the winner cannot be told from
+    level: tuple[str, ...]  # layouts with no measurable difference from the winner
 
 
 def summarize(results: Sequence[RunResult]) -> list[Group]:
-    """Groups and layouts by target, parameters and ranks, native first; `results` come without warm-ups."""
+    """Groups and layouts by target, parameters and ranks, native first. `results` hold no warm-up runs but failed ones."""
     runs: dict[Case, list[RunResult]] = defaultdict(list)
     for result in results:
         runs[result.case.setting].append(result)
     groups: dict[tuple[object, ...], list[Summary]] = defaultdict(list)
-    for case, made in runs.items():
-        good = tuple(sorted((run for run in made if run.ok), key=lambda run: run.case.repetition))
-        groups[case.group].append(Summary(case, good, len(made) - len(good)))
+    for case, repetitions in runs.items():
+        good = tuple(sorted((run for run in repetitions if run.ok), key=lambda run: run.case.repetition))
+        groups[case.group].append(Summary(case, good, len(repetitions) - len(good)))
     ordered = sorted(groups.values(), key=lambda found: (found[0].case.target, found[0].case.parameters, found[0].case.ranks))
     return [Group(found[0].case, tuple(sorted(found, key=_native_first))) for found in ordered]
 
@@ -118,26 +94,13 @@ def _native_first(summary: Summary) -> bool:
 
 
 def ratio_between(base: Summary, other: Summary, measure: str, seed: int = 1) -> Ratio | None:
-    """Paired by repetition, as the runs were made in turn: whole rounds are resampled."""
+    """Paired by repetition, because the runs of a round are neighbours in time."""
     return combined_ratio([(base, other)], measure, seed)
 
 
 def combined_ratio(pairs: Sequence[tuple[Summary, Summary]], measure: str, seed: int = 1) -> Ratio | None:
     """The geometric mean over several pairs of the ratio of medians; None where a pair has no common repetition."""
-    tables = [_paired(base, other, measure) for base, other in pairs]
-    if not tables or any(len(table) == 0 for table in tables):
-        return None
-    rng = np.random.default_rng(seed)
-    value = _geometric_mean([float(np.median(t[:, 0]) / np.median(t[:, 1])) for t in tables])
-    if min(len(table) for table in tables) < FEWEST_PAIRS:
-        return Ratio(value, 0.0, float("inf"))
-    logs = np.zeros(RESAMPLES)
-    for table in tables:
-        drawn = table[rng.integers(0, len(table), (RESAMPLES, len(table)))]
-        medians = np.median(drawn, axis=1)
-        logs += np.log(medians[:, 0] / medians[:, 1]) / len(tables)
-    low, high = np.exp(np.quantile(logs, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
-    return Ratio(value, float(low), float(high))
+    return paired_ratio([_paired(base, other, measure) for base, other in pairs], seed)
 
 
 def _paired(base: Summary, other: Summary, measure: str) -> np.ndarray:
@@ -146,10 +109,6 @@ def _paired(base: Summary, other: Summary, measure: str) -> np.ndarray:
     rounds = sorted(set(first) & set(second))
     rows = [(first[number], second[number]) for number in rounds]
     return np.array([(max(a, TICK_S), max(b, TICK_S)) for a, b in rows if a is not None and b is not None]).reshape(-1, 2)
-
-
-def _geometric_mean(values: Sequence[float]) -> float:
-    return float(np.exp(np.mean(np.log(values))))
 
 
 def judge(groups: Sequence[Group], measure: str) -> Verdict | None:
