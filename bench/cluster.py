@@ -21,7 +21,7 @@ from typing import Any
 
 from rich.table import Table
 from tailrace.cluster import Cluster, ClusterError, ClusterSpec, up
-from tailrace.cluster.launch import launcher
+from tailrace.cluster.ranks import Ranks, command_for
 
 from bench import harness
 from bench.harness import BenchError, Claim, console
@@ -105,7 +105,7 @@ def run(cluster: Cluster, ranks: int, nodes: Sequence[str], arguments: dict[str,
         str(harness.program("bench_cluster")),
         *(str(word) for key, value in arguments.items() for word in (f"--{key}", value)),
     ]
-    command, environment = launcher(cluster, words, ranks, nodes, slots=ranks)
+    command, environment = command_for(cluster, words, Ranks(ranks, nodes, slots=ranks))
     try:
         done = cluster.try_on("login", command, timeout_s=LIMIT_S, **harness.mpi_environment(environment))
     except TimeoutError as error:

@@ -6,6 +6,8 @@ import datetime
 import os
 from pathlib import Path
 
+from tailrace.launch.local import launcher_environment
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # What has not ended by then hangs, however little of its processors the host leaves to this machine. Most of it takes a second.
@@ -14,14 +16,9 @@ HANGS_S = 240.0
 
 def open_mpi_environment() -> dict[str, str]:
     """Open MPI as root, with more ranks than cores, and without warnings about what a container lacks."""
-    copying = "OMPI_MCA_btl_vader_single_copy_mechanism"  # needs a capability that containers withhold
-    return {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "OMPI_MCA_rmaps_base_oversubscribe": "1",
-        "OMPI_MCA_hwloc_base_binding_policy": "none",
-        copying: os.environ.get(copying, "none"),
-    }
+    copying = "OMPI_MCA_btl_vader_single_copy_mechanism"
+    needed = launcher_environment({copying: os.environ[copying]} if copying in os.environ else {}, as_root=True)
+    return {**needed, "OMPI_MCA_hwloc_base_binding_policy": "none"}
 
 
 def default_seed() -> int:

@@ -12,27 +12,32 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tailrace.launch import mpi
 
 from tests.sampling import leave_for_full
 
 
 @dataclass(frozen=True)
 class Mpi:
+    name: str  # in tailrace.launch.mpi.MPIS
     launcher: tuple[str, ...]
     folder: str  # of its build, within build/
     suffix: str  # of its compilers' names
-    setting: tuple[str, ...]  # words by which the launcher sets a variable for the ranks and not for itself
 
     def build(self, build_dir: Path) -> Path:
         return build_dir / self.folder
 
     def settings(self, variables: Mapping[str, object]) -> list[str]:
-        return [word.format(name=name, value=value) for name, value in variables.items() for word in self.setting]
+        """Words by which the launcher sets variables for the ranks and not for itself."""
+        return mpi.MPIS[self.name].setting(variables)
 
 
 MPIS = {
-    "openmpi": Mpi(("mpirun", "--oversubscribe", "--bind-to", "none"), "", "", ("-x", "{name}={value}")),
-    "mpich": Mpi(("mpirun.mpich", "-bind-to", "none"), "mpich", ".mpich", ("-genv", "{name}", "{value}")),
+    one.name: one
+    for one in (
+        Mpi("openmpi", ("mpirun", "--oversubscribe", *mpi.MPIS["openmpi"].unbound), "", ""),
+        Mpi("mpich", (mpi.MPIS["mpich"].program, *mpi.MPIS["mpich"].unbound), "mpich", ".mpich"),
+    )
 }
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tailrace.cluster import Cluster, ClusterError, NotPossible, faults, loads
 from tailrace.cluster.cluster import Done, each
-from tailrace.cluster.launch import launcher
+from tailrace.cluster.ranks import Ranks, command_for
 
 from tests.clusters import NewCluster, family_of, until
 from tests.environment import HANGS_S
@@ -79,38 +79,40 @@ def test_every_byte_through_the_file_system(cluster: Cluster, build_dir: Path) -
     for preset in ("fpp", "shared"):
         there = f"{folder}/{preset}"
         write = [str(build_dir / "tests" / "write_case"), there, "history", f"layout = '{preset}'", *choices]
-        command, environment = launcher(cluster, write, RANKS, cluster.compute_nodes)
+        command, environment = command_for(cluster, write, Ranks(RANKS, cluster.compute_nodes))
         done = cluster.try_on("login", command, timeout_s=HANGS_S, **environment)
         assert done.status == 0, done
         read = [str(build_dir / "tests" / "read_case"), there, "history", *choices[:2]]
-        command, environment = launcher(cluster, read, 4, ["n3"])
+        command, environment = command_for(cluster, read, Ranks(4, ["n3"]))
         done = cluster.try_on("login", command, timeout_s=HANGS_S, **environment)
         assert done.status == 0, done
 
 
 def test_srun(cluster: Cluster, build_dir: Path) -> None:
     program = str(build_dir / "tests" / "where_case")
-    command, environment = launcher(cluster, [program], RANKS, cluster.compute_nodes, slurm=True)
+    command, environment = command_for(cluster, [program], Ranks(RANKS, cluster.compute_nodes, slurm=True))
     done = cluster.try_on("login", command, timeout_s=HANGS_S, **environment)
     assert done.status == 0, done
     assert hosts_of(done.stdout) == WHEN_SPREAD
 
 
 def test_srun_packs_what_does_not_fill_the_last_node(cluster: Cluster) -> None:
-    command, environment = launcher(cluster, ["hostname"], 5, cluster.compute_nodes, how="packed", slurm=True)
+    command, environment = command_for(cluster, ["hostname"], Ranks(5, cluster.compute_nodes, "packed", slurm=True))
     assert Counter(cluster.on("login", *command, timeout_s=HANGS_S, **environment).split()) == {"n1": 4, "n2": 1}
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_srun_keeps_the_order_of_the_nodes_and_takes_more_ranks_than_slots(cluster: Cluster, build_dir: Path, mpi: str) -> None:
     program = str(build_dir / ("mpich/tests" if mpi == "mpich" else "tests") / "where_case")
-    command, environment = launcher(cluster, [program], RANKS, ["n4", "n2"], "packed", slots=6, flavour=mpi, slurm=True)
+    command, environment = command_for(cluster, [program], Ranks(RANKS, ["n4", "n2"], "packed", slots=6, mpi=mpi, slurm=True))
     printed = cluster.on("login", *command, timeout_s=HANGS_S, **environment)
     assert hosts_of(printed) == {rank: "n4" if rank < 6 else "n2" for rank in range(RANKS)}
 
 
 def test_a_barrier_of_slurm_s_waits_for_ranks_of_other_nodes(cluster: Cluster, build_dir: Path) -> None:
-    command, environment = launcher(cluster, [str(build_dir / "tests" / "barrier_case")], RANKS, cluster.compute_nodes, slurm=True)
+    command, environment = command_for(
+        cluster, [str(build_dir / "tests" / "barrier_case")], Ranks(RANKS, cluster.compute_nodes, slurm=True)
+    )
     printed = cluster.on("login", *command, timeout_s=HANGS_S, **environment)
     when = {int(rank): float(seconds) for rank, seconds in map(str.split, printed.splitlines())}
     assert sorted(when) == list(range(RANKS))

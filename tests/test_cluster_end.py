@@ -17,7 +17,7 @@ import pytest
 from tailrace.cluster import Cluster, ClusterError, ClusterSpec, names_up, up
 from tailrace.cluster.cluster import sweep_ended
 from tailrace.cluster.inside import throttle
-from tailrace.cluster.launch import launcher
+from tailrace.cluster.ranks import Ranks, command_for
 
 from tests.clusters import PACKAGE, Traces, family_of, loops_of, own_name, skip_or_fail, until
 from tests.environment import HANGS_S
@@ -183,8 +183,8 @@ def test_services_leave_no_file(file_system: str) -> None:
     skip_or_fail(spec)
     traces = Traces.before(name)
     with up(spec) as cluster:
-        command, environment = launcher(
-            cluster, ["sh", "-c", "echo > /mnt/pfs/$SLURM_PROCID"], 4, cluster.compute_nodes, slurm=True
+        command, environment = command_for(
+            cluster, ["sh", "-c", "echo > /mnt/pfs/$SLURM_PROCID"], Ranks(4, cluster.compute_nodes, slurm=True)
         )
         cluster.on("login", *command, timeout_s=HANGS_S, **environment)
         (keeper,) = [child for child in children_of(os.getpid()) if name.encode() in Path(f"/proc/{child}/cmdline").read_bytes()]

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 from tailrace.cli.cluster.choices import parse_bytes
-from tailrace.cluster import check, loads, mpi, plan
+from tailrace.cluster import check, loads, plan
 from tailrace.cluster.filesystems import FILE_SYSTEMS, file_system_of
 from tailrace.cluster.inside import throttle, wire
 from tailrace.cluster.inside.network import Link, shaping
-from tailrace.cluster.placement import PACKED, SPREAD, place
 from tailrace.cluster.values import ClusterError, ClusterSpec
+from tailrace.launch.mpi import MPIS
+from tailrace.launch.nodes import RemoteShell, mpirun_command, srun_command
+from tailrace.launch.placement import PACKED, SPREAD, PlacementError, place
 
 pytestmark = pytest.mark.fast
 
@@ -51,7 +53,7 @@ def test_any_placement_has_all_ranks_and_overfills_no_node(rng: random.Random) -
     ],
 )
 def test_what_cannot_be_placed_is_refused(arguments: Any, text: str) -> None:
-    with pytest.raises(ClusterError, match=text):
+    with pytest.raises(PlacementError, match=text):
         place(*arguments)
 
 
@@ -127,11 +129,22 @@ def test_what_the_io_controller_is_told(tmp_path: Path) -> None:
 
 def test_each_mpi_gets_the_placement() -> None:
     placed = [("n2", 3), ("n4", 1)]
-    words = mpi.FLAVOURS["openmpi"].command(placed, ["./a.out", "x"])
-    assert words[0] == "mpirun.openmpi"
-    assert words[-2:] == ["./a.out", "x"]
-    assert "n2:3,n4:1" in words
-    assert words[words.index("-n") + 1] == "4"
+    for mpi in MPIS.values():
+        words = mpirun_command(mpi, placed, RemoteShell("/agent", "eth0"), {"KEY": "value"}, ["./a.out", "x"])
+        assert words[0] == mpi.program
+        assert words[-2:] == ["./a.out", "x"]
+        assert "/agent" in words
+        assert "n2:3,n4:1" in words
+        assert words[words.index("-n") + 1] == "4"
+        setting = mpi.setting({"KEY": "value"})
+        assert any(words[at : at + len(setting)] == setting for at in range(len(words)))
+
+
+def test_srun_gets_each_ranks_node() -> None:
+    words = srun_command(MPIS["mpich"], [("n4", 2), ("n2", 1)], {"KEY": "value"}, ["./a.out"])
+    assert words[:2] == ["srun", "--mpi=pmi2"]
+    assert words[words.index("-w") + 1] == "n4,n4,n2"
+    assert words[-3:] == ["env", "KEY=value", "./a.out"]
 
 
 @pytest.mark.parametrize("sent", [b"x", b"[]", b'{"do": ', b"\xff", b"[" * 500_000])

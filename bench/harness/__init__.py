@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from tailrace.launch.local import MPIRUN, launcher_environment
+from tailrace.machine.facts import processor
 from tailrace.statistics import FEWEST_PAIRS, LEVEL, RESAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,18 +126,14 @@ def program(name: str) -> Path:
 
 
 def mpi_environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """The caller's environment without Tailrace's keys, which would change what is measured, and with what Open MPI needs here."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("TAILRACE_")}
-    environment.update(
-        OMPI_ALLOW_RUN_AS_ROOT="1",
-        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-        OMPI_MCA_rmaps_base_oversubscribe="1",
-        OMPI_MCA_hwloc_base_binding_policy="none",
-        OMPI_MCA_mpi_yield_when_idle="1",  # the same for all numbers of ranks, also more ranks than cores
-    )
-    environment.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
-    environment.update(extra)
-    return environment
+    """The caller's environment without Tailrace's keys, which would change what is measured, and with what launchers need here."""
+    own = {key: value for key, value in os.environ.items() if not key.startswith("TAILRACE_")}
+    return {
+        **launcher_environment(own, as_root=True),
+        "OMPI_MCA_hwloc_base_binding_policy": "none",
+        "OMPI_MCA_mpi_yield_when_idle": "1",  # the same for all numbers of ranks, also more ranks than cores
+        **extra,
+    }
 
 
 def run_mpi(
@@ -148,7 +146,7 @@ def run_mpi(
     control_group: Path | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Runs an MPI program and yields the JSON lines that it prints, as they come. BenchError when it fails or takes too long."""
-    command = ["mpirun", "-n", str(ranks), str(path), *arguments]
+    command = [MPIRUN, "-n", str(ranks), str(path), *arguments]
     if control_group is not None:
         command = ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(control_group / "cgroup.procs"), *command]
     late = threading.Event()
@@ -204,10 +202,8 @@ def filesystem_of(directory: Path) -> str:
 
 
 def machine() -> dict[str, Any]:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return {"cpu": model, "cores": os.cpu_count(), "memory_bytes": memory, "kernel": platform.release()}
+    return {"cpu": processor(), "cores": os.cpu_count(), "memory_bytes": memory, "kernel": platform.release()}
 
 
 def commit() -> str:

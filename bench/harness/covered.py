@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tailrace.launch.launchers import LAUNCHER_NAMES
 from tailrace.trace import launch
 from tailrace.trace.check import Verdict, check
 from tailrace.trace.coverage import ASYNCHRONOUS
@@ -129,7 +130,7 @@ def _run(
             env=dict(variables),
             check=False,
         )
-    return oracle.read_strace(record, launch.LAUNCHERS), done.returncode
+    return oracle.read_strace(record, LAUNCHER_NAMES), done.returncode
 
 
 def _programs(calls: Iterable[Seen], logs: Path) -> Iterable[Seen]:

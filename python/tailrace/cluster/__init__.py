@@ -11,9 +11,9 @@ from tailrace.cluster.values import ClusterError, ClusterSpec, Link, NotPossible
 
 if TYPE_CHECKING:
     from tailrace.cluster.cluster import Cluster, Done, names_up
-    from tailrace.cluster.start import up, up_to_stay
+    from tailrace.cluster.launch import up, up_to_stay
 else:
-    _MODULES = {"Cluster": "cluster", "Done": "cluster", "names_up": "cluster", "up": "start", "up_to_stay": "start"}
+    _MODULES = {"Cluster": "cluster", "Done": "cluster", "names_up": "cluster", "up": "launch", "up_to_stay": "launch"}
     __getattr__, __dir__ = later.attributes(__name__, _MODULES)
 
 __all__ = ["Cluster", "ClusterError", "ClusterSpec", "Done", "Link", "NotPossible", "names_up", "up", "up_to_stay"]

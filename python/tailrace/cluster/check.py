@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.cluster import loads, mpi
+from tailrace.cluster import loads
 from tailrace.cluster.filesystems import FILE_SYSTEMS, FileSystem, file_system_of
 from tailrace.cluster.inside import kernel, throttle
 from tailrace.cluster.slurm import PROGRAMS as SLURM_PROGRAMS
 from tailrace.cluster.values import AUTO, USER, ClusterSpec, NotPossible
+from tailrace.launch.mpi import MPIS
 
 TOOLS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "mount": "mount", "mkfs.ext4": "e2fsprogs"}
 # What the kernel's network is made of, and how it is tried.
@@ -68,8 +69,8 @@ def every_need() -> Iterator[Need]:
     for file_system in FILE_SYSTEMS.values():
         yield from _file_system(file_system)
     yield from programs("Slurm", SLURM_PROGRAMS)
-    for name, flavour in mpi.FLAVOURS.items():
-        yield from programs(f"run --mpi {name}", {flavour.program: flavour.package})
+    for mpi in MPIS.values():
+        yield from programs(f"run --mpi {mpi.name}", {mpi.program: mpi.package})
     for name, load in loads.LOADS.items():
         yield from programs(f"load {name}", {load.program: load.package})
     yield _of("loop devices", "disks that are images", _device("/dev/loop-control"))

@@ -1,59 +1,124 @@
-"""An MPI program on nodes of a cluster, by mpirun or srun."""
+"""Bringing a cluster up: its supervisor first, then the services on its nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import dataclasses
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
-from tailrace.cluster import mpi
-from tailrace.cluster.cluster import Cluster
-from tailrace.cluster.placement import SPREAD, place
-from tailrace.cluster.values import COMPUTE, LOGIN, ClusterError
-from tailrace.trace.launch import PRELOAD_KEY, recording_variables
+from tailrace.cluster import check, plan, programs
+from tailrace.cluster.cluster import END_S, Cluster, sweep_ended
+from tailrace.cluster.filesystems import file_system_of
+from tailrace.cluster.inside import wire
+from tailrace.cluster.inside.paths import DOOR
+from tailrace.cluster.services import start_services
+from tailrace.cluster.values import AUTO, KERNEL, USER, ClusterError, ClusterSpec
 
-
-def launch(
-    cluster: Cluster, words: Sequence[str], ranks: int, nodes: Sequence[str], how: str, slots: int, flavour: str, slurm: bool
-) -> int:
-    """In the foreground; its exit status."""
-    command, environment = launcher(cluster, words, ranks, nodes, how, slots, flavour, slurm)
-    return cluster.run(LOGIN, command, environment)
-
-
-def launcher(
-    cluster: Cluster,
-    words: Sequence[str],
-    ranks: int,
-    nodes: Sequence[str],
-    how: str = SPREAD,
-    slots: int = 0,
-    flavour: str = "openmpi",
-    slurm: bool = False,
-) -> tuple[list[str], dict[str, str]]:
-    """The command for the login node, and the variables that it needs."""
-    if flavour not in mpi.FLAVOURS:
-        raise ClusterError(f"--mpi '{flavour}': choose one of {', '.join(mpi.FLAVOURS)}")
-    placed = place(ranks, nodes, slots or cluster.spec.slots, how)
-    chosen = mpi.FLAVOURS[flavour]
-    words = recorded(words, chosen.of_ranks())
-    if not slurm:
-        return chosen.command(placed, words), dict(chosen.environment)
-    if not cluster.spec.slurm:
-        raise ClusterError(f"cluster {cluster.name} has no Slurm: `tailrace cluster up --slurm` makes one that has")
-    if others := [node for node, _ in placed if cluster.host(node).role != COMPUTE]:
-        raise ClusterError(f"{', '.join(others)}: Slurm has only the compute nodes {', '.join(cluster.compute_nodes)}")
-    # Rank by rank: Slurm's own placement sorts the nodes, and does not pack a last node that is not full.
-    where = ",".join(node for node, count in placed for _ in range(count))
-    how_many = ["-N", str(len(placed)), "-n", str(ranks), "--overcommit"]
-    variables = [f"{name}={value}" for name, value in chosen.of_ranks().items()]
-    words = ["env", *variables, *words]
-    return ["srun", f"--mpi={chosen.pmi}", "-m", "arbitrary", "-w", where, *how_many, *words], dict(chosen.environment)
+INSIDE = Path(__file__).resolve().parent
+# In an interpreter of its own, without the package: what lives as long as the cluster should be small.
+BOOT = f"import sys; sys.path[:0] = [{str(INSIDE)!r}]; from inside import supervisor; supervisor.main()"
+REMOTE_SHELL = f"import sys; sys.path[:0] = [{str(INSIDE)!r}]; from inside import agent; sys.exit(agent.main())"
+AGENT = f"""#!/bin/sh
+# Starts a command on another node of this cluster: AGENT NODE COMMAND...
+exec {shlex.quote(sys.executable)} -I -S -c {shlex.quote(REMOTE_SHELL)} "$@"
+"""
 
 
-def recorded(words: Sequence[str], of_ranks: Mapping[str, str]) -> Sequence[str]:
-    """The command of a rank, which is recorded where its launcher is (tailrace run -- tailrace cluster run ...)."""
-    variables = recording_variables()
-    if not variables:
-        return words
-    preloads = [variables[PRELOAD_KEY], of_ranks.get(PRELOAD_KEY, "")]
-    variables[PRELOAD_KEY] = " ".join(filter(None, preloads))
-    return ["env", *(f"{key}={value}" for key, value in variables.items()), *words]
+@dataclasses.dataclass
+class HeldCluster:
+    """A cluster and the line that ties it to us: it ends when the line is closed, by us or by the kernel, unless it was let go."""
+
+    cluster: Cluster
+    line: socket.socket
+    keeper: subprocess.Popen[bytes]
+
+    def release(self) -> None:
+        wire.ask(self.line, {"do": "stay"})
+        self.line.close()
+
+    def end(self) -> None:
+        try:
+            with contextlib.suppress(ClusterError, OSError):  # one that has ended by itself, or does so now
+                self.cluster.end()
+        finally:
+            self.line.close()
+            self.keeper.wait(END_S)
+
+
+def network_for(spec: ClusterSpec) -> dict[str, str]:
+    netem = check.has_netem()
+    kind = spec.network
+    if kind == AUTO:
+        kind = USER if spec.links.delay_us > 0 and not netem else KERNEL
+    if kind == USER:
+        return {"kind": USER, "switch": programs.switch()}
+    return {"kind": KERNEL, "netem": "yes" if netem else ""}
+
+
+def launch(spec: ClusterSpec, on_progress: Callable[[str], None] = lambda text: None) -> HeldCluster:
+    """Tied to us. ClusterError names what is missing or does not start, and leaves nothing behind."""
+    if os.path.exists(DOOR):
+        raise ClusterError("this is a node of a cluster, whose commands reach that cluster alone: make another one on the machine")
+    sweep_ended()
+    check.refuse_missing(spec)
+    file_system = file_system_of(spec)
+    hosts = plan.hosts_of(spec, has_servers=file_system.has_servers, has_metadata_server=file_system.has_metadata_server)
+    if spec.images:
+        spec = dataclasses.replace(spec, images=str(Path(spec.images).resolve()))
+    described = plan.described(spec, hosts, network_for(spec), AGENT)
+    ours, theirs = wire.pair()
+    on_progress(f"{len(hosts)} nodes")
+    with theirs, tempfile.TemporaryFile() as messages:
+        keeper = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", BOOT, str(theirs.fileno()), f"tailrace cluster {spec.name}"],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=messages,
+            cwd="/",
+            start_new_session=True,
+        )
+        theirs.close()
+        try:
+            answer = wire.ask(ours, described)
+            if "error" in answer:
+                messages.seek(0)
+                said = messages.read().decode(errors="replace").strip()
+                raise ClusterError(_reason(spec, answer["error"]) + (f"\n{said[-2000:]}" if said else ""))
+            cluster = Cluster(spec.name)
+            start_services(cluster, on_progress)
+        except BaseException:
+            ours.close()
+            keeper.wait(END_S)
+            raise
+    return HeldCluster(cluster, ours, keeper)
+
+
+def _reason(spec: ClusterSpec, error: str) -> str:
+    if error == "up":
+        return f"a cluster '{spec.name}' is up: use it, end it with `tailrace cluster down -c {spec.name}`, or give another name"
+    return f"cluster {spec.name} did not start: {error}"
+
+
+@contextlib.contextmanager
+def up(spec: ClusterSpec) -> Iterator[Cluster]:
+    """A cluster for as long as the block runs; it ends with us too, also when we are killed."""
+    held = launch(spec)
+    try:
+        yield held.cluster
+    finally:
+        held.end()
+
+
+def up_to_stay(spec: ClusterSpec, on_progress: Callable[[str], None] = lambda text: None) -> Cluster:
+    """A cluster that stays when this process ends, until `tailrace cluster down`."""
+    held = launch(spec, on_progress)
+    held.release()
+    return held.cluster

@@ -14,8 +14,7 @@ def switch() -> str:
     return str(_found(installed.find("bin", name) or shutil.which(name), name))
 
 
-def mpich_end() -> str:
-    name = "libtailrace_mpich_end.so"
+def library(name: str) -> str:
     return str(_found(installed.find("lib", name), name))
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tailrace.cluster.cluster import Cluster
 from tailrace.cluster.inside.paths import SHARED
-from tailrace.cluster.patience import wait_until
 from tailrace.cluster.values import LOGIN
+from tailrace.cluster.waiting import wait_until
 
 FOLDER = f"{SHARED}/slurm"
 READY_S = 30.0

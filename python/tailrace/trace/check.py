@@ -11,6 +11,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from tailrace.launch.launchers import LAUNCHER_NAMES
 from tailrace.trace import launch
 from tailrace.trace.elf import Elf, NotElf
 from tailrace.trace.loader import Program, inspect_program
@@ -157,7 +158,7 @@ def _mpi(program: Program) -> tuple[str, list[Finding]]:
 
 
 def _scripts(program: Program) -> Iterator[Finding]:
-    if program.elf.path.name in launch.LAUNCHERS:
+    if program.elf.path.name in LAUNCHER_NAMES:
         yield Finding(
             "launcher",
             Verdict.SEEN,

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import mmap
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tailrace import installed
+from tailrace.launch.mpi import pass_to_ranks
 from tailrace.trace.log import HEADER
 
 LIBRARY = "libtailrace-preload.so"
 FOLDER_KEY, BUDGET_KEY, PRELOAD_KEY = "TAILRACE_TRACE", "TAILRACE_TRACE_BYTES", "LD_PRELOAD"
 KEYS = (PRELOAD_KEY, FOLDER_KEY, BUDGET_KEY)  # the variables of each process of a recorded run
 DEFAULT_BUDGET_BYTES = 64 << 20  # of log for each process; later calls are only counted
-# Open MPI's launcher passes only the variables of its options -x to ranks on other nodes. Hydra and srun pass all variables.
-OPEN_MPI = {"orterun", "prterun", "mpirun.openmpi", "mpiexec.openmpi"}
-ANY_MPI = {"mpirun", "mpiexec"}
-# Programs that start ranks and are no ranks themselves. The tracer records nothing in them (src/trace/process.cpp).
-LAUNCHERS = OPEN_MPI | ANY_MPI | {"orted", "prted", "mpiexec.hydra", "mpirun.mpich", "mpiexec.mpich", "srun", "sbatch", "salloc"}
-VERSION_TIMEOUT_S = 20  # for `mpirun --version`
 
 
 class NotTraceable(RuntimeError):
@@ -86,26 +79,3 @@ def traced_command(command: Sequence[str]) -> list[str]:
             raise NotTraceable(f"{command[0]}: not executable; chmod +x it, or name its interpreter before it")
         raise NotTraceable(f"{command[0]}: no such program; name one on the PATH, or by its path")
     return pass_to_ranks(command, KEYS)
-
-
-def is_open_mpi(launcher: str) -> bool:
-    """Known by the name of its file or by its version text: an `mpirun` may also be Intel MPI's or a script of the site."""
-    path = os.path.realpath(shutil.which(launcher) or launcher)
-    name = Path(path).name
-    return name in OPEN_MPI or (name in ANY_MPI and _reports_open_mpi(path))
-
-
-@functools.cache
-def _reports_open_mpi(path: str) -> bool:
-    try:
-        done = subprocess.run([path, "--version"], capture_output=True, text=True, errors="replace", timeout=VERSION_TIMEOUT_S)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return any(word in done.stdout + done.stderr for word in ("Open MPI", "OpenRTE", "PRRTE"))
-
-
-def pass_to_ranks(command: Sequence[str], keys: Sequence[str]) -> list[str]:
-    """The command, with the options by which its launcher passes these variables to ranks on all nodes."""
-    if is_open_mpi(command[0]):
-        return [command[0], *(word for key in keys for word in ("-x", key)), *command[1:]]
-    return list(command)

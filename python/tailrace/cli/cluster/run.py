@@ -9,24 +9,24 @@ import typer
 
 from tailrace.cli.cluster.choices import DEFAULT, TheCluster, nodes_of
 from tailrace.cluster.cluster import Cluster
-from tailrace.cluster.launch import launch
-from tailrace.cluster.mpi import FLAVOURS
-from tailrace.cluster.placement import PACKED, SPREAD
-from tailrace.cluster.start import up
+from tailrace.cluster.launch import up
+from tailrace.cluster.ranks import Ranks, run
 from tailrace.cluster.values import ClusterSpec
+from tailrace.launch.mpi import MPIS
+from tailrace.launch.placement import PACKED, SPREAD
 
 
 def command(
     words: Annotated[list[str], typer.Argument(metavar="COMMAND...", help="The program and its arguments.")],
     ranks: Annotated[int, typer.Option("--ranks", "-n", help="Ranks.")] = 4,
     nodes: Annotated[
-        str, typer.Option("--nodes", metavar="NODE,...", help="On these nodes; default: all compute nodes.")
+        str, typer.Option("--nodes", metavar="NODE,...", help="Run on these nodes; default: all compute nodes.")
     ] = "nodes",
-    packed: Annotated[bool, typer.Option("--packed/--spread", help="As few nodes as can be, or all of them equally.")] = False,
-    slots: Annotated[int, typer.Option("--slots", help="Ranks that a node takes; 0: as the cluster has it.")] = 0,
-    mpi: Annotated[str, typer.Option("--mpi", help=f"{', '.join(FLAVOURS)}: whose mpirun.")] = "openmpi",
-    slurm: Annotated[bool, typer.Option("--slurm", help="By srun and PMIx instead of mpirun.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="In a new cluster of default size, which ends with this run.")] = False,
+    packed: Annotated[bool, typer.Option("--packed/--spread", help="The fewest nodes, or all of them equally.")] = False,
+    slots: Annotated[int, typer.Option("--slots", help="Ranks that a node takes; 0: the cluster's number.")] = 0,
+    mpi: Annotated[str, typer.Option("--mpi", help=f"Whose mpirun: {' or '.join(MPIS)}.")] = "openmpi",
+    slurm: Annotated[bool, typer.Option("--slurm", help="Start ranks by srun and PMIx instead of mpirun.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run in a new cluster of default size, which ends with this run.")] = False,
     cluster: TheCluster = DEFAULT,
 ) -> None:
     """Runs an MPI program on nodes of the cluster; ends with its exit status.
@@ -37,10 +37,13 @@ def command(
     [bold]tailrace cluster run --ranks 4 --nodes n1,n3 --mpi mpich ./a.out --steps 3[/] ·
     [bold]tailrace cluster run --ranks 8 --slurm ./a.out[/]
     """
-    how = PACKED if packed else SPREAD
+    policy = PACKED if packed else SPREAD
     program = words[1:] if words[0] == "--" else words
+
+    def run_on(where: Cluster) -> int:
+        return run(where, program, Ranks(ranks, nodes_of(where, [nodes]), policy, slots, mpi, slurm))
+
     if fresh:
-        with up(dataclasses.replace(ClusterSpec(cluster), slurm=slurm)) as made:
-            raise typer.Exit(launch(made, program, ranks, nodes_of(made, [nodes]), how, slots or made.spec.slots, mpi, slurm))
-    found = Cluster(cluster)
-    raise typer.Exit(launch(found, program, ranks, nodes_of(found, [nodes]), how, slots or found.spec.slots, mpi, slurm))
+        with up(dataclasses.replace(ClusterSpec(cluster), slurm=slurm)) as own:
+            raise typer.Exit(run_on(own))
+    raise typer.Exit(run_on(Cluster(cluster)))

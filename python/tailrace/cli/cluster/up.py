@@ -14,7 +14,7 @@ from rich.console import Console
 from tailrace.cli import output
 from tailrace.cli.cluster.choices import DEFAULT, TheCluster, parse_bytes
 from tailrace.cli.cluster.status import describe, print_cluster
-from tailrace.cluster import start
+from tailrace.cluster import launch
 from tailrace.cluster.filesystems import FILE_SYSTEMS
 from tailrace.cluster.values import NETWORKS, ClusterSpec, Link
 
@@ -57,17 +57,17 @@ def command(
     )
     began_s = time.monotonic()
     with Console(stderr=True).status(f"cluster {spec.name}") as status:
-        started = start.start(spec, lambda text: status.update(f"cluster {spec.name}: {text}"))
+        held = launch.launch(spec, lambda text: status.update(f"cluster {spec.name}: {text}"))
     if not hold:
-        started.let_go()
+        held.release()
     if as_json:
-        output.print_json({**describe(started.cluster), "seconds": round(time.monotonic() - began_s, 3)})
+        output.print_json({**describe(held.cluster), "seconds": round(time.monotonic() - began_s, 3)})
     else:
-        print_cluster(started.cluster)
+        print_cluster(held.cluster)
         output.console().print(f"up after {time.monotonic() - began_s:.1f} s")
     if hold:
-        _wait(started.line)
-        started.end()
+        _wait(held.line)
+        held.end()
 
 
 def _wait(line: socket.socket) -> None:

@@ -8,7 +8,7 @@ from typing import Protocol
 from tailrace.cluster.cluster import Cluster
 from tailrace.cluster.filesystems.glusterfs import GlusterFS
 from tailrace.cluster.filesystems.moosefs import MooseFS
-from tailrace.cluster.filesystems.without import Without
+from tailrace.cluster.filesystems.none import NoFileSystem
 from tailrace.cluster.values import ClusterError, ClusterSpec
 
 
@@ -44,7 +44,7 @@ class FileSystem(Protocol):
         """An orderly restart of a server."""
 
 
-FILE_SYSTEMS: dict[str, FileSystem] = {made.name: made for made in (MooseFS(), GlusterFS(), Without())}
+FILE_SYSTEMS: dict[str, FileSystem] = {made.name: made for made in (MooseFS(), GlusterFS(), NoFileSystem())}
 
 
 def file_system_of(spec: ClusterSpec) -> FileSystem:

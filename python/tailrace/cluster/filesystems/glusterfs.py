@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from tailrace.cluster.cluster import Cluster
 from tailrace.cluster.inside.paths import FILE_SYSTEM, SCRATCH
-from tailrace.cluster.patience import wait_until
 from tailrace.cluster.values import STORE
+from tailrace.cluster.waiting import wait_until
 
 DATA = f"{SCRATCH}/glusterfs"
 BRICK = f"{DATA}/brick/data"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from tailrace.cluster.active_faults import active
 from tailrace.cluster.cluster import Cluster
 from tailrace.cluster.inside.paths import FILE_SYSTEM, SCRATCH, SHARED
-from tailrace.cluster.patience import wait_until
 from tailrace.cluster.values import META, STORE
+from tailrace.cluster.waiting import wait_until
 
 FOLDER = f"{SHARED}/moosefs"
 DATA = f"{SCRATCH}/moosefs"

@@ -10,7 +10,7 @@ from tailrace.cluster.values import ClusterError
 
 
 @dataclass(frozen=True)
-class Without:
+class NoFileSystem:
     name: str = "none"
     programs: Mapping[str, str] = field(default_factory=dict)
     has_servers: bool = False
