@@ -82,12 +82,12 @@ def test_slow_disks(new_cluster: NewCluster, tmp_path: Path) -> None:
         return min(seconds(node) for _ in range(4))
 
     with pytest.raises(ClusterError, match="20 bytes a second"):
-        cluster.hold_up_disk("n1", 20)
-    cluster.hold_up_disk("n1", 8 << 20)
+        cluster.limit_disk("n1", 20)
+    cluster.limit_disk("n1", 8 << 20)
     assert cluster.slow_disks() == {"n1": 8 << 20}
     assert seconds("n1") > 1.2
     assert least_seconds("n2") < 1.2, "others are not concerned"
-    cluster.hold_up_disk("n1", 0)
+    cluster.limit_disk("n1", 0)
     assert cluster.slow_disks() == {}
     assert least_seconds("n1") < 1.2
     faults.inject(cluster, "fill", "n2")

@@ -71,7 +71,7 @@ def see_all_of(starter: subprocess.Popen[bytes], name: str, before: Traces) -> H
     cluster = Cluster(name)
     groups = throttle.why_not() is None
     if groups:
-        cluster.hold_up_disk("n1", 4 << 20)
+        cluster.limit_disk("n1", 4 << 20)
     (keeper,) = [child for child in children_of(starter.pid) if b"supervisor" in Path(f"/proc/{child}/cmdline").read_bytes()]
     (supervisor,) = children_of(keeper)
     held = Held(cluster, starter, keeper, supervisor, before.of(supervisor))
@@ -100,7 +100,7 @@ def kill_starter_of_a_busy_cluster(held: Held) -> None:
 def down_while_a_slow_disk_is_written(held: Held) -> None:
     """Who writes waits for 64 seconds, and no signal ends that."""
     if throttle.why_not() is None:
-        held.cluster.hold_up_disk("n1", 1 << 18)
+        held.cluster.limit_disk("n1", 1 << 18)
     held.cluster.shell("n1", "setsid dd if=/dev/zero of=/mnt/scratch/slow bs=16M count=1 2>/dev/null & sleep 1")
     began_s = time.monotonic()
     held.cluster.end()

@@ -61,7 +61,7 @@ def test_what_cannot_be_placed_is_refused(arguments: Any, text: str) -> None:
     ("choices", "text"),
     [
         ({"name": "Two Words"}, "cannot name a cluster"),
-        ({"nodes": 0}, "nodes = 0: must be 1 to 250"),
+        ({"nodes": 0}, "nodes = 0: give 1 to 250"),
         ({"servers": 101}, "servers = 101"),
         ({"disk_bytes": 1}, "disk_bytes = 1"),
         ({"network": "carrier pigeon"}, "auto, kernel, user"),
@@ -174,7 +174,7 @@ def test_bytes(text: str, count: int) -> None:
 
 @pytest.mark.parametrize("mib_per_s", [math.nan, math.inf, -1.0])
 def test_a_load_has_a_rate(mib_per_s: float) -> None:
-    with pytest.raises(ClusterError, match=r"must be 0 .* or more"):
+    with pytest.raises(ClusterError, match=r"give 0 .* or more"):
         loads.Level(1, mib_per_s)
 
 

@@ -56,5 +56,5 @@ def slow_disk(bytes_per_s: int, size_bytes: int) -> Iterator[SlowDisk]:
         undo.callback(subprocess.run, ["umount", str(directory)], check=True)
         group = throttle.group_called(directory.parent.name)
         undo.callback(throttle.remove, group)
-        throttle.hold_up(group, disk.device_of(str(directory)), bytes_per_s, reads=False)
+        throttle.limit(group, disk.device_of(str(directory)), bytes_per_s, reads=False)
         yield SlowDisk(directory, group)

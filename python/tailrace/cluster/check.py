@@ -1,4 +1,5 @@
-"""Whether this machine can have a cluster: rights, features of the kernel, programs. What lacks is named, with its remedy."""
+"""Checks whether this machine can have a cluster: rights, kernel features, programs. Each one that is missing is named with its
+remedy."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from tailrace.cluster.values import AUTO, USER, ClusterSpec, NotPossible
 from tailrace.launch.mpi import MPIS
 
 TOOLS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "mount": "mount", "mkfs.ext4": "e2fsprogs"}
-# What the kernel's network is made of, and how it is tried.
+# The parts of the kernel's network, and a command that tries each.
 LINKS = {
     "bridge": "ip link add bridge0 type bridge",
     "veth": "ip link add n1 type veth peer name eth0",
@@ -31,8 +32,8 @@ NETEM = "tc qdisc add dev lo root netem delay 1ms"
 class Need:
     name: str
     for_what: str
-    reason: str  # why it is not there, and the remedy; "": it is
-    replaceable: bool = False  # something else serves instead
+    reason: str  # why it is missing, and the remedy; "": it is there
+    replaceable: bool = False  # something else can do its work
 
     @property
     def there(self) -> bool:
@@ -47,7 +48,7 @@ def refuse_missing(spec: ClusterSpec) -> None:
 
 
 def needs_of(spec: ClusterSpec) -> Iterator[Need]:
-    """Of this cluster and no more."""
+    """Everything that this cluster needs."""
     yield from _basics()
     yield from _network(spec)
     yield from programs("a cluster", {name: package for name, package in TOOLS.items() if spec.images or name != "mkfs.ext4"})
@@ -59,10 +60,10 @@ def needs_of(spec: ClusterSpec) -> Iterator[Need]:
 
 
 def every_need() -> Iterator[Need]:
-    """Of everything that a cluster can have, for `tailrace cluster check`."""
+    """Everything that any cluster can need, for `tailrace cluster check`."""
     yield from _basics()
-    without = "" if has_netem() else "not in this kernel: the switch in user space is used"
-    yield Need("netem", "delay in the kernel's network", without, replaceable=True)
+    reason = "" if has_netem() else "not in this kernel: the switch in user space is used"
+    yield Need("netem", "delay in the kernel's network", reason, replaceable=True)
     yield from _links(LINKS)
     yield _of("TUN", "the switch in user space", _device("/dev/net/tun"))
     yield from programs("a cluster", TOOLS)
@@ -78,12 +79,12 @@ def every_need() -> Iterator[Need]:
 
 
 def has_netem() -> bool:
-    """Whether an interface can delay."""
+    """Whether the kernel can delay packets of an interface."""
     return not _why_not_in_own_network(NETEM)
 
 
 def _why_not_in_own_network(command: str) -> str:
-    """Tried in a network namespace that is gone at once; "": it works."""
+    """Tries a command in a network namespace of its own; "" when it works."""
 
     def action() -> None:
         kernel.unshare(kernel.CLONE_NEWNET)
@@ -99,7 +100,7 @@ def _why_not_in_own_network(command: str) -> str:
 
 
 def _links(names: Iterable[str]) -> Iterator[Need]:
-    """Of who is root and has the programs; others are told so already."""
+    """Parts of the kernel's network. Tried only as root and with the programs: their absence is reported on its own."""
     if platform.system() != "Linux" or os.geteuid() != 0 or not all(map(shutil.which, ("ip", "tc"))):
         return
     for name in names:
@@ -140,7 +141,7 @@ def _file_system(file_system: FileSystem) -> Iterator[Need]:
 
 def _images(folder: Path) -> Iterator[Need]:
     yield _of("loop devices", "disks that are images", _device("/dev/loop-control"))
-    reason = "" if folder.is_dir() else f"{folder} is not a folder: make it, or name another one"
+    reason = "" if folder.is_dir() else f"{folder} is not a folder: make it, or name another folder"
     for covered in ("/run", "/dev/shm", "/mnt"):
         if folder.resolve().is_relative_to(covered):
             reason = f"{folder}: each node has a {covered} of its own and does not see the machine's: choose a folder elsewhere"
@@ -148,12 +149,14 @@ def _images(folder: Path) -> Iterator[Need]:
         try:
             os.close(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600))
         except OSError as error:
-            reason = f"{folder}: no files without a name there ({error.strerror}): choose a folder on ext4, xfs, btrfs or tmpfs"
+            reason = (
+                f"{folder}: its file system has no unnamed files ({error.strerror}): choose a folder on ext4, xfs, btrfs or tmpfs"
+            )
     yield Need("images", "disks of ext4", reason)
 
 
 def programs(for_what: str, wanted: Mapping[str, str]) -> Iterator[Need]:
-    """`wanted`: program and Debian's package."""
+    """`wanted`: programs and their Debian packages."""
     for program, package in wanted.items():
         there = shutil.which(program) is not None
         yield Need(program, for_what, "" if there else f"not on the PATH: install Debian's package {package}")
@@ -168,14 +171,14 @@ def _device(path: str) -> Callable[[], str | None]:
         try:
             os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
         except OSError as error:
-            return f"{path}: {error.strerror}: the kernel lacks it, or the container was not given it"
+            return f"{path}: {error.strerror}: load the kernel's module, or start the container with this device"
         return None
 
     return why_not
 
 
 def _in_child(action: Callable[[], None]) -> tuple[bool, str]:
-    """Whether it works, tried by a process that ends at once, and why not."""
+    """Tries the action in a child process; returns whether it worked, and the reason why not."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -1,4 +1,4 @@
-"""A cluster that is up: programs on its nodes, its links and disks, its end."""
+"""A running cluster: programs on its nodes, its links and disks, its end."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tailrace.cluster.values import COMPUTE, ClusterError, ClusterSpec, Host, Li
 T = TypeVar("T")
 END_S = 20.0
 DISKS = "disks"
-LEAST_RATE = 64 << 10  # of a slow disk, in bytes a second: its programs cannot be killed while they wait for it
-LISTED = "@" + wire.PREFIX[1:]  # how /proc/net/unix shows abstract names
+LEAST_RATE = 64 << 10  # bytes a second of a slow disk; programs cannot be killed while they wait for it
+LISTED = "@" + wire.PREFIX[1:]  # /proc/net/unix shows "@" for the zero byte of abstract names
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Done:
 
 
 class Cluster:
-    """By its name; on a node of a cluster, that one. ClusterError where none is up."""
+    """A cluster by its name. On a node of a cluster, that cluster, under any name. Raises ClusterError where none is up."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -53,25 +53,25 @@ class Cluster:
         except OSError:
             others = ", ".join(names_up()) or "none is"
             raise ClusterError(
-                f"no cluster '{self.name}' is up (up: {others}); `tailrace cluster up -c {self.name}` makes it"
+                f"no cluster '{self.name}' is up (up: {others}); make it with `tailrace cluster up -c {self.name}`"
             ) from None
 
     def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
         with self.connect() as end:
-            answer = wire.ask(end, dict(message))
-        if "error" in answer:
-            raise ClusterError(f"cluster {self.name}: {answer['error']}")
-        return answer
+            reply = wire.ask(end, dict(message))
+        if "error" in reply:
+            raise ClusterError(f"cluster {self.name}: {reply['error']}")
+        return reply
 
     def describe(self) -> dict[str, Any]:
         return self.ask({"do": "describe"})
 
     def note(self, kind: str, key: str, value: Any) -> None:
-        """Kept by the cluster until it ends, for whoever asks later; None: no longer."""
+        """Stores a value in the cluster, for later commands, until the cluster ends. None removes it."""
         self.ask({"do": "note", "kind": kind, "key": key, "value": value})
 
     def noted(self, kind: str) -> dict[str, Any]:
-        """By key, the oldest first."""
+        """The stored values by key, the oldest first."""
         found: dict[str, Any] = self.describe()["notes"].get(kind, {})
         return found
 
@@ -88,15 +88,15 @@ class Cluster:
         for host in self.hosts:
             if host.name == name:
                 return host
-        raise ClusterError(f"no node is called '{name}'; there are {', '.join(host.name for host in self.hosts)}")
+        raise ClusterError(f"no node is called '{name}'; choose one of {', '.join(host.name for host in self.hosts)}")
 
     def ended(self) -> list[str]:
-        """Nodes whose first process was killed: nothing can be done on them any more."""
+        """Nodes whose first process was killed. No program can be started on them any more."""
         return list(self.describe()["ended"])
 
     def run(self, node: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
-        """In the foreground, with our own standard streams; its exit status."""
-        self.refuse_nothing(node, command)
+        """Runs a command in the foreground, with this process's standard streams. Returns its exit status."""
+        self.refuse_empty_command(node, command)
         try:
             status, reason = agent.run(self.name, node, command, self.environment(environment))
         except OSError as error:
@@ -108,9 +108,10 @@ class Cluster:
     def try_on(
         self, node: str, command: Sequence[str], *, timeout_s: float | None = 60, directory: str | None = None, **environment: str
     ) -> Done:
-        """Runs a command on a node and keeps what it prints. TimeoutError, after it was ended, when it takes too long. Without
-        `directory` in ours, or where the node lacks it in one for temporary files."""
-        self.refuse_nothing(node, command)
+        """Runs a command on a node and returns its output. A command that takes too long is ended, and TimeoutError is raised.
+        Without `directory` it runs in this process's directory; a node without that directory takes its folder for temporary
+        files."""
+        self.refuse_empty_command(node, command)
         with self.connect() as end, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
             try:
@@ -129,28 +130,28 @@ class Cluster:
                 texts.append(file.read().decode(errors="replace"))
         return Done(status, *texts)
 
-    def refuse_nothing(self, node: str, command: Sequence[str]) -> None:
+    def refuse_empty_command(self, node: str, command: Sequence[str]) -> None:
         self.host(node)
         if not command or command == ["--"]:
-            raise ClusterError(f"{node}: no command is given: write it behind the node's name")
+            raise ClusterError(f"{node}: no command is given: write it after the node's name")
 
     def on(self, node: str, *command: str, timeout_s: float | None = 60, **environment: str) -> str:
-        """What the command prints; ClusterError when it fails."""
+        """Returns what the command prints. Raises ClusterError when it fails."""
         done = self.try_on(node, command, timeout_s=timeout_s, **environment)
         if done.status != 0:
-            said = (done.stderr.strip() or done.stdout.strip())[-2000:]
-            raise ClusterError(f"{node}: `{' '.join(command)}` ended with status {done.status}: {said}")
+            printed = (done.stderr.strip() or done.stdout.strip())[-2000:]
+            raise ClusterError(f"{node}: `{' '.join(command)}` ended with status {done.status}: {printed}")
         return done.stdout
 
     def shell(self, node: str, script: str, timeout_s: float | None = 60) -> str:
         return self.on(node, "/bin/sh", "-ec", script, timeout_s=timeout_s)
 
     def write(self, node: str, path: str, text: str) -> None:
-        """A file on the node; in the shared folder, on all of them."""
+        """Writes a file on the node. In the shared folder it is on all nodes."""
         self.on(node, "/bin/sh", "-ec", 'mkdir -p "$(dirname "$0")"; printf %s "$1" > "$0"', path, text)
 
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Ours, and what the services of this cluster add."""
+        """This process's environment with the variables of the cluster's services."""
         slurm = f"{SHARED}/slurm/slurm.conf"
         return {**os.environ, "SLURM_CONF": slurm, **(extra or {})}
 
@@ -161,39 +162,41 @@ class Cluster:
         return {host.name: Link(**known.get(host.name, {})) for host in self.hosts}
 
     def set_link(self, node: str, **changes: Any) -> Link:
-        """delay_us, rate_mbit, cut; what is not named stays as it is."""
+        """Changes delay_us, rate_mbit or cut; the others stay as they are."""
         self.host(node)
         link = dataclasses.replace(self.links()[node], **changes)
         check_link(link)
         if link.delay_us > 0 and self.network_kind == "kernel" and not self.describe()["network"].get("netem"):
-            remedy = f"`tailrace cluster down -c {self.name}`, then `up` with --network user"
-            raise NotPossible(f"{node}: this kernel has no netem, so the kernel's network cannot delay: {remedy}")
+            remedy = f"`tailrace cluster down -c {self.name}`, then `tailrace cluster up -c {self.name} --network user`"
+            raise NotPossible(f"{node}: this kernel has no netem, so the kernel's network cannot delay packets: {remedy}")
         self.ask({"do": "link", "node": node, "changes": changes})
         return link
 
-    def hold_up_disk(self, node: str, bytes_per_s: int) -> None:
-        """Of an image: so many bytes a second each way from the programs of the node; 0: as fast as it goes."""
+    def limit_disk(self, node: str, bytes_per_s: int) -> None:
+        """Limits the bytes a second each way between the node's programs and its disk, which must be an image. 0: no limit."""
         self.host(node)
         if not self.spec.images:
-            raise ClusterError(f"{node}: its disk is memory, which cannot be slow: `up` with --images FOLDER makes disks of ext4")
+            raise ClusterError(
+                f"{node}: its disk is memory, which cannot be slow: `tailrace cluster up --images FOLDER` makes disks of ext4"
+            )
         if 0 < bytes_per_s < LEAST_RATE:
-            raise ClusterError(f"{node}: {bytes_per_s} bytes a second: must be {LEAST_RATE} or more, or 0 for as fast as it goes")
-        if not is_node() and (reason := throttle.why_not()):  # a node does not see what the supervisor does
-            raise NotPossible(f"no slow disks here: {reason}")
-        self.ask({"do": "hold up", "node": node, "bytes_per_s": bytes_per_s})
-        # Otherwise the kernel's own threads write later what programs have written, and nobody holds those up.
+            raise ClusterError(f"{node}: {bytes_per_s} bytes a second: give {LEAST_RATE} or more, or 0 for no limit")
+        if not is_node() and (reason := throttle.why_not()):  # a node does not see the control groups that the supervisor uses
+            raise NotPossible(f"disks cannot be limited here: {reason}")
+        self.ask({"do": "limit disk", "node": node, "bytes_per_s": bytes_per_s})
+        # Otherwise the kernel's own threads write the programs' data later, and no limit applies to those threads.
         mode = "sync" if bytes_per_s else "async"
         self.on(node, "mount", "-o", f"remount,{mode}", SCRATCH)
         self.note(DISKS, node, bytes_per_s or None)
 
     def slow_disks(self) -> dict[str, int]:
-        """Nodes and the bytes a second that their disks are held to."""
+        """Nodes with limited disks, and their bytes a second."""
         return self.noted(DISKS)
 
     # ---- the end -----------------------------------------------------------------------------------------------------------------
 
     def end(self) -> None:
-        """Returns when no process of the cluster is left."""
+        """Ends the cluster. Returns when no process of it is left."""
         with self.connect() as end:
             keeper, _ = wire.peer_of(end)
             watched = os.pidfd_open(keeper) if keeper else None
@@ -202,17 +205,19 @@ class Cluster:
                 ended = select.select([watched], [], [], END_S)[0]
                 os.close(watched)
                 if not ended:
-                    raise ClusterError(f"cluster {self.name}: process {keeper} has not ended after {END_S:g} s")
+                    raise ClusterError(
+                        f"cluster {self.name}: process {keeper} has not ended after {END_S:g} s; end it with `kill -9 {keeper}`"
+                    )
         throttle.sweep(self.name)
 
 
 def is_node() -> bool:
-    """Whether this is a node of a cluster: our commands reach that one, under any name."""
+    """Whether this process is on a node of a cluster. Its commands reach that cluster, under any name."""
     return os.path.exists(DOOR)
 
 
 def names_up() -> list[str]:
-    """On a node of a cluster, that one."""
+    """Names of the clusters that are up. On a node of a cluster, only that one."""
     if is_node():
         with contextlib.suppress(ClusterError):
             return [Cluster("").name]
@@ -227,13 +232,13 @@ def names_up() -> list[str]:
 
 
 def sweep_ended() -> None:
-    """The control groups of clusters that have ended with their keeper killed."""
+    """Removes the control groups of clusters whose keeper was killed, and which have ended."""
     for name in throttle.clusters_with_groups() - set(names_up()):
         throttle.sweep(name)
 
 
 def each(action: Callable[[str], T], nodes: Iterable[str]) -> list[T]:
-    """For all nodes at once; the first error, after all have come to their end."""
+    """Runs the action for all nodes at once. Raises the first error after all have ended."""
     names = list(nodes)
     with ThreadPoolExecutor(max_workers=max(1, min(16, len(names)))) as pool:
         return list(pool.map(action, names))

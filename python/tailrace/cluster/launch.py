@@ -1,4 +1,4 @@
-"""Bringing a cluster up: its supervisor first, then the services on its nodes."""
+"""Starts a cluster: its supervisor first, then the services on its nodes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from tailrace.cluster import check, plan, programs
 from tailrace.cluster.cluster import END_S, Cluster, sweep_ended
@@ -22,7 +23,7 @@ from tailrace.cluster.services import start_services
 from tailrace.cluster.values import AUTO, KERNEL, USER, ClusterError, ClusterSpec
 
 INSIDE = Path(__file__).resolve().parent
-# In an interpreter of its own, without the package: what lives as long as the cluster should be small.
+# In an interpreter of its own, without this package: a process that lives as long as the cluster should be small.
 BOOT = f"import sys; sys.path[:0] = [{str(INSIDE)!r}]; from inside import supervisor; supervisor.main()"
 REMOTE_SHELL = f"import sys; sys.path[:0] = [{str(INSIDE)!r}]; from inside import agent; sys.exit(agent.main())"
 AGENT = f"""#!/bin/sh
@@ -33,19 +34,21 @@ exec {shlex.quote(sys.executable)} -I -S -c {shlex.quote(REMOTE_SHELL)} "$@"
 
 @dataclasses.dataclass
 class HeldCluster:
-    """A cluster and the line that ties it to us: it ends when the line is closed, by us or by the kernel, unless it was let go."""
+    """A cluster and its connection to this process. The cluster ends when the connection is closed, unless it was released. The
+    kernel closes the connection when this process ends in any way."""
 
     cluster: Cluster
     line: socket.socket
     keeper: subprocess.Popen[bytes]
 
     def release(self) -> None:
+        """The cluster stays up when this process ends."""
         wire.ask(self.line, {"do": "stay"})
         self.line.close()
 
     def end(self) -> None:
         try:
-            with contextlib.suppress(ClusterError, OSError):  # one that has ended by itself, or does so now
+            with contextlib.suppress(ClusterError, OSError):  # it has ended by itself, or is ending
                 self.cluster.end()
         finally:
             self.line.close()
@@ -63,9 +66,12 @@ def network_for(spec: ClusterSpec) -> dict[str, str]:
 
 
 def launch(spec: ClusterSpec, on_progress: Callable[[str], None] = lambda text: None) -> HeldCluster:
-    """Tied to us. ClusterError names what is missing or does not start, and leaves nothing behind."""
+    """Starts a cluster that ends with this process. Raises ClusterError where something is missing or does not start; then nothing
+    of the cluster is left. `on_progress` gets the name of each stage."""
     if os.path.exists(DOOR):
-        raise ClusterError("this is a node of a cluster, whose commands reach that cluster alone: make another one on the machine")
+        raise ClusterError(
+            "this is a node of a cluster, whose commands reach only that cluster: run `tailrace cluster up` on the machine itself"
+        )
     sweep_ended()
     check.refuse_missing(spec)
     file_system = file_system_of(spec)
@@ -87,11 +93,11 @@ def launch(spec: ClusterSpec, on_progress: Callable[[str], None] = lambda text: 
         )
         theirs.close()
         try:
-            answer = wire.ask(ours, described)
-            if "error" in answer:
+            reply = wire.ask(ours, described)
+            if "error" in reply:
                 messages.seek(0)
-                said = messages.read().decode(errors="replace").strip()
-                raise ClusterError(_reason(spec, answer["error"]) + (f"\n{said[-2000:]}" if said else ""))
+                printed = messages.read().decode(errors="replace").strip()
+                raise ClusterError(_reason(spec, reply) + (f"\n{printed[-2000:]}" if printed else ""))
             cluster = Cluster(spec.name)
             start_services(cluster, on_progress)
         except BaseException:
@@ -101,15 +107,16 @@ def launch(spec: ClusterSpec, on_progress: Callable[[str], None] = lambda text: 
     return HeldCluster(cluster, ours, keeper)
 
 
-def _reason(spec: ClusterSpec, error: str) -> str:
-    if error == "up":
-        return f"a cluster '{spec.name}' is up: use it, end it with `tailrace cluster down -c {spec.name}`, or give another name"
-    return f"cluster {spec.name} did not start: {error}"
+def _reason(spec: ClusterSpec, reply: Mapping[str, Any]) -> str:
+    if reply.get("is_up"):
+        end = f"`tailrace cluster down -c {spec.name}`"
+        return f"a cluster '{spec.name}' is up: use it, end it with {end}, or give another name with -c"
+    return f"cluster {spec.name} did not start: {reply['error']}"
 
 
 @contextlib.contextmanager
 def up(spec: ClusterSpec) -> Iterator[Cluster]:
-    """A cluster for as long as the block runs; it ends with us too, also when we are killed."""
+    """A cluster for as long as the block runs. It also ends when this process is killed."""
     held = launch(spec)
     try:
         yield held.cluster

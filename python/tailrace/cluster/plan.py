@@ -1,4 +1,4 @@
-"""Names, addresses and tables of a cluster, from its description alone."""
+"""Names, addresses and tables of a cluster. Pure: from its specification alone."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 from tailrace.cluster.values import COMPUTE, LOGIN, META, STORE, ClusterSpec, Host
 
-# Within the cluster's own network namespace: any number of clusters use the same addresses beside each other.
+# Each cluster has a network namespace of its own, so all clusters use the same addresses.
 NETWORK = "10.77"
-MEMORY_BYTES = 4 << 30  # of /dev/shm on each node, at most
+MEMORY_BYTES = 4 << 30  # the limit of /dev/shm on each node
 
 
 def hosts_of(spec: ClusterSpec, has_servers: bool, has_metadata_server: bool) -> tuple[Host, ...]:
@@ -27,7 +27,7 @@ def hosts_table(hosts: tuple[Host, ...]) -> str:
 
 
 def described(spec: ClusterSpec, hosts: tuple[Host, ...], network: dict[str, str], agent: str) -> dict[str, Any]:
-    """What the supervisor is told."""
+    """The description of the cluster for its supervisor."""
     disk = {"bytes": spec.disk_bytes, "folder": spec.images}
     link = dataclasses.asdict(spec.links)
     return {

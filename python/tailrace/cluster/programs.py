@@ -1,4 +1,4 @@
-"""The programs and libraries of the bench cluster that are built with Tailrace."""
+"""Finds the programs and libraries of the bench cluster that are built with Tailrace."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from tailrace.cluster.values import NotPossible
 
 
 def switch() -> str:
+    """The path of the switch in user space. Raises NotPossible."""
     name = "tailrace-switch"
     return str(_found(installed.find("bin", name) or shutil.which(name), name))
 
 
 def library(name: str) -> str:
+    """The path of a library. Raises NotPossible."""
     return str(_found(installed.find("lib", name), name))
 
 

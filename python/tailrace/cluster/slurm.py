@@ -11,9 +11,9 @@ from tailrace.cluster.waiting import wait_until
 
 FOLDER = f"{SHARED}/slurm"
 READY_S = 30.0
-MEMORY_MB = 1000  # that a node offers; nothing checks it
-# Barriers along a ring: the tree, which Slurm 22.05 takes for barriers without data, joins only the ranks of a node, so that ranks
-# leave MPI_Init and send to ranks of other nodes that cannot receive yet; they crash (1 launch in 30 on a loaded machine).
+MEMORY_MB = 1000  # the memory that a node offers; nothing checks it
+# For barriers without data Slurm 22.05 takes a tree, which joins only the ranks of one node. Ranks then leave MPI_Init too early,
+# send to ranks of other nodes that cannot receive yet, and crash (1 launch in 30 on a loaded machine). A ring joins all ranks.
 MPI = "PMIxCliTmpDirBase=/run/tmp\nPMIxCollFence=ring\n"
 PROGRAMS = {
     "munged": "munge",
@@ -61,12 +61,12 @@ SlurmdParameters=config_overrides
 
 
 def prepare(cluster: Cluster) -> None:
-    """The key is made for this cluster, in its memory."""
+    """Writes the configuration and a key for this cluster, into its memory."""
     cluster.write(LOGIN, f"{FOLDER}/slurm.conf", configuration(cluster))
     cluster.write(LOGIN, f"{FOLDER}/mpi.conf", MPI)
     cluster.write(LOGIN, f"{FOLDER}/cgroup.conf", "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\nConstrainCores=no\n")
-    made = f"mkdir -p {FOLDER}/munge {FOLDER}/state; head -c 1024 /dev/urandom > {FOLDER}/munge/key"
-    cluster.shell(LOGIN, f"{made}; chmod 700 {FOLDER}/state; chmod 711 {FOLDER}/munge; chmod 400 {FOLDER}/munge/key")
+    make_key = f"mkdir -p {FOLDER}/munge {FOLDER}/state; head -c 1024 /dev/urandom > {FOLDER}/munge/key"
+    cluster.shell(LOGIN, f"{make_key}; chmod 700 {FOLDER}/state; chmod 711 {FOLDER}/munge; chmod 400 {FOLDER}/munge/key")
 
 
 def start(cluster: Cluster, node: str) -> None:
@@ -78,10 +78,10 @@ def start(cluster: Cluster, node: str) -> None:
         cluster.shell(node, f"mkdir -p /run/slurmd; exec slurmd -N {node}")
 
 
-def settle(cluster: Cluster, nodes: Sequence[str]) -> None:
-    """Returns when Slurm answers and starts jobs on these nodes."""
+def wait_until_ready(cluster: Cluster, nodes: Sequence[str]) -> None:
+    """Returns when Slurm replies and starts jobs on these nodes."""
 
-    def lacking() -> str:
+    def missing() -> str:
         done = cluster.try_on(LOGIN, ["sinfo", "-h", "-N", "-o", "%N %T"])
         if done.status != 0:
             return f"Slurm: {done.stderr.strip() or 'sinfo fails'}"
@@ -89,4 +89,4 @@ def settle(cluster: Cluster, nodes: Sequence[str]) -> None:
         absent = [node for node in nodes if states.get(node) not in ("idle", "mixed", "allocated")]
         return f"Slurm's nodes {', '.join(f'{node} {states.get(node)}' for node in absent)} {done.stderr.strip()}" if absent else ""
 
-    wait_until(lacking, READY_S)
+    wait_until(missing, READY_S)

@@ -1,4 +1,4 @@
-"""The values that a cluster is made of. Plain data; nothing here touches a process."""
+"""The values that describe a cluster. Plain data; nothing here touches a process."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,30}")
 MOST_NODES = 250
 MOST_SERVERS = 100
 
-LOGIN, META, STORE, COMPUTE = "login", "meta", "store", "compute"  # what a node is for
+LOGIN, META, STORE, COMPUTE = "login", "meta", "store", "compute"  # the roles of nodes
 
 
 class ClusterError(RuntimeError):
-    """What the user can mend: a name, a choice, a cluster that is not up, a server that does not answer."""
+    """The user can correct this: a name, a choice, a cluster that is not up, a server that does not reply. The text has the
+    remedy."""
 
 
 class NotPossible(ClusterError):
-    """The machine lacks a right, a feature of its kernel or a program; the text names it and the remedy."""
+    """The machine lacks a right, a kernel feature or a program. The text names it and the remedy."""
 
 
 @dataclass(frozen=True)
 class Host:
-    """A node: compute nodes are n1, n2, ...; login, meta and store1, store2, ... serve them."""
+    """A node. n1, n2, ... compute; login, meta and store1, store2, ... serve them."""
 
     name: str
     role: str
@@ -40,18 +41,18 @@ class Host:
 class ClusterSpec:
     name: str = "bench"
     nodes: int = 4
-    servers: int = 3  # that store data; the metadata server is one more
+    servers: int = 3  # servers that store data, without the metadata server
     file_system: str = "moosefs"  # one of tailrace.cluster.filesystems
     slurm: bool = False
-    slots: int = 4  # ranks that a node takes
+    slots: int = 4  # ranks for which a node has room
     disk_bytes: int = 4 << 30  # of each node
-    images: str = ""  # the folder where disks are images of ext4; "": disks are memory
+    images: str = ""  # the folder for disks that are ext4 images; "": disks are memory
     network: str = AUTO
-    links: Link = field(default_factory=Link)  # of every node, at first
+    links: Link = field(default_factory=Link)  # of every node, until changed
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
-            raise ClusterError(f"'{self.name}' cannot name a cluster: lower-case letters, digits and hyphens, at most 31")
+            raise ClusterError(f"'{self.name}' cannot name a cluster: use at most 31 lower-case letters, digits and hyphens")
         _within("nodes", self.nodes, 1, MOST_NODES)
         _within("servers", self.servers, 1, MOST_SERVERS)
         _within("slots", self.slots, 1, 1024)
@@ -70,11 +71,11 @@ class ClusterSpec:
 
 def _within(what: str, value: int, least: int, most: int) -> None:
     if not least <= value <= most:
-        raise ClusterError(f"{what} = {value}: must be {least} to {most}")
+        raise ClusterError(f"{what} = {value}: give {least} to {most}")
 
 
 def check_link(link: Link) -> None:
     if not 0 <= link.delay_us <= 10_000_000:
-        raise ClusterError(f"a delay of {link.delay_us:g} us: must be 0 to 10 000 000, 0 for none")
+        raise ClusterError(f"a delay of {link.delay_us:g} us: give 0 to 10 000 000; 0 is no delay")
     if not (link.rate_mbit == 0 or 0.1 <= link.rate_mbit <= 1_000_000):
-        raise ClusterError(f"a rate of {link.rate_mbit:g} Mbit/s: must be 0.1 to 1 000 000, or 0 for as fast as it goes")
+        raise ClusterError(f"a rate of {link.rate_mbit:g} Mbit/s: give 0.1 to 1 000 000, or 0 for no limit")

@@ -1,4 +1,4 @@
-"""Waiting for what happens elsewhere."""
+"""Waiting for something on another node, by asking again and again."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable
 from tailrace.cluster.values import ClusterError
 
 
-def wait_until(lacking: Callable[[], str], limit_s: float, pause_s: float = 0.05) -> None:
-    """`lacking` says what is not yet so; "" is the end. ClusterError with its words when the time is over."""
+def wait_until(missing: Callable[[], str], limit_s: float, pause_s: float = 0.05) -> None:
+    """Calls `missing` until it returns "". After `limit_s` raises ClusterError with the text that `missing` returned last."""
     deadline = time.monotonic() + limit_s
-    while what := lacking():
+    while what := missing():
         if time.monotonic() > deadline:
             raise ClusterError(f"after {limit_s:g} s: {what.strip()}")
         time.sleep(pause_s)

@@ -9,7 +9,7 @@ import importlib
 
 import typer
 
-# In the order of --help. `load` and `fault` take what to do as their first word, as the registries of tailrace.cluster have it.
+# In the order of --help. The first words of `load` and `fault` come from the registries of tailrace.cluster.
 COMMANDS = ("check", "up", "status", "run", "exec", "link", "disk", "fault", "undo", "load", "down")
 MODULES = {"exec": "execute"}
 
@@ -17,7 +17,7 @@ group = typer.Typer(
     no_args_is_help=True,
     help="""One machine as a cluster: nodes with links, disks, a distributed file system and Slurm, for studies, teaching and tests.
 
-Root on Linux. docs/cluster.md says what such a cluster can show and what it cannot.
+Needs root on Linux. docs/cluster.md lists what such a cluster can show and what not.
 
 Examples: [bold]tailrace cluster up --nodes 4[/] · [bold]tailrace cluster run --ranks 8 --spread ./a.out[/] ·
 [bold]tailrace cluster exec n1 -- df /mnt/pfs[/] · [bold]tailrace cluster fault cut n2[/] · [bold]tailrace cluster down[/]

@@ -1,4 +1,4 @@
-"""tailrace cluster check: whether this machine can have one."""
+"""tailrace cluster check: whether this machine can have a cluster."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tailrace.cluster.check import every_need
 
 
 def command(as_json: output.AsJson = False) -> None:
-    """Which rights, kernel features and programs are here, and what to do about those that lack.
+    """Lists the rights, kernel features and programs that clusters need, with a remedy for each that is missing.
 
-    The exit status is 1 when something lacks that nothing replaces; `up` refuses only what the cluster that is asked for needs.
+    The exit status is 1 when one is missing that nothing replaces. `up` needs only those of its own cluster.
 
     Examples: [bold]tailrace cluster check[/] · [bold]tailrace cluster check --json[/]
     """

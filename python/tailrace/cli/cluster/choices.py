@@ -1,4 +1,4 @@
-"""What the commands of the group share: which cluster, which nodes, how many bytes."""
+"""Options and arguments that several commands of the group have: the cluster, its nodes, numbers of bytes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def complete_fault(incomplete: str) -> list[str]:
 
 TheCluster = Annotated[
     str,
-    typer.Option("--cluster", "-c", metavar="NAME", help="Its name.", autocompletion=complete_cluster),
+    typer.Option("--cluster", "-c", metavar="NAME", help="The cluster's name.", autocompletion=complete_cluster),
 ]
 TheNode = Annotated[str, typer.Argument(metavar="NODE", help="The node.", autocompletion=complete_node)]
 TheNodes = Annotated[
@@ -43,7 +43,7 @@ TheNodes = Annotated[
 
 
 def nodes_of(cluster: Cluster, words: Sequence[str]) -> list[str]:
-    """Names of nodes, with the words for several of them."""
+    """Names of nodes. `words` may also be `all`, `nodes`, `servers`."""
     groups = {
         "all": [host.name for host in cluster.hosts],
         "nodes": list(cluster.compute_nodes),
@@ -56,7 +56,7 @@ def nodes_of(cluster: Cluster, words: Sequence[str]) -> list[str]:
             if name not in found:
                 found.append(name)
     if not found:
-        raise ClusterError(f"no node is named by {', '.join(words) or 'nothing'}; there are {', '.join(groups['all'])}")
+        raise ClusterError(f"no node is named by {', '.join(words) or 'nothing'}; choose among {', '.join(groups['all'])}")
     return found
 
 
@@ -64,5 +64,5 @@ def parse_bytes(text: str) -> int:
     """20M, 4GiB, 65536: binary units."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if match is None:
-        raise typer.BadParameter(f"'{text}' is no number of bytes such as 512M or 4G")
+        raise typer.BadParameter(f"'{text}' is not a number of bytes; write it as 512M or 4G")
     return int(float(match.group(1)) * UNITS[match.group(2).upper()])

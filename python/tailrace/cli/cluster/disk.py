@@ -13,20 +13,20 @@ from tailrace.cluster.cluster import Cluster
 
 def command(
     nodes: TheNodes,
-    rate: Annotated[str, typer.Option("--rate", metavar="BYTES", help="Bytes a second each way; 0: as fast as it goes.")],
+    rate: Annotated[str, typer.Option("--rate", metavar="BYTES", help="Bytes a second each way; 0: no limit.")],
     cluster: TheCluster = DEFAULT,
     as_json: output.AsJson = False,
 ) -> None:
-    """Slows the disks of nodes down, by the kernel's control groups, or lets them go again. They must be images (`up --images`).
+    """Limits the speed of nodes' disks, by the kernel's control groups, or lifts the limit. They must be images (`up --images`).
 
     Examples: [bold]tailrace cluster disk store1 --rate 20M[/] · [bold]tailrace cluster disk servers --rate 0[/]
     """
     found = Cluster(cluster)
     names, bytes_per_s = nodes_of(found, nodes), parse_bytes(rate)
     for name in names:
-        found.hold_up_disk(name, bytes_per_s)
+        found.limit_disk(name, bytes_per_s)
     if as_json:
         output.print_json({"disks": dict.fromkeys(names, bytes_per_s)})
         return
-    text = f"{output.bytes_text(bytes_per_s)}/s" if bytes_per_s else "as fast as it goes"
+    text = f"{output.bytes_text(bytes_per_s)}/s" if bytes_per_s else "no limit"
     output.console().print(f"{', '.join(names)}: {text}")

@@ -13,10 +13,10 @@ from tailrace.cluster.cluster import Cluster, names_up, sweep_ended
 
 def command(
     cluster: TheCluster = DEFAULT,
-    every: Annotated[bool, typer.Option("--all", help="All clusters that are up.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="End all clusters that are up.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
-    """Ends a cluster and everything in it: what is on its disks and its file system is gone.
+    """Ends a cluster and everything in it. The data on its disks and its file system is lost.
 
     Examples: [bold]tailrace cluster down[/] · [bold]tailrace cluster down -c drill[/] · [bold]tailrace cluster down --all[/]
     """

@@ -15,7 +15,7 @@ def command(
     words: Annotated[list[str], typer.Argument(metavar="COMMAND...", help="The program and its arguments.")],
     cluster: TheCluster = DEFAULT,
 ) -> None:
-    """Runs a program on a node, with this terminal's input and output; ends as it ends.
+    """Runs a program on a node, with this terminal's input and output. Its exit status is the program's.
 
     The node sees the machine's files, and its own at /mnt/scratch, /mnt/pfs, /dev/shm and /run. Options come before NODE.
 

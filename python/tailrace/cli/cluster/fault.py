@@ -1,4 +1,4 @@
-"""tailrace cluster fault: something goes wrong on purpose."""
+"""tailrace cluster fault: faults on purpose."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def command(
     cluster: TheCluster = DEFAULT,
     as_json: output.AsJson = False,
 ) -> None:
-    """Lets something go wrong on nodes; `tailrace cluster undo` makes it good again.
+    """Makes a fault on nodes; `tailrace cluster undo` ends it.
 
     Examples: [bold]tailrace cluster fault cut n2[/] · [bold]tailrace cluster fault kill store1[/] ·
     [bold]tailrace cluster fault pause meta[/] · [bold]tailrace cluster fault restart meta[/] ·

@@ -15,11 +15,11 @@ from tailrace.cluster.cluster import Cluster
 def command(
     nodes: TheNodes,
     delay_us: Annotated[float | None, typer.Option("--delay-us", help="One-way delay, in either direction; 0: none.")] = None,
-    rate_mbit: Annotated[float | None, typer.Option("--rate-mbit", help="Rate each way; 0: as fast as it goes.")] = None,
+    rate_mbit: Annotated[float | None, typer.Option("--rate-mbit", help="Rate each way; 0: no limit.")] = None,
     cluster: TheCluster = DEFAULT,
     as_json: output.AsJson = False,
 ) -> None:
-    """Sets the links of nodes while the cluster runs; without options, shows them.
+    """Changes the links of nodes while the cluster runs; without options, shows them.
 
     Between two nodes lie two links: their delays add up, and the slower rate counts.
 
@@ -36,5 +36,5 @@ def command(
         return
     for name in names:
         link = links[name]
-        rate = f"{link.rate_mbit:g} Mbit/s" if link.rate_mbit else "as fast as it goes"
+        rate = f"{link.rate_mbit:g} Mbit/s" if link.rate_mbit else "no limit"
         output.console().print(f"{name}: {link.delay_us:g} us, {rate}{', cut' if link.cut else ''}")

@@ -20,16 +20,16 @@ class Action(StrEnum):
 
 
 def command(
-    action: Annotated[Action, typer.Argument(help="start it, set how much, or stop it.")],
+    action: Annotated[Action, typer.Argument(help="start a load, set its level, or stop it.")],
     nodes: TheNodes,
-    program: Annotated[str, typer.Option("--with", help=f"{', '.join(loads.LOADS)}.")] = "fio",
+    program: Annotated[str, typer.Option("--with", help=f"Its program: {' or '.join(loads.LOADS)}.")] = "fio",
     target: Annotated[str, typer.Option("--on", help=f"{', '.join(loads.TARGETS)}: the node's disk or the file system.")] = "pfs",
-    jobs: Annotated[int | None, typer.Option("--jobs", help="Processes on each node; 1 at first.")] = None,
-    mib_per_s: Annotated[float | None, typer.Option("--mib-per-s", help="Of each node; 0, at first: as much as it can.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", help="Processes on each node; default 1.")] = None,
+    mib_per_s: Annotated[float | None, typer.Option("--mib-per-s", help="MiB/s of each node; 0, the default: no limit.")] = None,
     cluster: TheCluster = DEFAULT,
     as_json: output.AsJson = False,
 ) -> None:
-    """Background load of nodes on their disks or the file system.
+    """Starts, changes or stops background load of nodes on their disks or the file system.
 
     Examples: [bold]tailrace cluster load start n3,n4 --mib-per-s 50[/] · [bold]tailrace cluster load set n3 --mib-per-s 10[/] ·
     [bold]tailrace cluster load start n2 --with bonnie --on scratch[/] · [bold]tailrace cluster load stop nodes[/]

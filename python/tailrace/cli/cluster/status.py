@@ -14,7 +14,7 @@ from tailrace.cluster.cluster import Cluster, is_node, names_up, sweep_ended
 
 
 def command(cluster: TheCluster = DEFAULT, as_json: output.AsJson = False) -> None:
-    """What a cluster has: its nodes, their links, the faults that hold and the loads that run; and which others are up.
+    """Shows a cluster: its nodes, their links, faults and loads; and the names of other clusters that are up.
 
     The exit status is 1 when the cluster is not up.
 
@@ -48,8 +48,8 @@ def describe(cluster: Cluster) -> dict[str, Any]:
     ]
     described = {"name": cluster.name, "spec": cluster.spec.to_json(), "network": cluster.network_kind, "nodes": nodes}
     described["switch_ended"] = now["switch_ended"]
-    what_goes_on = {"faults": faults.active(cluster), "loads": dict(loads.running(cluster)), "slow_disks": cluster.slow_disks()}
-    return {**described, **what_goes_on}
+    state = {"faults": faults.active(cluster), "loads": dict(loads.running(cluster)), "slow_disks": cluster.slow_disks()}
+    return {**described, **state}
 
 
 def print_cluster(cluster: Cluster) -> None:
@@ -61,19 +61,19 @@ def print_cluster(cluster: Cluster) -> None:
     parts = [spec.file_system, *(["Slurm"] if spec.slurm else []), network]
     console.print(f"[bold]{cluster.name}[/]  {', '.join(parts)}; disks of {output.bytes_text(spec.disk_bytes)}, {disks}")
     shown = output.table("node", "role", "address", "delay us", "Mbit/s", "", numbers=("delay us", "Mbit/s"))
-    holding = faults.active(cluster)
+    active = faults.active(cluster)
     running = loads.running(cluster)
     slow_disks = cluster.slow_disks()
     for host in cluster.hosts:
         link = links[host.name]
         notes = ["[red]has ended[/]"] if host.name in now["ended"] else []
-        notes += [fault for fault, node in holding if node == host.name]
+        notes += [fault for fault, node in active if node == host.name]
         if host.name in slow_disks:
             notes.append(f"disk: {output.bytes_text(slow_disks[host.name])}/s")
         if host.name in running:
             load = running[host.name]
-            rate = f"{load['mib_per_s']:g} MiB/s" if load["mib_per_s"] else "as much as it can"
+            rate = f"{load['mib_per_s']:g} MiB/s" if load["mib_per_s"] else "no limit"
             notes.append(f"{load['load']} on {load['target']}, {load['jobs']} jobs, {rate}")
-        rate_text = f"{link.rate_mbit:g}" if link.rate_mbit else "free"
+        rate_text = f"{link.rate_mbit:g}" if link.rate_mbit else "no limit"
         shown.add_row(host.name, host.role, host.address, f"{link.delay_us:g}", rate_text, "; ".join(notes))
     console.print(shown)

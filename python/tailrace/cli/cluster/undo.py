@@ -1,4 +1,4 @@
-"""tailrace cluster undo: makes faults good again."""
+"""tailrace cluster undo: ends faults."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tailrace.cluster.cluster import Cluster
 
 
 def command(
-    fault: Annotated[str | None, typer.Argument(help="Only these faults.", autocompletion=complete_fault)] = None,
-    node: Annotated[str | None, typer.Argument(help="Only on this node.", autocompletion=complete_node)] = None,
+    fault: Annotated[str | None, typer.Argument(help="Undo only this fault.", autocompletion=complete_fault)] = None,
+    node: Annotated[str | None, typer.Argument(help="Undo only on this node.", autocompletion=complete_node)] = None,
     cluster: TheCluster = DEFAULT,
     as_json: output.AsJson = False,
 ) -> None:
-    """Undoes the faults that hold, servers before their clients; all of them, or only those that are named.
+    """Undoes faults, servers before their clients: all of them, or only those that are named.
 
     Examples: [bold]tailrace cluster undo[/] · [bold]tailrace cluster undo cut[/] · [bold]tailrace cluster undo kill store1[/]
     """

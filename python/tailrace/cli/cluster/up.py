@@ -18,7 +18,7 @@ from tailrace.cluster import launch
 from tailrace.cluster.filesystems import FILE_SYSTEMS
 from tailrace.cluster.values import NETWORKS, ClusterSpec, Link
 
-LOOK_S = 0.2
+SIGNAL_POLL_S = 0.2
 FILE_SYSTEM_NAMES = ", ".join(FILE_SYSTEMS)
 
 
@@ -27,26 +27,31 @@ def command(
     nodes: Annotated[int, typer.Option("--nodes", "-n", help="Compute nodes: n1, n2, ...")] = 4,
     servers: Annotated[int, typer.Option("--servers", help="Servers that store data: store1, store2, ...")] = 3,
     file_system: Annotated[str, typer.Option("--file-system", "-f", help=f"At /mnt/pfs: {FILE_SYSTEM_NAMES}.")] = "moosefs",
-    slurm: Annotated[bool, typer.Option("--slurm", help="With Slurm: slurmctld on login, slurmd on each compute node.")] = False,
+    slurm: Annotated[bool, typer.Option("--slurm", help="Start Slurm: slurmctld on login, slurmd on each compute node.")] = False,
     slots: Annotated[int, typer.Option("--slots", help="Ranks that a node takes.")] = 4,
     disk: Annotated[str, typer.Option("--disk", metavar="BYTES", help="Disk of each node, at /mnt/scratch.")] = "4G",
     images: Annotated[
-        str, typer.Option("--images", metavar="FOLDER", help="Disks are ext4 images there, which can be slow; otherwise memory.")
+        str,
+        typer.Option(
+            "--images",
+            metavar="FOLDER",
+            help="Folder for disks that are ext4 images and can be limited; without it disks are memory.",
+        ),
     ] = "",
     network: Annotated[
-        str, typer.Option("--network", help=f"{', '.join(NETWORKS)}: who forwards; user can delay anywhere.")
+        str, typer.Option("--network", help=f"What forwards packets: {', '.join(NETWORKS)}; user can delay on any kernel.")
     ] = "auto",
     delay_us: Annotated[
         float, typer.Option("--delay-us", help="One-way delay of every link; two links lie between two nodes.")
     ] = 0,
-    rate_mbit: Annotated[float, typer.Option("--rate-mbit", help="Rate of every link each way; 0: as fast as it goes.")] = 0,
+    rate_mbit: Annotated[float, typer.Option("--rate-mbit", help="Rate of every link each way; 0: no limit.")] = 0,
     hold: Annotated[bool, typer.Option("--hold", help="Stay in the foreground: the cluster ends with this command.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
-    """Makes a cluster: nodes with a network, host name, processes and mounts of their own, in seconds.
+    """Makes a cluster in seconds: nodes with a network, host name, processes and mounts of their own.
 
-    Nodes are login, the compute nodes, and the servers of the file system: meta (MooseFS), store1, store2, ... What the machine
-    lacks is named, with the remedy, and nothing is left behind.
+    Nodes are login, the compute nodes, and the servers of the file system: meta (MooseFS), store1, store2, ... Where the machine
+    lacks something, the command names it with its remedy, and leaves nothing behind.
 
     Examples: [bold]tailrace cluster up[/] · [bold]tailrace cluster up -c drill --nodes 2 --slurm[/] ·
     [bold]tailrace cluster up --file-system glusterfs[/] · [bold]tailrace cluster up --delay-us 100 --rate-mbit 1000[/] ·
@@ -71,9 +76,10 @@ def command(
 
 
 def _wait(line: socket.socket) -> None:
-    """Until we are told to end, or the cluster has ended. Whatever kills us ends it as well: the kernel closes the line."""
-    asked: list[int] = []
+    """Returns on a signal, or when the cluster has ended. When this process is killed, the kernel closes the connection, and the
+    cluster ends."""
+    received: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda signaled, frame: asked.append(signaled))
-    while not asked and not select.select([line], [], [], LOOK_S)[0]:
+        signal.signal(number, lambda signaled, frame: received.append(signaled))
+    while not received and not select.select([line], [], [], SIGNAL_POLL_S)[0]:
         pass

@@ -1,4 +1,4 @@
-"""What can go wrong on purpose, and back. To add a fault: a file here with a class as below, and its line in FAULTS."""
+"""Faults on purpose, and how each is undone. To add a fault: a file here with a class as below, and its line in FAULTS."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tailrace.cluster.values import COMPUTE, LOGIN, META, STORE, ClusterError
 
 __all__ = ["FAULTS", "Fault", "active", "fault_of", "inject", "undo"]
 
-STANDS_STILL = ("pause", "kill")  # nothing else can go wrong there, but the link
-SERVE_IN_TURN = (META, STORE, LOGIN, COMPUTE)  # each needs those before it
+STOPS_PROCESSES = ("pause", "kill")  # on such a node only its link can have another fault
+START_ORDER = (META, STORE, LOGIN, COMPUTE)  # each role needs those before it
 
 
 class Fault(Protocol):
@@ -25,10 +25,11 @@ class Fault(Protocol):
 
     @property
     def lasts(self) -> bool:
-        """Whether it holds until it is undone."""
+        """Whether the fault holds until it is undone."""
 
     @property
-    def what(self) -> str: ...
+    def what(self) -> str:
+        """One line for help texts."""
 
     def inject(self, cluster: Cluster, node: str) -> None: ...
 
@@ -41,25 +42,29 @@ FAULTS: dict[str, Fault] = {fault.name: fault for fault in (Cut(), Kill(), Pause
 def inject(cluster: Cluster, fault: str, node: str) -> None:
     cluster.host(node)
     if node in cluster.ended():
-        raise ClusterError(f"{node} has ended: `tailrace cluster down -c {cluster.name}`, and `up` again")
+        raise ClusterError(
+            f"{node} has ended: run `tailrace cluster down -c {cluster.name}`, then `tailrace cluster up -c {cluster.name}`"
+        )
     known = active(cluster)
     if (fault, node) in known:
-        raise ClusterError(f"{node}: there is a {fault} already; `tailrace cluster undo {fault} {node} -c {cluster.name}` ends it")
-    if held := [name for name in STANDS_STILL if fault != "cut" and (name, node) in known]:
-        raise ClusterError(f"{node}: there is a {held[0]}; `tailrace cluster undo {held[0]} {node} -c {cluster.name}` first")
-    # Noted first: what is half done can be undone.
+        raise ClusterError(
+            f"{node}: has the fault {fault} already; end it with `tailrace cluster undo {fault} {node} -c {cluster.name}`"
+        )
+    if held := [name for name in STOPS_PROCESSES if fault != "cut" and (name, node) in known]:
+        raise ClusterError(f"{node}: has the fault {held[0]}; first run `tailrace cluster undo {held[0]} {node} -c {cluster.name}`")
+    # Noted before it begins, so that a fault that fails half way can be undone.
     if fault_of(fault).lasts:
         note(cluster, fault, node)
     fault_of(fault).inject(cluster, node)
 
 
 def undo(cluster: Cluster, fault: str | None = None, node: str | None = None) -> list[tuple[str, str]]:
-    """Those that fit, servers before their clients and otherwise the newest first; what was undone."""
+    """Undoes the faults that match, servers before their clients, otherwise the newest first. Returns them."""
     known = active(cluster)
     chosen = [(f, n) for f, n in reversed(known) if fault in (None, f) and node in (None, n)]
     if not chosen and (fault or node):
-        there = ", ".join(f"{f} {n}" for f, n in known) or "none"
-        raise ClusterError(f"nothing to undo for {' '.join(filter(None, (fault, node)))}; faults that hold: {there}")
+        held = ", ".join(f"{f} {n}" for f, n in known) or "none"
+        raise ClusterError(f"nothing to undo for {' '.join(filter(None, (fault, node)))}; faults that hold: {held}")
     ended = cluster.ended()
     for name, where in sorted(chosen, key=lambda entry: _turn(cluster, *entry)):
         if where not in ended:
@@ -69,8 +74,8 @@ def undo(cluster: Cluster, fault: str | None = None, node: str | None = None) ->
 
 
 def _turn(cluster: Cluster, fault: str, node: str) -> int:
-    """Links, rooms and processes that stand still come first: services start when those that they need serve."""
-    return 1 + SERVE_IN_TURN.index(cluster.host(node).role) if fault == "kill" else 0
+    """Killed services start last, and in START_ORDER: a service starts when those that it needs are reachable."""
+    return 1 + START_ORDER.index(cluster.host(node).role) if fault == "kill" else 0
 
 
 def fault_of(name: str) -> Fault:

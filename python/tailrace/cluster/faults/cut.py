@@ -1,4 +1,4 @@
-"""A node that nobody reaches."""
+"""The network does not reach the node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node whose processes are killed, all at once and without a word to them."""
+"""All processes of a node are killed at once, by SIGKILL."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tailrace.cluster.services import revive
 class Kill:
     name: str = "kill"
     lasts: bool = True
-    what: str = "every process of the node is killed: of a server, what serves; undo starts its services again"
+    what: str = "every process of the node is killed, a server's services too; undo starts its services again"
 
     def inject(self, cluster: Cluster, node: str) -> None:
-        # Within the node's process namespace: all but its first and the shell. Until none is left: the dying take a moment.
+        # In the node's process namespace -1 means all but its first process and the shell. Ending takes a moment, so this repeats.
         cluster.shell(node, "while kill -s KILL -- -1 2>/dev/null; do sleep 0.02; done")
         loads.forget(cluster, node)
 

@@ -1,4 +1,4 @@
-"""A node whose processes stand still: connections stay open and nobody answers."""
+"""All processes of a node are stopped: their connections stay open, and no reply comes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailrace.cluster.cluster import Cluster
 class Pause:
     name: str = "pause"
     lasts: bool = True
-    what: str = "every process of the node stops and keeps its connections; undo lets them go on"
+    what: str = "every process of the node stops and keeps its connections; undo continues them"
 
     def inject(self, cluster: Cluster, node: str) -> None:
         cluster.shell(node, "kill -s STOP -- -1 2>/dev/null || :")

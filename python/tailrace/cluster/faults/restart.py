@@ -1,4 +1,4 @@
-"""A server that is stopped in order and started again."""
+"""A server is stopped in order and started again."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tailrace.cluster.values import META, STORE, ClusterError
 class Restart:
     name: str = "restart"
     lasts: bool = False
-    what: str = "the server (meta: the metadata server) is stopped and started; it serves again when the command returns"
+    what: str = "the server (meta: the metadata server) is stopped and started; it works again when the command returns"
 
     def inject(self, cluster: Cluster, node: str) -> None:
         if cluster.host(node).role not in (META, STORE):
             servers = ", ".join(cluster.with_role(META, STORE)) or "none here"
-            raise ClusterError(f"{node} is no server; servers are {servers}")
+            raise ClusterError(f"{node} is not a server; servers are {servers}")
         file_system_of(cluster.spec).restart(cluster, node)
 
     def undo(self, cluster: Cluster, node: str) -> None:
-        """It has come to its end by itself."""
+        """Nothing to undo: the server works again."""

@@ -13,14 +13,14 @@ from tailrace.cluster.values import ClusterError, ClusterSpec
 
 
 class FileSystem(Protocol):
-    """What is done once a cluster, and what is done on each node: again when its processes were killed."""
+    """`start` and `restart` are for one node; the others are for the whole cluster, once."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def programs(self) -> Mapping[str, str]:
-        """Program and Debian's package."""
+        """Programs and their Debian packages."""
 
     @property
     def has_servers(self) -> bool: ...
@@ -29,19 +29,20 @@ class FileSystem(Protocol):
     def has_metadata_server(self) -> bool: ...
 
     def prepare(self, cluster: Cluster) -> None:
-        """Before anything is started: configuration in the shared folder."""
+        """Before all nodes: writes configuration into the shared folder."""
 
     def start(self, cluster: Cluster, node: str) -> None:
-        """What runs on this node by its role. Returns when it runs, or raises ClusterError."""
+        """Starts the services or the mount of this node, by its role; again after its processes were killed. Returns when they run,
+        or raises ClusterError."""
 
     def join(self, cluster: Cluster) -> None:
-        """After all servers have started: returns when the file system can be mounted."""
+        """After all servers: returns when the file system can be mounted."""
 
-    def settle(self, cluster: Cluster) -> None:
-        """After all nodes have mounted: returns when files can be written."""
+    def wait_until_writable(self, cluster: Cluster) -> None:
+        """After all mounts: returns when files can be written."""
 
     def restart(self, cluster: Cluster, node: str) -> None:
-        """An orderly restart of a server."""
+        """Stops a server in order and starts it again."""
 
 
 FILE_SYSTEMS: dict[str, FileSystem] = {made.name: made for made in (MooseFS(), GlusterFS(), NoFileSystem())}

@@ -31,15 +31,15 @@ class GlusterFS:
 
     def start(self, cluster: Cluster, node: str) -> None:
         if cluster.host(node).role == STORE:
-            # Each daemon believes that these folders are its own.
+            # Each node's daemon needs these folders for itself.
             own = " ".join(f"{DATA}/{folder}" for folder in ("lib", "log", "brick"))
             binds = f"mountpoint -q /var/lib/glusterd || {{ mount --bind {DATA}/lib /var/lib/glusterd; "
             binds += f"mount --bind {DATA}/log /var/log/glusterfs; }}"
             cluster.shell(node, f"mkdir -p {own} /run/gluster; {binds}; exec glusterd -p /run/glusterd.pid -L WARNING")
-            wait_until(lambda: self._refused(cluster, node), READY_S)
-            wait_until(lambda: self._without_brick(cluster, node), READY_S)
+            wait_until(lambda: self._no_daemon(cluster, node), READY_S)
+            wait_until(lambda: self._no_brick(cluster, node), READY_S)
         else:
-            # The first that answers says where the bricks are.
+            # The first server that replies gives the places of the bricks.
             servers = " ".join(f"--volfile-server={server}" for server in cluster.with_role(STORE))
             mount = f"glusterfs -l /run/glusterfs.log {servers} --volfile-id={VOLUME} {FILE_SYSTEM}"
             cluster.shell(node, f"umount -l {FILE_SYSTEM} 2>/dev/null || :; {mount}")
@@ -49,38 +49,39 @@ class GlusterFS:
         first, *others = cluster.with_role(STORE)
         for other in others:
             cluster.shell(first, f"gluster --mode=script peer probe {other}")
-        for store in (first, *others):  # each must know all others before a volume can be made
-            wait_until(lambda store=store: self._apart(cluster, store, len(others)), READY_S)  # type: ignore[misc]
+        for store in (first, *others):  # each server must be connected to all others before a volume can be made
+            wait_until(lambda store=store: self._unconnected(cluster, store, len(others)), READY_S)  # type: ignore[misc]
         bricks = " ".join(f"{store}:{BRICK}" for store in (first, *others))
         cluster.shell(first, f"gluster --mode=script volume create {VOLUME} {bricks} force")
         cluster.shell(first, f"gluster --mode=script volume start {VOLUME}")
 
-    def settle(self, cluster: Cluster) -> None:
+    def wait_until_writable(self, cluster: Cluster) -> None:
         node = cluster.compute_nodes[0]
         probe = f"{FILE_SYSTEM}/.tailrace-probe"
         script = f"echo 1 > {probe} && rm {probe}"
         wait_until(lambda: cluster.try_on(node, ["/bin/sh", "-c", script]).stderr, READY_S)
 
     def restart(self, cluster: Cluster, node: str) -> None:
-        """The daemon and the brick, which outlives its daemon."""
+        """Restarts the daemon and the brick, which does not end with its daemon."""
         stop = "pkill -x glusterd || :; pkill -x glusterfsd || :"
         cluster.shell(node, f"{stop}; while pgrep -x 'glusterd|glusterfsd' >/dev/null; do sleep 0.05; done")
         self.start(cluster, node)
 
-    def _refused(self, cluster: Cluster, node: str) -> str:
+    def _no_daemon(self, cluster: Cluster, node: str) -> str:
         done = cluster.try_on(node, ["gluster", "--mode=script", "pool", "list"])
-        return "" if done.status == 0 else f"{node}: {done.stderr.strip() or done.stdout.strip() or 'glusterd does not answer'}"
+        return "" if done.status == 0 else f"{node}: {done.stderr.strip() or done.stdout.strip() or 'glusterd does not reply'}"
 
-    def _without_brick(self, cluster: Cluster, node: str) -> str:
-        """At first there is none. Later its daemon starts it, but of three servers only when it has met another: so it is told."""
+    def _no_brick(self, cluster: Cluster, node: str) -> str:
+        """Before the volume exists there is no brick. After a restart the daemon starts it, with three servers only when it has
+        reached another one. So a start is forced here."""
         done = cluster.try_on(node, ["gluster", "--mode=script", "volume", "status", VOLUME, f"{node}:{BRICK}"])
-        said = f"{done.stdout.strip()} {done.stderr.strip()}"
-        if re.search(r"\sY\s+\d+\s*$", done.stdout, re.MULTILINE) or "does not exist" in said:
+        printed = f"{done.stdout.strip()} {done.stderr.strip()}"
+        if re.search(r"\sY\s+\d+\s*$", done.stdout, re.MULTILINE) or "does not exist" in printed:
             return ""
-        told = cluster.try_on(node, ["gluster", "--mode=script", "volume", "start", VOLUME, "force"])
-        return f"{node}: its brick does not serve: {said} {told.stderr.strip()}"
+        forced = cluster.try_on(node, ["gluster", "--mode=script", "volume", "start", VOLUME, "force"])
+        return f"{node}: its brick does not run: {printed} {forced.stderr.strip()}"
 
-    def _apart(self, cluster: Cluster, store: str, others: int) -> str:
+    def _unconnected(self, cluster: Cluster, store: str, others: int) -> str:
         shown = cluster.on(store, "gluster", "--mode=script", "peer", "status")
         joined = shown.count("Peer in Cluster (Connected)")
         return "" if joined == others else f"{joined} of {others} servers have joined {store}"

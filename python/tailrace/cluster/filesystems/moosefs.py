@@ -15,7 +15,7 @@ FOLDER = f"{SHARED}/moosefs"
 DATA = f"{SCRATCH}/moosefs"
 EMPTY = "/var/lib/mfs/metadata.mfs.empty"
 READY_S = 30.0
-LEFT = "32MiB"  # unused on each disk: what a chunk server may not fill
+LEFT = "32MiB"  # of each disk, which a chunk server leaves free
 
 MASTER = f"""WORKING_USER = root
 WORKING_GROUP = root
@@ -65,7 +65,7 @@ class MooseFS:
     def start(self, cluster: Cluster, node: str) -> None:
         role = cluster.host(node).role
         if role == META:
-            # -a: after a kill, what is in the change logs since the last whole image
+            # -a: after a kill, replay the change logs written since the last whole image
             new = (
                 f"mkdir -p {DATA}; [ -e {DATA}/metadata.mfs ] || [ -e {DATA}/metadata.mfs.back ] || cp {EMPTY} {DATA}/metadata.mfs"
             )
@@ -80,19 +80,19 @@ class MooseFS:
         self._wait_for(cluster, cluster.with_role(STORE))
 
     def _wait_for(self, cluster: Cluster, nodes: Iterable[str]) -> None:
-        """Until these chunk servers have reached the master."""
+        """Returns when these chunk servers have reached the master."""
         stores = [cluster.host(store).address for store in nodes]
 
-        def lacking() -> str:
+        def missing() -> str:
             shown = cluster.try_on(META, ["mfscli", "-H", cluster.host(META).address, "-SCS", "-n", "-p", "-s", "|"]).stdout
             connected = [line for line in shown.splitlines() if "chunk servers" in line and "disconnected" not in line]
             absent = [address for address in stores if not any(f"|{address}|" in line for line in connected)]
             return f"chunk servers {', '.join(absent)} have not reached the master" if absent else ""
 
-        wait_until(lacking, READY_S)
+        wait_until(missing, READY_S)
 
-    def settle(self, cluster: Cluster) -> None:
-        """One copy, as on a parallel file system's storage servers; what is removed is gone at once."""
+    def wait_until_writable(self, cluster: Cluster) -> None:
+        """Sets one copy of each file, as on a parallel file system's storage servers, and removal at once."""
         node = cluster.compute_nodes[0]
         cluster.shell(node, f"mfssetgoal -r 1 {FILE_SYSTEM}; mfssettrashtime -r 0 {FILE_SYSTEM}")
         probe = f"{FILE_SYSTEM}/.tailrace-probe"
@@ -105,8 +105,8 @@ class MooseFS:
         else:
             cluster.shell(node, f"mfschunkserver -c {FOLDER}/chunkserver.cfg stop")
         self.start(cluster, node)
-        # What another fault holds up is not waited for.
-        held = {where for fault, where in active(cluster) if fault in ("kill", "pause", "cut")} | set(cluster.ended())
-        if META not in held:
+        # Servers with another fault cannot reach the master, so they are not waited for.
+        faulty = {where for fault, where in active(cluster) if fault in ("kill", "pause", "cut")} | set(cluster.ended())
+        if META not in faulty:
             stores = cluster.with_role(STORE) if cluster.host(node).role == META else (node,)
-            self._wait_for(cluster, [store for store in stores if store not in held])
+            self._wait_for(cluster, [store for store in stores if store not in faulty])

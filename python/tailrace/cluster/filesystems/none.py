@@ -1,4 +1,4 @@
-"""No distributed file system: nodes and their scratch alone."""
+"""No distributed file system: nodes have only their scratch."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ class NoFileSystem:
     def join(self, cluster: Cluster) -> None:
         pass
 
-    def settle(self, cluster: Cluster) -> None:
+    def wait_until_writable(self, cluster: Cluster) -> None:
         pass
 
     def restart(self, cluster: Cluster, node: str) -> None:
-        raise ClusterError(f"cluster {cluster.name} has no file system, so {node} serves none")
+        raise ClusterError(
+            f"cluster {cluster.name} has no file system, so {node} has no server: choose one with "
+            "`tailrace cluster up --file-system`"
+        )

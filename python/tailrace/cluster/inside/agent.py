@@ -1,6 +1,6 @@
-"""Starts a program on a node with the caller's standard streams, passes signals on, and ends as it ends.
+"""Starts a program on a node with the caller's standard streams, passes signals on, and ends with the program's status.
 
-As a program it is the remote shell of mpirun: AGENT [options of ssh] NODE WORD...; the words are a line for the shell, as with ssh.
+As a program it is the remote shell of mpirun: AGENT [options of ssh] NODE WORD... As with ssh, the words are a line for the shell.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from . import wire
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 SSH_WITH_VALUE = ("-l", "-p", "-o", "-i", "-F")
-NOT_REACHED = 255  # what ssh says
+NOT_REACHED = 255  # the exit status, as of ssh
 
 
 def start(
@@ -28,31 +28,32 @@ def start(
     directory: str | None = None,
     anywhere: bool = False,
 ) -> None:
-    """Asks for the program; `wait_for` gives its end. Closing `end` ends it too. Where the node lacks the folder, the program does
-    not start; with `anywhere` it does, in the node's folder for temporary files."""
+    """Requests the start of a program; `wait_for` returns its end. Closing `end` ends the program, too. On a node without
+    `directory` it does not start; with `anywhere` it starts in the node's folder for temporary files."""
     message = {"do": "exec", "node": node, "argv": list(command), "env": dict(os.environ if environment is None else environment)}
     wire.send(end, {**message, "cwd": directory or os.getcwd(), "anywhere": anywhere}, streams)
 
 
 def wait_for(end: socket.socket) -> tuple[int, str]:
-    """The exit status as a shell has it, and why it could not be started."""
-    answer, _ = wire.receive(end)
-    if answer is None:
+    """The exit status, as in a shell, and the reason where the program could not be started."""
+    reply, _ = wire.receive(end)
+    if reply is None:
         return NOT_REACHED, "the cluster, or the node, has ended"
-    return int(answer.get("exit", NOT_REACHED)), str(answer.get("error", ""))
+    return int(reply.get("exit", NOT_REACHED)), str(reply.get("error", ""))
 
 
 def run(
     cluster: str, node: str, command: Sequence[str], environment: Mapping[str, str] | None = None, anywhere: bool = False
 ) -> tuple[int, str]:
-    """In the foreground, with our own streams; signals that end us go to the program, but those that we ignore."""
+    """Runs a program in the foreground, with this process's streams. Signals that would end this process go to the program; ignored
+    signals stay ignored."""
     with wire.connect(cluster) as end:
 
         def pass_on(number: int, frame: FrameType | None) -> None:
             wire.send(end, {"signal": number})
 
-        heard = [number for number in PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN]
-        before = {number: signal.signal(number, pass_on) for number in heard}
+        passed = [number for number in PASSED_ON if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, pass_on) for number in passed}
         try:
             start(end, node, command, environment=environment, anywhere=anywhere)
             return wait_for(end)

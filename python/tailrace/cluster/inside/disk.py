@@ -1,7 +1,7 @@
-"""The disk of a node: memory, or ext4 on a loop device over a file without a name.
+"""The disk of a node: memory, or ext4 on a loop device over an unnamed file.
 
-Neither leaves anything behind: the file has no name, the device frees itself when nothing mounts it any more, and the mount goes
-with the namespace that it is in.
+Nothing of either stays after the cluster: the file has no name, the device frees itself after the last unmount, and the mount ends
+with its namespace.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CONFIG = struct.Struct("=IIQQQQQIIII64s64s32sQQ64x")  # struct loop_config: fd, 
 
 
 def mount(described: dict[str, Any], target: str) -> None:
-    """`described`: bytes, and folder where the image goes; without folder it is memory."""
+    """`described`: bytes, and the folder for the image; without a folder the disk is memory."""
     if described["folder"]:
         mount_image(described["folder"], described["bytes"], target)
     else:
@@ -35,7 +35,7 @@ def mount(described: dict[str, Any], target: str) -> None:
 
 
 def mount_image(folder: str, size_bytes: int, target: str) -> None:
-    """OSError names what failed."""
+    """Makes and mounts an ext4 image. Raises OSError, which names the step that failed."""
     image = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         os.truncate(image, size_bytes)
@@ -50,7 +50,7 @@ def mount_image(folder: str, size_bytes: int, target: str) -> None:
         fcntl.ioctl(device, LOOP_CLR_FD, 0)
         raise
     finally:
-        os.close(device)  # from here on the mount alone keeps it
+        os.close(device)  # from here on only the mount keeps the device
 
 
 def make_file_system(image: int) -> None:
@@ -61,7 +61,7 @@ def make_file_system(image: int) -> None:
 
 
 def attach(image: int) -> tuple[str, int]:
-    """A loop device over the file: what to mount, and its descriptor; it detaches itself at the last close or umount."""
+    """Makes a loop device over the file. Returns its path and its descriptor. It detaches itself at the last close or unmount."""
     config = CONFIG.pack(image, 0, 0, 0, 0, 0, 0, 0, 0, 0, LO_FLAGS_AUTOCLEAR, b"", b"", b"", 0, 0)
     control = os.open("/dev/loop-control", os.O_RDWR | os.O_CLOEXEC)
     try:
@@ -71,30 +71,30 @@ def attach(image: int) -> tuple[str, int]:
                 fcntl.ioctl(device, LOOP_CONFIGURE, config)
             except OSError as error:
                 os.close(device)
-                if error.errno != errno.EBUSY:  # otherwise another process was faster
+                if error.errno != errno.EBUSY:  # EBUSY: another process took this device first
                     raise
             else:
                 return path, device
     finally:
         os.close(control)
-    raise OSError(errno.EBUSY, "no free loop device")
+    raise OSError(errno.EBUSY, "no free loop device: free one with `losetup -d`")
 
 
 def open_loop(number: int) -> tuple[str, int]:
-    """Where /dev makes no entries of its own, ours is there while it is opened, under a name that nobody else takes."""
+    """Opens a loop device. Where the kernel makes no entry in /dev, one is made under a random name, opened and removed."""
     path = f"/dev/loop{number}"
     with contextlib.suppress(FileNotFoundError):
         return path, os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    made = f"/dev/.tailrace-loop-{os.urandom(8).hex()}"
-    os.mknod(made, 0o600 | stat.S_IFBLK, os.makedev(LOOP_MAJOR, number))
+    entry = f"/dev/.tailrace-loop-{os.urandom(8).hex()}"
+    os.mknod(entry, 0o600 | stat.S_IFBLK, os.makedev(LOOP_MAJOR, number))
     try:
-        device = os.open(made, os.O_RDWR | os.O_CLOEXEC)
+        device = os.open(entry, os.O_RDWR | os.O_CLOEXEC)
     finally:
-        os.unlink(made)
+        os.unlink(entry)
     return f"/proc/self/fd/{device}", device
 
 
 def device_of(mounted: str) -> str:
-    """MAJOR:MINOR of what is mounted there, as the control groups name devices."""
+    """MAJOR:MINOR of the device that is mounted there, as control groups name devices."""
     number = os.stat(mounted).st_dev
     return f"{os.major(number)}:{os.minor(number)}"

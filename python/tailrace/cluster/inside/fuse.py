@@ -1,8 +1,8 @@
 """FUSE mounts of processes that were killed.
 
-A process that serves such a mount and asks it for something itself cannot be killed then: the thread that asks waits for an
-answer, and as long as it waits the kernel does not close the descriptor from which the answer would come. (MooseFS's client asks
-when it has just mounted.) Only aborting the connection ends that.
+A process that serves a mount may also use it, as MooseFS's client does just after mounting. When it is killed, its thread still
+waits for a reply, and the kernel does not close the descriptor that would send the reply. Only aborting the connection ends the
+process.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ CONNECTIONS = "/sys/fs/fuse/connections"
 
 
 def devices_in(mounts: str) -> set[str]:
-    """The numbers of the FUSE mounts in a file such as /proc/self/mountinfo; none where its process has gone."""
+    """The numbers of the FUSE mounts in a file such as /proc/self/mountinfo; none where its process has ended."""
     with contextlib.suppress(OSError), open(mounts, errors="replace") as lines:
         split = (line.split(" - ", 1) for line in lines)
         return {before.split()[2].removeprefix("0:") for before, after in split if after.startswith("fuse")}
     return set()
 
 
-def let_go(processes: Iterable[str]) -> None:
-    """Ends the connections of mounts that any thread of these has, and we have not: ours are the machine's. The caller has a mount
-    namespace of its own, so that the machine does not see the control file system."""
+def abort_connections(processes: Iterable[str]) -> None:
+    """Aborts the connections of the mounts that these processes have and this one has not; this one's are the machine's. The caller
+    needs a mount namespace of its own, so that the machine does not see the control file system."""
     theirs = {path for process in processes for path in glob.glob(f"/proc/{process}/task/*/mountinfo")}
     devices = {device for path in theirs for device in devices_in(path)} - devices_in("/proc/self/mountinfo")
     if not devices:

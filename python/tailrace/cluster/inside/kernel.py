@@ -44,5 +44,5 @@ def mount_memory(target: str, size_bytes: int) -> None:
 
 
 def name_process(name: str) -> None:
-    """What `ps` shows as the command."""
+    """Sets the name that `ps` shows."""
     _checked(_libc.prctl(PR_SET_NAME, name.encode()[:15], 0, 0, 0), "prctl")

@@ -1,7 +1,7 @@
 """The links of a cluster, in the supervisor's network namespace: a bridge of the kernel, or the switch in user space.
 
-Both join every node by one interface, eth0. The kernel's bridge is faster; it delays only where the kernel has netem. The switch in
-user space delays on any kernel that has TUN.
+Both connect every node by one interface, eth0. The kernel's bridge is faster, and can delay packets only where the kernel has
+netem. The switch in user space delays on any kernel that has TUN.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 MTU_BYTES = 9000
-READY_S = 60.0  # for all links of the largest cluster; meanwhile nobody is answered at the door
-# What goes at once after a pause. Less than the first, and packets of the offload are cut; less than the second, and the rate
-# suffers where timers are late because the cores are busy (1 ms: 6 % at 1 Gbit/s).
+READY_S = 60.0  # for all links of the largest cluster; meanwhile the supervisor replies to no other request
+# The burst after a pause. With less than BURST_BYTES, packets of the offload are cut. With less than BURST_MS, the rate drops where
+# timers are late because the cores are busy (1 ms: 6 % at 1 Gbit/s).
 BURST_BYTES = 1 << 16
 BURST_MS = 2
 QUEUE_MS = 50
-NETEM_PACKETS = 100_000  # more than a link holds at any delay that makes sense: it must not drop
+NETEM_PACKETS = 100_000  # more than a link holds at any sensible delay, because netem must not drop packets
 
 
 @dataclass(frozen=True)
 class Link:
-    """Of one node, the same in both directions; 0: as fast as it goes. Between two nodes the delays of both links add up."""
+    """The link of one node, the same in both directions. A rate of 0 is no limit. Between two nodes the delays of both links add
+    up."""
 
     delay_us: float = 0.0
     rate_mbit: float = 0.0
@@ -34,7 +35,7 @@ class Link:
 class Network(Protocol):
     @property
     def has_ended(self) -> bool:
-        """Whether what forwards was killed."""
+        """Whether the process that forwards packets was killed."""
 
     def start(self, pids: Mapping[str, int]) -> None: ...
 
@@ -42,7 +43,7 @@ class Network(Protocol):
         """`pid`: the node's first process."""
 
     def reaped(self, pid: int) -> None:
-        """A process has ended, maybe ours."""
+        """Called for each process that has ended."""
 
 
 def run(words: Sequence[str], text: str = "") -> None:
@@ -82,7 +83,7 @@ class KernelNetwork:
 
 
 def shaping(interface: str, link: Link) -> list[list[str]]:
-    """The commands that make an interface send like the link. netem delays what tbf has let go."""
+    """The commands that make an interface send like the link. netem delays packets after tbf has passed them."""
     add = ["tc", "qdisc", "add", "dev", interface]
     commands = []
     if link.delay_us > 0:
@@ -123,15 +124,15 @@ class UserNetwork:
         assert self.process is not None
         assert self.process.stdout is not None
         if not select.select([self.process.stdout], [], [], READY_S)[0]:
-            self.process.kill()  # a late answer would be taken for that to another order
-            raise OSError(f"{self.program}: no answer after {READY_S:g} s, so it was ended: no link carries anything")
+            self.process.kill()  # a late reply would be taken for the reply to another request
+            raise OSError(f"{self.program}: no reply after {READY_S:g} s, so it was ended: no link carries packets")
         line = self.process.stdout.readline().strip()
         if line != word:
             raise OSError(f"{self.program}: {line or 'ended'}")
 
 
 def configure_nodes(pids: Mapping[str, int], addresses: Mapping[str, str]) -> None:
-    """Address and state of each node's interface."""
+    """Sets the address and state of each node's interface."""
     for node, pid in pids.items():
         lines = ["link set lo up", f"link set eth0 mtu {MTU_BYTES}", f"addr add {addresses[node]}/16 dev eth0", "link set eth0 up"]
         run([*in_network_of(pid), "ip", "-batch", "-"], "\n".join(lines))

@@ -1,7 +1,7 @@
-"""The first process of a node: it makes the node's mounts, starts what is asked for, and reaps.
+"""The first process of a node: it makes the node's mounts, starts requested programs, and collects ended processes.
 
-A program is asked for by whoever stands at the cluster's door; the supervisor hands the caller's connection over, and the end is
-told through it. A program whose caller is gone is ended, as a remote shell ends what it started.
+A caller requests a program from the supervisor, which passes the caller's connection to this process. The program's exit status
+goes back through it. When the caller closes the connection, its program is ended, as a remote shell does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GRACE_S = 2.0
 NOT_FOUND = 127
 SHELL_OF_SIGNAL = 128
 SMALL_BYTES = 1 << 28
-# What we, our keeper and Python have changed, and programs would inherit.
+# Signals whose handling this process, the keeper or Python changed, and programs would inherit.
 RESTORED = (
     signal.SIGCHLD,
     signal.SIGPIPE,
@@ -37,14 +37,14 @@ RESTORED = (
 @dataclass
 class Running:
     caller: socket.socket
-    kill_at: float | None = None  # its caller is gone, and it was asked to end
+    kill_at: float | None = None  # its caller is gone and SIGTERM was sent; SIGKILL follows at this time
 
 
 def live(host: dict[str, Any], channel: socket.socket) -> None:
     """Never returns. `host`: name, disk; see tailrace.cluster.plan."""
     try:
         kernel.name_process(f"node {host['name']}")
-        make_room(host)
+        make_mounts(host)
     except BaseException as error:
         wire.send(channel, {"error": f"node {host['name']}: {error}"})
         os._exit(1)
@@ -52,8 +52,8 @@ def live(host: dict[str, Any], channel: socket.socket) -> None:
     Node(channel).serve()
 
 
-def make_room(host: dict[str, Any]) -> None:
-    """The node's own view of the machine: its name, processes, scratch, temporary files, /run, and the table of hosts."""
+def make_mounts(host: dict[str, Any]) -> None:
+    """Makes the node's own view of the machine: host name, processes, scratch, temporary files, /run, and the table of hosts."""
     socket.sethostname(host["name"])
     shared = os.open(SHARED, os.O_PATH)
     kernel.mount_memory("/run", SMALL_BYTES)
@@ -67,7 +67,7 @@ def make_room(host: dict[str, Any]) -> None:
     os.mkdir(SCRATCH)
     os.mkdir(FILE_SYSTEM)
     disk.mount(host["disk"], SCRATCH)
-    kernel.mount("sysfs", "/sys", "sysfs")  # the old one shows the interfaces of the machine
+    kernel.mount("sysfs", "/sys", "sysfs")  # the machine's /sys shows the machine's interfaces
     kernel.mount("proc", "/proc", "proc")
 
 
@@ -94,25 +94,25 @@ class Node:
         if message is None:
             os._exit(0)  # the supervisor is gone
         if not descriptors:
-            return  # more are open than may be: the caller sees its line closed
+            return  # the limit of open descriptors is reached; the caller sees its connection closed
         caller = socket.socket(fileno=descriptors[0])
         pid = -1
         with contextlib.suppress(OSError):
             pid = os.fork()
         if pid == 0:
-            become(message, descriptors[1:4])
+            execute(message, descriptors[1:4])
         for descriptor in descriptors[1:]:
             os.close(descriptor)
         if pid < 0:
             with contextlib.suppress(OSError):
-                wire.send(caller, {"error": "no process could be started: the limit of processes, or memory"})
+                wire.send(caller, {"error": "no process could be started: the limit of processes or of memory is reached"})
             caller.close()
             return
         self.running[pid] = Running(caller)
         self.selector.register(caller, selectors.EVENT_READ, lambda: self.listen(pid))
 
     def listen(self, pid: int) -> None:
-        """The caller passes a signal on, or is gone."""
+        """Passes a signal from the caller to the program; ends the program when the caller is gone."""
         entry = self.running.get(pid)
         if entry is None:
             return
@@ -156,12 +156,12 @@ class Node:
 
 
 def signal_group(pid: int, number: int) -> None:
-    with contextlib.suppress(OSError, TypeError):  # it has ended; or there is no such signal
+    with contextlib.suppress(OSError, TypeError):  # the program has ended, or there is no such signal
         os.killpg(pid, number)
 
 
-def become(message: dict[str, Any], streams: list[int]) -> None:
-    """In the new process: the program that is asked for. Never returns, whatever happens: what comes back would be the node's."""
+def execute(message: dict[str, Any], streams: list[int]) -> None:
+    """In the new process: runs the requested program. Never returns: otherwise this process would continue as a second node."""
     try:
         os.setsid()
         for number in RESTORED:
@@ -173,7 +173,7 @@ def become(message: dict[str, Any], streams: list[int]) -> None:
             os.chdir(message["cwd"])
         except OSError as error:
             if not message["anywhere"]:
-                raise OSError(f"{message['cwd']}: this node has no such folder ({error.strerror})") from None
+                raise OSError(f"{message['cwd']}: this node has no such folder ({error.strerror}): change to another one") from None
             os.chdir(TEMPORARY)
         os.execvpe(message["argv"][0], message["argv"], {**message["env"], "TMPDIR": TEMPORARY})
     except BaseException as error:

@@ -1,8 +1,8 @@
-"""The first process of a cluster: it makes the nodes and the network, and stands at the door until the cluster ends.
+"""The first process of a cluster: it makes the nodes and the network, and serves requests at the door until the cluster ends.
 
-All processes of the cluster are in its process namespace, its mounts and links in its other namespaces: however it ends, the kernel
-ends everything. Outside stays one process, the keeper: it waits for that end and removes the control groups, which would stay.
-The supervisor ends when its starter is gone, unless it was told to stay, and when its keeper is gone.
+All processes of the cluster are in its process namespace; its mounts and links are in its other namespaces. So the kernel ends
+everything with it, however it ends. One process stays outside, the keeper. It waits for that end and removes the control groups,
+which would stay. The supervisor ends with its starter, unless the starter asked it to stay, and with its keeper.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from typing import Any
 from . import disk, fuse, kernel, network, node, throttle, wire
 from .paths import AGENT, DOOR, SCRATCH, SHARED
 
-Answer = dict[str, Any] | None
-WAITING = 64
-LOOK_S = 0.2
-KEEPER_LOOKS_MS, END_LOOKS_S = 500, 0.02
+Reply = dict[str, Any] | None  # None: another process replies
+BACKLOG = 64  # connections that wait to be accepted
+STARTER_POLL_S = 0.2
+KEEPER_POLL_MS, END_POLL_S = 500, 0.02
 LOG = f"{SHARED}/supervisor.log"
 UNSHARED = kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWUTS | kernel.CLONE_NEWIPC
 
 
 def main() -> None:
-    """argv: the descriptor of the starter's end, from which the description of the cluster comes."""
+    """argv: the descriptor of the connection to the starter, which sends the description of the cluster."""
     starter = socket.socket(fileno=int(sys.argv[1]))
     starter.set_inheritable(False)
     described, _ = wire.receive(starter)
@@ -44,9 +44,9 @@ def main() -> None:
     try:
         door.bind(f"{wire.PREFIX}{described['name']}")
     except OSError as error:
-        wire.send(starter, {"error": "up" if error.errno == errno.EADDRINUSE else str(error)})
+        wire.send(starter, {"error": str(error), "is_up": error.errno == errno.EADDRINUSE})
         return
-    door.listen(WAITING)  # here: who connects sees the process that listened, the keeper, which ends last
+    door.listen(BACKLOG)  # here and not later: a caller sees the process that began to listen, so the keeper, which ends last
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     keeper_gone, alive = os.pipe2(os.O_CLOEXEC)
@@ -67,16 +67,16 @@ def keep(cluster: str, supervisor: int, starter: socket.socket, door: socket.soc
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_SLAVE)
     ended = select.poll()
     ended.register(os.pidfd_open(supervisor), select.POLLIN)
-    while not ended.poll(KEEPER_LOOKS_MS):
+    while not ended.poll(KEEPER_POLL_MS):
         if is_killed(supervisor):
-            fuse.let_go(family_of(supervisor))
-            throttle.let_go(cluster)
+            fuse.abort_connections(family_of(supervisor))
+            throttle.lift_limits(cluster)
     os.wait()
     throttle.sweep(cluster)
 
 
 def is_killed(process: int) -> bool:
-    """It has no program any more, and is there until the kernel has ended all that is in its namespace."""
+    """A killed process has no program any more. It exists until the kernel has ended all processes in its namespace."""
     try:
         os.readlink(f"/proc/{process}/exe")
     except OSError:
@@ -85,7 +85,7 @@ def is_killed(process: int) -> bool:
 
 
 def family_of(process: int | str) -> list[str]:
-    """It and its descendants."""
+    """The process and its descendants."""
     try:
         with open(f"/proc/{process}/task/{process}/children") as children:
             of_process = children.read().split()
@@ -100,7 +100,7 @@ def live(described: dict[str, Any], starter: socket.socket, door: socket.socket,
         watch_starter(starter)
         kernel.name_process("cluster")
         kernel.unshare(UNSHARED)
-        make_room(described)
+        make_mounts(described)
         supervisor = Supervisor(described, starter, door, keeper_gone)
         supervisor.start()
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -116,20 +116,21 @@ def live(described: dict[str, Any], starter: socket.socket, door: socket.socket,
 
 
 def watch_starter(starter: socket.socket) -> None:
-    """While the cluster is being made, nobody looks at what the starter sends: interrupts whatever is under way when it is gone."""
+    """While the cluster is being made, nothing reads the connection to the starter. So a timer polls it, and interrupts the work
+    when the starter is gone."""
     hung_up = select.poll()
     hung_up.register(starter, select.POLLHUP)
 
-    def look(number: int, frame: FrameType | None) -> None:
+    def poll(number: int, frame: FrameType | None) -> None:
         if hung_up.poll(0):
             raise InterruptedError("the starter is gone")
 
-    signal.signal(signal.SIGALRM, look)
-    signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
+    signal.signal(signal.SIGALRM, poll)
+    signal.setitimer(signal.ITIMER_REAL, STARTER_POLL_S, STARTER_POLL_S)
 
 
-def make_room(described: dict[str, Any]) -> None:
-    """Mounts that the machine does not see, while what it unmounts is unmounted here as well."""
+def make_mounts(described: dict[str, Any]) -> None:
+    """Makes mounts that the machine does not see. Where the machine unmounts something, it is unmounted here, too."""
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_SLAVE)
     kernel.mount("proc", "/proc", "proc")
     kernel.mount_memory("/run", node.SMALL_BYTES)
@@ -146,15 +147,15 @@ def make_room(described: dict[str, Any]) -> None:
 
 
 def end(cluster: str) -> None:
-    """All processes first, so that the control groups are empty."""
-    throttle.let_go(cluster)
+    """Ends all processes first, so that the control groups are empty. Never returns."""
+    throttle.lift_limits(cluster)
     with contextlib.suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):
         while True:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                fuse.let_go(name for name in os.listdir("/proc") if name.isdecimal())
-                time.sleep(END_LOOKS_S)
+                fuse.abort_connections(name for name in os.listdir("/proc") if name.isdecimal())
+                time.sleep(END_POLL_S)
     throttle.sweep(cluster)
     os._exit(0)
 
@@ -166,10 +167,10 @@ class Supervisor:
         self.network = network.network_of(described["network"])
         self.links: dict[str, network.Link] = {}
         self.channels: dict[str, socket.socket] = {}
-        self.pids: dict[str, int] = {}  # of the nodes that live: the kernel gives the numbers of others to new processes
+        self.pids: dict[str, int] = {}  # only of nodes that live: the kernel reuses the numbers of ended processes
         self.notes: dict[str, dict[str, Any]] = {}
-        self.tied = True
-        self.asked_to_end = False
+        self.ends_with_starter = True
+        self.is_ending = False
         self.door = door
         self.starter = starter
         self.keeper_gone = keeper_gone
@@ -188,34 +189,36 @@ class Supervisor:
             self.set_link(name, link)
 
     def start_node(self, host: dict[str, Any]) -> tuple[socket.socket, int]:
-        """Two forks: the process that unshares process namespaces is not in the new one, but its child is."""
+        """Starts a node's first process. It takes two forks: a process that unshares its process namespace is not in the new one
+        itself, but its child is."""
         ours, theirs = wire.pair()
-        told, tell = os.pipe2(os.O_CLOEXEC)
+        receive_pid, send_pid = os.pipe2(os.O_CLOEXEC)
         between = os.fork()
         if between == 0:
             kernel.unshare(UNSHARED | kernel.CLONE_NEWPID)
             pid = os.fork()
             if pid == 0:
-                os.close(told)
-                os.close(tell)
+                os.close(receive_pid)
+                os.close(send_pid)
                 try:
-                    self.leave_to_node(ours)
+                    self.close_for_node(ours)
                     node.live(host, theirs)
                 finally:
-                    os._exit(1)  # what comes back here would go on as another supervisor
-            os.write(tell, str(pid).encode())
+                    os._exit(1)  # otherwise this process would continue as a second supervisor
+            os.write(send_pid, str(pid).encode())
             os._exit(0)
         theirs.close()
-        os.close(tell)  # otherwise a process between that has failed would be waited for
+        os.close(send_pid)  # otherwise the read below would never end where the process between has failed
         os.waitpid(between, 0)
-        answer = os.read(told, 32)
-        os.close(told)
-        if not answer:
+        pid_text = os.read(receive_pid, 32)
+        os.close(receive_pid)
+        if not pid_text:
             raise OSError(f"node {host['name']} has no process")
-        return ours, int(answer)
+        return ours, int(pid_text)
 
-    def leave_to_node(self, ours: socket.socket) -> None:
-        """A node holds nothing of the supervisor's: its ends of others would tell nobody that the supervisor is gone."""
+    def close_for_node(self, ours: socket.socket) -> None:
+        """Closes the supervisor's descriptors in a node. Otherwise the other ends of these would not be closed with the
+        supervisor."""
         for end_ in (ours, self.door, self.starter, *self.channels.values()):
             end_.close()
         os.close(self.keeper_gone)
@@ -225,13 +228,13 @@ class Supervisor:
     def serve(self) -> None:
         inner = wire.new_socket()
         inner.bind(DOOR)
-        inner.listen(WAITING)
+        inner.listen(BACKLOG)
         for listening in (self.door, inner):
             self.watch(listening, partial(self.open_door, listening))
         self.watch(self.starter, self.listen_to_starter)
         self.watch(self.keeper_gone, self.finish)
         signal.signal(signal.SIGTERM, lambda number, frame: self.finish())
-        while not self.asked_to_end:
+        while not self.is_ending:
             ready = self.selector.select(1.0)
             self.reap()
             for key, _ in ready:
@@ -245,53 +248,53 @@ class Supervisor:
 
     def refuse_ended(self, name: str) -> None:
         if name not in self.hosts:
-            raise OSError(f"no node is called '{name}'; there are {', '.join(self.hosts)}")
+            raise OSError(f"no node is called '{name}'; choose one of {', '.join(self.hosts)}")
         if name not in self.pids:
             raise OSError(f"{name} has ended: its first process was killed. {self.remedy()}")
 
     def remedy(self) -> str:
         name = self.described["name"]
-        return f"Nothing brings it back: `tailrace cluster down -c {name}`, and `up` again"
+        return f"Make the cluster anew: `tailrace cluster down -c {name}`, then `tailrace cluster up -c {name}`"
 
     def watch(self, what: Any, action: Callable[[], None]) -> None:
         self.selector.register(what, selectors.EVENT_READ, action)
 
     def finish(self) -> None:
-        self.asked_to_end = True
+        self.is_ending = True
 
     def listen_to_starter(self) -> None:
         try:
             message, _ = wire.receive(self.starter)
-        except OSError:  # gone, and has not read our answer
+        except OSError:  # the starter is gone and has not read the last reply
             message = None
         if message is not None and message.get("do") == "stay":
-            self.tied = False
+            self.ends_with_starter = False
             with contextlib.suppress(OSError):
                 wire.send(self.starter, {"ok": True})
         elif message is None:
             self.selector.unregister(self.starter)
-            self.asked_to_end = self.tied
+            self.is_ending = self.ends_with_starter
 
     def open_door(self, listening: socket.socket) -> None:
         try:
             caller, _ = listening.accept()
-        except OSError:  # gone already, or no descriptor is left: the cluster outlives its callers
+        except OSError:  # the caller is gone, or no descriptor is left; the cluster continues
             return
         caller.settimeout(None)
         wire.widen(caller)
         is_root = wire.peer_of(caller)[1] == 0
-        self.watch(caller, partial(self.answer if is_root else self.refuse, caller))
+        self.watch(caller, partial(self.reply_to if is_root else self.refuse, caller))
 
     def refuse(self, caller: socket.socket) -> None:
-        """What it asks is read first, otherwise it would see an end without an answer."""
+        """Reads the request first: otherwise the caller would see a closed connection and not the reply."""
         with contextlib.suppress(OSError):
             _, descriptors = wire.receive(caller)
             for descriptor in descriptors:
                 os.close(descriptor)
-            wire.send(caller, {"error": "only root may use a cluster"})
+            wire.send(caller, {"error": "only root may use a cluster: run the command as root, or with sudo"})
         self.dismiss(caller)
 
-    def answer(self, caller: socket.socket) -> None:
+    def reply_to(self, caller: socket.socket) -> None:
         try:
             message, descriptors = wire.receive(caller)
         except OSError:
@@ -301,14 +304,14 @@ class Supervisor:
             return
         try:
             reply = self.do(message, caller, descriptors)
-        except Exception as error:  # whatever a caller asks for: the cluster goes on
+        except Exception as error:  # no request may end the cluster
             reply = {"error": str(error) or type(error).__name__}
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
         try:
             if reply is None:
-                self.dismiss(caller)  # the node has it now
+                self.dismiss(caller)  # the node has the connection now
             else:
                 wire.send(caller, reply)
         except OSError:
@@ -318,40 +321,47 @@ class Supervisor:
         self.selector.unregister(caller)
         caller.close()
 
-    def do(self, message: dict[str, Any], caller: socket.socket, descriptors: list[int]) -> Answer:
+    def do(self, message: dict[str, Any], caller: socket.socket, descriptors: list[int]) -> Reply:
         action = message.get("do")
         if action == "exec":
             return self.hand_over(message, caller, descriptors)
         if action == "describe":
             links = {name: dataclasses.asdict(link) for name, link in self.links.items()}
             ended = {"ended": [name for name in self.hosts if name not in self.pids], "switch_ended": self.network.has_ended}
-            return {**self.described, **ended, "links": links, "pids": self.pids, "notes": self.notes, "tied": self.tied}
+            return {
+                **self.described,
+                **ended,
+                "links": links,
+                "pids": self.pids,
+                "notes": self.notes,
+                "ends_with_starter": self.ends_with_starter,
+            }
         if action == "link":
             self.set_link(message["node"], message["changes"])
         elif action == "note":
             self.note(message["kind"], message["key"], message["value"])
-        elif action == "hold up":
-            self.hold_up(message["node"], message["bytes_per_s"])
+        elif action == "limit disk":
+            self.limit_disk(message["node"], message["bytes_per_s"])
         elif action == "end":
             self.finish()
         else:
-            return {"error": f"'{action}' is nothing that a cluster does"}
+            return {"error": f"'{action}' is not a request that a cluster knows"}
         return {"ok": True}
 
-    def hand_over(self, message: dict[str, Any], caller: socket.socket, descriptors: list[int]) -> Answer:
+    def hand_over(self, message: dict[str, Any], caller: socket.socket, descriptors: list[int]) -> Reply:
         name = message["node"]
         self.refuse_ended(name)
         if len(descriptors) != 3:
             return {"error": "three descriptors are needed, for the standard streams"}
         try:
             wire.send(self.channels[name], message, [caller.fileno(), *descriptors], socket.MSG_DONTWAIT)
-        except ConnectionError:  # it ends now, and is reaped when its processes are gone
+        except ConnectionError:  # the node is ending, and is collected when its processes are gone
             del self.pids[name]
             self.refuse_ended(name)
         return None
 
     def note(self, kind: str, key: str, value: Any) -> None:
-        """One entry at a time, so that callers who note at the same time do not undo each other's. None: no longer."""
+        """Stores one entry, so that callers at the same time do not overwrite each other's. None removes it."""
         entries = self.notes.setdefault(kind, {})
         if value is None:
             entries.pop(key, None)
@@ -361,14 +371,14 @@ class Supervisor:
     def set_link(self, name: str, changes: dict[str, Any]) -> None:
         self.refuse_ended(name)
         if self.network.has_ended:
-            raise OSError(f"{name}: the switch has ended: it was killed, and no link carries anything. {self.remedy()}")
+            raise OSError(f"{name}: the switch was killed, and no link carries packets. {self.remedy()}")
         wanted = dataclasses.replace(self.links.get(name, network.Link()), **changes)
         self.network.set_link(name, wanted, self.pids[name])
         self.links[name] = wanted
 
-    def hold_up(self, name: str, bytes_per_s: int) -> None:
+    def limit_disk(self, name: str, bytes_per_s: int) -> None:
         self.refuse_ended(name)
         pid = self.pids[name]
         device = disk.device_of(f"/proc/{pid}/root{SCRATCH}")
         group = throttle.group_of(self.described["name"], name)
-        throttle.hold_up(group, device, bytes_per_s, os.readlink(f"/proc/{pid}/ns/pid"))
+        throttle.limit(group, device, bytes_per_s, os.readlink(f"/proc/{pid}/ns/pid"))

@@ -1,8 +1,8 @@
-"""Disks held to so many bytes a second, by the kernel's control groups: version 2 where it has the io controller, otherwise the
-blkio controller of version 1.
+"""Limits the bytes a second of disks, by the kernel's control groups: version 2 where it has the io controller, otherwise the blkio
+controller of version 1.
 
-The kernel holds up what the members of the group send to the device themselves: direct writes, and what they wait for in fsync or
-on a file system that is mounted `sync`. A control group is the one thing of a cluster that the machine keeps: `sweep` removes it.
+The kernel limits what the group's members send to the device themselves: direct writes, and writes that they wait for in fsync or
+on a file system mounted `sync`. A control group stays on the machine after the cluster: `sweep` removes it.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from typing import Protocol
 
 MOUNTED = Path("/sys/fs/cgroup")
 PREFIX = "tailrace-cluster"
-PATIENCE_S = 5.0
+REMOVE_TIMEOUT_S = 5.0
 
 
 class Control(Protocol):
-    """Where groups are made."""
+    """A version of control groups."""
 
     @property
     def root(self) -> Path: ...
 
     def why_not(self) -> str | None:
-        """The reason why no disk can be held up by it; None where it can."""
+        """The reason why it cannot limit disks; None where it can."""
 
     def allow(self) -> None:
-        """Groups may have limits from now on."""
+        """Allows limits on groups."""
 
     def limit(self, group: Path, device: str, bytes_per_s: int, reads: bool) -> None:
         """`device`: MAJOR:MINOR. 0 bytes a second: no limit."""
 
     def limited(self, group: Path) -> list[str]:
-        """Devices."""
+        """The devices with a limit."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class Version1:
 
     def why_not(self) -> str | None:
         file = self.root / "blkio.throttle.write_bps_device"
-        return None if file.exists() else f"no {file}"
+        return None if file.exists() else f"there is no {file}"
 
     def allow(self) -> None:
-        """They do as they are."""
+        """They always may."""
 
     def limit(self, group: Path, device: str, bytes_per_s: int, reads: bool) -> None:
         for what in ("write", "read") if reads else ("write",):
@@ -65,8 +65,8 @@ class Version2:
     def why_not(self) -> str | None:
         file = self.root / "cgroup.controllers"
         if "io" not in words_of(file):
-            return f"no io in {file}"
-        # The machine's first group has no type, and may have members beside groups with limits; that of a container may not.
+            return f"{file} does not have io"
+        # The machine's first group has no file cgroup.type, and may have members beside groups with limits. A container's may not.
         is_first = not (self.root / "cgroup.type").exists()
         if not is_first and "io" not in words_of(self.allowed) and words_of(self.root / "cgroup.procs"):
             return f"{self.root} cannot give io to groups while it has members: start the container with --cgroupns=host"
@@ -98,7 +98,7 @@ def words_of(file: Path) -> list[str]:
 
 
 def why_not() -> str | None:
-    """The reason why no disk can be held up here; None where it can."""
+    """The reason why disks cannot be limited here; None where they can."""
     reasons = [control.why_not() for control in CONTROLS]
     return None if None in reasons else "; ".join(dict.fromkeys(filter(None, reasons)))
 
@@ -107,7 +107,7 @@ def control() -> Control:
     for one in CONTROLS:
         if one.why_not() is None:
             return one
-    raise OSError(f"no disk can be held up: {why_not()}")
+    raise OSError(f"disks cannot be limited: {why_not()}")
 
 
 def group_called(name: str) -> Path:
@@ -118,13 +118,14 @@ def group_of(cluster: str, node: str) -> Path:
     return group_called(f"{PREFIX}.{cluster}.{node}")
 
 
-def hold_up(group: Path, device: str, bytes_per_s: int, namespace: str = "", reads: bool = True) -> None:
-    """`device`: MAJOR:MINOR. 0 bytes a second: no longer. `namespace`: whose processes become members."""
+def limit(group: Path, device: str, bytes_per_s: int, namespace: str = "", reads: bool = True) -> None:
+    """Limits a device. `device`: MAJOR:MINOR. 0 bytes a second: no limit. `namespace`: its processes become members of the
+    group."""
     by = control()
     by.allow()
     group.mkdir(exist_ok=True)
     by.limit(group, device, bytes_per_s, reads)
-    # A process that is made meanwhile by one that is no member yet is none either: until there is no such.
+    # A process that is not yet a member may start new ones meanwhile, so this repeats until all are members.
     while namespace and (missing := set(processes_in(namespace)) - members_of(group)):
         for pid in missing:
             with contextlib.suppress(ProcessLookupError):
@@ -135,9 +136,9 @@ def members_of(group: Path) -> set[int]:
     return {int(word) for word in (group / "cgroup.procs").read_text().split()}
 
 
-def remove(group: Path, patience_s: float = PATIENCE_S) -> None:
-    """Processes that have just ended keep a group busy for a moment."""
-    deadline = time.monotonic() + patience_s
+def remove(group: Path, timeout_s: float = REMOVE_TIMEOUT_S) -> None:
+    """Removes a group. Processes that have just ended keep it busy for a moment, so this repeats."""
+    deadline = time.monotonic() + timeout_s
     while True:
         try:
             return group.rmdir()
@@ -153,8 +154,8 @@ def groups(pattern: str) -> list[tuple[Control, Path]]:
     return [(one, group) for one in CONTROLS for group in sorted(one.root.glob(f"{PREFIX}.{pattern}"))]
 
 
-def let_go(cluster: str) -> None:
-    """Who waits for a slow disk cannot be killed before its bytes are there: so they go as fast as they can."""
+def lift_limits(cluster: str) -> None:
+    """A process that waits for a slow disk cannot be killed before its bytes are written. So the limits go first."""
     for by, group in groups(f"{cluster}.*"):
         with contextlib.suppress(OSError):
             for device in by.limited(group):
@@ -162,7 +163,7 @@ def let_go(cluster: str) -> None:
 
 
 def sweep(cluster: str) -> None:
-    let_go(cluster)
+    lift_limits(cluster)
     for _, group in groups(f"{cluster}.*"):
         with contextlib.suppress(OSError):
             remove(group)
@@ -173,7 +174,7 @@ def clusters_with_groups() -> set[str]:
 
 
 def processes_in(namespace: str) -> list[int]:
-    """Those of a process namespace, as /proc/PID/ns/pid names it, and of those below it that we see by that name."""
+    """The processes of a process namespace, which has the name of /proc/PID/ns/pid."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdecimal():

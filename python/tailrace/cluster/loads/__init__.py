@@ -32,17 +32,19 @@ class Load(Protocol):
     def package(self) -> str: ...
 
     def script(self, folder: str, level: Any) -> str:
-        """A line for the shell that never ends by itself, in the folder. ClusterError for a level that it cannot have."""
+        """A shell command that writes in the folder until it is killed. Raises ClusterError for a level that the program cannot
+        have."""
 
 
 LOADS: dict[str, Load] = {load.name: load for load in (Fio(), Bonnie())}
 
 
 def start(cluster: Cluster, name: str, node: str, target: str, level: Level) -> None:
-    """One load a node."""
+    """Starts a load. A node has one load at most."""
     if node in running(cluster):
-        steer = f"`tailrace cluster load set {node} -c {cluster.name}`"
-        raise ClusterError(f"{node}: has a load already; {steer} steers it, `load stop` ends it")
+        command = "`tailrace cluster load"
+        change, end = f"{command} set {node} -c {cluster.name}`", f"{command} stop {node} -c {cluster.name}`"
+        raise ClusterError(f"{node}: has a load already; change it with {change}, end it with {end}")
     if name not in LOADS:
         raise ClusterError(f"load '{name}': choose one of {', '.join(LOADS)}")
     if target not in TARGETS:
@@ -55,7 +57,8 @@ def start(cluster: Cluster, name: str, node: str, target: str, level: Level) -> 
     if cluster.try_on(node, ["which", load.program]).status != 0:
         raise NotPossible(f"{load.program}: not on the PATH: install Debian's package {load.package}")
     folder = f"{TARGETS[target]}/.tailrace-load-{node}"
-    script = f"while :; do {load.script(folder, level)}; sleep 0.1; done"  # one that fails, as on a full disk, takes no core
+    # The pause keeps a command that fails, as on a full disk, from taking a core.
+    script = f"while :; do {load.script(folder, level)}; sleep 0.1; done"
     begin = f"rm -rf {folder}; mkdir -p {folder}; cd {folder}"
     cluster.shell(node, f"{begin}; setsid /bin/sh -c '{script}' </dev/null >{LOG} 2>&1 & echo $! > {PID}")
     cluster.note(NOTE, node, {"load": name, "target": target, **asdict(level)})
@@ -69,29 +72,29 @@ def stop(cluster: Cluster, node: str) -> None:
 
 
 def forget(cluster: Cluster, node: str) -> None:
-    """Its processes have been killed with all others of the node."""
+    """Removes the note of a load whose processes were killed with all others of the node."""
     if node in running(cluster):
         cluster.shell(node, f"rm -f {PID}")
         cluster.note(NOTE, node, None)
 
 
 def steer(cluster: Cluster, node: str, **changes: Any) -> Level:
-    """More or less of the same. It begins anew: neither program changes its rate while it runs."""
+    """Changes a load's level. The load restarts, because neither program can change its rate while it runs."""
     entry = _entry(cluster, node)
     level = Level(**{key: changes.get(key, entry[key]) for key in ("jobs", "mib_per_s")})
-    LOADS[entry["load"]].script("", level)  # refuses before anything is stopped
+    LOADS[entry["load"]].script("", level)  # raises ClusterError before the load is stopped
     stop(cluster, node)
     start(cluster, entry["load"], node, entry["target"], level)
     return level
 
 
 def running(cluster: Cluster) -> Mapping[str, dict[str, Any]]:
-    """By node."""
+    """The loads by node."""
     return cluster.noted(NOTE)
 
 
 def _entry(cluster: Cluster, node: str) -> dict[str, Any]:
     loads = running(cluster)
     if node not in loads:
-        raise ClusterError(f"{node}: has no load; loads are on: {', '.join(loads) or 'no node'}")
+        raise ClusterError(f"{node}: has no load; nodes with a load: {', '.join(loads) or 'none'}")
     return loads[node]

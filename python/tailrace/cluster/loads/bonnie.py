@@ -1,4 +1,4 @@
-"""bonnie++: writes, reads and files made and removed, as fast as they go."""
+"""bonnie++: writes, reads, makes and removes files without a limit of its rate."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ class Bonnie:
 
     def script(self, folder: str, level: Level) -> str:
         if level.mib_per_s:
-            raise ClusterError(f"bonnie++ has no rate ({level.mib_per_s:g} MiB/s): steer it by --jobs, or choose fio")
+            raise ClusterError(f"bonnie++ has no rate ({level.mib_per_s:g} MiB/s): set --jobs instead, or choose --with fio")
         one = f"bonnie++ -q -u root -d {folder} -r 32 -s 64 -n 2"
         return f"{' & '.join([one] * level.jobs)} & wait"

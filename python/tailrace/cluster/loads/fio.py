@@ -1,4 +1,4 @@
-"""fio: sequential writes at a rate."""
+"""fio: sequential writes at a given rate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tailrace.cluster.loads.level import Level
 
-FILE = "128m"  # of each process, written again and again
+FILE = "128m"  # the size of each process's file, which it overwrites again and again
 YEAR_S = 31_536_000
 
 
