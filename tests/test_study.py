@@ -378,7 +378,7 @@ def test_an_interrupted_study_ends_its_run_and_says_how_to_go_on(tmp_path: Path)
         study.send_signal(signal.SIGINT)
         _, said = study.communicate(timeout=HANGS_S)
     assert study.returncode == 130
-    assert "Go on with: tailrace study" in said.replace("\n", " ")
+    assert "Continue with: tailrace study" in said.replace("\n", " ")
     assert _ends(int((tmp_path / "log").read_text().splitlines()[1].split()[0]))
     assert [run["layout"] for run in results_in(tmp_path / "out")] == [first]
 

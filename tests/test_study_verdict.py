@@ -90,9 +90,9 @@ def test_times_have_three_figures(seconds: float, text: str) -> None:
 
 def test_what_a_program_said_is_found_between_banners() -> None:
     stderr = "bad value\nbad value\n#0  0x7fa in ???\n-----\nmpirun detected\n-----\nand more"
-    assert wording.telling_lines(stderr) == ["bad value", "and more"]
+    assert wording.program_lines(stderr) == ["bad value", "and more"]
     cut = f"the end of a banner\n-----\n{stderr}"
-    assert wording.telling_lines(cut) == ["the end of a banner", "bad value", "mpirun detected", "and more"]
+    assert wording.program_lines(cut) == ["the end of a banner", "bad value", "mpirun detected", "and more"]
 
 
 def test_what_took_no_time_wins() -> None:

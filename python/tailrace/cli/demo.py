@@ -23,7 +23,7 @@ def command(
 ) -> None:
     """A study of the OLAM kernel: its own files against the library's layouts, every byte verified.
 
-    A demo that was stopped goes on; a finished one is made anew.
+    A stopped demo continues; a finished one starts again.
 
     Examples: [bold]tailrace demo[/] · [bold]tailrace demo --out /scratch/demo[/]
     """
@@ -31,7 +31,7 @@ def command(
     folder = out or build_folder() / "demo"
     try:
         if not file.is_file():
-            raise StudyError(f"{file}: no such file: the demo runs from a source tree, after `make build`")
+            raise StudyError(f"{file}: no such file: run the demo in a source tree, after `make build`")
         forget_finished(file, folder)
     except StudyError as error:
         output.fail(str(error), as_json)
@@ -40,7 +40,7 @@ def command(
 
 
 def forget_finished(file: Path, folder: Path) -> None:
-    """Removes the results of a demo that is finished or of another version; never a folder that a study did not make."""
+    """Removes the results of a demo that is finished or of another version. Never removes files that a study did not make."""
     if not (folder / RESULTS).is_file():
         return
     spec = load_study(file)

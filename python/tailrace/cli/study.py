@@ -25,18 +25,18 @@ from tailrace.study.plan import remaining_s
 from tailrace.study.spec import load_study
 from tailrace.study.values import StudyError
 
-INTERRUPTED = 130  # what shells say for SIGINT
+INTERRUPTED = 130  # the exit status of shells after SIGINT
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="The study file (TOML); docs/studies.md has its keys.")],
+    file: Annotated[Path, typer.Argument(help="The study file (TOML); docs/studies.md lists its keys.")],
     out: Annotated[Path | None, typer.Option("--out", help="Folder for results and page; default build/studies/NAME.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the runs in their order, and run nothing.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
-    """Runs a study, or goes on with one that was stopped; prints a table and writes one HTML page.
+    """Runs a study, or continues one that was stopped; prints a table and writes one HTML page.
 
-    Every finished run is a line of results.jsonl in the folder; stopping loses at most the run that was being made.
+    Each finished run is a line of results.jsonl in the folder. Stopping loses at most the current run.
 
     Examples: [bold]tailrace study studies/olam.toml[/] · [bold]tailrace study studies/olam.toml --dry-run[/]
     """
@@ -44,7 +44,7 @@ def command(
 
 
 def run_study(file: Path, out: Path | None, as_json: bool = False, dry_run: bool = False) -> int:
-    """The exit status: 0, 1 when runs failed, 2 for what the user can mend, 130 when interrupted."""
+    """Returns the exit status: 0, 1 when runs failed, 2 for errors that the user can correct, 130 when interrupted."""
     try:
         spec = load_study(file)
         folder = out or build_folder() / "studies" / spec.name
@@ -52,17 +52,17 @@ def run_study(file: Path, out: Path | None, as_json: bool = False, dry_run: bool
             return _show_plan(open_study(spec, folder), as_json)
         with alone_in(folder):
             study = open_study(spec, folder)
-            with Watch(study, Console(stderr=True, highlight=False)) as watch:
-                runner.run_study(study, build_folder(), watch.started, watch.finished)
+            with Display(study, Console(stderr=True, highlight=False)) as display:
+                runner.run_study(study, build_folder(), display.started, display.finished)
     except StudyError as error:
         output.fail(str(error), as_json)
         return 2
     except KeyboardInterrupt:
         again = f"tailrace study {file}" + (f" --out {out}" if out else "")
-        output.fail(f"interrupted; the runs that are finished are kept. Go on with: {again}")
+        output.fail(f"interrupted; finished runs are kept. Continue with: {again}")
         return INTERRUPTED
     page = study.out / "report.html"
-    from tailrace.report.page import write_page  # its libraries take longer to import than most commands run
+    from tailrace.report.page import write_page  # its libraries take longer to import than most commands take
 
     write_page(study.for_report(), page)
     _show_results(study, page, as_json)
@@ -70,7 +70,7 @@ def run_study(file: Path, out: Path | None, as_json: bool = False, dry_run: bool
 
 
 def build_folder() -> Path:
-    """build/ of the source tree whose command this is; of the working directory for an installed package."""
+    """build/ of the source tree; for an installed package, of the working directory."""
     for folder in Path(__file__).resolve().parents:
         if (folder / "kernels").is_dir() and (folder / "CMakeLists.txt").is_file():
             return folder / "build"
@@ -78,14 +78,14 @@ def build_folder() -> Path:
 
 
 @dataclass
-class Watch:
-    """The progress bar, with an estimate of the time that remains; failed runs appear above it at once."""
+class Display:
+    """The progress bar with an estimate of the remaining time. Failed runs appear above it at once."""
 
     study: Study
     console: Console
     spent_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> Display:
         columns = TextColumn("[bold]{task.fields[name]}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}")
         self.progress = Progress(*columns, console=self.console)
         total = len(self.study.cases)

@@ -1,1 +1,1 @@
-"""What studies found, for people: a table on the terminal and one page that needs no network."""
+"""Reports of studies for people: a table on the terminal, and one page that needs no network."""

@@ -1,4 +1,4 @@
-"""One HTML file with everything in it: opened years later without a network, it shows the same."""
+"""The report as one HTML file. It contains everything, so it looks the same years later and without a network."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tailrace.results.study import StudyResults
 class Plot:
     name: str
     title: str
-    text: str  # what it shows, for those who do not see it as well
+    text: str  # what it shows; also for readers who do not see it
     figure: str  # plotly's JSON
 
 
@@ -83,21 +83,21 @@ def make_plots(groups: Sequence[Group], compare: str) -> list[Plot]:
         (
             "times",
             "Returned, durable, readable",
-            "Three moments of the same output, counted from its beginning: the simulation goes on, the data is on the device, "
-            "xarray has it open.",
+            "Three moments of the same output, counted from its beginning: the simulation continues, the data is on the device, "
+            "xarray has opened it.",
             plots.three_times(drawn),
         ),
         (
             "phases",
             "Where the run's time goes",
-            "Median of each phase. Filled: until the first rank was done; hatched: sync time, from the first to the last arrival.",
+            "Median of each phase. Filled: until the first rank arrived. Hatched: sync time, from the first to the last arrival.",
             plots.phase_shares(drawn),
         ),
         (
             "speed-up",
             "Speed-up over ranks",
-            "The whole run; whiskers from the slowest to the fastest repetition. Where each rank brings its own work, as the OLAM "
-            "kernel's do unless its mesh is set, 1 is perfect; more ranks than cores cannot reach it.",
+            "The whole run; whiskers from the slowest to the fastest repetition. Where each rank adds its own work, 1 is perfect. "
+            "The OLAM kernel does so unless its mesh is set. More ranks than cores cannot reach 1.",
             plots.speed_up(drawn),
         ),
     ]
@@ -135,7 +135,7 @@ def table_row(group: Group, summary: Summary) -> dict[str, Any]:
 
 
 def effective_settings(results: Sequence[RunResult]) -> list[tuple[str, str, dict[str, Any]]]:
-    """(layout, stream, requested and effective values) as the library reported them; one run of each layout speaks for all."""
+    """(layout, stream, requested and effective values) as the library reported them; from the first run of each layout."""
     seen: dict[tuple[str, str], dict[str, Any]] = {}
     for result in results:
         for stream, report in result.settings.items():
@@ -146,7 +146,7 @@ def effective_settings(results: Sequence[RunResult]) -> list[tuple[str, str, dic
 
 
 def _other_verdicts(groups: Sequence[Group], verdict: Verdict | None) -> list[tuple[str, str]]:
-    """The winner by the other measures: whoever cares about another moment sees it at once."""
+    """The winners by the other measures."""
     if verdict is None:
         return []
     others = [measure for measure in wording.MEASURE_NAMES if measure != verdict.measure]

@@ -1,4 +1,4 @@
-"""The plots of a study as plotly figures. Colours of text and lines come from the page, which knows about dark and light."""
+"""The plots of a study as plotly figures. The page sets the colours of text and lines, for dark and light."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tailrace.results.runs import NATIVE
 from tailrace.statistics import Spread
 
 NATIVE_COLOUR = "#8a8f98"
-# Okabe and Ito's colours: told apart by the colour-blind too.
+# Okabe and Ito's colours, which colour-blind people can distinguish.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#b8a500", "#7a5195")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
-MOMENTS = {"return": 1.0, "durable": 0.65, "readable": 0.35}  # and how opaque their bars are
+MOMENTS = {"return": 1.0, "durable": 0.65, "readable": 0.35}  # with the opacity of their bars
 ROW_PX = 30
 LEGEND_PX = 84
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tailrace.report.wording import bytes_text, gather_failures, group_texts, ratio_text, seconds_text, telling_lines
+from tailrace.report.wording import bytes_text, gather_failures, group_texts, program_lines, ratio_text, seconds_text
 from tailrace.results.comparison import Group, Summary, ratio_between
 from tailrace.results.runs import NATIVE, RunResult
 
@@ -67,7 +67,7 @@ def _row(group: Group, summary: Summary) -> list[str]:
 
 
 def phases_text(summary: Summary) -> str:
-    """The phases that take longest."""
+    """The longest phases."""
     longest = sorted(summary.phases, key=lambda phase: -(phase.exec_s + phase.sync_s))[:SHOWN_PHASES]
     return ", ".join(f"{phase.name} {seconds_text(phase.exec_s + phase.sync_s)}" for phase in longest)
 
@@ -79,5 +79,5 @@ def print_failures(console: Console, results: Sequence[RunResult]) -> None:
         console.print(
             f"[bold red]{result.status}[/]{times}  {escape(result.case.key)}  [red]{escape(result.note)}[/]", soft_wrap=True
         )
-        for line in telling_lines(result.stderr_tail)[:SHOWN_LINES]:
+        for line in program_lines(result.stderr_tail)[:SHOWN_LINES]:
             console.print(f"    [dim]{escape(line)}[/]", soft_wrap=True)

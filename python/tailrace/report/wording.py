@@ -1,4 +1,4 @@
-"""Numbers and verdicts as text: the terminal and the page say the same."""
+"""Numbers and verdicts as text, the same for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEASURE_NAMES = {
     "wall": "whole run",
 }
 MEANINGS = {
-    "return": "How long the simulation waited for its output: the sum of the output phases, execution and sync, slowest rank.",
+    "return": "How long the simulation waited for its output: its phases, execution and sync, on the slowest rank.",
     "durable": "Time to return, plus the fsync of every file and directory of the output, made by the study right after the run.",
     "readable": "Time to return, plus the time from then until xarray has opened the result and read one value of every variable.",
     "wall": "From the start of the launcher to its end.",
@@ -35,7 +35,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def bytes_text(count: float) -> str:
-    """As `tailrace ls` writes sizes: binary units."""
+    """In binary units, as `tailrace ls` writes sizes."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
@@ -52,7 +52,7 @@ def interval_text(ratio: Ratio) -> str:
 
 
 def group_texts(groups: Sequence[Group]) -> list[str]:
-    """What tells the groups of a study from each other: ranks, and those parameters and targets that differ."""
+    """A name for each group: its ranks, and those parameters and targets that differ between groups."""
     targets = {group.case.target for group in groups}
     shared = set.intersection(*(set(group.case.parameters) for group in groups)) if groups else set()
     return [_group_text(group.case, len(targets) > 1, shared) for group in groups]
@@ -74,7 +74,7 @@ def headline(verdict: Verdict | None) -> str:
             return f"{winner} wins: {what} {numbers}."
         return f"No measurable difference in {what}: {winner} is {numbers}."
     if verdict.nearest is None:
-        return f"{winner} is alone: nothing to compare its {what} with."
+        return f"{winner} is the only layout: there is no other {what} to compare with."
     nearest, ratio = verdict.nearest
     numbers = f"{ratio_text(ratio)} as fast, {interval_text(ratio)}"
     if ratio.differs:
@@ -85,27 +85,27 @@ def headline(verdict: Verdict | None) -> str:
 def level_text(verdict: Verdict | None) -> str:
     if verdict is None or not verdict.level:
         return ""
-    return f"Not to be told from {verdict.winner.name} with these repetitions: {', '.join(verdict.level)}."
+    return f"With these repetitions there is no measurable difference between {verdict.winner.name} and {', '.join(verdict.level)}."
 
 
 def selection(verdict: Verdict | None) -> tuple[str, str]:
-    """(what it is, the lines of tailrace.toml): for the winner; where that is native, for the layout that comes nearest."""
+    """(a caption, lines of tailrace.toml) that select the winner; where native wins, those for the nearest layout."""
     if verdict is None:
         return "", ""
     if not verdict.winner.is_native:
-        return f"What selects {verdict.winner.name}, in tailrace.toml:", verdict.winner.configuration
+        return f"These lines of tailrace.toml select {verdict.winner.name}:", verdict.winner.configuration
     if verdict.nearest is None:
         return "", ""
     nearest = verdict.nearest[0]
     return (
-        f"Native needs no configuration. What selects {nearest.name}, the nearest, in tailrace.toml:",
+        f"Native needs no configuration. These lines of tailrace.toml select {nearest.name}, the nearest:",
         nearest.configuration,
     )
 
 
 @dataclass(frozen=True)
 class Failures:
-    """Failed runs of one setting that failed in the same way; the first speaks for all."""
+    """Failed runs of one setting with the same status and note. The first one is shown."""
 
     first: RunResult
     count: int
@@ -119,11 +119,12 @@ def gather_failures(results: Sequence[RunResult]) -> list[Failures]:
     return [Failures(runs[0], len(runs)) for runs in alike.values()]
 
 
-def telling_lines(stderr: str) -> list[str]:
-    """What the program itself said: without mpirun's banners, backtraces and repetitions by other ranks."""
+def program_lines(stderr: str) -> list[str]:
+    """The program's own lines: without mpirun's banners, backtraces and repetitions by other ranks."""
     kept: list[str] = []
     lines = stderr.splitlines()
-    # Where one end of a banner was cut off, or a line of dashes is the program's own, nothing is taken for a banner.
+    # An odd number of dashed lines: one end of a banner was cut off, or a line is the program's own. Then nothing is taken for a
+    # banner.
     has_banners = sum(line.startswith("-----") for line in lines) % 2 == 0
     in_banner = False
     for line in lines:

@@ -1,4 +1,4 @@
-"""Applications from kernel.toml, or from the table [application] of a study file."""
+"""Reads an application from kernel.toml, or from the table [application] of a study file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailrace.toml_table import Table, read_toml
 
 
 def find_kernel(name: str, beside: Path) -> Path:
-    """kernels/NAME/kernel.toml of the source tree that holds the study file, the working directory or this package."""
+    """Finds kernels/NAME/kernel.toml in the source tree of the study file, of the working directory or of this package."""
     starts = [beside.resolve(), Path.cwd(), Path(__file__).resolve()]
     for start in starts:
         for folder in (start, *start.parents):
@@ -55,5 +55,5 @@ def parse_application(values: Mapping[str, Any], home: Path, where: str) -> Appl
 
 
 def as_text(value: Any) -> str:
-    """A parameter's value as it goes into a command: booleans as TOML writes them."""
+    """A parameter's value for a command; booleans as TOML writes them."""
     return str(value).lower() if isinstance(value, bool) else str(value)
