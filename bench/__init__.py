@@ -1,1 +1,1 @@
-"""Benches of Tailrace: `make bench NAME=...` runs `python -m bench.NAME`; docs/benchmarks.md says what is measured."""
+"""Benches of Tailrace: `make bench NAME=...` runs `python -m bench.NAME`; docs/benchmarks.md describes what each measures."""

@@ -1,8 +1,8 @@
-"""What a cluster on this machine does: its links, its file system on 1 to 4 nodes, and the presets on it.
+"""Measures a cluster on this machine: its links, its file system on 1 to 4 nodes, and the presets on it.
 
     make bench NAME=cluster [SIZE=quick|full]
 
-docs/benchmarks.md says what is measured and how to read it, docs/cluster.md what such figures can say; bench/bounds.toml has the
+docs/benchmarks.md describes what is measured and how to read it, docs/cluster.md what such figures show. bench/bounds.toml has the
 bounds.
 """
 
@@ -27,7 +27,7 @@ from bench import harness
 from bench.harness import BenchError, Claim, console
 
 PRESETS = {name: f"layout = '{name}'" for name in ("single", "fpp", "hds", "shared", "split:2", "node", "collective")}
-# For small outputs also with many steps in a file.
+# For small outputs, also layouts with many steps in a file.
 MANY_STEPS = {"fpp, 100 steps": "layout = 'fpp'\nsteps = 100", "single, all steps": "layout = 'single'\nsteps = 'all'"}
 NODES, RANKS_PER_NODE = 4, 2
 RANKS = NODES * RANKS_PER_NODE
@@ -37,7 +37,7 @@ LIMIT_S = 300.0  # of one run, which may write for 90 s before it reads back
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """Where to, over which links; the delay is that from one node to another, half of it on each link."""
+    """A folder to write to, over links with these properties. The delay is from node to node, half of it on each link."""
 
     name: str
     folder: str
@@ -52,7 +52,7 @@ TARGETS = (
     Target("MooseFS, 1 ms", "/mnt/pfs/bench", delay_us=1000),
     Target("MooseFS, 1 Gbit/s", "/mnt/pfs/bench", rate_mbit=1000),
 )
-# The delay of a link and the rate of a link that are asked for, one by one.
+# The requested delays and rates of a link, one at a time.
 DELAYS_US = (100.0, 500.0, 2000.0)
 DELAY_ROUNDS = 5
 RATES_MBIT = (100.0, 1000.0)
@@ -66,7 +66,7 @@ class Workload:
     steps: int
     arrays: int
     kib: int
-    seconds: int  # after which no step is begun, and the claim that all are made does not hold
+    seconds: int  # after which no step begins; then the claim that all steps are made does not hold
     layouts: dict[str, str]
 
 
@@ -125,7 +125,7 @@ def set_links(cluster: Cluster, delay_us: float, rate_mbit: float) -> None:
 
 
 def round_trip_us(cluster: Cluster) -> float:
-    """The median of many."""
+    """The median of 200 round trips."""
     shown = cluster.on("n1", "ping", "-c", "200", "-i", "0.005", "n2")
     return statistics.median(float(text) for text in re.findall(r"time=([\d.]+) ms", shown)) * 1000
 
@@ -153,7 +153,7 @@ while time.monotonic() < until:
 
 
 def stream_mbit(cluster: Cluster, seconds: float) -> float:
-    """What one connection carries: payload, so a little less than the link does."""
+    """The rate of one connection: payload, so a little less than the link's rate."""
     cluster.shell("n2", f"rm -f /run/received; setsid python3 -c '{RECEIVE}' > /run/received 2>&1 &")
     cluster.shell("n2", "until grep -q there /run/received; do sleep 0.05; done")
     cluster.on("n1", "python3", "-c", SEND, "n2", str(PORT), str(seconds), timeout_s=60)
@@ -162,7 +162,7 @@ def stream_mbit(cluster: Cluster, seconds: float) -> float:
 
 
 def measure_delays(cluster: Cluster) -> Iterator[dict[str, Any]]:
-    """With and without delay in turns: what waking up takes is another time from one second to the next."""
+    """Measures with and without delay in turns, because the time to wake a process up changes from one second to the next."""
     without_us: list[float] = []
     added_us: dict[float, list[float]] = {delay_us: [] for delay_us in DELAYS_US}
     for _, delay_us in itertools.product(range(DELAY_ROUNDS), DELAYS_US):
@@ -177,7 +177,7 @@ def measure_delays(cluster: Cluster) -> Iterator[dict[str, Any]]:
         yield {
             "what": "link",
             "quantity": "delay, us",
-            "asked": delay_us,
+            "requested": delay_us,
             "measured": statistics.median(measured),
             "rounds": measured,
         }
@@ -188,28 +188,28 @@ def measure_links(cluster: Cluster) -> Iterator[dict[str, Any]]:
     yield {"what": "link", "quantity": "rate without limit, Mbit/s", "measured": stream_mbit(cluster, 1.0)}
     for rate_mbit in RATES_MBIT:
         cluster.set_link("n1", rate_mbit=rate_mbit)
-        yield {"what": "link", "quantity": "rate, Mbit/s", "asked": rate_mbit, "measured": stream_mbit(cluster, 2.0)}
+        yield {"what": "link", "quantity": "rate, Mbit/s", "requested": rate_mbit, "measured": stream_mbit(cluster, 2.0)}
     set_links(cluster, 0, 0)
 
 
 def claims_of(rows: Sequence[dict[str, Any]]) -> list[Claim]:
-    """How far from what was asked, in parts of the bound; the bounds of both sides as one distance."""
+    """The distance of each link from its requested value, in parts of the bound. Too much and too little are one distance."""
     wanted = {claim["id"]: claim for claim in harness.bounds("cluster")["claims"]}
     claims = []
     for row in rows:
-        if row["what"] == "link" and "asked" in row:
+        if row["what"] == "link" and "requested" in row:
             claim = wanted[row["quantity"].split(",")[0]]
-            ratio = row["measured"] / row["asked"]
-            where = f"{claim['id']}/{row['network']}/{row['asked']:g}"
-            detail = {"against": f"measured {row['measured']:.1f}, asked {row['asked']:g}"}
+            ratio = row["measured"] / row["requested"]
+            where = f"{claim['id']}/{row['network']}/{row['requested']:g}"
+            detail = {"against": f"measured {row['measured']:.1f}, requested {row['requested']:g}"}
             distance = max(claim["least"] / ratio, ratio / claim["most"]) if ratio > 0 else float("inf")
             claims.append(Claim(where, claim["text"], distance, 1.0, "of the bound", detail, at_most=True))
     outputs = [row for row in rows if row["what"] == "outputs"]
     for workload in dict.fromkeys(row["workload"] for row in outputs):
         claim = wanted["outputs"]
-        least = min((row for row in outputs if row["workload"] == workload), key=lambda row: row["steps"] / row["steps_asked"])
-        detail = {"against": f"{least['steps']} of {least['steps_asked']} steps, {least['layout']}"}
-        missing = least["steps_asked"] / max(1, least["steps"])
+        least = min((row for row in outputs if row["workload"] == workload), key=lambda row: row["steps"] / row["steps_requested"])
+        detail = {"against": f"{least['steps']} of {least['steps_requested']} steps, {least['layout']}"}
+        missing = least["steps_requested"] / max(1, least["steps"])
         claims.append(Claim(f"outputs/{workload}", claim["text"], missing, claim["most"], "of the bound", detail, at_most=True))
     return claims
 
@@ -251,7 +251,7 @@ def print_storage(rows: Sequence[dict[str, Any]], size: Size) -> None:
 
 
 def measure_presets(cluster: Cluster, workload: Workload, repetitions: int) -> Iterator[dict[str, Any]]:
-    """In an order that rotates from one repetition to the next."""
+    """The order rotates from one repetition to the next."""
     names = list(workload.layouts)
     for repetition in range(repetitions):
         for position in range(len(names)):
@@ -260,9 +260,9 @@ def measure_presets(cluster: Cluster, workload: Workload, repetitions: int) -> I
             arguments = {"what": "outputs", "directory": folder, "options": workload.layouts[name], "steps": workload.steps}
             arguments |= {"arrays": workload.arrays, "kib": workload.kib, "seconds": workload.seconds}
             row = run(cluster, RANKS, cluster.compute_nodes, arguments)
-            # Counted as they are removed: to list many files takes a while too.
+            # Counted while they are removed, because listing many files takes time, too.
             files = int(cluster.shell("n1", f"find {folder} -type f -print -delete | wc -l; rm -rf {folder}", timeout_s=120))
-            of = {"workload": workload.text, "layout": name, "repetition": repetition, "steps_asked": workload.steps}
+            of = {"workload": workload.text, "layout": name, "repetition": repetition, "steps_requested": workload.steps}
             yield {"what": "outputs", **of, "files": files, **row}
 
 
@@ -285,9 +285,7 @@ def print_presets(rows: Sequence[dict[str, Any]], workload: Workload) -> None:
     console.print(f"fastest for {workload.text}: [bold]{best}[/bold]")
     short = sorted({row["layout"] for row in found if row["steps"] < workload.steps})
     if short:
-        console.print(
-            f"not all {workload.steps} steps within {workload.seconds} s, the figures are of those made: {', '.join(short)}"
-        )
+        console.print(f"not all {workload.steps} steps within {workload.seconds} s; figures of fewer steps: {', '.join(short)}")
 
 
 def measure(size: Size) -> list[dict[str, Any]]:
@@ -297,21 +295,28 @@ def measure(size: Size) -> list[dict[str, Any]]:
             if network == "kernel" and not cluster.describe()["network"]["netem"]:
                 for rate_mbit in RATES_MBIT:
                     cluster.set_link("n1", rate_mbit=rate_mbit)
-                    link = {"what": "link", "quantity": "rate, Mbit/s", "asked": rate_mbit, "measured": stream_mbit(cluster, 2.0)}
+                    link = {
+                        "what": "link",
+                        "quantity": "rate, Mbit/s",
+                        "requested": rate_mbit,
+                        "measured": stream_mbit(cluster, 2.0),
+                    }
                     rows.append({"network": network, **link})
             else:
                 rows += [{"network": network, **row} for row in measure_links(cluster)]
     table = Table(title="links", title_justify="left")
-    for column in ("network", "", "asked", "measured"):
+    for column in ("network", "", "requested", "measured"):
         table.add_column(column, justify="left" if column in ("network", "") else "right")
     for row in rows:
-        table.add_row(row["network"], row["quantity"], f"{row['asked']:g}" if "asked" in row else "", f"{row['measured']:.1f}")
+        table.add_row(
+            row["network"], row["quantity"], f"{row['requested']:g}" if "requested" in row else "", f"{row['measured']:.1f}"
+        )
     console.print(table)
     with up(ClusterSpec("bench-storage", nodes=NODES, network="user", slots=RANKS)) as cluster:
         rows += measure_storage(cluster, size)
     print_storage(rows, size)
     for workload, repetitions in ((size.large, size.repetitions), (size.small, 1)):
-        # A new one for each: what the one before has left in its servers' memory is not there.
+        # A new cluster for each workload: the last one's servers still have files in memory.
         with up(ClusterSpec("bench-presets", nodes=NODES, slots=RANKS)) as cluster:
             rows += measure_presets(cluster, workload, repetitions)
         print_presets(rows, workload)
@@ -329,10 +334,10 @@ def main() -> int:
     except ClusterError as error:
         raise BenchError(str(error)) from None
     claims = claims_of(rows)
-    harness.print_claims(claims, "Claims (1.00: at the bound; less: nearer to what was asked)")
+    harness.print_claims(claims, "Claims (1.00: at the bound; less: nearer to the requested value)")
     record = harness.write_record("cluster", {"size": chosen, **dataclasses.asdict(SIZES[chosen])}, rows, claims)
     console.print(f"every byte read back and checked, in {time.monotonic() - started:.0f} s; {record.relative_to(harness.ROOT)}")
-    console.print("Two cores and no wire: docs/cluster.md says what these figures can say and what not.")
+    console.print("All nodes share this machine: docs/cluster.md lists what these figures show and what not.")
     return 0 if all(claim.holds for claim in claims) else 1
 
 

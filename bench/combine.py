@@ -1,8 +1,8 @@
-"""The steps of a file-per-rank run as one plain file: tailrace combine against the tools that people use for it.
+"""Joins the steps of a file-per-rank run to one plain file: tailrace combine against the tools that people use for it.
 
     make bench NAME=combine [SIZE=quick|full]
 
-docs/benchmarks.md says what is measured and how to read it; bench/bounds.toml has the bounds.
+docs/benchmarks.md describes what is measured and how to read it; bench/bounds.toml has the bounds.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Tool:
     name: str
     how: str
     command: Callable[[Path, Path], list[str]]  # from the index, to the output
-    claimed: bool = True  # whether it does the same: values, dimensions and attributes in one NetCDF-4 file
+    claimed: bool = True  # whether its output is the same: values, dimensions and attributes in one NetCDF-4 file
 
 
 def tailrace(threads: int) -> Callable[[Path, Path], list[str]]:
@@ -77,7 +77,7 @@ def directory_of(target: str) -> Path:
 
 
 def write_parts(target: str) -> Path:
-    """By bench_write, which reads back every byte; the index."""
+    """Writes the parts by bench_write, which reads back every byte. Returns the index."""
     chosen = [entry for entry in methods.list_entries("bench_write") if entry.name == WRITTEN]
     once = {"case": "large", "steps": STEPS, "directory": directory_of(target), "durable": 1, "keep": 1}
     limits = {"seconds": 0, "least": 0, "most": 0}
@@ -102,7 +102,7 @@ def expected(variable: int, step: int, first: int, count: int) -> np.ndarray:
 
 
 def check_output(index: Path, output: Path) -> None:
-    """Every element against the formula; the output of `cp` is the parts, compared with them."""
+    """Compares every element with the formula. The output of `cp` is compared with the parts."""
     if output.is_dir():
         parts = index.with_suffix(".parts")
         for part in (path for path in parts.rglob("*") if path.is_file()):
@@ -124,13 +124,13 @@ def check_output(index: Path, output: Path) -> None:
 
 
 def touch_memory() -> None:
-    """As much memory as the output takes is touched and given back: a virtual machine may have left its free memory to its host,
-    and who writes first would pay for getting it back."""
+    """Uses and frees as much memory as the output takes. A virtual machine may have given its free memory to its host; otherwise
+    the first program that writes would wait for its return."""
     np.ones(BYTES * 5 // 4, np.uint8)
 
 
 def measure_once(tool: Tool, index: Path, output: Path) -> tuple[float | None, str]:
-    """Seconds of the program from start to end; None and its words when it cannot do this."""
+    """Seconds of the program from start to end; where it fails, None and its message."""
     touch_memory()
     started = time.monotonic()
     finished = subprocess.run(tool.command(index, output), capture_output=True, text=True, check=False)
@@ -163,7 +163,7 @@ def measure(targets: Sequence[str], seconds: float) -> Iterable[Row]:
 
 
 def times(rows: Sequence[Row], target: str, tool: str) -> dict[int, float]:
-    """The first repetition warms up."""
+    """Seconds by repetition, without the warm-up."""
     return {
         row["repetition"]: row["seconds"]
         for row in rows
@@ -194,7 +194,7 @@ def print_times(rows: Sequence[Row], target: str) -> None:
             table.add_row(tool.name, tool.how, shown, f"{BYTES / spread.median / 1e9:.2f}")
         else:
             why = next(row["why"] for row in rows if row["tool"] == tool.name and row["target"] == target and row["why"])
-            table.add_row(tool.name, tool.how, f"cannot: {why}", "")
+            table.add_row(tool.name, tool.how, f"failed: {why}", "")
     console.print(table)
 
 

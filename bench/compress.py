@@ -1,8 +1,8 @@
-"""Writing compressed arrays through Tailrace, the peers' filters, and by compressing in memory and writing plainly.
+"""Writes compressed arrays through Tailrace, through the peers' filters, and by compressing in memory and writing plainly.
 
     make bench NAME=compress [SIZE=quick|full]
 
-docs/benchmarks.md says what is measured and how to read it; bench/bounds.toml has the bounds.
+docs/benchmarks.md describes what is measured and how to read it; bench/bounds.toml has the bounds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CASE_TEXT = {
     "kernel": "4 arrays of 16 MiB a rank, 64-bit floats by the OLAM kernel's formula (24 bits of noise)",
     "smooth": "4 arrays of 16 MiB a rank, 32-bit floats whose neighbours are near (7 bits of noise)",
 }
-# HDF5 filters what several ranks write in collective calls only.
+# HDF5 filters data of several ranks only in collective calls.
 METHODS = ("raw_packed_fpp", "raw_packed_shared", "raw_packed_single", "hdf5_fpp", "hdf5_collective", "netcdf4", "netcdf4_fpp")
 OURS = ("tailrace_fpp", "tailrace_shared", "tailrace_single")
 STEPS, TUNING_STEPS, LEAST, MOST = 2, 1, 3, 15
@@ -46,7 +46,7 @@ SECONDS = {"quick": 55.0, "full": 570.0}
 
 
 def is_measured(entry: Entry) -> bool:
-    if entry.is_ours:  # what checksums cost is in `write`
+    if entry.is_ours:  # bench write has the cost of checksums
         return entry.method in OURS and entry.variant == harness.claimed_variant("compress")
     return entry.method in METHODS and not entry.variant.startswith("independent")
 
@@ -95,7 +95,7 @@ def claims_of(rows: Sequence[Row], cells: Sequence[Cell]) -> list[Claim]:
 
 
 def print_sizes(rows: Sequence[Row], cells: Sequence[Cell]) -> None:
-    """What is in the files, in parts of what was given: the same codec and level, but not the same encoder."""
+    """Bytes of the files over bytes of the arrays. Codec and level are the same, the encoders are not."""
     table = Table(title="Bytes of the files / bytes of the arrays", title_justify="left")
     table.add_column("method")
     cases = list(dict.fromkeys(cell.case for cell in cells))

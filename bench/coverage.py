@@ -1,8 +1,8 @@
-"""What the tracer sees of programs of all kinds, with strace as the oracle.
+"""Compares the tracer's logs of programs of all kinds with strace, the oracle.
 
     make bench NAME=coverage [SIZE=quick|full] [ARGS="--seed N"]
 
-docs/benchmarks.md says what is measured and how to read it; bench/bounds.toml has the bounds.
+docs/benchmarks.md describes what is measured and how to read it; bench/bounds.toml has the bounds.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def posix(kind: str, what: str, quick: bool = False, options: Sequence[str] = ("
 
 
 def rank(kind: str, compiler: str, *options: str) -> Kind:
-    """A single rank, which starts without mpirun; Open MPI's own helpers are not recorded."""
+    """A single rank, started without mpirun, because Open MPI's own helpers are not recorded."""
     return Kind(kind, lambda: [built(kind)], compiled=[compiler, *options])
 
 
@@ -112,7 +112,7 @@ def compile_kind(kind: Kind) -> None:
     made.parent.mkdir(parents=True, exist_ok=True)
     done = subprocess.run([*words, str(SOURCES / source), "-o", str(made)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise BenchError(f"{' '.join(words)} {source}: {done.stderr[-2000:]}\n`make setup` installs the compilers")
+        raise BenchError(f"{' '.join(words)} {source}: {done.stderr[-2000:]}\ninstall the compilers with `make setup`")
 
 
 def run_kind(kind: Kind) -> Result:
@@ -120,13 +120,13 @@ def run_kind(kind: Kind) -> Result:
     variables = harness.mpi_environment({})
     result = covered.run(kind.words(), SCRATCH / "run", program=kind.checked, timeout_s=LIMIT_S, variables=variables)
     if result.status != kind.ends_with:
-        said = (SCRATCH / "run" / "traced.out").read_text(errors="replace")[-1000:]
-        raise BenchError(f"{kind.name}: ended with status {result.status}, {kind.ends_with} is right; its last words:\n{said}")
+        printed = (SCRATCH / "run" / "traced.out").read_text(errors="replace")[-1000:]
+        raise BenchError(f"{kind.name}: ended with status {result.status}, expected {kind.ends_with}; its last lines:\n{printed}")
     return result
 
 
 def drawn(seed: int, count: int) -> list[Path]:
-    """Programs of /usr/bin, none of those that are excluded."""
+    """Programs of /usr/bin without the excluded ones."""
     harmless = [
         path
         for path in sorted(BIN.iterdir())
@@ -136,7 +136,7 @@ def drawn(seed: int, count: int) -> list[Path]:
 
 
 def run_drawn(seed: int, count: int) -> Iterator[tuple[str, Result]]:
-    """As many as can be run: who waits for something, or starts nothing, is passed over."""
+    """Runs drawn programs until `count` have run. Programs that wait for input or cannot be checked are skipped."""
     done = 0
     for path in drawn(seed, count):
         if done == count:
@@ -144,7 +144,7 @@ def run_drawn(seed: int, count: int) -> Iterator[tuple[str, Result]]:
         try:
             result = covered.run([str(path), "--help"], SCRATCH / "run", timeout_s=DRAWN_LIMIT_S)
         except (subprocess.TimeoutExpired, NoProgram) as error:
-            console.print(f"passed over: {path.name} ({type(error).__name__})", markup=False)
+            console.print(f"skipped: {path.name} ({type(error).__name__})", markup=False)
             continue
         done += 1
         yield path.name, result
@@ -172,9 +172,9 @@ def claims_of(results: Sequence[tuple[str, str, Result]]) -> list[Claim]:
 
 
 def print_results(results: Sequence[tuple[str, str, Result]]) -> None:
-    table = Table(title="Programs: what the logs have of what strace has seen", title_justify="left")
-    for heading in ("program", "calls", "seen", "or named", "bytes", "seen", "or named", "loader's calls", "check said"):
-        table.add_column(heading, justify="left" if heading in ("program", "check said") else "right")
+    table = Table(title="Programs: the part of strace's calls and bytes that is in the logs", title_justify="left")
+    for heading in ("program", "calls", "seen", "or named", "bytes", "seen", "or named", "loader's calls", "check"):
+        table.add_column(heading, justify="left" if heading in ("program", "check") else "right")
     for name, _, of in results:
         shares = [
             text
@@ -187,7 +187,7 @@ def print_results(results: Sequence[tuple[str, str, Result]]) -> None:
     for name, _, of in results:
         for what, share in (("calls", of.calls), ("bytes", of.moved)):
             for key, missing in list(share.missing.items())[:6]:
-                console.print(f"{name}: {missing} {what} not seen and not named: {key}", markup=False)
+                console.print(f"{name}: {missing} {what} neither in the logs nor reported by check: {key}", markup=False)
 
 
 def main() -> int:
@@ -196,7 +196,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
     arguments = parser.parse_args()
     if shutil.which("strace") is None:
-        raise BenchError("strace is not here, which is the oracle: `make setup` installs it")
+        raise BenchError("strace, the oracle, is missing: install it with `make setup`")
     settings = {
         "oracle": "strace -f -y; each program runs twice: alone, and with the tracer, where its lines are compared with the logs",
         "compared": f"calls ({', '.join(oracle.CLASSES)}) by file, and bytes by file; of streams the bytes",

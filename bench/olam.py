@@ -2,10 +2,10 @@
 
     make bench NAME=olam [SIZE=quick|full]
 
-Compared are the seconds in OPEN, WRITE and CLOSE of the slowest rank, phases 6plot and 9write, of a step. The claim takes the lower
-quartile of a run's steps, which other load on the machine disturbs least; the median of the steps is shown beside it, and where the
-two differ the machine was too busy to tell. The gather of the history state (7gather) is communication, and is not compared. Runs
-alternate, each pair in the other order.
+The bench compares the seconds that the slowest rank spends in OPEN, WRITE and CLOSE, the phases 6plot and 9write, of a step. The
+claim takes the lower quartile of a run's steps, which other load on the machine disturbs least. The median of the steps is shown
+beside it; where both differ, the machine was too busy. The gather of the history state (7gather) is communication, and is not
+compared. Runs alternate, and each pair has the other order.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SIZES = {"quick": Size(11, 80, (2,), ("disk",)), "full": Size(15, 100, (1, 2), (
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One machine state to compare in."""
+    """One condition under which both programs run."""
 
     target: str
     ranks: int
@@ -56,7 +56,7 @@ class Cell:
     input: Path
 
     def kernel(self, name: str) -> list[float]:
-        """Seconds of the kernel's write phases, step by step; its files are left in folder/name."""
+        """Runs the kernel, which leaves its files in folder/name. Returns the seconds of its write phases, step by step."""
         run = self.folder / f"{name}.json"
         arguments = [f"dir={self.folder / name}", f"run={run}", f"input={self.input}", f"steps={self.steps}", "sweeps=1"]
         for _ in harness.run_mpi(harness.program("olam"), self.ranks, arguments, limit_s=LIMIT_S):
@@ -71,7 +71,7 @@ class Cell:
         return line["steps_s"]
 
     def same_bytes(self, name: str) -> None:
-        """Both have written the same files; the kernel's are checked against the formula by its tests."""
+        """Checks that both wrote the same files. The kernel's own tests check its files against the formula."""
         names = sorted(path.name for path in (self.folder / "source").iterdir())
         found = sorted(path.name for path in (self.folder / name).iterdir())
         _, *differ = filecmp.cmpfiles(self.folder / "source", self.folder / name, names, shallow=False)
@@ -95,7 +95,7 @@ def prepare_input() -> Path:
 
 
 def run_cell(cell: Cell, pairs: int) -> list[dict[str, Any]]:
-    """Rows of a cell: a pair to warm up (number 0), then `pairs` pairs, in alternating order."""
+    """Rows of a cell: a warm-up pair (number 0), then `pairs` pairs, in alternating order."""
     shutil.rmtree(cell.folder, ignore_errors=True)
     cell.folder.mkdir(parents=True)
     rows = []

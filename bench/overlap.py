@@ -1,8 +1,8 @@
-"""A run that computes as long as it writes: synchronous against steps in flight, and the time to return against a memcpy.
+"""Runs that compute as long as they write: synchronous against steps in flight, and the time to return against a memcpy.
 
     make bench NAME=overlap [SIZE=quick|full]
 
-docs/benchmarks.md says what is measured and how to read it; bench/bounds.toml has the bounds.
+docs/benchmarks.md describes what is measured and how to read it; bench/bounds.toml has the bounds.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ from bench.harness import Claim, Spread, console, methods
 from bench.harness.methods import Row
 from bench.harness.slow_disk import slow_disk, why_not
 
-RANKS = 1  # and a thread that writes: no more than cores
-STEPS, IN_FLIGHT = 10, 2  # with n steps at most 2 n / (n + 1) times as fast: the first computes alone, or the last writes
+RANKS = 1  # with a thread that writes: as many as the machine has cores
+STEPS, IN_FLIGHT = (
+    10,
+    2,
+)  # n steps are at most 2 n / (n + 1) times as fast: nothing overlaps the first computation and the last write
 LEAST, MOST = 3, 15
 ARRAYS = 2
 DEDICATED = "dedicated"
@@ -65,7 +68,7 @@ FOLDERS = {"disk": harness.BUILD / "bench-scratch" / "overlap", "shm": Path("/de
 
 @contextlib.contextmanager
 def place_of(target: str) -> Iterator[tuple[Path, Path | None]]:
-    """The folder to write to, and the control group of those who do."""
+    """The folder to write to, and the control group of the programs that write."""
     if target == "slow":
         with slow_disk(SLOW, NEEDED) as disk:
             yield disk.directory, disk.control_group
@@ -125,12 +128,13 @@ def measured(rows: Sequence[Row], cell: Cell, preset: str, how: str) -> dict[int
 
 
 def return_s(row: Row) -> float:
-    """Of the run's steps, the first left out: it makes the plan and touches the window."""
+    """The median of the run's steps without the first, which makes the plan and allocates the window."""
     return statistics.median(row["returns_s"][1:])
 
 
 def claims_of(rows: Sequence[Row], size: Size) -> list[Claim]:
-    """Of the slow disk, or where there can be none, of the fast one; the other cells are for information."""
+    """Claims of the first cell: the slow disk, or the fast one where there can be no slow one. The other cells are for
+    information."""
     wanted = {claim["id"]: claim for claim in harness.bounds("overlap")["claims"]}
     claims = []
     cell = size.cells[0]
@@ -164,7 +168,7 @@ def print_times(rows: Sequence[Row], size: Size) -> None:
                         how,
                         shown(returns),
                         f"{returns.median / copy.median:.2f}",
-                        shown(Spread.of(durable)) if durable else "as to return" if how == "sync" else "not told",
+                        shown(Spread.of(durable)) if durable else "as to return" if how == "sync" else "not known",
                         shown(total),
                         f"{sync.median / total.median:.2f} times faster" if how == "overlap" else "",
                     )
@@ -189,8 +193,8 @@ def main() -> int:
         "arrays": f"{ARRAYS} of 16 MiB a rank, {STEPS} steps, a file each; checksums on",
         "computing": "arithmetic in registers before each step, as long as a synchronous step takes once memory is warm",
         "in flight": f"{IN_FLIGHT} steps; overlap_memory = 1 GiB",
-        "target slow": f"none: {reason}" if reason else f"ext4 in memory, held to {SLOW >> 20} MiB/s by a control group",
-        "the run": "from before opening to after closing: with what is still in flight at the end",
+        "target slow": f"none: {reason}" if reason else f"ext4 in memory, limited to {SLOW >> 20} MiB/s by a control group",
+        "the run": "from before opening to after closing, including the steps in flight at the end",
         **{f"target {target}": harness.filesystem_of(folder.parent) for target, folder in FOLDERS.items()},
     }
     harness.print_settings("Settings", settings)

@@ -1,8 +1,8 @@
-"""Reading a restart on other ranks than wrote it: Tailrace, raw reads and the peers, from the page cache and from the device.
+"""Reads a restart on other numbers of ranks than wrote it: Tailrace, raw reads and the peers, from the page cache and the device.
 
     make bench NAME=restart [SIZE=quick|full]
 
-docs/benchmarks.md says what is measured and how to read it; bench/bounds.toml has the bounds.
+docs/benchmarks.md describes what is measured and how to read it; bench/bounds.toml has the bounds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LEAST, MOST = 3, 15  # measured repetitions of a cell; the warm-up is not one of
 class Case:
     writers: int
     readers: int
-    split: str  # how the readers share out the arrays; the writers have rows
+    split: str  # the readers' blocks: rows or blocks; the writers have rows
 
     @property
     def written_bytes(self) -> int:
@@ -65,12 +65,12 @@ class Cell:
 
     @property
     def weight(self) -> float:
-        """About what a repetition costs in relation to other cells; the time is shared out by it."""
+        """The approximate cost of a repetition relative to other cells; the bench's time is divided by it."""
         return self.of.writers * (1.5 if self.of.split == "blocks" else 1.0) * (3.0 if self.mode == "dropped" else 1.0)
 
     @property
     def tuning_weight(self) -> float:
-        """The same for the tuning; in memory the settings are those of the page cache."""
+        """The same for the tuning. In memory the settings tuned for the page cache are taken."""
         return 0.0 if self.target == "shm" else self.weight * (1.2 if self.of.split == "blocks" else 0.6)
 
 
@@ -82,7 +82,7 @@ class Size:
     modes: tuple[str, ...]
 
     def cells(self) -> list[Cell]:
-        """Those that read the same files follow each other."""
+        """Cells that read the same files follow each other."""
         return [
             Cell(case, target, mode)
             for target, case, mode in itertools.product(self.targets, self.cases, self.modes)
@@ -101,7 +101,8 @@ def directory_of(target: str) -> Path:
 
 
 def write_files(target: str, writers: int, entries: Sequence[Entry]) -> None:
-    """All files that the entries read, by bench_write, which reads them back; each once, in a folder of its own, on the device."""
+    """Writes all files that the entries read, by bench_write, which reads them back. Each is in a folder of its own, on the
+    device."""
     names = {entry.files for entry in entries}
     arguments = {"case": "large", "steps": 1, "directory": directory_of(target), "durable": 1, "keep": 1}
     once = {"seconds": 0, "least": 0, "most": 0}
@@ -126,12 +127,12 @@ def run_cell(cell: Cell, entries: Sequence[Entry], *, seconds: float, least: int
 
 
 def is_tried(entry: Entry, case: Case, mpi_io: str) -> bool:
-    """These hints are ROMIO's, and for what is not contiguous: rows are read directly as it is, and nothing lies between them."""
+    """The variants `direct` and `sieving` are hints of ROMIO for data that is not contiguous; rows are contiguous."""
     return not entry.variant.endswith(("direct", "sieving")) or (case.split == "blocks" and mpi_io == "romio321")
 
 
 def tune(cell: Cell, entries: Sequence[Entry], claimed: set[str], advance: Callable[[str], None]) -> Tuned:
-    """The claims are against the strongest of the claimed peers, so it decides about the MPI-IO."""
+    """The claims are against the strongest claimed peer, so its time decides which MPI-IO is taken."""
 
     def run(chosen: Sequence[Entry], repetitions: int, mpi_io: str) -> Iterable[Row]:
         tried = [entry for entry in chosen if is_tried(entry, cell.of, mpi_io)]
@@ -184,7 +185,7 @@ def claims_of(rows: Sequence[Row], cells: Sequence[Cell], bounds: Mapping[str, A
 
 
 def print_cells(rows: Sequence[Row], cells: Sequence[Cell], entries: Sequence[Entry]) -> None:
-    """One table a mode."""
+    """One table for each mode."""
     for mode in dict.fromkeys(cell.mode for cell in cells):
         columns = [
             Column(cell.key.replace("/", "\n"), cell.of.written_bytes, methods.times_by_entry(rows, cell))
@@ -223,7 +224,7 @@ def main() -> int:
     for target in size.targets:
         shutil.rmtree(directory_of(target), ignore_errors=True)
         harness.need_space(directory_of(target), files_bytes + (1 << 30))
-    # All files are in memory; the arrays, what is held while they are written, and room.
+    # Memory for all files, the arrays, the copies while they are written, and some room.
     harness.need_memory(files_bytes + (2 << 30))
     bounds = harness.bounds("restart")
     started = time.monotonic()

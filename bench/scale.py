@@ -1,9 +1,9 @@
-"""What the plan, the journal and the index cost from 100 to 1,000,000 ranks: planned, not run.
+"""The cost of the plan, the journal and the index from 100 to 1,000,000 ranks: planned, not run.
 
     make bench NAME=scale [SIZE=quick|full]
 
-One process a number of ranks and a repetition; the numbers of ranks take turns, in an order that rotates. docs/benchmarks.md says
-what is measured and how to read it; bench/bounds.toml has the bounds.
+Each number of ranks and each repetition has a process of its own. The order of the numbers of ranks rotates. docs/benchmarks.md
+describes what is measured and how to read it; bench/bounds.toml has the bounds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Row = Mapping[str, Any]
 @dataclasses.dataclass(frozen=True)
 class Size:
     repetitions: int
-    drawn: int  # ranks, and first ranks of nodes, beside the first, the middle and the last one
+    drawn: int  # ranks, and first ranks of nodes, beside the first, the middle and the last rank
 
 
 SIZES = {"quick": Size(3, 3), "full": Size(11, 8)}
@@ -56,7 +56,7 @@ def run(figure: str, ranks: int, seed: int, size: Size) -> Iterator[Row]:
 
 
 def measure(size: Size, seed: int) -> list[Row]:
-    """Rows of all repetitions; number 0 warms up."""
+    """Rows of all repetitions without the warm-up, number 0."""
     rows: list[Row] = []
     for repetition in range(size.repetitions + 1):
         turn = repetition % len(RANKS)
@@ -68,7 +68,7 @@ def measure(size: Size, seed: int) -> list[Row]:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """A figure that is looked at over the numbers of ranks: of a rank's plan, the busiest rank that was drawn in that role."""
+    """A figure shown over the numbers of ranks. For a rank's plan it is that of the busiest drawn rank in that role."""
 
     figure: str
     layout: str
@@ -92,7 +92,7 @@ class Figures:
             self.rows[Line(row["figure"], row["layout"], row.get("role", "")), row["ranks"]].append(row)
 
     def spread(self, line: Line, ranks: int, of: Callable[[Row], float]) -> Spread | None:
-        """Over the repetitions, of the rank with the largest median; nothing where it was not measured."""
+        """The spread over the repetitions of the rank with the largest median; None where it was not measured."""
         values: dict[int, list[float]] = defaultdict(list)
         for row in self.rows[line, ranks]:
             values[row.get("rank", 0)].append(of(row))
@@ -164,7 +164,7 @@ def claims_of(rows: Sequence[Row]) -> list[Claim]:
             if line.figure != figure:
                 continue
             few, many = figures.spread(line, base, of), figures.spread(line, most, of)
-            if few is None or many is None:  # no line of a plan is written of so many parts
+            if few is None or many is None:  # with so many parts the journal has no line of the plan
                 continue
             detail = {"at_base": few.median, "at_most": many.median, "least": many.least / few.most, "most": many.most / few.least}
             value, text = many.median / few.median, wanted[name]["text"]
@@ -193,7 +193,7 @@ def claims_of(rows: Sequence[Row]) -> list[Claim]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.scale", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", choices=SIZES, default="quick")
-    parser.add_argument("--seed", type=int, help="draws the same ranks again")
+    parser.add_argument("--seed", type=int, help="draw the same ranks again")
     given = parser.parse_args()
     size = SIZES[given.size]
     seed = random.SystemRandom().randrange(2**32) if given.seed is None else given.seed
@@ -218,7 +218,7 @@ def main() -> int:
     path = harness.write_record("scale", {"size": given.size, "seed": seed, **dataclasses.asdict(size)}, rows, claims)
     console.print(f"{len(rows)} figures in {time.monotonic() - started:.0f} s; {Path(path).relative_to(harness.ROOT)}")
     if given.size == "quick":
-        console.print("A quick run shows the claims and does not judge them.")
+        console.print("A quick run shows the claims; only SIZE=full decides whether they hold.")
         return 0
     return 0 if all(claim.holds for claim in claims) else 1
 

@@ -1,11 +1,11 @@
-"""What recording costs: a call more, and a run of the OLAM kernel more.
+"""The cost of recording: for a call, and for a run of the OLAM kernel.
 
     make bench NAME=trace [SIZE=quick|full] [ARGS="--peer NAME=LIBRARY,KEY=VALUE,..."]
 
-The same program runs without and with the tracer (and with the libraries of peers, which are preloaded likewise), in turns that
-rotate. For peers, KEY=VALUE are the variables that they need, in which {logs} is the run's folder for logs. Of a call: the median
-over rounds of calls, and of that the difference, run by run. Of the kernel: the processor time of all its ranks, user and system.
-docs/benchmarks.md says how to read it; bench/bounds.toml has the bounds.
+The same program runs without and with the tracer, and with peers' libraries, which are preloaded, too. The order rotates. KEY=VALUE
+are variables that a peer needs; {logs} in them is the run's folder for logs. The cost of a call is the difference, run by run, of
+the medians over rounds of calls. The cost of a kernel run is the processor time of all its ranks, user and system.
+docs/benchmarks.md describes how to read it; bench/bounds.toml has the bounds.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.table import Table
+from tailrace.launch.local import MPIRUN
 from tailrace.trace import launch
 from tailrace.trace.log import read_log
 
@@ -31,7 +32,7 @@ from bench import harness
 from bench.harness import Claim, Spread, console
 from bench.olam import prepare_input
 
-CALLS = {"pwrite": 1, "open": 2, "stat": 1, "fwrite": 1}  # and how many are recorded of each
+CALLS = {"pwrite": 1, "open": 2, "stat": 1, "fwrite": 1}  # with the number of events that each adds
 BUDGET = 1 << 30
 FOLDER = Path("/dev/shm/tailrace-bench-trace")
 LIMIT_S = 120
@@ -61,7 +62,7 @@ def environment_of(method: str, peers: Peers, logs: Path) -> dict[str, str]:
 
 
 class Folders:
-    """New ones for each run: the program's files and the logs."""
+    """New folders for each run: for the program's files and for the logs."""
 
     def __enter__(self) -> tuple[Path, Path]:
         shutil.rmtree(FOLDER, ignore_errors=True)
@@ -75,18 +76,18 @@ class Folders:
 
 
 def run_call(call: str, method: str, peers: Peers, size: Size) -> float:
-    """Nanoseconds of one call. What was to be recorded was: the log is read."""
+    """Nanoseconds of one call. Reads the log, to check that all calls were recorded."""
     with Folders() as (work, logs):
         command = [str(harness.program("bench_trace")), call, str(size.rounds), str(size.calls), str(work)]
-        surroundings = {**os.environ, **environment_of(method, peers, logs)}
-        done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        variables = {**os.environ, **environment_of(method, peers, logs)}
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         if done.returncode != 0:
             raise harness.BenchError(f"{' '.join(command)} ended with status {done.returncode}: {done.stderr[-2000:]}")
         if method == OURS:
             (log,) = [read_log(path) for path in logs.iterdir()]
             least = (size.rounds + 1) * size.calls * CALLS[call]
             if len(log.events) < least:
-                raise harness.BenchError(f"{log.path}: {len(log.events)} events, at least {least} were to be recorded")
+                raise harness.BenchError(f"{log.path}: {len(log.events)} events, expected at least {least}")
         return float(json.loads(done.stdout)["ns"])
 
 
@@ -96,7 +97,7 @@ def run_kernel(method: str, peers: Peers, size: Size, maps: Path) -> float:
         ranks = [word for key, value in environment_of(method, peers, logs).items() for word in ("-x", f"{key}={value}")]
         steps = [f"steps={size.kernel_steps}", "sweeps=20"]
         arguments = [f"dir={work}", f"run={work / 'run.json'}", f"input={maps}", *steps]
-        command = ["mpirun", "-n", "2", *ranks, str(harness.program("olam")), *arguments]
+        command = [MPIRUN, "-n", "2", *ranks, str(harness.program("olam")), *arguments]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(
             command, env=harness.mpi_environment({}), capture_output=True, text=True, timeout=LIMIT_S, check=False
@@ -110,7 +111,7 @@ def run_kernel(method: str, peers: Peers, size: Size, maps: Path) -> float:
 
 
 def measure(size: Size, peers: Peers) -> list[Row]:
-    """Rows of all runs; number 0 warms up."""
+    """Rows of all runs; number 0 is the warm-up."""
     methods = [PLAIN, OURS, *peers]
     maps = prepare_input()
     rows: list[Row] = []
@@ -142,7 +143,7 @@ def claims_of(rows: Sequence[Row]) -> list[Claim]:
     claims = []
     for wanted in harness.bounds("trace")["claims"]:
         spread = added_us(rows, "pwrite", OURS) if wanted["id"] == "pwrite" else kernel_ratio(rows, OURS)
-        detail = {"least": spread.least, "most": spread.most, "against": "the same without"}
+        detail = {"least": spread.least, "most": spread.most, "against": "the same without the tracer"}
         unit = "us" if wanted["id"] == "pwrite" else "ratio"
         claims.append(Claim(wanted["id"], wanted["text"], spread.median, wanted["bound"], unit, detail, at_most=True))
     return claims
@@ -168,7 +169,7 @@ def print_costs(rows: Sequence[Row], methods: Sequence[str]) -> None:
 def peer(text: str) -> tuple[str, dict[str, str]]:
     (name, _, library), *variables = (word.partition("=") for word in text.split(","))
     if not Path(library).is_file():
-        raise argparse.ArgumentTypeError(f"'{text}': give NAME=LIBRARY, a library that is there, and what it needs: ,KEY=VALUE")
+        raise argparse.ArgumentTypeError(f"'{text}': give NAME=LIBRARY with an existing library, and its variables as ,KEY=VALUE")
     return name, {"LD_PRELOAD": library, **{key: value for key, _, value in variables}}
 
 
@@ -184,7 +185,7 @@ def main() -> int:
     rows = measure(SIZES[options.size], peers)
     print_costs(rows, [OURS, *peers])
     claims = claims_of(rows)
-    harness.print_claims(claims, "Claims (with the tracer, less or over without it)")
+    harness.print_claims(claims, "Claims (with the tracer, minus or divided by without it)")
     settings = {"size": options.size, **dataclasses.asdict(SIZES[options.size]), "peers": peers}
     console.print(str(harness.write_record("trace", settings, rows, claims).relative_to(harness.ROOT)))
     return 0 if options.size == "quick" or all(claim.holds for claim in claims) else 1

@@ -1,10 +1,10 @@
-"""Writing the same arrays through Tailrace, raw POSIX calls and the peers: page cache and fsynced, large and small arrays.
+"""Writes the same arrays through Tailrace, raw POSIX calls and the peers: to the page cache and fsynced, large and small arrays.
 
     make bench NAME=write [SIZE=quick|full]
-    make bench NAME=write SIZE=full ARGS="--cells large/disk/*"      # the whole time for some cells: more repetitions
-    make bench NAME=write SIZE=full ARGS=--add                       # again: the claims are judged with what is recorded already
+    make bench NAME=write SIZE=full ARGS="--cells large/disk/*"      # all the time for some cells: more repetitions
+    make bench NAME=write SIZE=full ARGS=--add                       # again: with the timings recorded before
 
-docs/benchmarks.md says what is measured and how to read it; bench/bounds.toml has the bounds.
+docs/benchmarks.md describes what is measured and how to read it; bench/bounds.toml has the bounds.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ MODES = {
     "cache": "page cache: the clock stops when all files are closed",
     "fsync": "fsynced: when all data and names are on the device",
 }
-SYNCED = "every method: all files and names when the last step is written; the device begins with small files before"
+SYNCED = "every method: all files and names after the last step; the device starts writing small files before"
 TUNING_STEPS = {"large": 1, "small": 5}
 LEAST, MOST = 3, 15  # measured repetitions of a cell; the warm-up is not one of them
-LEAST_OF_MANY = 2  # of one with more ranks than cores, whose runs take longest
-WEAK = 1.25  # a peer that took so much longer than the fastest with as many files stops then, and is not run on more ranks
-# Warm-up and LEAST repetitions cost about this much in relation to each other; the time that is left is shared out by it.
+LEAST_OF_MANY = 2  # for cells with more ranks than cores, whose runs take longest
+WEAK = 1.25  # a peer that took this many times as long as the fastest with as many files stops, and is not run on more ranks
+# The relative cost of warm-up and LEAST repetitions, by which the remaining time is divided.
 WEIGHT = {("large", "cache"): 2.6, ("large", "fsync"): 3.4, ("small", "cache"): 1.4, ("small", "fsync"): 1.8}
 
 
@@ -66,15 +66,15 @@ class Size:
     targets: tuple[str, ...]
     ranks: tuple[int, ...]
     steps: Mapping[str, int]
-    tuning: int  # measured repetitions of a peer's settings; 0: the one that else warms up counts
-    race: int  # repetitions after which only what claims compare goes on
+    tuning: int  # measured repetitions of a peer's settings; 0: the warm-up counts
+    race: int  # repetitions after which only methods in claims continue
 
     def cells(self, pattern: str = "*") -> list[Cell]:
-        """In their order; those whose key fits the pattern."""
+        """The cells in their order whose key matches the pattern."""
         cells = [
             Cell(case, target, ranks, mode)
             for case, target, ranks, mode in itertools.product(("large", "small"), self.targets, self.ranks, MODES)
-            if (target, mode) != ("shm", "fsync")  # it returns at once there
+            if (target, mode) != ("shm", "fsync")  # fsync returns at once there
         ]
         return [cell for cell in cells if fnmatch.fnmatchcase(cell.key, pattern)]
 
@@ -102,8 +102,8 @@ def run_cell(
     race: int = 0,
     before: int = 0,
 ) -> Iterable[Row]:
-    """Rows of a cell as they are measured; with `deflate`, compressed at that level; with `race`, after so many repetitions only
-    what claims compare; `before`: how many repetitions were made earlier."""
+    """Yields the rows of a cell when they are measured. `deflate`: the level of compression. `race`: the repetitions after which
+    only methods in claims continue. `before`: the number of earlier repetitions."""
     arguments: dict[str, str | int | Path] = {
         "case": cell.case,
         "steps": steps,
@@ -129,7 +129,7 @@ def tune(case: str, target: str, peers: int, entries: Sequence[Entry], advance: 
             advance(f"tuning, {case}, {target}, {mpi_io}: {row['entry']}")
             yield row
 
-    # Raw calls race in the cells themselves: among all the others they did not always like what they liked alone.
+    # Raw calls are tuned in the cells themselves: beside the other methods another setting may be the fastest.
     return methods.tune([entry for entry in entries if not entry.is_raw], run, raw=0, peers=peers, judge=methods.all_peers)
 
 
@@ -148,7 +148,7 @@ def claims_of(rows: Sequence[Row], cells: Sequence[Cell]) -> list[Claim]:
 
 
 def print_cells(rows: Sequence[Row], cells: Sequence[Cell], entries: Sequence[Entry], mode: str, size: Size) -> None:
-    """One table a mode."""
+    """One table for each mode."""
     columns = [
         Column(
             f"{cell.case}\n{cell.target}\n{cell.ranks} ranks",
@@ -162,7 +162,7 @@ def print_cells(rows: Sequence[Row], cells: Sequence[Cell], entries: Sequence[En
 
 
 def print_checksum_cost(rows: Sequence[Row], cells: Sequence[Cell]) -> None:
-    """What the library's checksums of every part cost: medians with and without."""
+    """The cost of the library's checksums of every part: medians with and without."""
     table = Table(title="Tailrace with checksums, time without / time with", title_justify="left")
     table.add_column("cell")
     presets = ("fpp", "hds", "shared", "single")
@@ -179,13 +179,13 @@ def print_checksum_cost(rows: Sequence[Row], cells: Sequence[Cell]) -> None:
 
 
 def leave_out(entry: Entry, cell: Cell, size: Size) -> bool:
-    """Checksums cost most beside memory, and the same for all ranks: elsewhere they would take time and tell nothing."""
+    """Checksums cost most in memory, and the same on all ranks. So they are measured only there, and on the fewest ranks."""
     return entry.is_ours and entry.variant == "checksum" and (cell.target != size.targets[-1] or cell.ranks != size.ranks[0])
 
 
 def claimed(entries: Sequence[Entry], fewest: Cell, rows: Sequence[Row]) -> list[Entry]:
-    """What the claims of a case compare; of the peers of a claim those that were not weak in a cell that has been measured: a claim
-    is about the strongest."""
+    """The methods in the claims of a case. Peers that were weak in the measured cell are left out: a claim is about the
+    strongest."""
     times = methods.times_by_entry(rows, fewest)
     seconds = {entry.name: methods.typical_s(times[entry.name]) for entry in entries if entry.name in times}
     kept: set[str] = set()
@@ -258,7 +258,7 @@ def print_settings(size: Size, entries: Sequence[Entry], tuned: Mapping[str, Tun
 
 
 def raw_settings(rows: Sequence[Row]) -> list[str]:
-    """What the limits of the claims were: the settings that went on, in each cell."""
+    """The limits of the claims: the raw setting of each cell that continued."""
     found = []
     for cell in dict.fromkeys(Cell(row["case"], row["target"], row["ranks"], row["mode"]) for row in rows):
         times = methods.times_by_entry(rows, cell)
@@ -271,32 +271,32 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.write", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--size", choices=SIZES, default="quick")
     parser.add_argument(
-        "--cells", default="*", metavar="PATTERN", help="only these, such as 'large/disk/4/*'; the time is all theirs"
+        "--cells", default="*", metavar="PATTERN", help="measure only these cells, such as 'large/disk/4/*', with all the time"
     )
     parser.add_argument(
         "--add",
         action="store_true",
-        help="judge the claims with the timings that the record of this commit and machine holds already",
+        help="add to the timings in the record of this commit and machine",
     )
     given = parser.parse_args()
     name, size = given.size, SIZES[given.size]
     cells = size.cells(given.cells)
     if not cells:
         keys = ", ".join(cell.key for cell in size.cells())
-        raise harness.BenchError(f"--cells {given.cells} fits none of the cells of size {name}: {keys}")
+        raise harness.BenchError(f"--cells {given.cells} matches none of the cells of size {name}: {keys}")
     run_bytes = max(RANK_STEP_BYTES[cell.case] * size.steps[cell.case] * cell.ranks for cell in cells)
     for target in {cell.target for cell in cells}:
         harness.need_space(directory_of(target), 2 * run_bytes)
-    # The arrays, the lone writer's copy, what is held for the page cache, twice, the files in it, and room.
+    # Memory for the arrays, the single writer's copy, the memory kept for the page cache (twice), the files in it, and some room.
     harness.need_memory(6 * run_bytes)
-    # What only compresses is not measured here.
+    # Methods that only compress are in bench compress.
     others = ("raw_packed_fpp", "raw_packed_shared", "raw_packed_single")
     entries = [entry for entry in methods.list_entries("bench_write") if entry.method not in others]
     record = "write" if given.cells == "*" or given.add else "write-cells"
     earlier = harness.rows_recorded(record, name) if given.add else []
     started = time.monotonic()
     measured, tuned = measure(size, cells, entries, earlier)
-    rows = [*earlier, *methods.later(measured, earlier)]
+    rows = [*earlier, *methods.renumbered(measured, earlier)]
     cells = [cell for cell in size.cells() if any(cell.is_of(row) for row in rows)]
     print_settings(size, entries, tuned, rows)
     for mode in dict.fromkeys(cell.mode for cell in cells):

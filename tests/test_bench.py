@@ -76,8 +76,8 @@ def test_of_a_method_counts_the_setting_that_went_on() -> None:
 @fast
 def test_added_repetitions_follow_on_those_recorded() -> None:
     earlier: list[Row] = [{"repetition": repetition} for repetition in (0, 1, 2)]
-    assert [row["repetition"] for row in methods.later(earlier, earlier)] == [0, 3, 4]
-    assert methods.later(earlier, []) == earlier
+    assert [row["repetition"] for row in methods.renumbered(earlier, earlier)] == [0, 3, 4]
+    assert methods.renumbered(earlier, []) == earlier
 
 
 RECORD = {"commit": "abc", "machine": {"cores": 2}, "settings": {"size": "full"}, "rows": [{"repetition": 1}]}

@@ -1,4 +1,4 @@
-"""What every bench shares: running MPI programs, statistics, claims and their table, the record in bench/out/NAME.json."""
+"""For all benches: running MPI programs, statistics, claims and their table, the record in bench/out/NAME.json."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ console = Console(width=None if os.isatty(1) else 150)
 
 
 def processor_ticks() -> list[int]:
-    """Of all processors since the machine began: in programs, at low priority, in the kernel, idle, waiting for devices, in
-    interrupts of two kinds, and kept by the host (steal; proc(5), /proc/stat)."""
+    """Times of all processors since the machine started: in programs, at low priority, in the kernel, idle, waiting for devices, in
+    interrupts of two kinds, and used by the host (steal); see /proc/stat in proc(5)."""
     return [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
 
 
@@ -41,7 +41,7 @@ TICKS_AT_START = processor_ticks()
 
 
 class BenchError(RuntimeError):
-    """A bench cannot go on; the text says what failed and how to mend it."""
+    """A bench cannot continue. The text has the cause and the remedy."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Claim:
 
     @property
     def is_missed(self) -> bool:
-        """Whether it does not hold, and its interval says that this is not for the noise of the repetitions."""
+        """Whether it does not hold with all of its interval: then the noise of the repetitions is not the cause."""
         interval = self.detail.get("interval")
         if self.holds or interval is None:
             return False
@@ -69,7 +69,7 @@ class Claim:
 
 @dataclasses.dataclass(frozen=True)
 class Spread:
-    """Median, least and most of a few repetitions."""
+    """Median, least and most of some repetitions."""
 
     median: float
     least: float
@@ -81,13 +81,13 @@ class Spread:
 
 
 def paired_ratios(other_s: Mapping[int, float], ours_s: Mapping[int, float]) -> list[float]:
-    """Their time over ours, repetition by repetition: both ran within the same round, so a slow spell of the machine hits both."""
+    """Their time over ours, repetition by repetition. Both ran in the same round, so a slow period of the machine affects both."""
     return [other_s[r] / ours_s[r] for r in sorted(other_s.keys() & ours_s.keys())]
 
 
 def interval_of(others: Mapping[int, Sequence[float]], ours: Mapping[int, Sequence[float]]) -> tuple[float, float] | None:
-    """Of the ratio of two methods' times, when repetitions are drawn anew from those that both have: of each repetition the seconds
-    of its calls, of which the medians are added. None: the repetitions are too few to tell."""
+    """The bootstrap interval of the ratio of two methods' times. Repetitions that both have are drawn anew. The time of a method is
+    the sum over its calls of the medians over repetitions. None: there are too few repetitions."""
     rounds = sorted(others.keys() & ours.keys())
     if len(rounds) < FEWEST_PAIRS:
         return None
@@ -100,7 +100,8 @@ def interval_of(others: Mapping[int, Sequence[float]], ours: Mapping[int, Sequen
 def ratio_claim(
     wanted: Mapping[str, Any], where: str, other_s: Mapping[int, float], ours_s: Mapping[int, float], **detail: Any
 ) -> Claim:
-    """The other's median over ours, as bounds.toml wants it there; `detail` stands beside the ratios of the repetitions."""
+    """The claim `wanted` of bounds.toml about the other's median over ours. `detail` is recorded beside the ratios of the
+    repetitions."""
     pairs = paired_ratios(other_s, ours_s)
     interval = interval_of({r: [s] for r, s in other_s.items()}, {r: [s] for r, s in ours_s.items()})
     of_pairs = {"least": min(pairs), "most": max(pairs), "median_of_pairs": statistics.median(pairs), "interval": interval}
@@ -114,19 +115,19 @@ def bounds(bench: str) -> dict[str, Any]:
 
 
 def claimed_variant(bench: str) -> str:
-    """The variant of our methods that the claims of a bench are about."""
+    """The variant of our methods in the claims of a bench."""
     return str(bounds(bench)["claimed_variant"])
 
 
 def program(name: str) -> Path:
     path = Path(os.environ.get("TAILRACE_BENCH_BIN", BUILD / "bin")) / name
     if not path.exists():
-        raise BenchError(f"{path} is not built: run `make build` (and see its messages about skipped benches)")
+        raise BenchError(f"{path} is not built: run `make build`, and read its messages about skipped benches")
     return path
 
 
 def mpi_environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """The caller's environment without Tailrace's keys, which would change what is measured, and with what launchers need here."""
+    """The caller's environment with the launchers' variables, and without Tailrace's, which would change the measurement."""
     own = {key: value for key, value in os.environ.items() if not key.startswith("TAILRACE_")}
     return {
         **launcher_environment(own, as_root=True),
@@ -145,11 +146,11 @@ def run_mpi(
     extra: Mapping[str, str] | None = None,
     control_group: Path | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Runs an MPI program and yields the JSON lines that it prints, as they come. BenchError when it fails or takes too long."""
+    """Runs an MPI program and yields each JSON line when it is printed. Raises BenchError when it fails or takes too long."""
     command = [MPIRUN, "-n", str(ranks), str(path), *arguments]
     if control_group is not None:
         command = ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(control_group / "cgroup.procs"), *command]
-    late = threading.Event()
+    timed_out = threading.Event()
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(
@@ -158,7 +159,7 @@ def run_mpi(
     ):
 
         def stop() -> None:
-            late.set()
+            timed_out.set()
             os.killpg(process.pid, signal.SIGTERM)
 
         timer = threading.Timer(limit_s, stop)
@@ -172,10 +173,10 @@ def run_mpi(
             timer.cancel()
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGTERM)
-        if status == 0 and not late.is_set():
+        if status == 0 and not timed_out.is_set():
             return
         errors.seek(0)
-        reason = f"took more than {limit_s:.0f} s" if late.is_set() else f"ended with status {status}"
+        reason = f"took more than {limit_s:.0f} s" if timed_out.is_set() else f"ended with status {status}"
         raise BenchError(f"{' '.join(command)}\n{reason}; its last messages:\n{errors.read()[-4000:]}")
 
 
@@ -184,14 +185,16 @@ def need_space(directory: Path, bytes_needed: int) -> None:
     free = shutil.disk_usage(directory).free
     if free < bytes_needed:
         needed = f"{bytes_needed / 2**30:.1f} GiB"
-        raise BenchError(f"{directory} has {free / 2**30:.1f} GiB free, the bench needs {needed} there: free some")
+        raise BenchError(f"{directory} has {free / 2**30:.1f} GiB free, the bench needs {needed} there: remove files")
 
 
 def need_memory(bytes_needed: int) -> None:
     text = Path("/proc/meminfo").read_text()
     available = int(next(line for line in text.splitlines() if line.startswith("MemAvailable")).split()[1]) * 1024
     if available < bytes_needed:
-        raise BenchError(f"{available / 2**30:.1f} GiB of memory available, the bench needs {bytes_needed / 2**30:.1f} GiB")
+        raise BenchError(
+            f"{available / 2**30:.1f} GiB of memory available, the bench needs {bytes_needed / 2**30:.1f} GiB: end other programs"
+        )
 
 
 def filesystem_of(directory: Path) -> str:
@@ -219,7 +222,7 @@ def print_settings(title: str, settings: Mapping[str, str]) -> None:
 
 
 def print_claims(claims: Sequence[Claim], title: str = "Claims (their time / ours; more than 1: ours is faster)") -> None:
-    """One row a claim, those that do not hold first."""
+    """One row for each claim; those that do not hold come first."""
     table = Table(title=title, title_justify="left")
     for heading in ("claim", "value", "bound", "95 %", "undisturbed", "least..most", "against", "holds"):
         table.add_column(heading, justify="left" if heading in ("claim", "against") else "right")
@@ -240,11 +243,11 @@ def print_claims(claims: Sequence[Claim], title: str = "Claims (their time / our
     missed = [claim.id for claim in claims if claim.is_missed]
     console.print(f"{held} of {len(claims)} claims hold.")
     if any(claim.detail.get("interval") for claim in claims) and held < len(claims):
-        console.print(f"On the wrong side of their bound with all of their 95 % interval: {', '.join(missed) or 'none'}.")
+        console.print(f"Missed with all of their 95 % interval: {', '.join(missed) or 'none'}.")
 
 
 def rows_recorded(name: str, size: str) -> list[dict[str, Any]]:
-    """The timings of bench/out/NAME.json, to which others of the same programs and size may be added."""
+    """The timings of bench/out/NAME.json, for adding more of the same programs and size."""
     path = OUT / f"{name}.json"
     if not path.exists():
         raise BenchError(f"there is no {path.relative_to(ROOT)} to add to: run the bench without --add first")
@@ -257,19 +260,19 @@ def rows_recorded(name: str, size: str) -> list[dict[str, Any]]:
             raise BenchError(f"{path.relative_to(ROOT)} is of {key} {there[key]}, not {value}: run the bench without --add first")
     if programs.endswith("-dirty"):
         raise BenchError(
-            f"{path.relative_to(ROOT)} is of files that were changed since the last commit: nobody knows whether they are the same"
+            f"{path.relative_to(ROOT)} is of uncommitted files, which may have changed since: commit, then run the bench without --add"
         )
     rows: list[dict[str, Any]] = record["rows"]
     return rows
 
 
 def write_record(name: str, settings: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], claims: Sequence[Claim]) -> Path:
-    """bench/out/NAME.json, whole or not at all. Says how much of the processors the host has kept meanwhile."""
+    """Writes bench/out/NAME.json, whole or not at all. Reports the share of processor time that the host took meanwhile."""
     OUT.mkdir(parents=True, exist_ok=True)
     ticks = [now - then for now, then in zip(processor_ticks(), TICKS_AT_START, strict=True)]
     stolen = ticks[7] / max(1, sum(ticks))
     if stolen > 0.01:
-        console.print(f"The host kept {stolen:.0%} of the processors' time meanwhile: the figures are that noisy.")
+        console.print(f"The host took {stolen:.0%} of the processors' time meanwhile; the figures are noisy by that much.")
     record = {
         "name": name,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -1,4 +1,4 @@
-"""One program, run with the tracer while strace looks on: what the logs have of what strace has seen."""
+"""Runs one program with the tracer under strace, and compares the logs with strace's lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tailrace.trace.symbols import c_library_files
 from bench.harness import oracle
 from bench.harness.oracle import Seen, real
 
-# Calls of a log by what they do to a file; the others are not compared.
+# Calls of a log by their effect on a file; the others are not compared.
 KIND_OF_CALL = {
     **dict.fromkeys(("open", "fopen", "mkstemp", "opendir"), "open"),
     **dict.fromkeys(("close", "fclose", "closedir"), "close"),
@@ -31,12 +31,12 @@ KIND_OF_CALL = {
     "lseek": "seek",
 }
 MOVES = {"read": "read", "fill": "read", "write": "write", "flush": "write"}  # by group
-# What the C library does to a stream's or directory's file by itself: how often it reads, seeks and looks is its own affair.
+# The C library decides itself how often it reads, writes, seeks and examines the file of a stream or directory.
 BY_ITSELF = frozenset(["read", "write", "seek", "look"])
-# Details: of a write by dprintf; of fdopen and fdopendir, which open nothing; of eaccess.
+# The detail of three kinds of events: a write by dprintf; fdopen and fdopendir, which open no file; eaccess.
 BY_PRINTING = ON_DESCRIPTOR = AFTER_STAT = 1
-OF_NAMES = ("/", "look")  # the C library looks whether its root has changed before it looks a user up
-BY_LIBRARY = ("", "library")  # what the C library has read by itself, of whatever file
+OF_NAMES = ("/", "look")  # the C library checks whether its root has changed before it reads a user's entry
+BY_LIBRARY = ("", "library")  # bytes that the C library read by itself, from any file
 FIELDS = ["call", "file", "descriptor", "result", "bytes", "detail"]
 PATTERN = re.compile(r"[*?[]")  # of glob
 BUDGET = 1 << 30
@@ -44,12 +44,12 @@ Totals = Counter[tuple[str, str]]
 
 
 @dataclass
-class Share:
-    """Of calls, or of bytes."""
+class Counts:
+    """Calls, or bytes."""
 
     seen: int = 0
-    named: int = 0  # not seen, and named before the run
-    missing: dict[str, int] = field(default_factory=dict)  # file and what -> neither; below 0: more in the log than there were
+    named: int = 0  # not in the logs, but reported by `tailrace check` before the run
+    missing: dict[str, int] = field(default_factory=dict)  # kind and file -> neither; below 0: the log has more than strace
 
     @property
     def total(self) -> int:
@@ -68,18 +68,18 @@ class Share:
 class Result:
     status: int
     verdict: Verdict
-    findings: tuple[str, ...]  # gaps that were named before the run
-    calls: Share
-    moved: Share
+    findings: tuple[str, ...]  # gaps that `tailrace check` reported before the run
+    calls: Counts
+    moved: Counts
     loader_calls: int
-    same: bool  # strace has seen the same calls and bytes by file when the program ran without the tracer
+    same: bool  # without the tracer strace saw the same bytes by file
 
 
 def run(
     words: Sequence[str], folder: Path, *, program: str = "", timeout_s: float = 60, variables: Mapping[str, str] = os.environ
 ) -> Result:
-    """Runs the words twice in a fresh folder `folder`/work: without the tracer and with it, both under strace; `program` is what is
-    checked before. The log is compared with strace's lines of the same run. Raises subprocess.TimeoutExpired, NoProgram."""
+    """Runs the words twice in a new folder `folder`/work under strace: without the tracer, then with it. The log is compared with
+    strace's lines of the same run. `program` is checked before. Raises subprocess.TimeoutExpired, NoProgram."""
     report = check(program or words[0])
     shutil.rmtree(folder, ignore_errors=True)
     plain, _ = _run(words, folder, "plain", None, timeout_s, variables)
@@ -106,7 +106,7 @@ def run(
 
 
 def _within(calls: Iterable[Seen], folder: Path) -> Totals:
-    """Bytes by file, of those that the program makes."""
+    """Bytes by file, for files that the program makes."""
     work = f"{real(str(folder))}/work/"
     return oracle.totals(call for call in calls if call.path.startswith(work))[1]
 
@@ -134,7 +134,7 @@ def _run(
 
 
 def _programs(calls: Iterable[Seen], logs: Path) -> Iterable[Seen]:
-    """Without what the tracer does itself."""
+    """The calls without the tracer's own."""
     own = f"{real(str(logs))}/"
     return (
         call
@@ -144,7 +144,7 @@ def _programs(calls: Iterable[Seen], logs: Path) -> Iterable[Seen]:
 
 
 def of_logs(logs: Iterable[Log]) -> tuple[Totals, Totals]:
-    """(file, what) -> calls, and bytes, as oracle.totals."""
+    """(file, kind) -> calls, and bytes, as in oracle.totals."""
     calls: Totals = Counter()
     moved: Totals = Counter()
     for log in logs:
@@ -163,7 +163,7 @@ def of_logs(logs: Iterable[Log]) -> tuple[Totals, Totals]:
                 moved[BY_LIBRARY] += result
             kind = KIND_OF_CALL.get(call.name) or MOVES.get(call.group)
             if not path and kind != "name":
-                continue  # or a call that failed before it had a file
+                continue  # no file, or the call failed before it had one
             again = call.name in ("fopen", "opendir") and detail == ON_DESCRIPTOR
             if kind and not again and oracle.is_compared(path, kind):
                 after_stat = call.name == "access" and detail == AFTER_STAT and result >= 0
@@ -191,7 +191,7 @@ def streams_of(logs: Iterable[Log]) -> frozenset[str]:
 
 
 def walked_of(logs: Iterable[Log]) -> tuple[str, ...]:
-    """Folders that the C library goes through for glob, ftw and fts, which are recorded as one call each."""
+    """Folders that the C library walks for glob, ftw and fts, which are recorded as one call each."""
     found = set()
     for log in logs:
         numbers = {number for number, call in log.calls.items() if call.name == "walk"}
@@ -207,12 +207,12 @@ def _without(calls: Totals, streams: frozenset[str]) -> Totals:
 
 
 def _without_walks(calls: Totals, folders: tuple[str, ...]) -> Totals:
-    """Without what the C library opens, closes and looks at below."""
+    """The calls without those that the C library makes below these folders."""
     return Counter({key: n for key, n in calls.items() if not (key[1] in ("open", "close", "look") and key[0].startswith(folders))})
 
 
-def _share(wanted: Totals, got: Totals, names: tuple[str, ...], gaps: bool) -> Share:
-    share = Share()
+def _share(wanted: Totals, got: Totals, names: tuple[str, ...], gaps: bool) -> Counts:
+    share = Counts()
     by_library = got.pop(BY_LIBRARY, 0)
     for key in wanted.keys() | got.keys():
         share.seen += min(wanted[key], got[key])

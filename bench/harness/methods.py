@@ -1,4 +1,4 @@
-"""Methods with settings, measured side by side by one MPI program: their list, their tuning, their times, claims and tables."""
+"""Methods with settings that one MPI program measures side by side: their list, tuning, times, claims and tables."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rich.table import Table
 from bench import harness
 from bench.harness import Claim, Spread, console
 
-MPI_IO = ("ompio", "romio321")  # Open MPI's two implementations of MPI-IO: a choice of the whole process
-Times = dict[int, list[float]]  # repetition -> seconds of each call that is timed
+MPI_IO = ("ompio", "romio321")  # Open MPI's two implementations of MPI-IO; a process chooses one for all calls
+Times = dict[int, list[float]]  # repetition -> seconds of each timed call
 Row = dict[str, Any]
 
 
@@ -58,7 +58,7 @@ def list_entries(program: str) -> list[Entry]:
 
 
 def run_entries(program: str, ranks: int, entries: Sequence[Entry], arguments: Mapping[str, Any], mpi_io: str) -> Iterable[Row]:
-    """Rows as they are measured."""
+    """Yields each row when it is measured."""
     pairs = {"entries": ",".join(entry.name for entry in entries), **arguments}
     words = [str(word) for key, value in pairs.items() for word in (f"--{key}", value)]
     for row in harness.run_mpi(harness.program(program), ranks, words, limit_s=600, extra={"OMPI_MCA_io": mpi_io}):
@@ -67,7 +67,7 @@ def run_entries(program: str, ranks: int, entries: Sequence[Entry], arguments: M
 
 @dataclasses.dataclass(frozen=True)
 class Tuned:
-    """The settings with which raw calls and the peers were fastest in a short run, and the timings of that run."""
+    """The fastest settings of raw calls and of the peers in a short run, and the timings of that run."""
 
     mpi_io: str
     entries: tuple[Entry, ...]
@@ -79,15 +79,16 @@ Best = dict[str, tuple[float, Entry]]  # method -> seconds of its fastest settin
 
 
 def all_peers(best: Best) -> float:
-    """The MPI-IO that serves the peers best as a whole is the one with the least geometric mean, over those whose ranks share a
-    file: it makes no difference to most of the others."""
+    """A measure of how fast all peers are under an MPI-IO; less is faster. It is the geometric mean (as a sum of logarithms) over
+    peers whose ranks share a file, because MPI-IO makes no difference to most others."""
     return sum(math.log(seconds) for seconds, entry in best.values() if entry.files != "rank")
 
 
 def tune(entries: Sequence[Entry], run: Run, *, raw: int, peers: int, judge: Callable[[Best], float]) -> Tuned:
-    """Runs every setting of raw calls, and of every peer under both MPI-IOs, and keeps the best setting of each; of the peers under
-    the MPI-IO to which `judge` gives the least: it cannot be chosen within a process. `raw` and `peers` are how many repetitions
-    follow the one that warms up; with 0 that one counts."""
+    """Runs every setting of raw calls, and of every peer under both MPI-IOs, and keeps the fastest setting of each.
+
+    A process has one MPI-IO for all peers: the one for which `judge` returns the least. `raw` and `peers` are the numbers of
+    repetitions after the warm-up; with 0 the warm-up counts."""
 
     rows: list[Row] = []
 
@@ -112,9 +113,10 @@ def tune(entries: Sequence[Entry], run: Run, *, raw: int, peers: int, judge: Cal
 
 
 def times_by_entry(rows: Iterable[Mapping[str, Any]], cell: Any) -> dict[str, Times]:
-    """entry -> its times in a cell (a dataclass whose fields are in the rows), without warm-ups. Where runs end on the device each
-    is one time: the longest wait for the device falls on one call or another, so that, call by call, the medians of some methods
-    would hold it and those of others would not."""
+    """entry -> its times in a cell (a dataclass whose fields are in the rows), without warm-ups.
+
+    With fsync each run is one time. There the longest wait for the device falls on any of the calls, so medians call by call would
+    contain it for some methods and not for others."""
     wanted = dataclasses.asdict(cell)
     waits = wanted.get("mode") == "fsync"
     times: dict[str, Times] = defaultdict(dict)
@@ -125,13 +127,14 @@ def times_by_entry(rows: Iterable[Mapping[str, Any]], cell: Any) -> dict[str, Ti
 
 
 def typical_s(times: Times) -> float:
-    """Seconds of a run: over its calls, the sum of each call's median over the repetitions. What disturbs a run hits one call or
-    another of it; the median of whole runs would carry it as soon as half of the runs are hit somewhere."""
+    """Seconds of a run: the sum over its calls of each call's median over the repetitions.
+
+    A disturbance affects one call of a run. The median of whole runs would contain it as soon as half of the runs have one."""
     return sum(Spread.of(call).median for call in zip(*times.values(), strict=True))
 
 
 def undisturbed_s(times: Times) -> float:
-    """The same with each call's least: what the run takes when nothing disturbs it."""
+    """The same with each call's least: the seconds of an undisturbed run."""
     return sum(min(call) for call in zip(*times.values(), strict=True))
 
 
@@ -140,18 +143,18 @@ def total_s(times: Times) -> dict[int, float]:
 
 
 def repetitions(rows: Iterable[Row]) -> int:
-    """How many there are; what warmed up is not one of them."""
+    """The number of repetitions without the warm-up."""
     return max((row["repetition"] for row in rows), default=0)
 
 
-def later(rows: Iterable[Row], earlier: Iterable[Row]) -> list[Row]:
-    """The rows with repetitions that follow on those that were recorded earlier; what warmed up stays repetition 0."""
+def renumbered(rows: Iterable[Row], earlier: Iterable[Row]) -> list[Row]:
+    """The rows with repetition numbers after those of the earlier rows. Warm-ups stay repetition 0."""
     before = repetitions(earlier)
     return [row | {"repetition": row["repetition"] and before + row["repetition"]} for row in rows]
 
 
 def fastest(times: Mapping[str, Times], method: str) -> str | None:
-    """A method's setting; of those that ran most often: the others were left out for being slower."""
+    """The fastest setting of a method, among those that ran most often. The others were left out because they were slower."""
     names = [name for name in times if name.split(":")[0] == method]
     most = max((len(times[name]) for name in names), default=0)
     names = [name for name in names if len(times[name]) == most]
@@ -159,11 +162,15 @@ def fastest(times: Mapping[str, Times], method: str) -> str | None:
 
 
 def claim_of(wanted: Mapping[str, Any], where: str, ours: str, times: Mapping[str, Times]) -> Claim | None:
-    """A claim of bench/bounds.toml in one cell; None where nothing was measured to compare with. Against several peers the value is
-    that of the strongest one: the bound is met against every one, or the claim does not hold. A claim about peers that also names a
-    `limit` asks for no more than `of_limit` of the factor by which that is ahead of the strongest peer (decision 0024)."""
+    """A claim of bench/bounds.toml in one cell; None where nothing was measured to compare with.
+
+    Against several peers the value is that against the fastest one, so the claim holds only if it holds against every peer. A claim
+    about peers may also name a `limit`. Then the bound is at most `of_limit` of the factor by which the limit is ahead of the
+    fastest peer (decision 0024)."""
     if ours not in times:
-        raise harness.BenchError(f"claim {wanted['id']} of bench/bounds.toml is about {ours}, which was not measured")
+        raise harness.BenchError(
+            f"claim {wanted['id']} of bench/bounds.toml is about {ours}, which was not measured: correct its `ours`, or measure it"
+        )
     found = [fastest(times, method) for method in wanted.get("peers", [wanted.get("limit")])]
     others = [name for name in found if name is not None]
     if not others:
@@ -184,7 +191,7 @@ def claim_of(wanted: Mapping[str, Any], where: str, ours: str, times: Mapping[st
     bound = wanted["bound"]
     limit = fastest(times, wanted["limit"]) if "of_limit" in wanted else None
     if limit is not None:
-        # What disturbed the raw writes does not lower the bound.
+        # The larger of the two factors, so that a disturbance of the raw writes does not lower the bound.
         detail["limit"] = max(of(times[strongest]) / of(times[limit]) for of in (typical_s, undisturbed_s))
         detail["nominal_bound"] = bound
         bound = min(bound, wanted["of_limit"] * detail["limit"])
@@ -201,7 +208,7 @@ class Column:
 
 
 def print_speeds(title: str, columns: Sequence[Column], entries: Sequence[Entry]) -> None:
-    """Methods down, cells across; GB/s at the medians, and how far the repetitions spread."""
+    """A row for each method, a column for each cell: GB/s at the medians, and the spread of the repetitions."""
     console.print(f"\n[bold]{title}[/bold]; GB/s at the medians of the repetitions, ± half their range in percent")
     table = Table()
     table.add_column("method")
@@ -210,7 +217,7 @@ def print_speeds(title: str, columns: Sequence[Column], entries: Sequence[Entry]
         table.add_column(column.heading, justify="right")
     lines: dict[tuple[str, str], list[str]] = {}
     for entry in entries:
-        # One line a method that is tuned: its settings may differ between cells, and are printed above.
+        # One line for each tuned method: its settings may differ between cells, and are printed above.
         label = entry.name if entry.is_ours else entry.method
         line = lines.setdefault((label, entry.files), [""] * len(columns))
         for at, column in enumerate(columns):
@@ -233,7 +240,7 @@ def progress_bar() -> Progress:
 
 
 def print_settings(settings: Mapping[str, str], entries: Sequence[Entry], tuned: Mapping[str, Tuned]) -> None:
-    """The bench's own settings, those of our entries, and what the tuning has kept."""
+    """The bench's own settings, those of our entries, and those that the tuning kept."""
     shown = dict(settings)
     shown.update({entry.name: entry.settings for entry in entries if entry.is_ours})
     for key, choice in tuned.items():
@@ -243,7 +250,7 @@ def print_settings(settings: Mapping[str, str], entries: Sequence[Entry], tuned:
 
 
 def record_of(entries: Sequence[Entry], tuned: Mapping[str, Tuned]) -> dict[str, Any]:
-    """What the record says of the settings."""
+    """The settings, for the record."""
     return {
         "tuned": {
             key: {"mpi_io": choice.mpi_io, "entries": [entry.name for entry in choice.entries], "rows": list(choice.rows)}
@@ -256,15 +263,13 @@ def record_of(entries: Sequence[Entry], tuned: Mapping[str, Tuned]) -> dict[str,
 def finish(
     size: str, rows: Sequence[Row], claims: Sequence[Claim], record: Path, started: float, planned_s: float, least: int
 ) -> int:
-    """The last words of a bench of the given size, and its status."""
+    """Prints the end of a bench of the given size; returns its exit status."""
     took = time.monotonic() - started
     where = record.relative_to(harness.ROOT)
     console.print(f"{len(rows)} timings, every byte that was written read back and checked, in {took:.0f} s; {where}")
     if took > planned_s + 30:
-        console.print(
-            f"Planned were {planned_s:.0f} s: {least} repetitions of each cell took longer on this machine, as it is now."
-        )
+        console.print(f"The plan was {planned_s:.0f} s; {least} repetitions of each cell took longer on this machine now.")
     if size == "quick":
-        console.print("A quick run shows the claims and does not judge them.")
+        console.print("A quick run shows the claims; only SIZE=full decides whether they hold.")
         return 0
     return 0 if all(claim.holds for claim in claims) else 1

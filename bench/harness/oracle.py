@@ -1,4 +1,4 @@
-"""What strace has seen of a run: calls and bytes by file, with the loader's own set apart."""
+"""A run as strace saw it: calls and bytes by file, with those of the loader separate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# System calls by what they do to a file. What is not here (reading links, memory, sockets) is not compared.
+# System calls by their effect on a file. Others (reading links, memory, sockets) are not compared.
 CLASSES = {
     "read": ("read", "pread64", "readv", "preadv", "preadv2"),
     "write": ("write", "pwrite64", "writev", "pwritev", "pwritev2", "sendfile", "copy_file_range"),
@@ -24,7 +24,7 @@ CLASSES = {
     ),
 }
 CLASS_OF = {name: kind for kind, names in CLASSES.items() for name in names}
-LOADED = ("prlimit64", "munmap")  # the loader's last calls: it looks up how large stacks are, and gives its cache back
+LOADED = ("prlimit64", "munmap")  # the loader's last calls: it reads the limit of stacks, and unmaps its cache
 MAKES = ("clone", "clone3", "vfork", "fork")
 WANTED = (*CLASS_OF, *MAKES, "execve", "execveat", "mmap", *LOADED)
 LINE = re.compile(r"^(\d+)\s+(?:(\w+)\((.*)|<\.\.\. (\w+) resumed>(.*)|(\+\+\+|---).*)$")
@@ -35,12 +35,12 @@ HERE = re.compile(r"AT_FDCWD<(.*?)>, ")
 AT = re.compile(r"(?:AT_FDCWD|\d+)<(.*?)>, ")
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 LIBRARY = re.compile(r"\.(so(\.\d[\w.]*)?|dylib)$")
-OF_PROCESSORS = re.compile(r"/(glibc-hwcaps|tls|haswell|avx512_1|x86_64)(/|$)")  # folders that the loader looks for
+OF_PROCESSORS = re.compile(r"/(glibc-hwcaps|tls|haswell|avx512_1|x86_64)(/|$)")  # folders in which the loader searches
 CACHE = "/etc/ld.so.cache"
 
 
 def command_of(record: Path, words: Iterable[str], variables: Iterable[str] = ()) -> list[str]:
-    """Runs `words` under strace, and these with more variables of the environment."""
+    """The command that runs `words` under strace, with more variables in the environment of `words` only."""
     given = [word for variable in variables for word in ("-E", variable)]
     return [
         "strace",
@@ -78,37 +78,39 @@ class Traced:
 
     loads: bool = True  # from execve on, until the loader is done
     cached: bool = False
-    shares: bool = False  # a child of vfork until execve
+    shares_memory: bool = False  # a child of vfork until execve
     program: str = ""
-    folder: str = ""  # where it is, as far as lines have told
-    of_paths: set[int] = field(default_factory=set)  # open descriptors that are for names alone
+    folder: str = ""  # its working directory, as far as it is known
+    of_paths: set[int] = field(default_factory=set)  # open descriptors of O_PATH
 
 
 @dataclass
 class Oracle:
     calls: list[Seen] = field(default_factory=list)  # of the programs
-    loader: list[Seen] = field(default_factory=list)  # of the loader, and of children of vfork before they are programs
+    loader: list[Seen] = field(default_factory=list)  # of the loader, and of children of vfork before their execve
 
 
 def read_strace(record: Path, silent: Iterable[str] = ()) -> Oracle:
-    """Set apart are: what comes between execve and the end of the loader's start; files whose names end with .so and a version, and
-    the loader's cache, which later come from dlopen; children of vfork until execve. Programs named in `silent` are left out."""
+    """Reads the lines of strace. Programs named in `silent` are left out.
+
+    The loader's calls are: those between execve and the end of its start; those on files named *.so with a version and on its
+    cache, which come from dlopen later; and those of children of vfork until execve."""
     lines = list(_whole_lines(record.read_text(errors="replace").splitlines()))
     sharing = {int(result) for _, name, text, result, _ in lines if _shares(name, text) and result.isdigit()}
     programs_left_out = frozenset(silent)
     processes: dict[int, Traced] = {}
     oracle = Oracle()
     for pid, name, text, result, decorated in lines:
-        of = processes.setdefault(pid, Traced(loads=False, shares=pid in sharing))
+        of = processes.setdefault(pid, Traced(loads=False, shares_memory=pid in sharing))
         if name in ("execve", "execveat"):
             if result == "0":
                 quoted = QUOTED.search(text)
-                of.program, of.loads, of.cached, of.shares = (quoted.group(1) if quoted else ""), True, False, False
+                of.program, of.loads, of.cached, of.shares_memory = (quoted.group(1) if quoted else ""), True, False, False
             continue
         if name == "prlimit64" or (name == "munmap" and of.cached):
             of.loads = False
         if name in MAKES and result.isdigit():
-            processes.setdefault(int(result), Traced(loads=False, shares=int(result) in sharing)).program = of.program
+            processes.setdefault(int(result), Traced(loads=False, shares_memory=int(result) in sharing)).program = of.program
         if here := HERE.search(text):
             of.folder = here.group(1)
         kind = CLASS_OF.get(name)
@@ -122,20 +124,20 @@ def read_strace(record: Path, silent: Iterable[str] = ()) -> Oracle:
         if _is_of_path(of, name, kind, text, int(result)):
             continue
         seen = Seen(pid, name, kind, path, int(result))
-        apart = of.loads or of.shares or path == CACHE or _is_loaders(path, kind, text)
+        apart = of.loads or of.shares_memory or path == CACHE or _is_loaders(path, kind, text)
         (oracle.loader if apart else oracle.calls).append(seen)
     return oracle
 
 
 def _is_loaders(path: str, kind: str, text: str) -> bool:
-    """The loader looks at libraries that it has opened, and for folders; a program that looks for a library names it."""
+    """The loader examines libraries by descriptor, and searches folders; a program that searches for a library names it."""
     if kind == "look":
         return bool(OF_PROCESSORS.search(path) or (LIBRARY.search(path) and DESCRIPTOR.match(text)))
     return bool(LIBRARY.search(path))
 
 
 def _is_of_path(of: Traced, name: str, kind: str, text: str, result: int) -> bool:
-    """Whether a call opens or closes a descriptor of O_PATH, without data: the C library does so by itself as well."""
+    """Whether a call opens or closes a descriptor of O_PATH, which has no data. The C library does so by itself, too."""
     if kind == "open" and "O_PATH" in text and result >= 0:
         of.of_paths.add(result)
         return True
@@ -170,7 +172,7 @@ def _whole_lines(lines: Iterable[str]) -> Iterator[tuple[int, str, str, str, str
 
 
 def _path_of(name: str, text: str, decorated: str, here: str) -> str:
-    """Of the file that a call is about; of the one that is written where there are two descriptors."""
+    """The file of a call; of two descriptors, the one that is written."""
     if name == "copy_file_range":
         text = text.split(", ", 2)[-1]
     if CLASS_OF[name] == "open" and decorated:
@@ -188,8 +190,8 @@ def _path_of(name: str, text: str, decorated: str, here: str) -> str:
 
 
 def real(name: str) -> str:
-    """The same name for a file in logs and in strace's lines: links are followed as far as they are still there, and what /proc
-    says of one process or another is the same."""
+    """A name that is the same in logs and in strace's lines. Links are followed as far as they still exist. Files in /proc of
+    different processes get the same name."""
     name = name.removesuffix("(deleted)").rstrip() if name.endswith("(deleted)") else name
     if not name.startswith("/"):
         return name
@@ -201,13 +203,13 @@ def is_compared(path: str, kind: str) -> bool:
 
 
 def key_of(path: str, kind: str) -> tuple[str, str]:
-    """Names of shared memory are whole ones in all calls."""
+    """Calls on names have no file, except in shared memory, where all calls have whole names."""
     return ("" if kind == "name" and not path.startswith("/dev/shm/") else path, kind)
 
 
 def totals(calls: Iterable[Seen]) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
-    """(file, what) -> calls, and bytes. Of names no file: strace does not tell where relative ones are. Pipes and sockets are
-    opened and closed by other calls as well: of these the bytes."""
+    """(file, kind) -> calls, and bytes. Calls on names have no file, because strace does not show the folder of relative names. For
+    pipes and sockets only bytes are compared, because other calls open and close them, too."""
     number: Counter[tuple[str, str]] = Counter()
     moved: Counter[tuple[str, str]] = Counter()
     for call in calls:

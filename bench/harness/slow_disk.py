@@ -1,8 +1,8 @@
-"""A slow disk: an ext4 file system on a loop device in memory, and a control group in which a program may write so many bytes a
-second to it. Nobody else uses it, unlike the disk of a virtual machine, whose host may hold it back at any moment.
+"""A slow disk: an ext4 file system on a loop device in memory, with a control group that limits its members' bytes a second.
 
-Disk and control group are those of the bench cluster, without the cluster. Needs root, Linux, loop devices, mkfs.ext4, and control
-groups that can hold disks up (version 2 with io, or version 1 with blkio).
+Its speed is steady. The host of a virtual machine may slow the real disk down at any moment. The code for disk and control group is
+that of the bench cluster. It needs root, Linux, loop devices, mkfs.ext4, and control groups that can limit disks (version 2 with
+io, or version 1 with blkio).
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ TOOLS = ("mkfs.ext4", "umount")
 @dataclasses.dataclass(frozen=True)
 class SlowDisk:
     directory: Path
-    control_group: Path  # of the programs that are held up
+    control_group: Path  # of the programs that are limited
 
 
 def why_not() -> str | None:
-    """The reason why there can be no slow disk here; None where there can."""
+    """The reason why this machine cannot have a slow disk; None where it can."""
     if os.geteuid() != 0:
-        return "only root mounts file systems and makes control groups"
+        return "only root may mount file systems and make control groups: run as root"
     if missing := [tool for tool in TOOLS if shutil.which(tool) is None]:
-        return f"{', '.join(missing)} not found"
+        return f"{', '.join(missing)} not found: run `make setup`"
     if not Path("/dev/loop-control").exists():
-        return "no loop devices"
+        return "there are no loop devices: load the kernel module loop"
     return throttle.why_not()
 
 
 @contextlib.contextmanager
 def slow_disk(bytes_per_s: int, size_bytes: int) -> Iterator[SlowDisk]:
-    """Gone afterwards. BenchError where there can be none."""
+    """A slow disk for the block. Raises BenchError where this machine cannot have one."""
     if reason := why_not():
-        raise BenchError(f"no slow disk: {reason}")
+        raise BenchError(f"cannot make a slow disk: {reason}")
     with contextlib.ExitStack() as undo:
         directory = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="tailrace-slow-disk-", dir=MEMORY))) / "mounted"
         directory.mkdir()
         try:
             disk.mount_image(MEMORY, size_bytes, str(directory))
         except OSError as error:
-            raise BenchError(f"no slow disk: {error}") from None
+            raise BenchError(f"cannot make a slow disk: {error}") from None
         undo.callback(subprocess.run, ["umount", str(directory)], check=True)
         group = throttle.group_called(directory.parent.name)
         undo.callback(throttle.remove, group)
