@@ -259,9 +259,7 @@ def rows_recorded(name: str, size: str) -> list[dict[str, Any]]:
         if there[key] != value:
             raise BenchError(f"{path.relative_to(ROOT)} is of {key} {there[key]}, not {value}: run the bench without --add first")
     if programs.endswith("-dirty"):
-        raise BenchError(
-            f"{path.relative_to(ROOT)} is of uncommitted files, which may have changed since: commit, then run the bench without --add"
-        )
+        raise BenchError(f"{path.relative_to(ROOT)} is of uncommitted files: commit, then run the bench without --add")
     rows: list[dict[str, Any]] = record["rows"]
     return rows
 
