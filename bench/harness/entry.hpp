@@ -1,4 +1,4 @@
-// A method and its settings make an entry "method:variant"; the program lists all, and runs those that it is given.
+// An entry "method:variant" is a method with settings. The program lists all entries, and runs those named in its arguments.
 #pragma once
 
 #include "job.hpp"
@@ -21,7 +21,7 @@ template <typename Method>
 struct EntryOf {
     std::string method;
     std::string variant;
-    std::string files;  // which files: what the bench says of them
+    std::string files;  // a word for the files, for the bench's tables
     std::string settings;
     std::function<std::unique_ptr<Method>()> make;
 
@@ -35,7 +35,7 @@ inline std::string folder_of(const std::string &directory, std::string entry) {
     return directory + "/" + entry;
 }
 
-// Whether the names, separated by commas, have this one among them.
+// Whether a list of names, separated by commas, contains this one.
 inline bool names(const std::string &list, const std::string &one) {
     return ("," + list + ",").find("," + one + ",") != std::string::npos;
 }
@@ -52,10 +52,10 @@ std::vector<EntryOf<Method>> select(const std::vector<EntryOf<Method>> &all, con
     std::istringstream words(names);
     for (std::string name; std::getline(words, name, ',');) {
         const auto found = std::find_if(all.begin(), all.end(), [&](const auto &entry) { return entry.name() == name; });
-        if (found == all.end()) fail("no entry '" + name + "'; the argument `--list 1` prints them");
+        if (found == all.end()) fail("no entry '" + name + "'; print all with `--list 1`");
         selected.push_back(*found);
     }
-    if (selected.empty()) fail("--entries names none");
+    if (selected.empty()) fail("--entries names no entry; print all with `--list 1`");
     return selected;
 }
 

@@ -19,7 +19,7 @@ constexpr uint64_t kBlockBytes = 2u << 20;
 
 uint64_t rounded_up(uint64_t bytes) { return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes; }
 
-// KiB that the host has been given since the machine began. A kernel that does not tell has no such file.
+// KiB that the host took since the machine started. Some kernels do not have this file.
 uint64_t taken_kib() {
     uint64_t kib = 0;
     std::ifstream("/sys/module/page_reporting/parameters/reported_kib") >> kib;
@@ -35,13 +35,13 @@ PageSize page_size_of(const std::string &directory) {
     return system.f_type == TMPFS_MAGIC ? PageSize::kSmall : PageSize::kLarge;
 }
 
-// One block more than asked for: the last one of a file is not full.
+// One block more than requested, because the last block of a file is not full.
 HeldMemory::Piece::Piece(uint64_t bytes, PageSize pages) : bytes_(rounded_up(bytes) + 2 * kBlockBytes) {
     at_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at_ == MAP_FAILED) throw std::bad_alloc();
     const uint64_t begin = rounded_up(reinterpret_cast<uint64_t>(at_)), end = begin + bytes_ - kBlockBytes;
     auto *const held = reinterpret_cast<char *>(begin);
-    // Where the system has no large pages, they are small.
+    // Without large pages the system uses small ones.
     madvise(held, end - begin, pages == PageSize::kLarge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     if (madvise(held, end - begin, MADV_POPULATE_WRITE) == 0) return;  // since Linux 5.14
     const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));

@@ -1,4 +1,4 @@
-// Memory for the page cache of what is written next.
+// Memory for the page cache of the next writes.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@
 
 namespace bench {
 
-// In which pieces a file system takes memory for what is written to it.
+// The unit in which a file system takes memory for its pages.
 enum class PageSize { kSmall, kLarge };
 
-// RATIONALE: Linux keeps what a processor frees on lists of its own, one for single pages and one for blocks of 2 MiB, and neither
-// serves what the other has: held memory has to be of the kind that the next writes ask for, or they get what is cold. Ext4 takes
-// blocks of 2 MiB where a write is large, tmpfs single pages unless it is mounted otherwise. 256 MiB on tmpfs, 2 ranks: with blocks
-// 13 of 180 writes took twice to three times as long as the others, with pages none 1.4 times as long.
+// RATIONALE: Linux keeps memory that a processor frees on lists of that processor: one for single pages, one for blocks of 2 MiB. A
+// request takes from one list only. So held memory must be of the kind that the next writes need; otherwise they get cold memory.
+// Ext4 takes blocks of 2 MiB for a large write, tmpfs single pages unless it is mounted otherwise. 256 MiB on tmpfs, 2 ranks: with
+// blocks 13 of 180 writes took two to three times as long as the others; with pages none took 1.4 times as long.
 PageSize page_size_of(const std::string &directory);
 
-// Memory that is touched and held, a piece for each step until just before that step is written. A virtual machine may give free
-// memory back to its host (free page reporting), and gets it back at a tenth of the speed of writing to it: whoever writes next
-// would pay for that.
+// Memory that is touched and held: a part for each step, freed just before that step is written. A virtual machine may return free
+// memory to its host (free page reporting), and gets it back at a tenth of the speed of writing to it. The next write would wait
+// for it.
 //
-// `spare_bytes` more are freed for every step, and taken back when it is written. RATIONALE: no other processor takes from one's
-// lists, up to 1.2 GiB here: a lone writer finds warm memory only where its own processor frees what all ranks write. No more than
-// is needed: as soon as a GiB waits, the host takes it.
+// `spare_bytes` more are freed for every step, and taken back after it. RATIONALE: no other processor takes from a processor's
+// lists, up to 1.2 GiB here. So a single writer gets warm memory only if its own processor frees memory for the data of all ranks.
+// Not more than needed: the host takes free memory as soon as there is a GiB.
 class HeldMemory {
 public:
     HeldMemory(int steps, uint64_t step_bytes, uint64_t spare_bytes, PageSize pages)
@@ -34,8 +34,8 @@ public:
         of_step_[static_cast<size_t>(step)].reset();
         spare_.reset();
     }
-    void after_step();       // at once: what nobody has used
-    void take_of(int step);  // what was freed for it, when its files are gone: a host may take a GiB of free memory at once
+    void after_step();       // frees at once the memory that was not used
+    void take_of(int step);  // after its files were removed: a host may take a GiB of free memory at once
     void take();             // all that was freed
 
 private:
@@ -56,7 +56,7 @@ private:
     PageSize pages_;
 };
 
-// Tells whether the host of this virtual machine has taken memory since it was last asked; never where the kernel does not say.
+// Whether the host of this virtual machine took memory since the last call; false where the kernel does not report it.
 class HostTaking {
 public:
     HostTaking();

@@ -19,7 +19,7 @@ void fail(const std::string &what) {
 
 namespace {
 
-constexpr double kLead_s = 2e-3;  // within which all ranks have heard when to start
+constexpr double kLead_s = 2e-3;  // the time in which all ranks receive the start time
 
 void wait_asleep(MPI_Request request) {
     for (int done = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done;) usleep(50);
@@ -39,8 +39,8 @@ void meet(MPI_Comm comm) {
     wait_asleep(request);
 }
 
-// Where a model computes, its ranks are spread over the cores when a call begins. Here they have slept, each on the core where the
-// call before has left it: with three of four on one core a call takes half as long again, by chance. Neighbours share a core.
+// A model's ranks are spread over the cores when a call begins. Here they slept, each on the core of the previous call. If three of
+// four share a core by chance, a call takes half as long again. So ranks are spread before each call; neighbours share a core.
 class Spread {
 public:
     explicit Spread(MPI_Comm comm) {
@@ -55,7 +55,7 @@ public:
         CPU_SET(core, &mine);
         moved_ = sched_setaffinity(0, sizeof mine, &mine) == 0;
     }
-    // It may run anywhere again, and does so when it is next woken.
+    // The rank may run on any core again from its next wake-up on.
     ~Spread() {
         if (moved_) sched_setaffinity(0, sizeof allowed_, &allowed_);
     }
@@ -71,7 +71,7 @@ void start_together(MPI_Comm comm) {
     double start = 0;
     {
         const Spread spread(comm);
-        meet(comm);  // nobody hears of a start that has been
+        meet(comm);  // otherwise a rank could receive a start time in the past
         start = now_s() + kLead_s;
         MPI_Request request;
         MPI_Ibcast(&start, 1, MPI_DOUBLE, 0, comm, &request);

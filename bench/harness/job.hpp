@@ -1,4 +1,4 @@
-// What the ranks of a bench do together: wait for each other, time a call, end.
+// Collective work of a bench's ranks: barriers, timing a call, ending.
 #pragma once
 
 #include <mpi.h>
@@ -8,16 +8,16 @@
 
 namespace bench {
 
-// Ends the whole job with a message that says what failed, where, and why.
+// Ends the whole job with a message: what failed, where, and why.
 [[noreturn]] void fail(const std::string &what);
 
 // Seconds of the machine's clock, which all its ranks share. MPI_Wtime is each rank's own: Open MPI counts from the process's first
 // call, and differences between ranks then hold how much later one of them began.
 double now_s();
 
-// A barrier that leaves the cores to those who still work.
+// A barrier that sleeps, so that ranks that still work have the cores.
 void meet(MPI_Comm comm);
-// All ranks leave at the same time, awake for it, wherever each stands in a barrier.
+// All ranks leave at the same time, and none sleeps just before it.
 void start_together(MPI_Comm comm);
 
 // Seconds of the calls of a run, each from the first rank's start to the last rank's end; the ranks start together.

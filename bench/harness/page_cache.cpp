@@ -19,7 +19,7 @@ namespace {
     fail(std::string("cannot ") + what + " " + path + ": " + std::strerror(code));
 }
 
-// Calls use(descriptor, path, bytes) for every file that has some.
+// Calls use(descriptor, path, bytes) for every file that is not empty.
 template <typename Use>
 void for_files(const std::string &folder, Use &&use) {
     for (const auto &file : std::filesystem::recursive_directory_iterator(folder)) {

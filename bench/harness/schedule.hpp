@@ -1,4 +1,4 @@
-// Which entry runs when: every repetition runs all of them, in another order.
+// The order of the entries: every repetition runs all of them, in another order.
 #pragma once
 
 #include "options.hpp"
@@ -18,8 +18,8 @@ inline std::vector<size_t> all_of(size_t entries) {
     return all;
 }
 
-// Another one each time, the same in every run that begins anew. What an entry leaves behind (free pages, a busy device) is for
-// another one to bear each time: in an order that only rotated it was always for the same.
+// The order is different each time, and the same in every new run. An entry leaves free pages or a busy device to the next one. In
+// an order that only rotates, that would always be the same entry.
 inline std::vector<size_t> order_of(int repetition, size_t entries) {
     std::vector<size_t> order = all_of(entries);
     std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(repetition)));
@@ -28,15 +28,15 @@ inline std::vector<size_t> order_of(int repetition, size_t entries) {
 
 // After so many measured repetitions some entries stop, so that there is time for more of the others.
 struct Race {
-    int repetitions = 0;                                                        // 0: all go on
-    std::function<std::vector<size_t>(const std::vector<size_t> &)> survivors;  // those that go on; the same on all ranks
+    int repetitions = 0;                                                        // 0: all continue
+    std::function<std::vector<size_t>(const std::vector<size_t> &)> survivors;  // the entries that continue; the same on all ranks
 };
 
-// How many repetitions there are: at least `least`, and more while another one as long as the longest so far ends before `until`.
+// The number of repetitions: at least `least`. More are made while one as long as the longest so far would end before `until`.
 struct Pace {
     int least, most;
     double until;    // MPI_Wtime
-    int before = 0;  // repetitions of an earlier run that these are added to: they have other orders
+    int before = 0;  // the number of repetitions of an earlier run, whose orders were different
 };
 
 inline Pace pace_of(const Options &options, double started) {
@@ -44,7 +44,7 @@ inline Pace pace_of(const Options &options, double started) {
             options.number("before", 0)};
 }
 
-// Calls measure(entry, repetition) for these entries. Repetition 0 warms up.
+// Calls measure(entry, repetition) for these entries. Repetition 0 is the warm-up.
 template <typename Measure>
 void repeat(const Pace &pace, std::vector<size_t> going, Measure &&measure, MPI_Comm comm = MPI_COMM_WORLD, const Race &race = {}) {
     double longest = 0;

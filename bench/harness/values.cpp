@@ -10,7 +10,7 @@
 namespace bench {
 namespace {
 
-constexpr uint64_t piece = 4096;  // elements compared at once; the few that differ are looked for afterwards
+constexpr uint64_t piece = 4096;  // elements compared in one call; differences are located afterwards
 
 inline uint32_t mix(uint32_t x) {
     x ^= x >> 16;
@@ -82,7 +82,7 @@ void for_pattern(Pattern pattern, Work &&work) {
     }
 }
 
-// Calls each(index, offset in elements, length) for pieces in which the upper half of the index is constant.
+// Calls each(index, offset in elements, length) for ranges in which the upper half of the index is constant.
 template <typename Each>
 void for_pieces(uint64_t first, uint64_t count, Each each) {
     for (uint64_t done = 0; done < count;) {

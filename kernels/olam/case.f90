@@ -1,4 +1,4 @@
-!> What is run: the namelist &olam of a file (nml=FILE, or olam.nml in the working directory), then key=value arguments.
+!> The options of the run: the namelist &olam of a file (nml=FILE, or olam.nml in the working directory), then key=value arguments.
 module olam_case
   use olam_failure, only: give_up
   implicit none
@@ -84,7 +84,7 @@ contains
     whole = whole//"'"
   end function
 
-  !> From a file, or from one assignment; what is not named stays as it is.
+  !> Reads a file, or one assignment. Other options keep their values.
   subroutine read_namelist(c, file, text)
     type(case_type), intent(inout) :: c
     character(*), intent(in), optional :: file, text
@@ -151,7 +151,7 @@ contains
     character(64) :: text
 
     if (value >= least) return
-    write (text, '(a, "=", i0, ": must be at least ", i0)') key, value, least
+    write (text, '(a, "=", i0, ": give at least ", i0)') key, value, least
     call give_up(trim(text))
   end subroutine
 

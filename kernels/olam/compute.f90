@@ -1,5 +1,5 @@
 !> The compute load: an upwind and diffusion stencil over the rank's columns and levels, `sweeps` times per output step.
-!> Blocks are periodic in themselves: no rank waits for another. The stencil keeps the sum, which is checked after each step.
+!> Each block is periodic, so that no rank waits for another. The stencil does not change the sum, which is checked after each step.
 module olam_compute
   use, intrinsic :: iso_fortran_env, only: real32, real64
   use olam_failure, only: give_up
@@ -16,7 +16,7 @@ module olam_compute
 
 contains
 
-  !> All maps are used: a column's state begins as their sum.
+  !> A column's state begins as the sum of all maps, so that all maps are used.
   function start_state(maps, levels) result(state)
     real(real32), intent(in) :: maps(:, :, :)
     integer, intent(in) :: levels

@@ -1,4 +1,4 @@
-!> How the kernel gives up: one line that says what, and how to mend it, and the whole run ends.
+!> The end of a failed run: one line with the cause and the remedy, then the end on all ranks.
 module olam_failure
   use, intrinsic :: iso_fortran_env, only: error_unit
   use mpi

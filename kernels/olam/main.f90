@@ -1,4 +1,4 @@
-!> The OLAM kernel: the I/O of an atmosphere model, phase by phase, with values that a formula can check. README.md tells more.
+!> The OLAM kernel: the I/O of an atmosphere model, phase by phase, with values that a formula can check. README.md has its options.
 program olam
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use mpi
@@ -108,7 +108,7 @@ contains
   end subroutine
 
   subroutine sum_up()
-    ! Not of `mpi`: under MPICH and gfortran its buffers are all of the first call's type and rank.
+    ! Not from module `mpi`: with MPICH and gfortran all its buffers must have the first call's type and rank.
     use mpi_f08, only: MPI_COMM_WORLD, MPI_DOUBLE_PRECISION, MPI_INTEGER8, MPI_MAX, MPI_Reduce, MPI_SUM
     real(real64), allocatable :: map_sums(:)
     real(real64) :: seconds

@@ -43,7 +43,7 @@ contains
     call share(mesh%nlon, mesh%ranks_lon, mod(rank, mesh%ranks_lon), lon0, mlon)
   end subroutine
 
-  !> The first mod(n, parts) parts have one more.
+  !> Cuts n elements into parts; the first mod(n, parts) parts have one element more.
   pure subroutine share(n, parts, part, offset, extent)
     integer, intent(in) :: n, parts, part
     integer, intent(out) :: offset, extent

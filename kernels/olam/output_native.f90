@@ -39,7 +39,7 @@ module olam_output_native
 
 contains
 
-  !> Collective. Makes the directory; its parent must be there.
+  !> Collective. Makes the directory; its parent must exist.
   subroutine native_open(native, c, variables, history_mesh, rank, ranks)
     type(native_type), intent(out) :: native
     type(case_type), intent(in) :: c
@@ -47,7 +47,7 @@ contains
     type(mesh_type), intent(in) :: history_mesh
     integer, intent(in) :: rank, ranks
     integer :: r, lat0, lon0, mlat, mlon, error
-    integer(c_int) :: ignored   ! that it exists already is no fault; a directory that is missing shows at the first OPEN
+    integer(c_int) :: ignored   ! an existing directory is not an error; a missing one fails at the first OPEN
 
     native%dir = trim(c%dir)
     native%variables = variables
@@ -83,7 +83,7 @@ contains
     call end_file(native, unit)
   end subroutine
 
-  !> Collective. The history state to rank 0, in global order.
+  !> Collective. Sends the history state to rank 0, in global order.
   subroutine native_gather(native, history_mesh, f)
     type(native_type), intent(inout) :: native
     type(mesh_type), intent(in) :: history_mesh
@@ -100,7 +100,7 @@ contains
     end do
   end subroutine
 
-  !> Results of this rank; on rank 0 the history also.
+  !> Writes the results of this rank; on rank 0 the history, too.
   subroutine native_write(native, mesh, f, step)
     type(native_type), intent(inout) :: native
     type(mesh_type), intent(in) :: mesh
@@ -130,8 +130,8 @@ contains
     call end_file(native, unit)
   end subroutine
 
-  !> Whole arrays as the sequence of their elements, whatever their rank: gfortran 12 hands an array of rank 2 to its buffer row by
-  !> row, and a rank-1 array that is larger than the buffer straight to the system.
+  !> Writes whole arrays as a sequence of elements, with any rank. gfortran 12 passes an array of rank 2 to its buffer row by row,
+  !> but a rank-1 array larger than the buffer directly to the system.
   subroutine write_i8(unit, values, n)
     integer, intent(in) :: unit, n
     integer(int8), intent(in) :: values(n)

@@ -1,5 +1,5 @@
-!> The same arrays through the library: streams history, plot and results. The layout is chosen outside: by `layout=` (passed on
-!> as an option), tailrace.toml or the environment; nothing here knows it.
+!> The same arrays through the library: streams history, plot and results. The layout comes from `layout=` (an option of the
+!> stream), tailrace.toml or the environment; this code does not depend on it.
 module olam_output_tailrace
   use, intrinsic :: iso_fortran_env, only: real64
   use mpi, only: MPI_COMM_WORLD

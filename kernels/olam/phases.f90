@@ -1,8 +1,8 @@
 !> The phases of the run, named as in the paper, each ended by a timestamp barrier (unless barriers are off).
 !> Sync time is the last arrival at the barrier minus the first. Ranks of one node share the clock, so it is taken from the
-!> arrivals; on several nodes it is the longest wait minus the shortest, since all leave a barrier at nearly the same moment.
-!> (On one node that is the worse way: with more ranks than cores they do not leave together.)
-!> A run that is recorded hears the phases' names too.
+!> arrivals. On several nodes it is the longest wait minus the shortest, because all ranks leave a barrier at nearly the same
+!> moment. (On one node this would be less exact: with more ranks than cores they do not leave together.) In a recorded run the log
+!> gets the phases' names, too.
 module olam_phases
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use mpi
@@ -18,7 +18,7 @@ module olam_phases
   logical, parameter, public :: phase_is_output(phase_count) = &
     [.false., .false., .true., .true., .true., .false., .true., .true.]
 
-  !> Seconds by phase and step; what belongs to no step is in step 0. Negative: the phase did not run in that step.
+  !> Seconds by phase and step; step 0 has the phases outside of steps. Negative: the phase did not run in that step.
   type :: phases_type
     logical :: barriers = .true.
     logical :: one_clock = .true.

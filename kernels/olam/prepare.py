@@ -1,4 +1,4 @@
-"""Makes the kernel's input: one file of global maps, of a wanted size, and prints its path.
+"""Makes the kernel's input: one file of global maps, of a given size, and prints its path.
 
 Topography and land mask are real: cdo's built-in `topo`, interpolated to the wanted grid. The other six maps (soil, ice,
 vegetation, root depth, SST, NDVI) only have the names and the size of what the real model reads: they are formulas of
@@ -38,7 +38,7 @@ def grid_of(size_bytes: int) -> tuple[int, int]:
     """The finest grid (lat, lon) with twice as many columns as rows whose file is not larger than size_bytes."""
     rows = math.isqrt(max(0, size_bytes - HEADER_BYTES) // (len(NAMES) * ELEMENT_BYTES * 2))
     if rows < 2:
-        raise ValueError(f"--size-mb: {size_bytes} bytes hold no map of two rows; ask for at least 0.001")
+        raise ValueError(f"--size-mb: {size_bytes} bytes hold no map of two rows; give at least 0.001")
     return rows, 2 * rows
 
 
@@ -76,7 +76,7 @@ def _read_extra(path: Path, lat: int, lon: int) -> np.ndarray:
 
 
 def fillers(height: np.ndarray, mask: np.ndarray) -> dict[str, np.ndarray]:
-    """The six maps that are not real, as f32."""
+    """The six synthetic maps, as f32."""
     lat, lon = height.shape
     degrees = (-90 + (np.arange(lat, dtype=np.float32) + np.float32(0.5)) * np.float32(180 / lat))[:, None]
     index = np.arange(lat * lon, dtype=np.uint64).reshape(lat, lon)
@@ -128,7 +128,7 @@ def read_maps(path: Path) -> Maps:
         raise ValueError(f"{path}: begins with {start[:8]!r}, not with {MAGIC!r}; make it with prepare.py")
     version, header_bytes, count, lat, lon, _ = np.frombuffer(start, "<i4", 6, offset=8).tolist()
     if version != VERSION:
-        raise ValueError(f"{path}: version {version}, this is for version {VERSION}; make it anew with prepare.py")
+        raise ValueError(f"{path}: version {version}, this is for version {VERSION}; make it again with prepare.py")
     names = [start[32 + 32 * i : 64 + 32 * i].decode().strip() for i in range(count)]
     values = np.memmap(path, "<f4", "r", offset=header_bytes, shape=(count, lat, lon))
     return Maps(lat, lon, {name: values[i] for i, name in enumerate(names)})

@@ -1,4 +1,4 @@
-!> The record of a run, as JSON: what was run, seconds by phase, bytes and files. README.md explains the members.
+!> The record of a run, as JSON: its options, seconds by phase, bytes and files. README.md explains the members.
 module olam_record
   use, intrinsic :: iso_fortran_env, only: int64, output_unit, real64
   use olam_case, only: case_type
@@ -24,7 +24,7 @@ module olam_record
 
 contains
 
-  !> So that a run that fails leaves no record of an earlier one.
+  !> Removes an earlier record, so that a failed run has none.
   subroutine remove_record(c)
     type(case_type), intent(in) :: c
     integer :: unit, status
@@ -34,7 +34,7 @@ contains
     if (status == 0) close (unit, status='delete', iostat=status)
   end subroutine
 
-  !> Into c%run, or to standard output where that is ''. A failed write is the run's failure.
+  !> Writes the record to c%run, or to standard output where that is ''. A failed write fails the run.
   subroutine write_record(c, ranks, mesh, history_mesh, maps, variables, phases, totals)
     type(case_type), intent(in) :: c
     integer, intent(in) :: ranks
@@ -147,7 +147,7 @@ contains
     end function
   end function
 
-  !> What the output phases cost the run: in each, the slowest rank counts.
+  !> The seconds of the output phases: in each, those of the slowest rank.
   function return_seconds(phases) result(seconds)
     type(phases_type), intent(in) :: phases
     real(real64) :: seconds

@@ -1,4 +1,4 @@
-!> What the kernel writes: the variables of the three streams, by name.
+!> The variables of the three streams, by name.
 module olam_variables
   use, intrinsic :: iso_fortran_env, only: int32
   use olam_case, only: case_type
@@ -13,7 +13,7 @@ module olam_variables
   !> Element types, numbered as in the library's types.def.
   integer(int32), parameter, public :: t_i8 = 0, t_f32 = 8, t_f64 = 9
 
-  !> Numbers of the first variable of each group, less one: what formula() gets.
+  !> The number of the first variable of each group, minus one; formula() gets variable numbers.
   integer, parameter, public :: plot_id = 100, levels_id = 200, fields_id = 300, history_id = 400, scalar_id = 500
 
   integer, parameter, public :: level_variables = 3, scalar_variables = 3

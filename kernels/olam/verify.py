@@ -1,4 +1,4 @@
-"""Checks every byte that a run of the kernel has written, against the formula and the input file.
+"""Checks every byte that a run of the kernel wrote, against the formula and the input file.
 
 usage: verify.py DIR [--run RUN.json]    prints JSON; exit 1 if a byte is wrong or a file is missing or unexpected
 """
@@ -47,7 +47,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Block:
-    """What a rank owns of a mesh."""
+    """A rank's block of a mesh."""
 
     lat: int
     lats: int
@@ -57,7 +57,7 @@ class Block:
 
 @dataclass
 class Findings:
-    """What has been checked so far."""
+    """The result of the checks so far."""
 
     bytes_checked: int = 0
     mismatches: int = 0
@@ -68,7 +68,7 @@ class Findings:
             self.problems.append(text)
 
     def compare(self, where: str, expected: np.ndarray, found: np.ndarray) -> None:
-        """Byte by byte; shapes and types must be the same."""
+        """Compares byte by byte; shapes and types must be equal."""
         if expected.shape != found.shape or expected.dtype != found.dtype:
             self.mismatches += expected.nbytes
             self.problem(f"{where}: {found.dtype} {found.shape} found, {expected.dtype} {expected.shape} expected")
@@ -131,7 +131,7 @@ def _share(extent: int, parts: int, part: int) -> tuple[int, int]:
 
 
 def native_bytes(block: Block, stream: str, step: int, rank: int, ranks: int, arrays: list[tuple[Variable, np.ndarray]]) -> bytes:
-    """A native file as it must be: header, table of variables, values of the block."""
+    """The expected bytes of a native file: header, table of variables, values of the block."""
     place = (block.lat, block.lats, block.lon, block.lons)
     numbers = [STREAMS.index(stream) + 1, step, rank, ranks, len(arrays), 48 + 48 * len(arrays), *place]
     head, values = [b"OLAMOUT1", np.array(numbers, "<i4").tobytes()], []
@@ -147,7 +147,7 @@ def native_bytes(block: Block, stream: str, step: int, rank: int, ranks: int, ar
 
 
 def native_files(expected: Expected) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """Names of all native files, each with what makes its bytes."""
+    """Names of all native files, each with a function that makes its bytes."""
     ranks = expected.case["ranks"]
     for step in range(1, expected.case["steps"] + 1):
         for stream in STREAMS:
@@ -185,7 +185,7 @@ def verify_tailrace(directory: Path, expected: Expected, findings: Findings) -> 
             findings.mismatches += 1
             findings.problem(f"{path}: is missing")
             continue
-        # Raw values: no fill value or time decoding may stand between the bytes and the check.
+        # Raw values: decoding of fill values or time would change the bytes before the check.
         with xarray.open_dataset(path, engine="netcdf4", decode_cf=False) as dataset:
             _verify_dataset(dataset, stream, path, expected, findings)
 
@@ -234,7 +234,7 @@ def _compare_variable(
 
 
 def check_counts(expected: Expected, findings: Findings) -> None:
-    """The record names the variables; how many there are, of which type and how high, follows from the case."""
+    """Checks the variables in the record: the case determines their number, types and levels."""
     case = expected.case
     numbered = [
         *(("plot", 101 + i, "f4", 0) for i in range(case["plot_fields"])),
@@ -248,7 +248,7 @@ def check_counts(expected: Expected, findings: Findings) -> None:
     found = [(v.stream, v.id, v.type, v.levels) for v in expected.variables]
     for wrong in sorted(set(found) ^ set(numbered)) + [one for one in set(found) if found.count(one) > 1]:
         findings.mismatches += 1
-        findings.problem(f"record: a variable (stream, id, type, levels) = {wrong} is too much, is missing or is there twice")
+        findings.problem(f"record: a variable (stream, id, type, levels) = {wrong} is unexpected, missing or there twice")
 
 
 def check_maps(run: dict[str, Any], expected: Expected, findings: Findings) -> None:
