@@ -91,7 +91,7 @@ RECORD = {"commit": "abc", "machine": {"cores": 2}, "settings": {"size": "full"}
         ({"commit": "def"}, "abc", "is of commit def, not abc"),
         ({"machine": {"cores": 4}}, "abc", "is of machine"),
         ({"settings": {"size": "quick"}}, "abc", "is of size quick, not full"),
-        ({"commit": "abc-dirty"}, "abc-dirty", "changed since the last commit"),
+        ({"commit": "abc-dirty"}, "abc-dirty", "uncommitted files"),
         (None, "abc", "there is no"),
     ],
 )

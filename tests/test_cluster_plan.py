@@ -108,11 +108,11 @@ def test_links_of_the_kernel() -> None:
     assert below[5:7] == ["parent", "1:1"]
 
 
-def test_what_the_io_controller_is_told(tmp_path: Path) -> None:
+def test_what_the_io_controller_gets(tmp_path: Path) -> None:
     """Version 2 of the control groups, as files; where the machine has it, the tests of slow disks use it."""
     control, group = throttle.Version2(tmp_path), tmp_path / "group"
     group.mkdir()
-    assert control.why_not() == f"no io in {tmp_path}/cgroup.controllers"
+    assert control.why_not() == f"{tmp_path}/cgroup.controllers does not have io"
     for name, text in (("controllers", "cpu io memory"), ("subtree_control", "cpu"), ("type", "domain"), ("procs", "1\n")):
         (tmp_path / f"cgroup.{name}").write_text(text)
     assert "while it has members" in str(control.why_not()), "a container's group, in which its processes are"

@@ -35,7 +35,7 @@ def test_each_mpi_has_programs_and_each_launcher_a_known_mpi() -> None:
 
 def test_the_makefile_sets_the_launchers_variables() -> None:
     """`make` runs programs under mpirun without Python: it has the variables of version 4 itself."""
-    exported = dict(re.findall(r"^export (OMPI_\w+) := (\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    exported = dict(re.findall(r"^export (OMPI_\w+) [:?]= (\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE))
     known = {**mpi.MPIS["openmpi"].environment, **mpi.MPIS["openmpi"].root_environment}
     assert {name: known[name] for name in exported if name in known} == {name: exported[name] for name in exported if name in known}
     assert {name for name in known if name.startswith("OMPI_")} <= exported.keys()

@@ -65,9 +65,9 @@ def test_phases_of_recorded_runs_are_those_that_the_kernel_measures_itself(
             assert 0.9 * run["bytes"] < written < 1.2 * run["bytes"], run["layout"]
 
 
-def test_a_program_that_names_no_phases_is_told_which_there_are(tmp_path: Path) -> None:
+def test_a_program_that_names_no_phases_fails_with_the_existing_ones(tmp_path: Path) -> None:
     file = write_study(tmp_path, trace=True, repetitions=1, warm_up=0, matrix={"layouts": ["native"]})
     assert run_study(file, tmp_path / "out") == 1
     (run,) = runs_of(tmp_path / "out")
     assert run["status"] == FAILED
-    assert "no phase of 9write in it, but none; check `output_phases`" in run["note"]
+    assert "no phase '9write'; it has no phases; set `output_phases`" in run["note"]

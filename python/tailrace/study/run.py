@@ -153,8 +153,9 @@ def time_to_return(phases: tuple[Phase, ...], output_phases: tuple[str, ...]) ->
     """How long the simulation waited for its output: execution and sync time of those output phases that ran."""
     if not any(phase.name in output_phases for phase in phases):
         wanted = " or ".join(f"'{name}'" for name in output_phases)
-        names = ", ".join(f"'{phase.name}'" for phase in phases) or "none"
-        raise StudyError(f"no phase {wanted}; its phases are {names}; set `output_phases` of the application to some of these")
+        names = ", ".join(f"'{phase.name}'" for phase in phases)
+        has = f"its phases are {names}" if names else "it has no phases"
+        raise StudyError(f"no phase {wanted}; {has}; set `output_phases` of the application to existing phases")
     return sum(phase.exec_s + phase.sync_s for phase in phases if phase.name in output_phases)
 
 
