@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 import re
 from collections import Counter
@@ -72,13 +73,20 @@ class Seen:
         return max(self.result, 0) if self.kind in ("read", "write") else 0
 
 
+class Stage(enum.Enum):
+    """What a process does, from one of its lines to the next."""
+
+    VFORKED = enum.auto()  # a child of vfork until execve: it shares its parent's memory
+    LOADS = enum.auto()  # from execve on: the loader
+    HAS_CACHE = enum.auto()  # the loader, after it opened its cache
+    RUNS = enum.auto()  # the program
+
+
 @dataclass
 class Traced:
     """One process while its lines are read."""
 
-    loads: bool = True  # from execve on, until the loader is done
-    cached: bool = False
-    shares_memory: bool = False  # a child of vfork until execve
+    stage: Stage
     program: str = ""
     folder: str = ""  # its working directory, as far as it is known
     of_paths: set[int] = field(default_factory=set)  # open descriptors of O_PATH
@@ -101,30 +109,31 @@ def read_strace(record: Path, silent: Iterable[str] = ()) -> Oracle:
     processes: dict[int, Traced] = {}
     oracle = Oracle()
     for pid, name, text, result, decorated in lines:
-        of = processes.setdefault(pid, Traced(loads=False, shares_memory=pid in sharing))
+        of = processes.setdefault(pid, Traced(Stage.VFORKED if pid in sharing else Stage.RUNS))
         if name in ("execve", "execveat"):
             if result == "0":
                 quoted = QUOTED.search(text)
-                of.program, of.loads, of.cached, of.shares_memory = (quoted.group(1) if quoted else ""), True, False, False
+                of.program, of.stage = (quoted.group(1) if quoted else ""), Stage.LOADS
             continue
-        if name == "prlimit64" or (name == "munmap" and of.cached):
-            of.loads = False
+        if (name == "prlimit64" and of.stage is Stage.LOADS) or (name in LOADED and of.stage is Stage.HAS_CACHE):
+            of.stage = Stage.RUNS
         if name in MAKES and result.isdigit():
-            processes.setdefault(int(result), Traced(loads=False, shares_memory=int(result) in sharing)).program = of.program
+            child = processes.setdefault(int(result), Traced(Stage.VFORKED if int(result) in sharing else Stage.RUNS))
+            child.program = of.program
         if here := HERE.search(text):
             of.folder = here.group(1)
         kind = CLASS_OF.get(name)
         if kind is None or result == "?":
             continue
         path = _path_of(name, text, decorated, of.folder)
-        if of.loads and path == CACHE:
-            of.cached = True
+        if of.stage is Stage.LOADS and path == CACHE:
+            of.stage = Stage.HAS_CACHE
         if Path(of.program).name in programs_left_out:
             continue
         if _is_of_path(of, name, kind, text, int(result)):
             continue
         seen = Seen(pid, name, kind, path, int(result))
-        apart = of.loads or of.shares_memory or path == CACHE or _is_loaders(path, kind, text)
+        apart = of.stage is not Stage.RUNS or path == CACHE or _is_loaders(path, kind, text)
         (oracle.loader if apart else oracle.calls).append(seen)
     return oracle
 
