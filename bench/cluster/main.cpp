@@ -1,4 +1,4 @@
-// What a file system and the presets do on the nodes of a cluster; one JSON line on standard output, from rank 0.
+// Measures a file system and the presets on the nodes of a cluster. Rank 0 prints one JSON line.
 //
 //   bench_cluster --what storage --directory D --shared 1 --files 500 --mib 64   creates, stats, bytes a second; shared 0: each
 //                                                                                rank reads what it wrote itself, on its own disk

@@ -24,14 +24,14 @@ struct Shape {
     double step_bytes() const { return static_cast<double>(elements) * sizeof(double) * arrays * ranks; }
 };
 
-// The number of steps: fewer than asked for when the time is over, which rank 0 decides for all.
+// Returns the number of steps; fewer than requested when the time is over, which rank 0 decides for all.
 int write(tailrace::Stream &stream, const Shape &shape, int steps, double limit_s) {
     std::vector<tailrace::Variable<double>> variables;
     for (int v = 0; v < shape.arrays; ++v) variables.push_back(stream.define_var<double>(variable_name(v), {"x"}));
-    // What is put stays as it is until the step ends: memory for each array.
+    // The library reads put arrays until the step ends, so each array has its own memory.
     std::vector<std::vector<double>> values(static_cast<size_t>(shape.arrays), std::vector<double>(shape.elements));
     const double started = MPI_Wtime();
-    const int look_each = steps > 100 ? 16 : 1;  // a broadcast costs little beside a step that is large
+    const int look_each = steps > 100 ? 16 : 1;  // for large steps the broadcast costs little
     for (int step = 0; step < steps; ++step) {
         if (step > 0 && step % look_each == 0) {
             int late = MPI_Wtime() - started > limit_s;
@@ -50,8 +50,8 @@ int write(tailrace::Stream &stream, const Shape &shape, int steps, double limit_
     return steps;
 }
 
-// Of each step one rank of the first half reads what the second has written, and one of the second what the first has: all on other
-// nodes, and the ranks take turns. Each has a reader of its own, which waits for no other.
+// In each step one rank of the first half reads data of the second half, and one of the second half reads data of the first: always
+// of other nodes. The ranks take turns. Each has a reader of its own, which does not wait for others.
 void check(const std::string &directory, const Shape &shape, int steps) {
     const int half = shape.ranks / 2;
     const bool is_first = shape.rank < half;

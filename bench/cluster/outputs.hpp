@@ -1,4 +1,4 @@
-// A run's outputs through the library under one layout.
+// The outputs of a run through the library under one layout.
 #pragma once
 
 #include "harness/options.hpp"

@@ -19,11 +19,11 @@ constexpr uint64_t call_bytes = 1 << 20;
 constexpr uint64_t call_elements = call_bytes / sizeof(double);
 
 struct Ranks {
-    int rank, ranks, partner;  // the one whose files we look at and whose bytes we read
+    int rank, ranks, partner;  // the rank whose files are examined and read
     explicit Ranks(bool shared) {
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-        partner = shared ? (rank + (ranks + 1) / 2) % ranks : rank;  // on another node, where there is one
+        partner = shared ? (rank + (ranks + 1) / 2) % ranks : rank;  // on another node, if there is one
     }
 };
 

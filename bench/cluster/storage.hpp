@@ -1,4 +1,4 @@
-// Files and bytes by plain system calls: what a file system gives on this many ranks.
+// Files and bytes by plain system calls: the speed of a file system on this number of ranks.
 #pragma once
 
 #include "harness/options.hpp"

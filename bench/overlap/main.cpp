@@ -1,5 +1,5 @@
-// A run that computes and writes in turns: synchronous, with steps in flight, and beside them a memcpy of the same bytes; JSON
-// lines on standard output, one for each run.
+// Runs that compute and write in turns: synchronous and with steps in flight, and a memcpy of the same bytes. Prints a JSON line
+// for each run.
 //
 //   mpirun -n 1 bench_overlap --directory D --mode cache|fsync --presets fpp,single --arrays 4 --steps 6 --in-flight 2
 //                             --seconds 60 --least 3 --most 20 --dedicated 0
@@ -34,7 +34,7 @@ void check(int status, const char *call) {
         fail(std::string(call) + " failed (" + tailrace_status_name(status) + "): " + tailrace_error_message());
 }
 
-// Arithmetic in registers: it takes no memory bandwidth from those who write, and cannot be left out.
+// Arithmetic in registers, which takes no memory bandwidth from the writers, and which the compiler cannot remove.
 double compute(uint64_t rounds) {
     double a = 1.1, b = 1.2, c = 1.3, d = 1.4;
     for (uint64_t i = 0; i < rounds; ++i) {
@@ -98,7 +98,7 @@ private:
         std::string preset, how;
     };
 
-    // The run computes as long as it writes: as in a second run without computing. The first finds memory that is cold.
+    // The run computes as long as a second run without computing writes. The first run has cold memory.
     void calibrate() {
         for (const Entry &entry : entries_) {
             if (entry.how != "sync") continue;
@@ -132,7 +132,7 @@ private:
     Run copy_all() const {
         Run run;
         for (int s = 0; s < shape_.steps; ++s) {
-            compute_for(compute_s_.begin()->second);  // it leaves the caches and the cores as it does to a step that is written
+            compute_for(compute_s_.begin()->second);  // so caches and cores are as before a step that is written
             MPI_Barrier(comm_);
             const double started = MPI_Wtime();
             for (int v = 0; v < shape_.variables; ++v)
@@ -232,7 +232,7 @@ void run(const Options &options) {
     const int dedicated = options.number("dedicated");
     MPI_Comm comm = MPI_COMM_WORLD;
     if (dedicated > 0) check(tailrace_set_aside(MPI_COMM_WORLD, dedicated, &comm), "tailrace_set_aside");
-    if (comm == MPI_COMM_NULL) return;  // it has written
+    if (comm == MPI_COMM_NULL) return;  // this rank only writes
     {
         Bench bench(options, comm);
         repeat(

@@ -1,4 +1,4 @@
-// Parallel HDF5, independent and collective; beside it the serial driver on each rank. All read the one file of parallel HDF5.
+// Parallel HDF5, independent and collective, and the serial driver on each rank. All read the one file of parallel HDF5.
 #include "harness/hdf5_call.hpp"
 #include "hints.hpp"
 #include "method.hpp"
@@ -12,7 +12,7 @@ struct Settings {
         independent,
         collective,
         individual
-    } transfer;  // individual: collective calls, each rank for itself
+    } transfer;  // individual: collective calls in which each rank reads its own data
     Hints hints = {};
     uint64_t sieve_bytes = 0;  // of the serial driver
 };
@@ -84,7 +84,7 @@ void add_hdf5(Entries &entries) {
         if (variant == "two-phase") continue;  // a setting of collective transfers
         add("hdf5_collective", "individual-" + variant, text + "collective calls, individual transfers",
             {.transfer = individual, .hints = hints});
-        if (variant == "sieving") continue;  // HDF5 asks for each run by itself
+        if (variant == "sieving") continue;  // HDF5 requests each contiguous range on its own
         add("hdf5_independent", variant, text + "independent transfers", {.transfer = independent, .hints = hints});
     }
 }

@@ -1,4 +1,4 @@
-// The MPI-IO hints for reading that the peers are tried with.
+// The MPI-IO hints that are tried for the peers' reads.
 #pragma once
 
 #include "harness/mpi_hints.hpp"
@@ -10,8 +10,8 @@ struct NamedHints {
     Hints hints;
 };
 
-// As the MPI library chooses; large collective buffers and one aggregator for the one node; each rank what it needs and nothing
-// else; each rank what it needs with what lies between.
+// In this order: the MPI library's choice; large collective buffers and one aggregator for the one node; each rank reads only its
+// data; each rank reads its data with the gaps between.
 inline const NamedHints reading_hints[] = {
     {"default", {}},
     {"two-phase", {{"romio_cb_read", "enable"}, {"cb_buffer_size", "16777216"}, {"cb_nodes", "1"}}},

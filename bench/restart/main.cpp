@@ -1,5 +1,5 @@
-// Measures many ways of reading arrays that other ranks wrote, interleaved in one MPI job; JSON lines on standard output, one for
-// each timing. `bench_write --keep 1` has written the files.
+// Measures many ways of reading arrays that other ranks wrote, interleaved in one MPI job. Prints a JSON line for each timing.
+// `bench_write --keep 1` writes the files before.
 //
 //   mpirun -n 4 bench_restart --writers 2 --split rows --directory D --mode cached --entries tailrace_fpp:default,raw:4MiB
 //                             --seconds 30 --least 3 --most 20
@@ -66,7 +66,7 @@ struct Bench {
     void measure(size_t which, int repetition) {
         const std::string name = entries[which].name();
         const std::string folder = folder_of(directory, entries[which].files);
-        // No method may find the values of the one before it.
+        // Cleared, so that no method finds the values of the previous one.
         std::memset(restart.memory.data(), 0xff, restart.memory.size());
         if (!cached) drop_pages(folder);
         meet(restart.comm);

@@ -1,4 +1,4 @@
-// PnetCDF from the one file that it wrote: an array after the other, or all posted and read by one wait.
+// PnetCDF from the one file that it wrote: one array after the other, or all posted and read by one wait.
 #include "hints.hpp"
 #include "method.hpp"
 

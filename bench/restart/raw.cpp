@@ -1,4 +1,4 @@
-// The limit: the same bytes by plain pread from the one file that raw writes left, in which a writer's arrays follow each other.
+// The limit: the same bytes by plain pread from the one file of raw writes, in which a writer's arrays follow each other.
 #include "method.hpp"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ public:
     }
 
 private:
-    // A run may reach from one writer's rows into the next one's.
+    // A contiguous range may cross from one writer's rows into the next one's.
     void read_run(int fd, const std::string &path, const Case &shape, int variable, uint64_t index, std::byte *to,
                   uint64_t length) const {
         const auto element = static_cast<uint64_t>(shape.element_bytes);

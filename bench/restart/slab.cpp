@@ -5,7 +5,7 @@
 namespace bench {
 namespace {
 
-// Ranks and elements are halved in the same proportion, so that every rank has as many.
+// Ranks and elements are divided in the same proportion, so that every rank has the same number of elements.
 Slab block_of(const std::array<uint64_t, 3> &global, int rank, int ranks) {
     Slab slab{{0, 0, 0}, global};
     for (size_t d = 2; ranks > 1; d = 3 - d) {

@@ -1,4 +1,4 @@
-// What a reading rank reads of every array.
+// The part of every array that a rank reads.
 #pragma once
 
 #include <array>
@@ -14,15 +14,15 @@ struct Slab {
     uint64_t elements() const { return count[0] * count[1] * count[2]; }
 };
 
-// The slab of a rank of `ranks`: "rows" shares out the slowest dimension, as the writers do; "blocks" halves the other two in
-// turns. Throws for other names.
+// The slab of a rank of `ranks`. "rows" divides the slowest dimension, as the writers do; "blocks" halves the other two in turns.
+// Throws for other names.
 Slab slab_of(const std::string &split, const std::array<uint64_t, 3> &global, int rank, int ranks);
 
-// Calls each(global index, elements of the slab before it, length) for the stretches of the slab that are contiguous in the global
+// Calls each(global index, elements of the slab before it, length) for the spans of the slab: they are contiguous in the global
 // array.
 template <typename Each>
 void for_runs(const std::array<uint64_t, 3> &global, const Slab &slab, Each &&each) {
-    std::array<uint64_t, 3> outer = slab.count;  // how many runs along each dimension
+    std::array<uint64_t, 3> outer = slab.count;  // the number of spans along each dimension
     uint64_t length = 1;
     for (int d = 2; d >= 0; --d) {
         const auto at = static_cast<size_t>(d);

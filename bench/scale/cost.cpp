@@ -1,4 +1,4 @@
-// The C library's allocation takes these names from a program that defines them, and keeps its own under __libc_*.
+// These definitions replace the C library's allocation, which stays available under __libc_*.
 #include "cost.hpp"
 
 #include <malloc.h>

@@ -1,4 +1,4 @@
-// What a call costs: its time, and the most memory that it holds at once.
+// The cost of a call: its time, and the most memory that it holds at once.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ uint64_t heap_bytes();
 uint64_t peak_heap_bytes();
 void forget_peak();
 
-// The memory of the first call. The time of one of as many calls as take a millisecond, the median of a few such batches; a call
-// that takes long is made once.
+// Memory: of the first call. Time: calls are repeated for a millisecond, several times; the result is the median time of one call.
+// A slow call is made once.
 template <class Call>
 Cost cost_of(Call&& call) {
     constexpr double kBatchSeconds = 1e-3, kLongSeconds = 0.05;

@@ -21,7 +21,7 @@ NamedLayout most_indexed_parts() {
 }
 
 Job::Job(const std::string& toml, uint64_t ranks) : config(resolve({parse_options(toml, "layout")})) {
-    // A cube as far as the factors of the number allow.
+    // As near to a cube as the factors of the number allow.
     const Extents grid = choose_grid(ranks, {ranks, ranks, ranks});
     Extents shape;
     for (const uint64_t blocks : grid) shape.push_back(blocks * kBlockAlong);

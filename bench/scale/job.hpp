@@ -1,4 +1,4 @@
-// The job that is planned and not run: the same block on every rank, so that the arrays grow with the ranks.
+// The planned job, which is not run: every rank has a block of the same size, so that the arrays grow with the ranks.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ constexpr uint64_t kRanksOnNode = 100;
 constexpr uint64_t kBlockAlong = 32;  // elements of a rank's block along each of three dimensions
 constexpr const char* kStream = "plot";
 
-// A layout by the name that is the same for all numbers of ranks ("split"), and as it is configured ("layout = 'split:10'").
+// A layout: its name for all numbers of ranks ("split"), and its configuration ("layout = 'split:10'").
 struct NamedLayout {
     std::string name, toml;
 };
 
-// The presets, with split:N of as many parts as there are nodes.
+// The presets; split:N has as many parts as nodes.
 std::vector<NamedLayout> all_layouts(uint64_t ranks);
-// Several parts, as many as an index can show.
+// The most parts that an index can show.
 NamedLayout most_indexed_parts();
 
 struct Job {
@@ -31,9 +31,9 @@ struct Job {
     Job(const std::string& toml, uint64_t ranks);
     PartMap parts() const { return {request.layout, request.topology}; }
     Definitions definitions() const;
-    // What rank 0 of such a job has collected for the index, by variable; nothing where no index can show the parts.
+    // The boxes that rank 0 of such a job collects for the index, by variable; none where no index can show the parts.
     std::vector<std::vector<PartBox>> part_boxes() const;
-    // After its first step.
+    // The state after the first step.
     History history(std::vector<std::vector<PartBox>> boxes) const;
 };
 

@@ -1,4 +1,4 @@
-// What one rank of a job of many ranks, and its rank 0, do without asking another: JSON lines on standard output, one a figure.
+// The work of one rank, and of rank 0, in a job of many ranks, without communication. Prints a JSON line for each figure.
 //
 //   bench_scale plan RANKS SEED COUNT         a rank's own plan, under every layout: the first, the last and the middle rank, and
 //                                             COUNT ranks and COUNT first ranks of nodes drawn by SEED
@@ -69,7 +69,7 @@ void measure_manifest(uint64_t ranks, const std::string& directory) {
             print("plan line", layout.name, ranks, cost,
                   {{"bytes", journal_line_of(plan_text(1, boxes)).size()}, {"boxes", boxes.front().size()}});
         }
-        // The first step looks back at a plan's line, all others at a step's.
+        // The first step reads a plan's line, all others a step's.
         StepEntry step = history.steps.back();
         std::string line;
         std::vector<double> seconds;

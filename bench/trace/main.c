@@ -1,5 +1,5 @@
-// What one call takes: bench_trace CALL ROUNDS CALLS FOLDER prints {"ns": median over the rounds, a round's time over its calls}.
-// CALL: pwrite (64 bytes), open (and close), stat, fwrite (64 bytes to a stream that is buffered).
+// The time of one call: bench_trace CALL ROUNDS CALLS FOLDER prints {"ns": median over the rounds, a round's time over its calls}.
+// CALL: pwrite (64 bytes), open (and close), stat, fwrite (64 bytes to a buffered stream).
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
     stream = fopen(path, "r+");
     must(file >= 0 && stream != NULL, path);
     double *const ns = calloc((size_t)rounds, sizeof *ns);
-    for (long round = -1; round < rounds; ++round) {  // the first warms up
+    for (long round = -1; round < rounds; ++round) {  // the first is the warm-up
         const double begun = now_ns();
         for (long number = 0; number < calls; ++number) call(number);
         if (round >= 0) ns[round] = (now_ns() - begun) / (double)calls;

@@ -17,7 +17,7 @@ struct Settings {
 class Hdf5 : public Method {
 public:
     explicit Hdf5(Settings settings) : settings_(std::move(settings)), info_(settings_.hints) {
-        // Space for every dataset when it is created and no fill values: nothing is written twice.
+        // Allocates every dataset when it is created, without fill values, so that nothing is written twice.
         creation_ = H5Pcreate(H5P_DATASET_CREATE);
         H5Pset_alloc_time(creation_, H5D_ALLOC_TIME_EARLY);
         H5Pset_fill_time(creation_, H5D_FILL_TIME_NEVER);
@@ -63,7 +63,7 @@ public:
             H5Pset_chunk(creation, 3, extent.data());
             H5Pset_shuffle(creation);
             H5Pset_deflate(creation, static_cast<unsigned>(run_.deflate));
-            H5Pset_alloc_time(creation, H5D_ALLOC_TIME_INCR);  // sizes are not known before
+            H5Pset_alloc_time(creation, H5D_ALLOC_TIME_INCR);  // compressed sizes are not known before
         }
         const hid_t type = work().shape.element_bytes == 4 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
         std::vector<hid_t> sets;
@@ -79,7 +79,7 @@ public:
         H5Sclose(memory);
         H5Sclose(space);
         checked(H5Fclose(file), "H5Fclose", path);
-        written(path);  // closing is not durability: the MPI-IO driver does not sync
+        written(path);  // the MPI-IO driver does not sync at close
     }
 
     std::string read(int step, int variable, int of_rank, void *block) override {

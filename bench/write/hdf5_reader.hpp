@@ -1,4 +1,4 @@
-// Reads blocks of HDF5 and NetCDF-4 files with the plain serial driver, whoever wrote them; files stay open between calls.
+// Reads blocks of HDF5 and NetCDF-4 files of any writer, with the plain serial driver. Files stay open between calls.
 #pragma once
 
 #include <hdf5.h>

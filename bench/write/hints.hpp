@@ -1,11 +1,11 @@
-// The MPI-IO hints for writing that the peers are tried with.
+// The MPI-IO hints that are tried for the peers' writes.
 #pragma once
 
 #include "harness/mpi_hints.hpp"
 
 namespace bench {
 
-// No data sieving: it reads and rewrites what lies between; large collective buffers, one aggregator for the one node.
+// No data sieving, which reads and rewrites the gaps; large collective buffers, one aggregator for the one node.
 inline Hints hints_two_phase() {
     return {{"romio_ds_write", "disable"}, {"romio_cb_write", "enable"}, {"cb_buffer_size", "16777216"}, {"cb_nodes", "1"}};
 }

@@ -1,11 +1,11 @@
-// Measures many ways of writing the same arrays in one MPI job; those that make as many files take turns. JSON lines on standard
-// output, one for each timing.
+// Measures many ways of writing the same arrays in one MPI job; those that make the same number of files take turns. Prints a JSON
+// line for each timing.
 //
 //   mpirun -n 2 bench_write --case large --steps 2 --directory D --durable 0 --entries raw_fpp:4MiB,hdf5_fpp:packed
 //                           --seconds 30 --least 3 --most 20
-//   ... --race 2 --weak 1.25 --seldom E after two repetitions stop: entries named E, slower settings of raw methods, and
-//                                       peers that took so much longer than the fastest that makes as many files
-//   ... --before 12                     twelve repetitions were made earlier: these take other orders
+//   ... --race 2 --weak 1.25 --seldom E after two repetitions these stop: entries named E, slower settings of raw methods, and
+//                                       peers that took 1.25 times as long as the fastest with as many files
+//   ... --before 12                     after twelve earlier repetitions, whose orders were different
 //   ... --deflate 1                     the arrays are shuffled and deflated at that level, in chunks of 1 MiB
 //   ... --least 0 --most 0 --keep 1     writes every entry's files once, and leaves them
 //   bench_write --list 1                the entries with their settings
@@ -28,8 +28,8 @@
 namespace bench {
 namespace {
 
-// Removes a folder and waits until its file system has settled, so that the cost of it falls on no one's clock. Its files go in
-// `portions` of about as many bytes; after each, `freed` is called on all ranks with its number.
+// Removes a folder and syncs its file system, so that this time is not measured. Files are removed in `portions` of about the same
+// size; after each, `freed` is called on all ranks with its number.
 void remove_folder(const std::string &folder, const std::string &parent, MPI_Comm comm, int rank, int portions,
                    const std::function<void(int)> &freed) {
     std::vector<std::filesystem::directory_entry> files;
@@ -57,7 +57,7 @@ void remove_folder(const std::string &folder, const std::string &parent, MPI_Com
     meet(comm);
 }
 
-// What reading back has freed in small pieces is put together by the next large request, whoever makes it: here.
+// Reading back frees memory in small pieces, which the next large request joins. So a large request is made here, unmeasured.
 void settle_heap() {
     volatile auto *piece = static_cast<char *>(std::malloc(64 << 10));
     std::free(const_cast<char *>(piece));
@@ -102,7 +102,7 @@ void check_bytes(Method &method, const Workload &work, int steps, const std::str
     meet(work.comm);
 }
 
-constexpr uint64_t kSpareOfOwn = 64 << 20;  // 4 ranks, disk: with 128 MiB the host took some within a run twice as often
+constexpr uint64_t kSpareOfOwn = 64 << 20;  // 4 ranks, disk: with 128 MiB the host took memory during a run twice as often
 
 struct Bench {
     Workload work;
@@ -112,7 +112,7 @@ struct Bench {
     bool durable;
     bool keep;       // the files stay, for another bench to read
     int deflate;     // level; 0: nothing is compressed
-    bool only_once;  // nothing is timed but the repetition that else warms up
+    bool only_once;  // only repetition 0 is made, and it is timed
     Buffer block;
     PageSize pages = PageSize::kSmall;
     std::unique_ptr<HeldMemory> held;
@@ -131,11 +131,11 @@ struct Bench {
         pages = page_size_of(directory);
     }
 
-    // For methods that make such files. Where each rank writes its own it finds warm what it frees itself.
+    // For methods with such files. A rank that writes its own file gets the warm memory that it freed itself.
     void hold_memory(const std::string &files) {
         const uint64_t mine = work.shape.rank_bytes(), all = mine * static_cast<uint64_t>(work.ranks);
         const uint64_t spare = files == "rank" ? std::min(mine, kSpareOfOwn) : work.rank == 0 ? all : mine;
-        held.reset();  // first: there is not room for both
+        held.reset();  // before the next is made: memory has no room for both
         held = std::make_unique<HeldMemory>(work.shape.steps, mine, spare, pages);
     }
 
@@ -145,11 +145,11 @@ struct Bench {
         uint64_t stored;  // bytes of the files, on rank 0
     };
 
-    // Writes the first `steps` of them, checks every byte, removes the files, and takes back the memory.
+    // Writes the first `steps` steps, checks every byte, removes the files, and holds the memory again.
     Timing write_once(Method &method, const std::string &name, int steps) {
         const std::string folder = folder_of(directory, name);
         if (work.rank == 0) {
-            std::filesystem::remove_all(folder);  // of a run that was ended
+            std::filesystem::remove_all(folder);  // left by a run that was ended
             std::filesystem::create_directories(folder);
         }
         Timing timing{};
@@ -161,7 +161,7 @@ struct Bench {
         if (!keep)
             remove_folder(folder, directory, work.comm, work.rank, steps, [&](int step) { held->take_of(step); });
         else if (work.rank == 0)
-            drop_pages(folder);  // they come back in the same way, whoever wrote them
+            drop_pages(folder);  // so reading back is the same for all methods
         const double t2 = MPI_Wtime();
         held->take();
         settle_heap();
@@ -171,7 +171,7 @@ struct Bench {
 
     void measure(size_t which, int repetition) {
         const std::string name = entries[which].name();
-        const int steps = repetition == 0 && !only_once ? 1 : work.shape.steps;  // one warms up as well as all
+        const int steps = repetition == 0 && !only_once ? 1 : work.shape.steps;  // one step is enough for a warm-up
         const Timing timing = write_once(*methods[which], name, steps);
         const double seconds = std::accumulate(timing.calls_s.begin(), timing.calls_s.end(), 0.0);
         if (repetition > 0) least_s[which] = std::min(least_s[which], seconds);
@@ -191,8 +191,9 @@ struct Bench {
                   << std::endl;
     }
 
-    // Whoever writes first after the host has taken memory waits to get it back: 256 MiB took up to three times as long. So nobody
-    // who is measured does. Once: the host may take some again meanwhile. Single pages come from the lists, whatever it has taken.
+    // The first write after the host took memory waits to get it back: 256 MiB took up to three times as long. So an unmeasured
+    // write comes first. Only once, because the host may take memory again meanwhile. Single pages come from the processor's lists
+    // anyway.
     void warm_up() {
         int taken = work.rank == 0 && host.has_taken() ? 1 : 0;
         MPI_Bcast(&taken, 1, MPI_INT, 0, work.comm);
@@ -201,9 +202,9 @@ struct Bench {
         host.has_taken();
     }
 
-    // The clock is the same on all ranks, and so is this.
+    // All ranks have the same clock, so all get the same result.
     std::vector<size_t> survivors(const std::vector<size_t> &going, const std::string &seldom, double weak) const {
-        std::map<std::string, double> fastest;  // of a raw method's settings, of the peers that make as many files
+        std::map<std::string, double> fastest;  // by raw method, and by the peers' number of files
         const auto rivals = [&](const Entry &entry) { return entry.family() == "raw" ? entry.method : "files: " + entry.files; };
         for (const size_t e : going) {
             if (entries[e].family() == "tailrace") continue;
@@ -244,8 +245,8 @@ void run(const Options &options) {
             return bench.survivors(going, options.text("seldom"), std::stod(options.text("weak")));
         };
     }
-    // Those that make as many files, one group after the other: only they are compared, and what a method leaves behind, such as
-    // memory that is given back or a busy device, is for its rivals alone to bear.
+    // Entries with the same number of files form a group, and groups run one after the other. Only entries of a group are compared,
+    // and a method leaves free memory or a busy device only to its rivals.
     Pace pace = pace_of(options, started);
     const double end = pace.until;
     auto groups = groups_of(bench.entries);

@@ -1,4 +1,4 @@
-// One way of bringing the steps of a workload to storage.
+// One way to write the steps of a workload.
 #pragma once
 
 #include "harness/entry.hpp"
@@ -14,8 +14,8 @@ inline constexpr uint64_t chunk_bytes = 1 << 20;
 struct Run {
     const Workload *work;
     std::string directory;  // exists and is empty
-    bool durable;           // data and names are on the device when end() has returned
-    int deflate;            // level of shuffled chunks of chunk_bytes; 0: contiguous arrays. Not every method can
+    bool durable;           // data and names are on the device when end() returns
+    int deflate;            // level of shuffled chunks of chunk_bytes; 0: contiguous arrays. Some methods cannot compress
 };
 
 class Method {
@@ -35,10 +35,10 @@ protected:
     std::array<uint64_t, 3> chunk() const;
     std::string step_path(int step, const char *suffix) const { return bench::step_path(run_.directory, step, suffix); }
     std::string rank_path(int step, int rank, const char *suffix) const;  // a rank's file of a step
-    // For methods that do not bring their files to the device themselves: this rank has written and closed a file. It is there when
-    // end() has returned; the device begins with small files at once, as it does with Tailrace's parts.
+    // For methods that do not sync their files themselves: called when this rank has written and closed a file. end() syncs it. The
+    // device starts to write small files at once, as it does with Tailrace's parts.
     void written(const std::string &path);
-    // Of a file in memory: reserving room would only touch each page once more.
+    // Whether a file is in memory, where reserving space would only touch each page once more.
     static bool is_memory(int fd);
     Run run_;
 
@@ -47,7 +47,7 @@ private:
     std::vector<std::string> unsynced_;
 };
 
-using Entry = EntryOf<Method>;  // its files: "rank", a file per rank and step; "one", one file a step
+using Entry = EntryOf<Method>;  // `files`: "rank", a file per rank and step; "one", one file per step
 using Entries = std::vector<Entry>;
 
 // One function for each file of methods; to add a method, write its file and add its function here and to all_entries().

@@ -1,5 +1,5 @@
-// The limit of compressed output: the same chunks shuffled and deflated in memory, then written by plain pwrite, without a format
-// that anyone could read. Only with --deflate.
+// The limit of compressed output: the same chunks shuffled and deflated in memory, then written by plain pwrite, without a
+// readable format. Only with --deflate.
 #include "method.hpp"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ void unshuffle(const std::byte *from, size_t elements, std::byte *to) {
         for (size_t b = 0; b < bytes; ++b) to[i * bytes + b] = from[b * elements + i];
 }
 
-// What a rank wrote of a step: where its chunks begin, and how large they are.
+// The chunks of a rank in a step: where they begin, and their sizes.
 struct Chunks {
     uint64_t address = 0;
     std::vector<uint64_t> sizes;
@@ -77,14 +77,14 @@ public:
         written(path);
     }
 
-    // All runs to rank 0, in one message each; how many bytes they have there.
+    // Sends each rank's bytes to rank 0, in one message; returns their total size there.
     uint64_t gather() {
         const int mine = static_cast<int>(packed_bytes_), ranks = work().ranks;
         std::vector<int> sizes(static_cast<size_t>(ranks)), begins(static_cast<size_t>(ranks));
         MPI_Gather(&mine, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, work().comm);
         std::exclusive_scan(sizes.begin(), sizes.end(), begins.begin(), 0);
         const auto bytes = work().rank == 0 ? static_cast<uint64_t>(begins.back() + sizes.back()) : 0;
-        if (gathered_.size() < bytes) gathered_.resize(bytes);  // kept from step to step: it would be filled with zeros each time
+        if (gathered_.size() < bytes) gathered_.resize(bytes);  // kept: a new one would be filled with zeros
         MPI_Gatherv(packed_.data(), mine, MPI_BYTE, gathered_.data(), sizes.data(), begins.data(), MPI_BYTE, 0, work().comm);
         return bytes;
     }
@@ -132,7 +132,7 @@ private:
     void pack(int step, std::vector<uint64_t> &sizes) {
         const uint64_t bound = libdeflate_zlib_compress_bound(compressor_, chunk_bytes);
         const uint64_t chunks = (work().shape.block_bytes() + chunk_bytes - 1) / chunk_bytes;
-        packed_.resize(bound * chunks * static_cast<uint64_t>(work().shape.variables));  // once: later steps find it so
+        packed_.resize(bound * chunks * static_cast<uint64_t>(work().shape.variables));  // only once: all steps need the same size
         packed_bytes_ = 0;
         shuffled_.resize(chunk_bytes);
         for (int v = 0; v < work().shape.variables; ++v) {
@@ -148,7 +148,7 @@ private:
         }
     }
 
-    // Collective at the first call of a reading: every rank asks for its neighbour's.
+    // Collective at the first call of a reading, where every rank requests its neighbour's index.
     const Chunks &told_by(int of_rank, int step) {
         if (told_.empty())
             for (auto &[s, chunks] : chunks_) {

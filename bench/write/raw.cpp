@@ -1,5 +1,5 @@
-// The limit: the same bytes by plain pwrite into preallocated files, with the same number of files and writers. And the limit of
-// gathering through memory: the same, while each rank that writes nothing copies its bytes once.
+// The limit: the same bytes by plain pwrite into preallocated files, with the same number of files and writers. And the limit with
+// a gather through memory: the same, while each rank that does not write copies its bytes once.
 #include "method.hpp"
 
 #include <fcntl.h>
@@ -67,15 +67,15 @@ public:
 
 private:
     bool has_two_files() const { return files_ == Files::two || files_ == Files::two_copied; }
-    // The first rank of each half; a lone rank has no halves.
+    // The first rank of each half; a single rank has no halves.
     bool is_writer_of_half() const { return !work().global_steps.empty() && work().ranks > 1; }
 
-    // Into as much memory as one write takes: what a writer would be handed over, were it free at once.
+    // Copies into as much memory as one write takes, as if the writer freed it at once.
     void copy(const std::byte *data, uint64_t bytes) {
         if (!copied_) copied_ = std::make_unique_for_overwrite<std::byte[]>(piece_);
         for (uint64_t done = 0; done < bytes; done += piece_)
             std::memcpy(copied_.get(), data + done, std::min(piece_, bytes - done));
-        asm volatile("" : : "r"(copied_.get()) : "memory");  // it is read, for all that the compiler knows
+        asm volatile("" : : "r"(copied_.get()) : "memory");  // keeps the compiler from removing the copy
     }
 
     std::string path_of(int step, int rank) const {
@@ -89,7 +89,7 @@ private:
         return fd;
     }
 
-    // A file system without fallocate lets the file grow; so does memory, where it would only touch each page once more.
+    // Without fallocate the file grows. In memory it grows, too, because fallocate would only touch each page once more.
     static void allocate(int fd, const std::string &path, uint64_t bytes) {
         if (bytes == 0 || is_memory(fd)) return;
         if (fallocate(fd, 0, 0, static_cast<off_t>(bytes)) != 0 && errno != EOPNOTSUPP)

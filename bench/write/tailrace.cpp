@@ -1,4 +1,4 @@
-// Tailrace through its C contract: the presets that exist, one step a file (set), with and without checksums.
+// Tailrace through its C contract: all presets, one file (or set of files) per step, with and without checksums.
 #include <tailrace/tailrace.h>
 
 #include "hdf5_reader.hpp"
@@ -38,7 +38,7 @@ public:
 
     void end() override { check(tailrace_close(&stream_), "tailrace_close"); }
 
-    // As a user reads it: through the index, by the plain HDF5 library.
+    // Reads as a user does: through the index, by the plain HDF5 library.
     std::string read(int step, int variable, int of_rank, void *block) override {
         const std::string path = run_.directory + "/" + stream_name + ".nc";
         const auto offset = work().offset(of_rank);

@@ -1,4 +1,4 @@
-// What is written: the same arrays for every method, in memory before any clock starts.
+// The written data: the same arrays for every method, in memory before any clock starts.
 #pragma once
 
 #include "harness/arrays.hpp"
@@ -15,7 +15,7 @@ struct Workload {
     int rank;
     int ranks;
     std::vector<Buffer> steps;  // [step]: this rank's blocks, variable after variable
-    // [step]: where a lone writer is measured: on rank 0 the blocks of all ranks, on the first rank of the second half those of it.
+    // [step]: for single writers: on rank 0 the blocks of all ranks, on the first rank of the second half the blocks of that half.
     std::vector<Buffer> global_steps;
 
     Workload(Case of, MPI_Comm on, bool with_global);
