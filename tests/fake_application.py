@@ -52,7 +52,7 @@ def run(choices: dict[str, str]) -> int:
         with open(choices["log"], "a") as log:
             log.write(f"{os.getpid()} {Path(choices['dir']).name}\n")
     if misbehaves and behaviour == "fail":
-        print("the fake application was told to fail", file=sys.stderr)
+        print("the fake application was asked to fail", file=sys.stderr)
         return 3
     if misbehaves and behaviour == "hang":
         time.sleep(600)
@@ -68,7 +68,7 @@ def run(choices: dict[str, str]) -> int:
         "8exec": {"exec_s": computed - start, "sync_s": None, "slowest_s": computed - start},
         "9write": {"exec_s": written - computed, "sync_s": 0.0, "slowest_s": written - computed},
     }
-    with open(os.environ["TAILRACE_CONFIG"], "rb") as config:  # as the library tells of it
+    with open(os.environ["TAILRACE_CONFIG"], "rb") as config:  # as the library reports it
         asked = tomllib.load(config).get("stream", {}).get("default", {})
     requested = {key: {"value": str(value), "origin": os.environ["TAILRACE_CONFIG"]} for key, value in asked.items()}
     report = {"requested": requested, "effective": {"layout": choices["layout"], "files": "one"}}

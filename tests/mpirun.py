@@ -18,7 +18,7 @@ import pytest
 from tests.environment import HANGS_S, ROOT, open_mpi_environment
 from tests.mpis import MPIS, Mpi
 
-# Nobody wants the full output of a thousand failing comparisons.
+# The full output of a thousand failing comparisons would hide the cause.
 SHOWN_CHARACTERS = 8000
 
 # A rank that ends waits 2 s for the launcher to note it (PMIx 4.2). A launcher that got no processor for so long then takes the

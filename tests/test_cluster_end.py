@@ -111,7 +111,7 @@ WAYS: dict[str, Callable[[Held], None]] = {
     "down": lambda held: held.cluster.end(),
     "down while a slow disk is written": down_while_a_slow_disk_is_written,
     "starter killed": lambda held: held.starter.kill(),
-    "starter told to end": lambda held: held.starter.terminate(),
+    "starter asked to end": lambda held: held.starter.terminate(),
     "supervisor killed": lambda held: kill(held.supervisor),
     "keeper killed": lambda held: kill(held.keeper),
     "starter of a busy cluster killed": kill_starter_of_a_busy_cluster,

@@ -34,7 +34,7 @@ from tests.environment import HANGS_S, ROOT
 from tests.study_files import APPLICATION, study_values, write_study
 
 DRIVER = "import signal, sys; from pathlib import Path; from tailrace.cli.study import run_study; "
-# Whoever runs the tests in the background has told them to ignore SIGINT.
+# A shell that runs the tests in the background makes them ignore SIGINT.
 DRIVER += "signal.signal(signal.SIGINT, signal.default_int_handler); "
 DRIVER += "sys.exit(run_study(Path(sys.argv[1]), Path(sys.argv[2])))"
 
@@ -195,27 +195,27 @@ def test_kept_outputs_stay_where_the_target_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "status", "told"),
+    ("behaviour", "status", "message"),
     [
-        ("fail", FAILED, "told to fail"),
+        ("fail", FAILED, "asked to fail"),
         ("wrong", UNVERIFIED, "index 2048"),
         ("silent", FAILED, "the run's record"),
     ],
 )
 def test_bad_runs_are_recorded_shown_and_the_study_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], behaviour: str, status: str, told: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], behaviour: str, status: str, message: str
 ) -> None:
     file = write_study(tmp_path, repetitions=1, warm_up=0, parameters={"behaviour": f"{behaviour}:fpp"})
     assert run_study(file, tmp_path / "out") == 1
     runs = {run["layout"]: run for run in results_in(tmp_path / "out")}
     assert {name: run["status"] for name, run in runs.items()} == {"native": OK, "single": OK, "fpp": status}
-    assert told in runs["fpp"]["note"] + runs["fpp"]["stderr_tail"]
+    assert message in runs["fpp"]["note"] + runs["fpp"]["stderr_tail"]
     shown = capsys.readouterr()
     assert status in shown.out
-    assert told in shown.out
+    assert message in shown.out
     page = html.unescape((tmp_path / "out" / "report.html").read_text())
     assert "Failed runs" in page
-    assert told in page
+    assert message in page
     groups = summarize(open_study(load_study(file), tmp_path / "out").measured)
     fpp = groups[0].of("fpp")
     assert fpp is not None

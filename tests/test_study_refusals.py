@@ -1,4 +1,4 @@
-"""Studies that are told something wrong: files of others, other machines, values that nothing can be done with, odd records."""
+"""Studies with wrong input: files of other programs, other machines, impossible values, odd records."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_layout_whose_warm_up_failed_cannot_win(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("timeout_s = inf", "timeout_s = inf: must be at least 0.1, and at most"),
         ("timeout_s = nan", "timeout_s = nan: must be"),
@@ -127,8 +127,8 @@ def test_a_layout_whose_warm_up_failed_cannot_win(tmp_path: Path) -> None:
         ("[application]\ncommand = []", r"command = \[\]: must name a program"),
     ],
 )
-def test_values_that_nothing_can_be_done_with(text: str, told: str) -> None:
-    with pytest.raises(StudyError, match=told):
+def test_values_that_nothing_can_be_done_with(text: str, message: str) -> None:
+    with pytest.raises(StudyError, match=message):
         spec_of(**tomllib.loads(text))
 
 
@@ -152,14 +152,14 @@ def test_the_names_that_commands_have_are_all_taken(tmp_path: Path) -> None:
     assert set(named) - {name for name, _ in study.spec.application.parameters} == set(GIVEN_NAMES)
 
 
-@pytest.mark.parametrize(("varied", "told"), [({"sweeps": [1, 2]}, "sweeps is not"), ({"behaviour": ["", "fail:fpp"]}, "")])
-def test_what_is_prepared_once_cannot_vary(tmp_path: Path, varied: dict[str, Any], told: str) -> None:
+@pytest.mark.parametrize(("varied", "message"), [({"sweeps": [1, 2]}, "sweeps is not"), ({"behaviour": ["", "fail:fpp"]}, "")])
+def test_what_is_prepared_once_cannot_vary(tmp_path: Path, varied: dict[str, Any], message: str) -> None:
     application = {"prepare": ["echo", "{sweeps}"], "command": [*APPLICATION["command"], "{input}"]}
     study = Study(spec_of(application=application, matrix={"parameters": varied}), tmp_path)
-    if not told:
+    if not message:
         assert prepare(study, tmp_path) == "3"
         return
-    with pytest.raises(StudyError, match=told):
+    with pytest.raises(StudyError, match=message):
         prepare(study, tmp_path)
 
 
@@ -221,7 +221,7 @@ def test_odd_records_are_failed_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("origins", "told"),
+    ("origins", "message"),
     [
         ({}, "without layout of .*TAILRACE_CONFIG has not reached"),
         ({"layout": ""}, "without overlap of .*TAILRACE_CONFIG has not reached"),
@@ -231,14 +231,14 @@ def test_odd_records_are_failed_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ],
 )
 def test_a_run_that_has_not_seen_its_layout_has_failed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origins: dict[str, str], told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origins: dict[str, str], message: str
 ) -> None:
     config = str(tmp_path / "layouts" / "later.toml")
     requested = {key: {"value": "2", "origin": origin or f"{config} [stream.default]"} for key, origin in origins.items()}
     streams = {"history": {"requested": requested, "effective": {}}}
     result = result_of(tmp_path, monkeypatch, {"phases": PHASES, "streams": streams})
-    assert result.status == (OK if told == "^$" else FAILED)
-    assert re.search(told, result.note)
+    assert result.status == (OK if message == "^$" else FAILED)
+    assert re.search(message, result.note)
 
 
 def test_launchers_of_open_mpi_hand_the_configuration_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,9 +28,9 @@
 namespace bench {
 namespace {
 
-// Removes a folder and syncs its file system, so that this time is not measured. Files are removed in `portions` of about the same
+// Removes a folder and syncs its file system, so that this time is not measured. Files are removed in `pieces` of about the same
 // size; after each, `freed` is called on all ranks with its number.
-void remove_folder(const std::string &folder, const std::string &parent, MPI_Comm comm, int rank, int portions,
+void remove_folder(const std::string &folder, const std::string &parent, MPI_Comm comm, int rank, int pieces,
                    const std::function<void(int)> &freed) {
     std::vector<std::filesystem::directory_entry> files;
     uint64_t bytes = 0, removed = 0;
@@ -39,14 +39,14 @@ void remove_folder(const std::string &folder, const std::string &parent, MPI_Com
             if (entry.is_regular_file()) files.push_back(entry), bytes += entry.file_size();
     std::sort(files.begin(), files.end());
     auto next = files.begin();
-    for (int portion = 0; portion < portions; ++portion) {
-        const auto until = bytes * static_cast<uint64_t>(portion + 1) / static_cast<uint64_t>(portions);
+    for (int piece = 0; piece < pieces; ++piece) {
+        const auto until = bytes * static_cast<uint64_t>(piece + 1) / static_cast<uint64_t>(pieces);
         for (; next != files.end() && removed < until; ++next) {
             removed += next->file_size();
             std::filesystem::remove(next->path());
         }
         meet(comm);
-        freed(portion);
+        freed(piece);
     }
     if (rank == 0) {
         std::filesystem::remove_all(folder);

@@ -7,10 +7,10 @@ namespace tailrace::cluster {
 
 namespace {
 
-// Of a node's own link, before it waits: a few of the largest frames that a device hands over.
+// Bytes that wait on a node's own link before the node itself waits: a few of the largest frames of a device.
 constexpr std::size_t most_in_bytes = 1 << 18;
-// Of a switch's port: many senders at once are held for a moment, as the buffers of a switch do. No longer than the kernel's
-// network holds them, but a few of the largest frames always have room.
+// A port's buffer holds frames of many senders for a moment, as that of a switch does: as long as the kernel's network holds them,
+// but a few of the largest frames always have room.
 constexpr Nanoseconds most_out_ns = 50'000'000;
 constexpr std::size_t least_out_bytes = 1 << 18;
 constexpr std::size_t most_out_bytes = 4 << 20;
@@ -42,7 +42,7 @@ void Fabric::set_link(std::size_t port, Link link, Nanoseconds now_ns) {
     Port& changed = ports_.at(port);
     const double before = changed.link.ns_per_byte;
     if (link.cut) {
-        changed.link.cut = true;  // its rate is still that of what is under way, until it has another one
+        changed.link.cut = true;  // frames under way keep the rate until a new one is set
         return;
     }
     changed.link = link;
@@ -126,8 +126,8 @@ void Fabric::schedule(Nanoseconds due_ns, Stage stage, std::size_t port, std::si
     events_.push({due_ns, order_++, stage, port, frame});
 }
 
-/// `now_ns` is when the frame is at the switch, which may be a little ago: what follows is counted from there, so that our own
-/// lateness does not add up.
+/// `now_ns`: when the frame arrived at the switch, which may be slightly in the past. Later times count from it, so that delays of
+/// this process do not add up.
 void Fabric::forward(std::size_t from, std::size_t frame, Nanoseconds now_ns) {
     const Address destination = kept_[frame].frame.destination();
     const auto known = for_many(destination) ? learned_.end() : learned_.find(destination);

@@ -1,4 +1,4 @@
-// A switch as arithmetic: which frame leaves at which port, and when. No system calls: time comes in with each call.
+// A switch as arithmetic: which frame leaves at which port, and when. It makes no system calls; each call gets the time.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@ namespace tailrace::cluster {
 using Nanoseconds = std::int64_t;
 using Address = std::array<unsigned char, 6>;
 
-/// One link, the same both ways. A node's frame is first on the node's link, then on that of the receiver.
+/// One link, the same both ways. A frame crosses the sender's link, then the receiver's.
 struct Link {
     Nanoseconds delay_ns = 0;
-    double ns_per_byte = 0;  ///< 0: as fast as it goes
+    double ns_per_byte = 0;  ///< 0: no limit
     bool cut = false;
 };
 
-/// A frame as the device gives it. `wire_bytes` is what it would be on a wire: the device hands over many packets in one.
+/// A frame of the device, which may contain many packets. `wire_bytes`: the bytes that these packets have on a wire.
 struct Frame {
     std::vector<unsigned char> bytes;
     std::size_t header_bytes = 0;  ///< of the device, before the frame
@@ -33,24 +33,24 @@ struct Frame {
 
 class Fabric {
 public:
-    /// Sends a frame to the node at a port; the frame is gone afterwards.
+    /// Sends a frame to the node at a port, and takes the frame.
     using Deliver = std::function<void(std::size_t port, const Frame& frame)>;
 
     explicit Fabric(std::size_t ports) : ports_(ports) {}
 
-    /// What waits on the link goes on at its new rate.
+    /// Frames that wait on the link continue at the new rate.
     void set_link(std::size_t port, Link link, Nanoseconds now_ns);
 
     /// A frame that a node has sent.
     void take(std::size_t port, Frame frame, Nanoseconds now_ns);
 
-    /// Delivers what is due, and returns when something is due next; 0: nothing is under way.
+    /// Delivers the frames that are due. Returns the time of the next one; 0: none is under way.
     Nanoseconds advance(Nanoseconds now_ns, const Deliver& deliver);
 
     /// Whether the node's link takes another frame. Otherwise the frame waits in the node, as in front of a busy network card.
     [[nodiscard]] bool takes(std::size_t port) const;
 
-    /// Frames for which a port had no room: as in a real switch they are lost, and the senders notice.
+    /// The number of frames for which a port had no room. They are lost, as in a real switch.
     [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
 private:

@@ -1,7 +1,7 @@
 // tailrace-switch NAME=NAMESPACE...: joins network namespaces by a switch whose links have a delay and a rate.
 //
-// Prints "ready"; then each line "NAME DELAY_US RATE_MBIT" of standard input sets a link (a rate of 0: as fast as it goes; less:
-// cut) and is answered by "ok" or by what is wrong with it. Ends with its standard input.
+// Prints "ready". Then each line "NAME DELAY_US RATE_MBIT" of standard input sets a link (a rate of 0: no limit; below 0: cut). The
+// reply is "ok" or the error. Ends with its standard input.
 #include "cluster/switch/fabric.hpp"
 #include "cluster/switch/tap.hpp"
 
@@ -24,7 +24,7 @@ namespace {
 using namespace tailrace::cluster;
 
 constexpr int frames_a_turn = 16;         // of one node, before the others have their turn
-constexpr Nanoseconds early_ns = 80'000;  // what waking up takes: for so long we look again and again instead of sleeping
+constexpr Nanoseconds early_ns = 80'000;  // the time to wake up; frames due within it are waited for by spinning
 constexpr Nanoseconds most_ahead_ns = 40'000;
 constexpr double ns_per_us = 1000.0;
 constexpr double ns_per_byte_at_1_mbit = 8000.0;
@@ -35,7 +35,7 @@ Nanoseconds now_ns() {
     return time.tv_sec * Nanoseconds{1'000'000'000} + time.tv_nsec;
 }
 
-/// Frames are late by what it takes to wake us: a timer without slack, and before whatever else wants a core.
+/// Frames are late by the time to wake this process. So it has a timer without slack, and a priority above other processes.
 void be_punctual() {
     prctl(PR_SET_TIMERSLACK, 1UL);
     sched_param parameters{};
@@ -88,7 +88,7 @@ private:
         }
     }
 
-    /// Who receives after a pause needs about as long to wake as we have just needed, which is another time on each machine.
+    /// A receiver needs about as long to wake after a pause as this process just needed. The time differs between machines.
     void learn_to_wake(Nanoseconds late_ns) { ahead_ns_ += (std::min(late_ns, most_ahead_ns) - ahead_ns_) / 16; }
 
     void read_frames(std::size_t port) {
@@ -140,7 +140,8 @@ private:
     std::vector<std::string> names_;
     std::vector<std::unique_ptr<Tap>> taps_;
     Fabric fabric_;
-    // Delayed frames are handed over so much earlier. It does not add up over links: stages count from when a frame was due.
+    // Delayed frames are delivered earlier by this time. It does not add up over links, because stages count from a frame's due
+    // time.
     Nanoseconds ahead_ns_ = 0;
     std::vector<pollfd> polled_;
     std::string input_;

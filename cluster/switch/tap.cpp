@@ -15,9 +15,9 @@ namespace tailrace::cluster {
 
 namespace {
 
-constexpr std::size_t most_frame_bytes = 70000;  // the offloads hand over up to 64 KiB and its headers
+constexpr std::size_t most_frame_bytes = 70000;  // the offloads make frames of up to 64 KiB plus headers
 
-/// struct virtio_net_hdr_v1 of the kernel, whose header is not one for C++.
+/// struct virtio_net_hdr_v1 of the kernel, whose header does not compile as C++.
 struct DeviceHeader {
     std::uint8_t flags;
     std::uint8_t gso_type;
@@ -39,7 +39,7 @@ int checked(int result, const std::string& what) {
     return result;
 }
 
-/// A packet of many segments is on the wire as that many packets, each with the headers of Ethernet, IP and TCP.
+/// On a wire, a packet of many segments is that many packets, each with headers of Ethernet, IP and TCP.
 std::size_t wire_bytes_of(const std::vector<unsigned char>& bytes) {
     constexpr std::size_t at_offset = 12;  // within the header of TCP: its length in words of 4 bytes, in the upper half
     DeviceHeader header{};

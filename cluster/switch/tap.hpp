@@ -18,10 +18,10 @@ public:
 
     [[nodiscard]] int descriptor() const { return descriptor_; }
 
-    /// The next frame that the node sends; none when there is none.
+    /// The next frame from the node, if there is one.
     std::optional<Frame> read() const;
 
-    /// A frame that the node's device does not take (it is down) is lost, as on a wire.
+    /// A frame is lost, as on a wire, if the node's device does not take it because it is down.
     void write(const Frame& frame) const;
 
 private:

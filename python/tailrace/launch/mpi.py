@@ -58,7 +58,7 @@ MPIS = {
             set_variable=("-x", "{name}={value}"),
             pass_variable=("-x", "{name}"),
             environment={
-                # Open MPI refuses more ranks than cores unless it is told otherwise: version 4 and before, then version 5.
+                # Open MPI refuses more ranks than cores without these: the first for version 4 and before, the second for 5.
                 "OMPI_MCA_rmaps_base_oversubscribe": "1",
                 "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
                 # Single copies need a capability that containers withhold; Open MPI would warn in each run.

@@ -24,7 +24,7 @@ FIRST_BYTES = b'{"kind":"study"'  # of a study's journal
 
 
 class ForeignFileError(StudyError):
-    """Going on would remove files of another program or of another study."""
+    """To continue would remove files of another program or of another study."""
 
 
 class OtherVersionError(StudyError):
