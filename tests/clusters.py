@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from tailrace.cluster import Cluster, ClusterSpec, up
-from tailrace.cluster.check import Need, needs_of
+from tailrace.cluster.check import needs_of
 
 from tests.environment import ROOT
 
@@ -33,13 +33,9 @@ def skip_or_fail(spec: ClusterSpec) -> None:
     if not missing:
         return
     text = "; ".join(f"{need.name}: {need.reason}" for need in missing)
-    if all(is_program(need) for need in missing) and (os.environ.get("CI") or shutil.which("apt-get")):
+    if all(need.package for need in missing) and (os.environ.get("CI") or shutil.which("apt-get")):
         pytest.fail(f"{text}; run `make setup`", pytrace=False)
     pytest.skip(f"no cluster here: {text}")
-
-
-def is_program(need: Need) -> bool:
-    return "Debian's package" in need.reason
 
 
 def own_name() -> str:

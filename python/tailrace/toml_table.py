@@ -56,7 +56,9 @@ class Table:
         if key in self.values:
             return self.values[key]
         if default is _REQUIRED:
-            raise TomlError(f"{self.where}: key `{key}` is missing: add it")
+            near = difflib.get_close_matches(key, self.values, n=1)
+            remedy = f"did you write it as `{near[0]}`?" if near else "add it"
+            raise TomlError(f"{self.where}: key `{key}` is missing: {remedy}")
         return default
 
     def typed(self, key: str, kind: type | tuple[type, ...], wanted: str, default: Any = _REQUIRED) -> Any:
@@ -89,7 +91,9 @@ class Table:
     def one_of(self, key: str, choices: Sequence[str], default: Any = _REQUIRED) -> str:
         value = self.text(key, default)
         if value not in choices:
-            raise self.fail(key, f"must be one of {', '.join(choices)}")
+            near = difflib.get_close_matches(value, choices, n=1)
+            guess = f"; did you mean '{near[0]}'?" if near else ""
+            raise self.fail(key, f"must be one of {', '.join(choices)}{guess}")
         return value
 
     def texts(self, key: str, default: Any = _REQUIRED) -> tuple[str, ...]:

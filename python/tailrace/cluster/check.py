@@ -34,6 +34,7 @@ class Need:
     for_what: str
     reason: str  # why it is missing, and the remedy; "": it is there
     replaceable: bool = False  # something else can do its work
+    package: str = ""  # Debian's package, where it is a program
 
     @property
     def there(self) -> bool:
@@ -159,7 +160,7 @@ def programs(for_what: str, wanted: Mapping[str, str]) -> Iterator[Need]:
     """`wanted`: programs and their Debian packages."""
     for program, package in wanted.items():
         there = shutil.which(program) is not None
-        yield Need(program, for_what, "" if there else f"not on the PATH: install Debian's package {package}")
+        yield Need(program, for_what, "" if there else f"not on the PATH: install Debian's package {package}", package=package)
 
 
 def _of(name: str, for_what: str, why_not: Callable[[], str | None]) -> Need:

@@ -1,8 +1,8 @@
 """Starting programs: the one list of launchers and MPIs, and the commands that start ranks.
 
-launchers   the programs that start ranks, and the variables in which they give a rank its number
-mpi         each MPI's launcher: its name, its words and variables; to add an MPI, add its line in MPIS
-local       ranks on this machine, by the `mpirun` on the PATH
-placement   how many ranks each node takes
-nodes       ranks on several nodes, by mpirun over a remote shell or by Slurm's srun
+- launchers: the programs that start ranks, and the variables in which they give a rank its number
+- mpi: each MPI's launcher: its name, its words and variables; to add an MPI, add its line in MPIS
+- local: ranks on this machine, by the `mpirun` on the PATH
+- placement: how many ranks each node takes
+- nodes: ranks on several nodes, by mpirun over a remote shell or by Slurm's srun
 """
