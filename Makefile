@@ -80,7 +80,7 @@ else
 	@$(PY) -m bench.$(NAME) --size $(SIZE) $(ARGS)
 endif
 
-lint: setup ## Formatting, direction of dependency, headers alone, file lengths, links
+lint: setup ## Formatting, direction of dependency, headers alone, file lengths, links, plain English, class sizes
 	@$(PY) scripts/lint.py
 
 format: setup ## Formats the sources in place

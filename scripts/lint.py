@@ -38,6 +38,8 @@ def checks() -> list[Check]:
         Check("public headers alone", (python, "scripts/check_headers.py")),
         Check("files: length, names, columns", (python, "scripts/check_files.py")),
         Check("links", (python, "scripts/check_links.py")),
+        Check("plain English", (python, "scripts/check_language.py")),
+        Check("size of classes", (python, "scripts/check_classes.py")),
     ]
 
 
@@ -46,7 +48,9 @@ def run(check: Check, fix: bool) -> bool:
     command = check.fix if fix else check.command
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     verdict = "ok" if done.returncode == 0 else "FAILED"
-    lines = [] if done.returncode == 0 else done.stdout.splitlines()
+    lines = done.stdout.splitlines()
+    if done.returncode == 0:
+        lines = [line for line in lines if line.startswith("note:")]
     shown = "".join(f"  {line}\n" for line in lines[:SHOWN_LINES])
     if len(lines) > SHOWN_LINES:
         shown += f"  ... and {len(lines) - SHOWN_LINES} more lines\n"

@@ -50,6 +50,8 @@ def repository(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / ".gitignore", tmp_path)
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    # What the repository itself does not pass yet is nothing to these tests.
+    (tmp_path / "scripts" / "not_yet.toml").unlink(missing_ok=True)
     for path, text in CLEAN.items():
         write(tmp_path, path, text)
     return tmp_path
@@ -66,7 +68,13 @@ def run(repository: Path, script: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("script", ["check_direction", "check_headers", "check_files", "check_links"])
+SCRIPTS = ["check_direction", "check_headers", "check_files", "check_links", "check_language", "check_classes"]
+LONG = " ".join(["word"] * 36)
+MEMBERS = "".join(f"    int member{number}_;\n" for number in range(16))
+LINES = "    //\n" * 301
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_clean_repository_passes(repository: Path, script: str) -> None:
     assert run(repository, script) == (0, "")
 
@@ -141,6 +149,43 @@ def test_clean_repository_passes(repository: Path, script: str) -> None:
         ("check_files", "left.nc", "CDF\1\0", "left.nc: no text"),
         ("check_links", "docs/a.md", "[a](b.md)", "docs/a.md:1: b.md leads nowhere"),
         ("check_links", "docs/a.md", "# One\n[a](#two)", "docs/a.md:2: #two: the page has no such heading"),
+        ("check_language", "README.md", f"{LONG}.\n", "README.md:1: page: 36 words in the sentence that begins 'word"),
+        ("check_language", "docs/a.md", f"# Head\n\nShort. A; {LONG}: b.\n", "docs/a.md:3: page: 38 words"),
+        ("check_language", "docs/a.md", f"- one\n- see e.g. {LONG}\n", "docs/a.md:2: page: 38 words"),
+        ("check_language", "docs/a.md", "See a.toml. It tells\nall.", "docs/a.md:1: 'tells' is retired; say: "),
+        ("check_language", "src/base/a.cpp", f"int a;\n// {LONG[:80]}\n// {LONG[80:]}\n", "src/base/a.cpp:2: comment: 3"),
+        ("check_language", "src/base/a.cpp", f"/* {LONG} */\n", "src/base/a.cpp:1: comment: 36 words"),
+        ("check_language", "src/base/a.cpp", f'void f() {{ fail(S, "{LONG[:80]}", x, " {LONG[81:]}"); }}\n', "message: 37 words"),
+        ("check_language", "src/base/a.cpp", "int x;  // what nobody has\n", "'nobody' is retired"),
+        ("check_language", "src/base/a.cpp", "int settle_first();\n", "name 'settle_first' is retired; say: agree"),
+        ("check_language", "src/base/a.cpp", "int errors_told_ = kHere;\n", "name 'errors_told_' is retired"),
+        ("check_language", "src/base/a.cpp", "int errors_told_ = kHere;\n", "name 'kHere' is retired; say: AT_FDCWD"),
+        ("check_language", "src/base/a.hpp", "class Ballot;\n", "name 'Ballot' is retired"),
+        ("check_language", "src/forward/a.hpp", "struct OpenCrate;\n", "name 'OpenCrate' is retired"),
+        ("check_language", "src/capi/look.cpp", "", "file name 'look.cpp' is retired"),
+        ("check_language", "python/tailrace/a.py", f'def f() -> None:\n    """{LONG}."""\n', "a.py:2: comment: 36 words"),
+        ("check_language", "python/tailrace/a.py", f'raise ValueError(f"{{x}} {LONG}")\n', "a.py:1: message: 37 words"),
+        ("check_language", "python/tailrace/a.py", "x = later.is_later\n", "name 'is_later' is retired"),
+        ("check_language", "python/tailrace/a.py", "# What goes on.\n", "'goes on' is retired"),
+        ("check_language", "bindings/fortran/a.f90.in", f"x = 1 ! {LONG}\n", "a.f90.in:1: comment: 36 words"),
+        ("check_language", "bindings/fortran/a.f90", "call f('a batch of values')\n", "'batch' is retired"),
+        ("check_classes", "src/base/a.hpp", f"class A {{\n{MEMBERS}}};\n", "src/base/a.hpp:1: A has 16 data members; at most 15"),
+        ("check_classes", "src/base/a.hpp", f"class A {{\n{LINES}}};\n", "src/base/a.hpp:1: A has 303 lines in all its files"),
+        ("check_classes", "src/base/a.cpp", f"struct A {{\n  int f();\n}};\nint A::f() {{\n{LINES}}}\n", "A has 306 lines"),
+        (
+            "check_classes",
+            "src/base/a.hpp",
+            "struct A { bool a, b = false; std::atomic<bool> c; };\n",
+            "A has 3 booleans (a, b, c)",
+        ),
+        ("check_classes", "src/base/a.hpp", "struct A { struct B { bool a, b, c; }; };\n", "A::B has 3 booleans"),
+        ("check_classes", "python/tailrace/a.py", "class A:\n    a: bool\n    b: bool\n    c: bool = True\n", "A has 3 booleans"),
+        (
+            "check_classes",
+            "python/tailrace/a.py",
+            "class A:\n    def __init__(self):\n" + "".join(f"        self.a{number} = 1\n" for number in range(16)),
+            "A has 16 data members",
+        ),
     ],
 )
 def test_fault_is_found(repository: Path, script: str, path: str, text: str, said: str) -> None:
@@ -163,3 +208,57 @@ def test_fault_is_found(repository: Path, script: str, path: str, text: str, sai
 def test_good_links_pass(repository: Path, text: str) -> None:
     write(repository, "docs/a.md", text)
     assert run(repository, "check_links") == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("docs/a.md", f"{LONG[:-5]}.\n"),
+        ("docs/a.md", f"# {LONG}\n\n| a |\n|---|\n| {LONG} |\n\n```\n{LONG} told\n```\n`{LONG}`\n"),
+        ("docs/a.md", f"{LONG[:90]}. {LONG[90:]}\n\n- {LONG[:90]}\n- {LONG[90:]}\n"),
+        ("docs/a.md", "A batch job of `told`; the two cannot be told apart.\n"),
+        ("src/base/a.cpp", f"// {LONG[:90]}.\n// {LONG[90:]}\n\nint a;  // {LONG[:90]}\nint b;  // {LONG[90:]}\n"),
+        ("src/base/a.cpp", f'const char* sql = "{LONG[:90]}\\n{LONG[90:]}";\nint behindhand, asked_for;\n'),
+        ("python/tailrace/a.py", f'"""Of one thing.\n\n    {LONG}\n"""\nSQL = "SELECT {LONG}"\n'),
+        ("bindings/fortran/a.f90", f"! {LONG[:90]}\n!\n! {LONG[90:]}\nx = 'it''s ! no comment, {LONG[:90]}'\n"),
+    ],
+)
+def test_plain_english_passes(repository: Path, path: str, text: str) -> None:
+    write(repository, path, text)
+    assert run(repository, "check_language") == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("src/base/a.hpp", "struct A { bool a, b; static bool c; bool d() const; using E = bool; };\n"),
+        ("src/base/a.hpp", f"struct A {{\n  struct B {{\n{LINES[:1400]}}};\n{LINES[:1400]}}};\n"),
+        ("src/base/a.hpp", f"{LINES}\nstruct A {{}};\nvoid f() {{\n{LINES}}}\n"),
+        ("python/tailrace/a.py", "class A:\n    a: bool\n    b: ClassVar[bool]\n    c: bool\n    def d(self) -> bool: ...\n"),
+    ],
+)
+def test_small_classes_pass(repository: Path, path: str, text: str) -> None:
+    write(repository, path, text)
+    assert run(repository, "check_classes") == (0, "")
+
+
+def test_what_does_not_pass_yet_is_listed_until_it_does(repository: Path) -> None:
+    write(repository, "src/base/a.hpp", "struct Three { bool a, b, c; };  // told\n")
+    write(repository, "scripts/not_yet.toml", 'language = ["src/base"]\nclasses = ["Three"]\n')
+    assert run(repository, "check_language") == (0, "")
+    assert run(repository, "check_classes") == (0, "")
+    write(repository, "src/base/a.hpp", "struct Three { bool a, b; };\n")
+    status, output = run(repository, "check_language")
+    assert (status, "note: src/base passes now" in output) == (0, True)
+    status, output = run(repository, "check_classes")
+    assert (status, "note: Three passes now" in output) == (0, True)
+
+
+def test_samples_are_drawn_again_by_their_seed(repository: Path) -> None:
+    write(repository, "src/base/a.cpp", "".join(f"int name{number};  // comment {number}\n" for number in range(30)))
+    command = [sys.executable, "scripts/draw_samples.py", "--count", "12"]
+    first = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=True).stdout
+    seed = first.split()[1].rstrip(":")
+    again = subprocess.run([*command, "--seed", seed], cwd=repository, capture_output=True, text=True, check=True).stdout
+    assert first == again
+    assert sum(": comment: " in line for line in first.splitlines()) == 4
