@@ -1,4 +1,6 @@
-"""Comments joined to passages: lines below each other are one passage, until an empty line, an item of a list or a tag."""
+"""Comments joined to passages: lines below each other are one passage, until an empty line, an item of a list or a tag.
+
+What is set in by two spaces or more, and is no item of a list, is an example in code and left out."""
 
 from __future__ import annotations
 
@@ -10,9 +12,11 @@ from pathlib import Path
 from language.passage import Passage
 
 MARKER = re.compile(r"^\s*(?:///?<?|//!<?|/\*+!?<?|\*+/|\*(?=\s|$)|!>|!<|!|#+:?)?\s?")
-NEW = re.compile(
-    r"^\s*(?:[-*•]\s|\d+[.)]\s|[@\\](?:param|return|returns|throws|note|file|brief|retval)\b|[A-Z]\w*:$|\s*\S+\s{2,}\S)"
-)
+# An entry of a list of words and their meanings: `status   every function returns ...`.
+ENTRY = r"\s*\S{1,24}(?: \S{1,24}){0,2}\s{2,}\S"
+TAGGED = r"[@\\](?:param|return|returns|throws|note|file|brief|retval)\b"
+NEW = re.compile(rf"^(?:\s*(?:[-*•]\s|\d+[.)]\s|{TAGGED}|[A-Z]\w*:$)|\s{{2,}}[{{\[\"]|{ENTRY})")
+CODE = re.compile(rf"^ {{2}}(?!{ENTRY})")
 TAG = re.compile(r"[@\\](?:param(?:\[\w+\])?\s+\w+|returns?|throws|note|file|brief|retval\s+\w+)\s*")
 NO_TEXT = re.compile(r"^\s*(?:SPDX-|namespace |clang-format|NOLINT|noqa|type: ignore|pragma|!/|mypy|ruff|-\*-)")
 
@@ -38,7 +42,8 @@ def join(path: Path, lines: list[Line]) -> Iterator[Passage]:
     first, last, column = 0, -1, -1
 
     def passage() -> Iterator[Passage]:
-        if all(re.match(r" {3}", text) for text in gathered if text.strip()):
+        written = [text for text in gathered if text.strip()]
+        if written and CODE.match(written[0]) and all(text.startswith("  ") for text in written):
             return  # an example in code
         text = TAG.sub("", "\n".join(gathered)).strip()
         if text and not NO_TEXT.match(text):

@@ -16,7 +16,7 @@ from language.passage import Content, Passage, is_message
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # Strings of other languages: SQL, HTML, CSS, templates.
 OTHER_LANGUAGE = re.compile(r"^\s*(?:<|\{%|\{\{|[.#]?[\w-]+\s*\{|(?:SELECT|WITH|CREATE|COPY|INSERT)\b)")
-PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]\s|\d+\.\s))")
+PARAGRAPH = re.compile(rf"\n\s*\n|\n(?=\s*(?:[-*]\s|\d+\.\s)|{comments.ENTRY})")
 
 
 def docstring_of(node: ast.AST) -> ast.Constant | None:
