@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench import harness, write
+from bench import harness, house, write
 from bench.harness import BenchError, methods
 from bench.harness.methods import Entry, Row
 
@@ -156,3 +156,13 @@ def test_runs_that_end_on_the_device_are_one_time() -> None:
         mode: methods.typical_s(methods.times_by_entry(rows, write.Cell("small", "disk", 2, mode))["a:b"]) for mode in write.MODES
     }
     assert typical == {"cache": 3.0, "fsync": 11.0}
+
+
+@fast
+def test_a_count_of_the_house_is_its_own_interval() -> None:
+    ids = [wanted["id"] for wanted in harness.bounds("house")["claims"]]
+    kept = house.claims_of(dict.fromkeys(ids, 0.0))
+    missed = house.claims_of(dict.fromkeys(ids, 301.0))
+    assert [claim.id for claim in kept] == ids
+    assert all(claim.holds and not claim.is_missed and claim.detail["interval"] == (0.0, 0.0) for claim in kept)
+    assert all(claim.is_missed for claim in missed)

@@ -262,3 +262,14 @@ def test_samples_are_drawn_again_by_their_seed(repository: Path) -> None:
     again = subprocess.run([*command, "--seed", seed], cwd=repository, capture_output=True, text=True, check=True).stdout
     assert first == again
     assert sum(": comment: " in line for line in first.splitlines()) == 4
+
+
+def test_words_of_a_sentence_are_counted_without_code_tables_and_headings(repository: Path) -> None:
+    write(
+        repository,
+        "docs/a.md",
+        "# A long heading here\n\nOne two; three: four. `code of many words` is one.\n\n```\nnot counted\n```\n",
+    )
+    command = [sys.executable, "scripts/check_language.py", "--means"]
+    shown = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=True).stdout
+    assert "  3.5 words a sentence,     2 sentences: docs/a.md" in shown
