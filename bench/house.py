@@ -26,18 +26,20 @@ import check_classes  # of scripts/
 import check_language
 from language import retired, tree
 from language.classes import Class
+from language.passage import Content
 
 SIZES = ("quick", "full")
 LARGEST = 10
-README, DOCS = ["README.md"], ["docs"]
 GENERATED = Path("docs/reference")
+BY_HAND = "docs, written by hand"
+Contents = dict[Path, Content]
 
 
-def count_language() -> dict[str, int]:
+def count_language(contents: Contents) -> dict[str, int]:
     """Of the whole tree, whatever scripts/not_yet.toml lists."""
     words = retired.read_list()
     counts = {"retired-words": 0, "long-sentences": 0}
-    for path, content in tree.contents(tree.files()):
+    for path, content in contents.items():
         counts["retired-words"] += sum(1 for _ in retired.problems(path, content, words))
         counts["long-sentences"] += sum(1 for _ in check_language.long_sentences(content))
     return counts
@@ -52,14 +54,15 @@ def print_classes(classes: Iterable[Class]) -> None:
     console.print(table)
 
 
-def mean_rows() -> list[dict[str, Any]]:
+def mean_rows(contents: Contents) -> list[dict[str, Any]]:
     rows = []
-    folders = [("README.md", README, False), ("docs/", DOCS, False), ("docs/, written by hand", DOCS, True)]
-    folders += [(f"{folder}/", [folder], False) for folder in ("src", "include", "bindings", "python")]
-    for name, below, by_hand in folders:
-        paths = [path for path in tree.files(below) if not by_hand or not path.is_relative_to(GENERATED)]
-        mean, sentences = check_language.mean_words(paths)
-        rows.append({"figure": "words a sentence", "where": name, "mean": mean, "sentences": sentences})
+    for where in ("README.md", "docs", BY_HAND, "src", "include", "bindings", "python"):
+        below = "docs" if where == BY_HAND else where
+        chosen = {path: content for path, content in contents.items() if path.is_relative_to(below)}
+        if where == BY_HAND:
+            chosen = {path: content for path, content in chosen.items() if not path.is_relative_to(GENERATED)}
+        mean, sentences = check_language.mean_words(chosen.values())
+        rows.append({"figure": "words a sentence", "where": where, "mean": mean, "sentences": sentences})
     return rows
 
 
@@ -94,7 +97,8 @@ def main() -> int:
     given = parser.parse_args()
     started = time.monotonic()
     classes = check_classes.classes()
-    rows = mean_rows()
+    contents = dict(tree.contents(tree.files()))
+    rows = mean_rows(contents)
     means = {row["where"]: row["mean"] for row in rows}
     print_classes(classes)
     print_means(rows)
@@ -104,8 +108,8 @@ def main() -> int:
         "class-booleans": sum(len(one.booleans) > check_classes.MOST_BOOLEANS for one in classes),
         "class-states": sum(len(one.states) > check_classes.MOST_STATES for one in classes),
         "readme-words": means["README.md"],
-        "docs-words": means["docs/"],
-        **count_language(),
+        "docs-words": means["docs"],
+        **count_language(contents),
     }
     claims = claims_of(figures)
     harness.print_claims(claims, "Claims (counts, and words a sentence; each at most its bound)")

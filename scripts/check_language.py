@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,13 +50,12 @@ def problems_of(paths: list[Path]) -> list[Problem]:
     return sorted(found, key=lambda problem: (problem.path, problem.line))
 
 
-def mean_words(paths: list[Path], kinds: tuple[str, ...] = ("page", "comment", "message")) -> tuple[float, int]:
+def mean_words(contents: Iterable[Content]) -> tuple[float, int]:
     """Words a sentence, and of how many sentences."""
     lengths = [
         words
-        for _, content in tree.contents(paths)
+        for content in contents
         for passage in content.passages
-        if passage.kind in kinds
         for sentence in split_sentences(passage.text)
         if (words := count_words(sentence)) > 0
     ]
@@ -64,11 +63,11 @@ def mean_words(paths: list[Path], kinds: tuple[str, ...] = ("page", "comment", "
 
 
 def print_means() -> None:
-    folders: dict[str, list[Path]] = {}
-    for path in tree.files():
-        folders.setdefault(str(path) if path.suffix == ".md" else str(path.parent), []).append(path)
-    for folder, paths in folders.items():
-        mean, sentences = mean_words(paths)
+    folders: dict[str, list[Content]] = {}
+    for path, content in tree.contents(tree.files()):
+        folders.setdefault(str(path) if path.suffix == ".md" else str(path.parent), []).append(content)
+    for folder, contents in folders.items():
+        mean, sentences = mean_words(contents)
         print(f"{mean:5.1f} words a sentence, {sentences:5} sentences: {folder}")
 
 
