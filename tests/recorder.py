@@ -1,4 +1,4 @@
-"""Programs on ranks, recorded."""
+"""Runs recorded programs on ranks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.mpirun import Mpirun
 
 
 def called(log: Log) -> list[tuple[str, str, int, int, int]]:
-    """Call, file, offset, bytes, answer: of each event."""
+    """Call, file, offset, bytes and result of each event."""
     return [
         (
             log.calls[int(event["call"])].name,
@@ -25,7 +25,7 @@ def called(log: Log) -> list[tuple[str, str, int, int, int]]:
 
 
 class Recorder:
-    """Runs programs on ranks, and reads their logs."""
+    """Runs a program on ranks with the tracer, and reads the logs."""
 
     def __init__(self, mpirun: Mpirun, folder: Path) -> None:
         self.mpirun, self.logs, self.work = mpirun, folder / "logs", folder / "work"

@@ -1,4 +1,4 @@
-"""What unchanged programs do is in their logs: every call, of every thread and child, also when they are killed."""
+"""The log of an unchanged program has every call of every thread and child, even when the program is killed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BUDGET = 64 << 20
 
 
 class Runs:
-    """Runs programs with the tracer, in a folder of their own."""
+    """Runs programs with the tracer, in a new folder."""
 
     def __init__(self, tmp_path: Path, case: Path) -> None:
         self.case = str(case)
@@ -69,7 +69,7 @@ def count(log: Log, call: str, name: str = "") -> int:
     return sum(1 for found in called(log) if found[0] == call and name in ("", found[1]))
 
 
-def test_every_call_is_there_with_what_it_was_asked_for(runs: Runs) -> None:
+def test_every_call_is_recorded_with_its_arguments_and_result(runs: Runs) -> None:
     (log,) = runs.run_case("calls")
     found = [call for call in called(log) if call[0] != "chdir"]
     opened = found[0][4]
@@ -110,7 +110,7 @@ def test_every_call_is_there_with_what_it_was_asked_for(runs: Runs) -> None:
     assert times["end_ns"][-1] <= log.header["end_ns"]
 
 
-def test_descriptors_that_come_by_number_and_files_without_a_name(runs: Runs) -> None:
+def test_descriptors_of_syscall_and_files_without_a_name(runs: Runs) -> None:
     (log,) = runs.run_case("by-number")
     written = [(name, size) for call, name, _, size, _ in called(log) if call == "write"]
     assert [size for _, size in written] == [7, 2, 1, 3]
@@ -118,12 +118,12 @@ def test_descriptors_that_come_by_number_and_files_without_a_name(runs: Runs) ->
     assert written[0][0].startswith("#"), "the kernel's name, not that of the folder"
 
 
-def test_what_the_loader_tells_is_not_lost(runs: Runs) -> None:
+def test_the_programs_dlerror_is_kept(runs: Runs) -> None:
     (log,) = runs.run_case("loader")
     assert count(log, "fopen", "first") == 1
 
 
-def test_threads_have_chunks_of_their_own(runs: Runs) -> None:
+def test_each_thread_has_its_own_chunks(runs: Runs) -> None:
     (log,) = runs.run_case("threads", "5000")
     for thread in range(8):
         mine = [event for event in called(log) if event[1] == f"thread.{thread}" and event[0] == "pwrite"]
@@ -131,7 +131,7 @@ def test_threads_have_chunks_of_their_own(runs: Runs) -> None:
     assert len(set(log.threads)) == 9  # with the first
 
 
-def test_threads_go_on_where_others_have_ended(runs: Runs) -> None:
+def test_threads_continue_in_chunks_of_ended_threads(runs: Runs) -> None:
     threads = 3000
     (log,) = runs.run_case("short-threads", str(threads), budget=1 << 20)
     pwrites = log.events[log.events["call"] == next(number for number, call in log.calls.items() if call.name == "pwrite")]
@@ -142,7 +142,7 @@ def test_threads_go_on_where_others_have_ended(runs: Runs) -> None:
     assert log.header["chunks"] < 10
 
 
-def test_children_have_logs_of_their_own(runs: Runs) -> None:
+def test_children_have_their_own_logs(runs: Runs) -> None:
     logs = runs.run_case("children")
     pwrites = Counter({log.header["process"]: count(log, "pwrite", "children.dat") for log in logs})
     assert sorted(pwrites.values()) == [0, 2, 10, 20], "true, parent, child of fork, child of clone"
@@ -152,12 +152,12 @@ def test_children_have_logs_of_their_own(runs: Runs) -> None:
     assert all(log.header["parent"] in (parent.header["process"], os.getpid()) for log in logs)
 
 
-def test_a_program_that_closes_all_descriptors_goes_on_in_its_log(runs: Runs) -> None:
+def test_a_program_that_closes_all_descriptors_is_still_recorded(runs: Runs) -> None:
     (log,) = runs.run_case("close-all", "3000")
     assert (count(log, "pwrite", "closed"), count(log, "pwrite", "again")) == (3000, 3000)
 
 
-def test_calls_of_signal_handlers_are_there(runs: Runs) -> None:
+def test_calls_of_signal_handlers_are_recorded(runs: Runs) -> None:
     (log,) = runs.run_case("signals", "4000")
     assert (count(log, "pwrite", "signals"), count(log, "pwrite", "handler")) == (4000, 1200)
 
@@ -200,7 +200,7 @@ def test_a_program_without_descriptors_left_is_recorded_again_when_it_has_some(r
     assert 0 < lost == log.header["dropped_events"]
 
 
-def test_a_limit_of_file_sizes_leaves_the_program_alone(runs: Runs) -> None:
+def test_a_file_size_limit_does_not_change_the_program(runs: Runs) -> None:
     limit = 256 << 10
     words = [runs.case, "threads", str(runs.work), "5000"]
 
@@ -218,7 +218,7 @@ def test_exceptions_and_ends_of_threads_pass_through(runs: Runs, build_dir: Path
     assert len(runs.read()) == 1
 
 
-def test_places_and_programs_that_are_not_there(runs: Runs) -> None:
+def test_unknown_paths_and_missing_programs(runs: Runs) -> None:
     (log,) = runs.run_case("places")
     events = [(call, name, result) for call, name, _, _, result in called(log) if call in ("chdir", "exec")]
     assert events[1:] == [
@@ -262,20 +262,20 @@ def test_logs_are_read_without_being_trusted(runs: Runs, rng: random.Random) -> 
 
 
 @pytest.mark.parametrize("damage", [b"", b"x" * 10_000, b"TRTRACE\n\x09" + bytes(10_000)])
-def test_what_is_no_log_is_refused(tmp_path: Path, damage: bytes) -> None:
+def test_a_file_that_is_no_log_is_refused(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "x.trace"
     path.write_bytes(damage)
     with pytest.raises(LogError, match=r"x\.trace"):
         read_log(path)
 
 
-def test_where_no_log_can_be_made_the_program_runs(runs: Runs) -> None:
+def test_the_program_runs_where_no_log_can_be_made(runs: Runs) -> None:
     shutil.rmtree(runs.logs)
     runs.run(runs.case, "calls", str(runs.work))
     assert not runs.logs.exists()
 
 
-def test_a_full_disk_leaves_the_program_alone(runs: Runs, small_device: Path) -> None:
+def test_a_full_disk_does_not_change_the_program(runs: Runs, small_device: Path) -> None:
     environment = {**runs.environment(1 << 30), launch.FOLDER_KEY: str(small_device)}
     subprocess.run([runs.case, "threads", str(runs.work), "100000"], env=environment, check=True, timeout=HANGS_S)
     (log,) = read_run(small_device)[0]
@@ -284,8 +284,8 @@ def test_a_full_disk_leaves_the_program_alone(runs: Runs, small_device: Path) ->
 
 
 @pytest.mark.parametrize("words", [["cat", "/etc/passwd"], ["tar", "cf", "etc.tar", "/etc/apt"], ["cp", "-r", "/etc/apt", "copy"]])
-def test_the_kernel_was_asked_for_no_file_more(runs: Runs, words: list[str], needs: Any) -> None:
-    """Names that strace sees opened, after the loader's."""
+def test_the_program_opens_no_further_files(runs: Runs, words: list[str], needs: Any) -> None:
+    """Compares the names that strace sees opened, without those of the loader."""
     needs("strace")
     seen = runs.work.parent / "strace"
     subprocess.run(["strace", "-f", "-e", "trace=open,openat,creat", "-o", str(seen), *words], cwd=runs.work, check=True)

@@ -1,4 +1,4 @@
-"""What `tailrace check` says before a run: what cannot be traced, what has gaps, and what has none."""
+"""`tailrace check` finds programs that cannot be traced, programs with gaps, and programs without."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_static_program_cannot_be_traced(build: Build) -> None:
     assert "linked statically" in check.launch_warning(str(program))
 
 
-def test_rights_of_another_user_drop_the_tracer(build: Build) -> None:
+def test_a_setuid_program_cannot_be_traced(build: Build) -> None:
     program = build("int main(void) { return 0; }")
     if os.getuid() != 0:
         pytest.skip("only root gives files away")
@@ -89,28 +89,28 @@ def test_a_library_that_is_not_found_is_named(build: Build, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("number", "kind"), [(1, "raw"), (17, "raw"), (425, "io_uring")])
-def test_code_that_asks_the_kernel_by_itself_is_a_gap(build: Build, number: int, kind: str) -> None:
+def test_system_calls_without_the_c_library_are_a_gap(build: Build, number: int, kind: str) -> None:
     body = f'int main(void) {{ long a; asm volatile("mov ${number}, %%eax; syscall" : "=a"(a) :: "rcx", "r11"); return a; }}'
     program = build(body)
     assert system_calls(program).numbers == {number: 1}
     assert kinds(check.check(str(program)), Verdict.GAPS) == {kind}
 
 
-def test_system_calls_of_no_file_are_no_gap(build: Build) -> None:
+def test_system_calls_not_on_files_are_no_gap(build: Build) -> None:
     program = build('int main(void) { long a; asm volatile("mov $39, %%eax; syscall" : "=a"(a) :: "rcx", "r11"); return a < 0; }')
     report = check.check(str(program))
     assert (report.verdict, kinds(report, Verdict.SEEN)) == (Verdict.SEEN, {"raw"})
 
 
 def test_the_same_bytes_within_an_address_are_no_system_call(build: Build) -> None:
-    """As a linker may place a function or a text."""
+    """A linker may place a function or a text at such an address."""
     program = build(
         'int main(void) { long a; asm volatile("mov $1, %%eax; lea 0x7fff050f(%%rax), %%rax" : "=a"(a)); return a == 0; }'
     )
     assert b"\xb8\x01\0\0\0\x48\x8d\x80\x0f\x05" in program.read_bytes()
     assert (system_calls(program).numbers, system_calls(program).unclear) == ({}, 0)
     assert check.check(str(program)).verdict == Verdict.SEEN
-    # Without the table of functions nothing tells.
+    # Without the table of functions they cannot be told apart.
     bare = program.with_name("bare")
     subprocess.run(["objcopy", "-R", ".eh_frame_hdr", program, bare], check=True)
     assert system_calls(bare).numbers == {1: 1}
@@ -123,7 +123,7 @@ def test_functions_that_are_not_recorded_are_named(build: Build) -> None:
     assert gap.full_text.startswith("tee: ")
 
 
-def test_dlopen_is_said(build: Build) -> None:
+def test_dlopen_is_reported(build: Build) -> None:
     report = check.check(str(build("int main(void) { return dlopen(0, 1) == 0; }", head="#include <dlfcn.h>")))
     assert (report.verdict, "dlopen" in kinds(report, Verdict.SEEN)) == (Verdict.SEEN, True)
 
@@ -133,7 +133,7 @@ def test_mpi_is_known_by_its_library(build_dir: Path, needs: Any) -> None:
     assert check.check("ompi_info").mpi.startswith("Open MPI")
 
 
-def test_scripts_are_looked_through(tmp_path: Path) -> None:
+def test_scripts_lead_to_their_interpreter(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text(f"#!/usr/bin/env -S {os.path.realpath(sys.executable)}\nprint(1)\n")
     script.chmod(0o755)
@@ -144,7 +144,7 @@ def test_scripts_are_looked_through(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["#!\n", "#!/no/such/interpreter\n", "\0\1\2"])
-def test_what_is_no_program_is_refused(tmp_path: Path, line: str) -> None:
+def test_a_file_that_is_no_program_is_refused(tmp_path: Path, line: str) -> None:
     script = tmp_path / "script"
     script.write_text(line)
     script.chmod(0o755)
@@ -167,7 +167,7 @@ def test_damaged_programs_are_refused(tmp_path: Path, rng: Any) -> None:
             system_calls(path)
 
 
-def test_the_command_answers_people_and_machines(build: Build, tailrace_command: list[str]) -> None:
+def test_the_command_prints_text_and_json(build: Build, tailrace_command: list[str]) -> None:
     program = build("int main(void) { return tee(0, 1, 2, 0) < 0; }")
     shown = subprocess.run([*tailrace_command, "check", str(program)], capture_output=True, text=True, timeout=60, check=False)
     assert shown.returncode == 1
@@ -183,7 +183,7 @@ def test_the_command_answers_people_and_machines(build: Build, tailrace_command:
     assert "no such program" in absent.stderr
 
 
-def test_a_program_without_the_right_to_run_is_told_from_none(tailrace_command: list[str], tmp_path: Path) -> None:
+def test_a_file_that_is_not_executable_has_its_own_message(tailrace_command: list[str], tmp_path: Path) -> None:
     (tmp_path / "model.sh").write_text("#!/bin/sh\n")
     for words in (["check"], ["run", "--"]):
         command = [*tailrace_command, *words, "./model.sh"]
@@ -193,7 +193,7 @@ def test_a_program_without_the_right_to_run_is_told_from_none(tailrace_command: 
     assert [path.name for path in tmp_path.iterdir()] == ["model.sh"], "a run that did not begin leaves no folder"
 
 
-def test_run_warns_and_goes_on(build: Build, tailrace_command: list[str], tmp_path: Path) -> None:
+def test_run_warns_and_continues(build: Build, tailrace_command: list[str], tmp_path: Path) -> None:
     program = build("int main(void) { return 3; }", "-static")
     command = [*tailrace_command, "run", "--log", str(tmp_path / "logs"), "--", str(program)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

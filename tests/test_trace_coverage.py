@@ -1,4 +1,4 @@
-"""What the tracer sees is all there is: against the kernel's counts, and against strace as the oracle."""
+"""The tracer records everything: compared with the kernel's counts, and with strace."""
 
 from __future__ import annotations
 
@@ -65,24 +65,24 @@ def test_children_are_not_counted_with_their_parent(tmp_path: Path, case: Path) 
     assert parent.kernel.written_bytes == 0
 
 
-def test_what_cannot_be_known_is_said(tmp_path: Path, case: Path) -> None:
+def test_unknown_counts_are_reported(tmp_path: Path, case: Path) -> None:
     (of,) = run(tmp_path, str(case), "killed")
     assert of.kernel is None
     assert [each.kind for each in of.unseen] == ["killed"]
 
 
-def test_memory_of_files_is_said(tmp_path: Path, case: Path) -> None:
+def test_mapped_files_are_reported(tmp_path: Path, case: Path) -> None:
     (of,) = run(tmp_path, str(case), "maps")
     (mapped,) = [each for each in of.unseen if each.kind == "mmap"]
     assert str(tmp_path / "work") in mapped.text
 
 
-def test_a_spent_budget_is_said(tmp_path: Path, case: Path) -> None:
+def test_a_spent_budget_is_reported(tmp_path: Path, case: Path) -> None:
     (of,) = run(tmp_path, str(case), "threads", budget=1 << 17)
     assert "budget" in [each.kind for each in of.unseen]
 
 
-def test_the_command_says_whether_all_was_seen(tmp_path: Path, case: Path, tailrace_command: list[str]) -> None:
+def test_the_command_reports_the_coverage(tmp_path: Path, case: Path, tailrace_command: list[str]) -> None:
     run(tmp_path, str(case), "streams")
     command = [*tailrace_command, "coverage", str(tmp_path / "logs")]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -94,7 +94,7 @@ def test_the_command_says_whether_all_was_seen(tmp_path: Path, case: Path, tailr
 
 
 @pytest.mark.parametrize("kind", [pytest.param(k, id=k.name, marks=[] if k.name in FEW else pytest.mark.full) for k in bench.KINDS])
-def test_logs_have_what_strace_has_seen(kind: bench.Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: Any) -> None:
+def test_logs_and_strace_have_the_same_calls(kind: bench.Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: Any) -> None:
     needs("strace")
     monkeypatch.setattr(bench, "SCRATCH", tmp_path)
     result = bench.run_kind(kind)
@@ -135,7 +135,7 @@ def test_the_oracle_reads_strace(tmp_path: Path) -> None:
 
 
 @pytest.mark.fast
-def test_children_are_those_of_the_host_that_ended_meanwhile(tmp_path: Path) -> None:
+def test_children_are_those_of_the_same_host_that_ended_before_the_parent(tmp_path: Path) -> None:
     """The parent has two threads, so that the kernel's counts are those of the process with its children."""
     rows = events_of([{"call": "open", "begin_ns": 5}] * 2 * 1024)
     moved = np.zeros(1, HEADER)["at_end"].dtype

@@ -14,7 +14,7 @@ from tailrace.trace.summary import summarize
 
 @pytest.fixture(scope="module")
 def darshan_logs() -> Path:
-    """Logs that the package carries for tests of its own."""
+    """The logs in the package, which are for its own tests."""
     return Path(str(importlib.resources.files("darshan"))) / "tests" / "input"
 
 
@@ -22,7 +22,7 @@ def all_of(path: Path) -> Tables:
     return joined(list(sources.read(path).parts))
 
 
-def test_segments_of_darshan_are_events(darshan_logs: Path) -> None:
+def test_segments_of_darshan_become_events(darshan_logs: Path) -> None:
     tables = all_of(darshan_logs / "sample-dxt-simple.darshan")
     rows = tables["events"].to_pylist()
     assert [(row["call"], row["group"], row["offset"], row["result"]) for row in rows] == [
@@ -38,7 +38,7 @@ def test_segments_of_darshan_are_events(darshan_logs: Path) -> None:
     assert tables["processes"]["ranks"].to_pylist() == [16] * 16
 
 
-def test_counters_of_darshan_are_counters(darshan_logs: Path) -> None:
+def test_counters_of_darshan_become_counters(darshan_logs: Path) -> None:
     rows = all_of(darshan_logs / "sample.darshan")["counters"].to_pylist()
     shared = next(row for row in rows if row["interface"] == "POSIX" and row["file"].endswith("vpicio.hdf5"))
     assert (shared["rank"], shared["reads"], shared["writes"], shared["bytes_written"]) == (None, 0, 16402, 2199023259968)
@@ -61,7 +61,7 @@ def test_a_cut_darshan_log_is_refused(darshan_logs: Path, tmp_path: Path, bytes_
         sources.read(path)
 
 
-def test_text_is_no_darshan_log(tmp_path: Path) -> None:
+def test_a_text_file_is_refused_as_a_darshan_log(tmp_path: Path) -> None:
     path = tmp_path / "x.darshan"
     path.write_bytes(b"no log " * 100)
     with pytest.raises(LogError, match=r"x\.darshan: no log of Darshan, or a damaged one"):

@@ -1,4 +1,4 @@
-"""Traces for other tools have every call: what is written is read back by the tools' own readers."""
+"""Traces for other tools have every call. They are read back by the tools' own readers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def events_of(path: Path) -> list[dict[str, Any]]:
 
 
 def slices_of(path: Path) -> list[Slice]:
-    """As Perfetto's viewer reads them: the last that began on a track ends first."""
+    """The slices as Perfetto's viewer reads them: the last one that began on a track ends first."""
     trace = proto.Trace.FromString(path.read_bytes())
     names: dict[tuple[str, int], str] = {}
     tracks: dict[int, list[Slice]] = {}
@@ -67,7 +67,7 @@ def value_of(argument: Any, names: dict[tuple[str, int], str]) -> Any:
     return names["debug_annotation_string_values", value] if kind == "string_value_iid" else value
 
 
-def test_perfetto_has_every_call_with_all_that_is_known(recorded: Path, tmp_path: Path) -> None:
+def test_perfetto_has_every_call_with_all_columns(recorded: Path, tmp_path: Path) -> None:
     sinks.write(sources.read(recorded).parts, "perfetto", tmp_path / "out.pftrace")
     found = slices_of(tmp_path / "out.pftrace")
     keys = ("call", "group", "begin_ns", "end_ns", *ARGUMENTS)
@@ -150,7 +150,7 @@ def calls_at(*spans: tuple[int, int]) -> list[tuple[int, int, bool]]:
     return [(place.lane, row, begins) for place, row, begins in begins_and_ends(valid_events(table_of("events", rows)))]
 
 
-def test_calls_within_calls_are_brackets() -> None:
+def test_nested_calls_begin_and_end_like_brackets() -> None:
     assert calls_at((0, 10), (2, 4), (4, 4), (4, 8), (10, 12)) == [
         (0, 0, True),
         (0, 1, True),
@@ -165,7 +165,7 @@ def test_calls_within_calls_are_brackets() -> None:
     ]
 
 
-def test_calls_that_overlap_have_a_timeline_more() -> None:
+def test_overlapping_calls_have_a_further_timeline() -> None:
     assert calls_at((0, 10), (5, 15)) == [(0, 0, True), (1, 1, True), (0, 0, False), (1, 1, False)]
 
 

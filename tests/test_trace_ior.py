@@ -1,4 +1,4 @@
-"""What IOR prints becomes results, whichever version and format it is."""
+"""The output of IOR becomes results, in each version and format."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_output_without_a_result_is_refused(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [TEXT_4.partition("write     400")[0], CSV, CSV + "read,1600.0"])
-def test_output_that_was_cut_keeps_its_results(tmp_path: Path, text: str) -> None:
+def test_an_unfinished_output_gives_its_results(tmp_path: Path, text: str) -> None:
     assert len(results_of(tmp_path, text)) == 2
 
 

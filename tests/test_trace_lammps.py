@@ -1,4 +1,4 @@
-"""A real MPI application, from Debian: every byte of what its ranks write is in their logs."""
+"""A real MPI application from Debian: its logs have every byte that its ranks write."""
 
 from __future__ import annotations
 

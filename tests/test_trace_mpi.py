@@ -1,4 +1,4 @@
-"""Recorded MPI programs: collectives with their ranks and places, MPI-IO, HDF5 and netCDF above it, phases and who came last."""
+"""Recorded MPI programs: collectives with their ranks and places, MPI-IO, HDF5 and netCDF above it, phases and the last rank."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_collectives_and_mpi_io_are_recorded_as_the_program_calls_them(record: R
         assert sum(within) > 0, "what MPI-IO makes of it"
 
 
-def test_phases_say_who_was_late_and_why(record: Recorder) -> None:
+def test_phases_have_the_last_rank_and_its_io(record: Recorder) -> None:
     found = phases_of(record("phase_case", record.work))
     assert not found.unmatched
     assert [phase.name for phase in found.phases] == ["8exec", "9write"]
@@ -80,7 +80,7 @@ def test_phases_say_who_was_late_and_why(record: Recorder) -> None:
     assert write.written_bytes > 100 * 4096
 
 
-def test_without_names_phases_lie_between_collectives_of_all_ranks(record: Recorder) -> None:
+def test_without_marks_phases_lie_between_collectives_of_all_ranks(record: Recorder) -> None:
     found = phases_of(record("phase_case_mpi"))
     assert [phase.name for phase in found.phases] == [
         "to MPI_Init",
@@ -91,15 +91,15 @@ def test_without_names_phases_lie_between_collectives_of_all_ranks(record: Recor
     assert [(phase.times, phase.collectives) for phase in found.phases] == [(1, 0), (3, 3), (1, 1), (1, 0)]
 
 
-def test_phases_of_a_program_of_the_library(record: Recorder) -> None:
-    """Named in C++. The library's own configuration is not disturbed by what recording needs."""
+def test_phases_of_a_program_that_uses_the_library(record: Recorder) -> None:
+    """The phases are marked in C++. The tracer's variables do not disturb the configuration of the library."""
     found = phases_of(record("facade_case", record.work, "named", "layout = 'shared'", 3))
     assert [phase.name for phase in found.phases] == ["step 0", "step 1", "step 2"]
     assert all(phase.written_bytes > 0 for phase in found.phases)
 
 
 @pytest.mark.parametrize("program", ["phase_case_mpi", "phase_case_f08"])
-def test_fortran_is_recorded_where_it_calls(record: Recorder, program: str) -> None:
+def test_calls_from_fortran_have_their_place(record: Recorder, program: str) -> None:
     for log in record(program):
         assert [event[:4] for event in of_mpi(log)][1:-1] == [("MPI_Barrier", ALL, -1, 0)] * 3 + [("MPI_Allreduce", ALL, -1, 4)]
         sites = {log.name_of(int(event["detail"])) for event in log.events if log.calls[int(event["call"])].group == "collective"}
@@ -122,21 +122,21 @@ def test_no_barrier_is_inserted_before_mpi_begins(record: Recorder) -> None:
 
 
 def test_calls_of_fortran_with_the_most_arguments(record: Recorder) -> None:
-    """The program checks what it has received."""
+    """The program checks the received values."""
     later = ["MPI_Igatherv", "MPI_Iscatterv", "MPI_Ialltoallv", "MPI_Ialltoallw"]
     for log in record("words_case"):
         assert [event[0] for event in of_mpi(log)][1:-1] == later
 
 
-def test_a_program_without_mpi_that_asks_for_it_gets_an_error_and_no_crash(tmp_path: Path) -> None:
-    """Weak symbols of MPI are there while a program is recorded: called, they fail."""
+def test_weak_mpi_symbols_fail_without_a_crash(tmp_path: Path) -> None:
+    """While a program is recorded, weak symbols of MPI are defined without an MPI. A call of one fails."""
     script = "import ctypes; print(ctypes.CDLL(None).MPI_Barrier(0), ctypes.CDLL(None).nc_close(1))"
     environment = launch.traced_environment(tmp_path, 1 << 20)
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "-1 -1\n"), done.stderr
 
 
-def test_phases_of_runs_without_ranks_are_none(tmp_path: Path) -> None:
+def test_a_run_without_ranks_has_no_phases(tmp_path: Path) -> None:
     environment = launch.traced_environment(tmp_path, 1 << 20)
     subprocess.run(["true"], env=environment, check=True, timeout=60)
     assert phases_of(read_run(tmp_path)[0]) == Phases([], 0, [])

@@ -1,4 +1,4 @@
-"""Phases of logs that are written here: their times, and what cannot be told."""
+"""Phases of logs that are written here: their times, and messages about what cannot be compared."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_an_interrupted_phase_waits_only_in_its_last_collective_for_its_end(tmp_
     assert phase_of(found, "inner").critical_s == pytest.approx(3.0)
 
 
-def test_groups_of_all_ranks_in_another_order_go_on_from_each_other(tmp_path: Path) -> None:
+def test_groups_of_all_ranks_in_another_order_are_one_sequence(tmp_path: Path) -> None:
     calls = [INIT, barrier(3, 4), barrier(6, 7, TURNED), barrier(9, 10), barrier(12, 13, TURNED)]
     found = found_in(write_run(tmp_path / "run", calls, calls))
     assert not found.unmatched
@@ -79,7 +79,7 @@ def test_groups_of_all_ranks_in_another_order_go_on_from_each_other(tmp_path: Pa
     assert sum(phase.seconds for phase in found.phases) == pytest.approx(13.0)
 
 
-def test_io_before_a_collective_is_that_since_any_group_of_all(tmp_path: Path) -> None:
+def test_io_before_a_collective_counts_from_the_last_collective_of_all_ranks(tmp_path: Path) -> None:
     """Rank 1 has read for 2 s before the first barrier, and is late at the second for another reason."""
     first = [INIT, barrier(3, 4), barrier(5, 10, TURNED)]
     second: list[Call] = [INIT, ("read", 1, 3), barrier(3, 4), barrier(9, 10, TURNED)]
@@ -88,7 +88,7 @@ def test_io_before_a_collective_is_that_since_any_group_of_all(tmp_path: Path) -
     assert sum(phase.late_by_io_s for phase in found.phases) == 0
 
 
-def test_a_spent_budget_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_spent_budget_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     calls = [INIT, *phase(2, 4, b"9write", barrier(3, 4))]
     folder = write_run(tmp_path / "run", calls, calls, dropped_events=77)
     assert main(["trace", "phases", str(folder), "--json"]) == 1
@@ -105,7 +105,7 @@ def test_a_spent_budget_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert [made.name for made in phases_of_trace(folder)] == ["9write"]
 
 
-def test_names_that_are_no_text_can_be_printed(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_names_that_are_not_utf8_can_be_printed(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     calls = [INIT, *phase(2, 4, b"write \xff\xe9", barrier(3, 4))]
     folder = write_run(tmp_path / "run", calls, calls)
     assert main(["trace", "phases", str(folder)]) == 0
@@ -113,7 +113,7 @@ def test_names_that_are_no_text_can_be_printed(tmp_path: Path, capsysbinary: pyt
     assert json.loads(json.dumps(phases_of_trace(folder)[0].name)).encode() == rb"write \xff\xe9"
 
 
-def test_ranks_of_several_jobs_are_not_compared_unsaid(tmp_path: Path) -> None:
+def test_ranks_of_several_jobs_are_reported(tmp_path: Path) -> None:
     calls = [INIT, barrier(2, 3)]
     write_run(tmp_path / "one", calls, calls)
     assert found_in(tmp_path / "one").unmatched == []
@@ -127,7 +127,7 @@ def test_ranks_of_several_jobs_are_not_compared_unsaid(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["coverage"], ["trace", "phases"]])
-def test_a_folder_that_is_not_there(tmp_path: Path, tailrace_command: list[str], command: list[str]) -> None:
+def test_a_missing_folder_is_an_error(tmp_path: Path, tailrace_command: list[str], command: list[str]) -> None:
     (tmp_path / "file").touch()
     for name, told in (("absent", "no such folder"), ("file", "not a folder")):
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Recorded Python: libraries that extension modules bring, some of them twice."""
+"""Recorded Python programs: libraries of extension modules, some of them loaded twice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MPI.COMM_WORLD.Barrier()
 
 
 def test_two_hdf5_libraries_and_mpi_of_an_extension_module(mpirun: Mpirun, tmp_path: Path) -> None:
-    """h5py and netCDF4 bring an HDF5 each, and mpi4py an MPI that only it sees."""
+    """h5py and netCDF4 have an HDF5 each. The MPI of mpi4py is visible to mpi4py only."""
     record = Recorder(mpirun, tmp_path)
     script = tmp_path / "both.py"
     script.write_text(HDF5_AND_NETCDF)

@@ -54,7 +54,7 @@ def test_phases_of_recorded_runs_are_those_that_the_kernel_measures_itself(
         assert run["return_s"] == pytest.approx(sum(phase["exec_s"] + phase["sync_s"] for phase in output))
         for name in PLAIN if run["layout"] == "native" else ():
             for kind in ("exec_s", "sync_s"):
-                # Two clocks are read one after the other, and between them another process may run.
+                # Two clocks are read one after the other, and another process may run in between.
                 assert phases[name][kind] == pytest.approx(told[name][kind], rel=0.1, abs=0.03), (name, kind)
         logs, damaged = read_run(out / run["trace"])
         assert not damaged

@@ -11,7 +11,7 @@ from tailrace.trace.elf import read_elf
 from tailrace.trace.symbols import UNLISTED, SymbolLists
 
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
-# Whoever brings files to storage here: patterns, as their versions change. None of them may be missing.
+# Libraries that write files, as patterns, because their versions change. None of them may be missing.
 USERS = {
     "Fortran": "libgfortran.so.5",
     "C++": "libstdc++.so.6",
@@ -26,7 +26,7 @@ USERS = {
 }
 # Functions of libraries newer than those here: of the C library, and of HDF5 2.
 NEWER = ("__isoc23_", "H5Dread_chunk1", "H5Dread_chunk2")
-# Whose functions are recorded beside those of the C library.
+# Libraries with recorded functions, besides the C library.
 HOOKED = (
     "libmpi.so.40",
     "libmpi_mpifh.so.40",
@@ -55,14 +55,14 @@ def of_c() -> frozenset[str]:
 
 
 @pytest.mark.parametrize("user", USERS)
-def test_what_libraries_import_is_recorded_or_said_not_to_be(recorded: SymbolLists, of_c: frozenset[str], user: str) -> None:
+def test_imports_of_libraries_are_recorded_or_listed(recorded: SymbolLists, of_c: frozenset[str], user: str) -> None:
     found = sorted(LIBRARIES.glob(USERS[user]))
     assert found, f"{user}: no {USERS[user]} in {LIBRARIES}"
     assert UNLISTED not in recorded.unrecorded(read_elf(found[0]).imports & of_c)
 
 
 def test_every_hook_is_a_function_of_a_library(recorded: SymbolLists, of_c: frozenset[str], build_dir: Path) -> None:
-    """A name that is misspelt would record nothing."""
+    """A hook with a misspelt name would record nothing."""
     known = set(of_c | read_elf(build_dir / "lib" / "libtailrace.so").exports)
     for pattern in HOOKED:
         found = sorted(LIBRARIES.glob(pattern))

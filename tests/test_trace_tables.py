@@ -1,4 +1,4 @@
-"""Logs become tables, whole or damaged, and tables are written, read back and asked."""
+"""Logs, whole or damaged, become tables. Tables are written, read back and queried."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_each_field_of_a_record_has_its_column(folder: Path) -> None:
     assert (first[4]["file"], first[4]["error"], first[4]["bytes"]) == ("?", "errno 4000", 2**63)
 
 
-def test_hosts_are_placed_on_one_clock(folder: Path) -> None:
+def test_hosts_are_aligned_on_one_clock(folder: Path) -> None:
     tables = all_of(folder)
     began = {(row["host"], row["process"]): row["begin_ns"] for row in tables["processes"].to_pylist()}
     assert began == {("n1", 1): 0, ("n1", 2): 2000, ("n2", 1): 1000}
@@ -86,7 +86,7 @@ def test_hosts_are_placed_on_one_clock(folder: Path) -> None:
     assert [row["end_ns"] is None for row in tables["processes"].to_pylist()] == [False, True, True]
 
 
-def test_processes_say_what_the_kernel_has_counted(folder: Path) -> None:
+def test_processes_have_the_kernels_counts(folder: Path) -> None:
     first, killed, _ = all_of(folder)["processes"].to_pylist()
     assert (first["command"], first["events"], first["ranks"], first["begin_real_ns"]) == ("a.out input", 5, 2, 50_000)
     assert (killed["rank"], killed["events"], killed["kernel_read_bytes_at_end"]) == (None, 0, None)
@@ -116,7 +116,7 @@ def plain(schema: pa.Schema) -> dict[str, pa.DataType]:
     return {field.name: pa.string() if pa.types.is_dictionary(field.type) else field.type for field in schema}
 
 
-def test_sql_asks_tables_and_runs_alike(folder: Path, tmp_path: Path) -> None:
+def test_sql_works_on_tables_and_on_runs(folder: Path, tmp_path: Path) -> None:
     sinks.write(sources.read(folder).parts, "parquet", tmp_path / "out")
     sql = "select host, sum(result) from events where \"group\" = 'write' group by host order by host"
     for source in (folder, tmp_path / "out"):
@@ -160,7 +160,7 @@ def test_a_killed_run_has_tables(runs: Runs) -> None:
     assert len(tables["events"]) > 0
 
 
-def test_a_damaged_log_is_told_and_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_log_is_reported_and_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "n1.1.0.trace").write_bytes(b"TRTRACE\n\x09" + bytes(10_000))
     assert main(["trace", "show", str(folder), "--json"]) == 1
     shown = json.loads(capsys.readouterr().out)
@@ -196,7 +196,7 @@ def test_errors_name_what_is_wrong_and_a_remedy(
     assert remedy in capsys.readouterr().err
 
 
-def test_export_says_what_it_wrote(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_export_reports_its_rows(folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = tmp_path / "first.parquet"
     assert main(["trace", "export", str(folder), "--to", "parquet", "-o", str(out), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -206,7 +206,7 @@ def test_export_says_what_it_wrote(folder: Path, capsys: pytest.CaptureFixture[s
     assert "/data/old" in capsys.readouterr().out
 
 
-def test_query_answers_people_and_machines(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_query_prints_text_and_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sql = "select call, count(*) as calls from events group by call order by calls desc, call limit 2"
     assert main(["trace", "query", str(folder), sql, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [{"call": "open", "calls": 3}, {"call": "pwrite", "calls": 2}]
@@ -214,12 +214,12 @@ def test_query_answers_people_and_machines(folder: Path, capsys: pytest.CaptureF
     assert "pwrite" in capsys.readouterr().out
 
 
-def test_answers_that_json_cannot_say_are_null(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_that_json_does_not_have_are_null(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "query", str(folder), "select 1e0/0 as x, 'nan'::double as x, 1 as y", "--json"]) == 0
     assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == [{"x": None, "x_2": None, "y": 1}]
 
 
-def test_a_query_says_which_logs_are_left_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_query_reports_damaged_logs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "n1.2.0.trace").write_bytes(b"no log")
     for options in ([], ["--json"]):
         assert main(["trace", "query", str(folder), "select count(*) as calls from events", *options]) == 1
@@ -256,9 +256,7 @@ def test_damaged_parquet_is_read_or_refused(folder: Path, tmp_path: Path, rng: r
             summarize(sources.read(tmp_path / "out").parts)
 
 
-def test_a_library_that_is_missing_is_named(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_library_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("duckdb", "otf2", "perfetto.protos.perfetto.trace.perfetto_trace_pb2"):
         monkeypatch.setitem(sys.modules, name, None)
     assert main(["trace", "query", str(folder), "select 1"]) == 2
