@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -19,13 +20,27 @@ enum class Status : int {
 const char* status_name(int status);
 const char* status_text(int status);
 
+// What an error is about. Code that reacts to an error asks this, never the text of the message.
+enum class Origin : uint8_t {
+    one_rank,           // the arguments, memory or files of the rank that found it
+    several_ranks,      // ranks that do not fit together; the message names them
+    background_writer,  // a step that was accepted before (overlap): one rank could not write it
+    writer_ranks,       // ranks that write for others (writers = dedicated:N); the message says so
+};
+
 class Error : public std::runtime_error {
 public:
-    Error(Status status, const std::string& message) : std::runtime_error(message), status_(status) {}
+    Error(Status status, const std::string& message, Origin origin = Origin::one_rank, std::optional<uint64_t> rank = std::nullopt)
+        : std::runtime_error(message), status_(status), origin_(origin), rank_(rank) {}
     Status status() const { return status_; }
+    Origin origin() const { return origin_; }
+    // The rank of the user's communicator that found it, known once the ranks have agreed on it.
+    std::optional<uint64_t> rank() const { return rank_; }
 
 private:
     Status status_;
+    Origin origin_;
+    std::optional<uint64_t> rank_;
 };
 
 // Puts values together as text: text("part ", 3, " of ", path).

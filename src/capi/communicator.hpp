@@ -21,12 +21,12 @@ inline void require_mpi(MPI_Comm comm, const char* call) {
 
 // Collective. What else an opening is given: a rank on which it cannot be used takes part in the first agreement of the call, so
 // that the others learn of it.
-template <class Check>
-void check_arguments(MPI_Comm comm, Call call, Check&& check) {
+template <class Vote, class Check>
+void check_arguments(MPI_Comm comm, Check&& check) {
     const auto error = attempt(check);
     if (!error) return;
     const auto ranks = take_communicator(comm);
-    together(ranks->size() > 1, [&] { agree(*ranks, {.call = call}, error); });
+    together(ranks->size() > 1, [&] { agree(*ranks, Vote{}, error); });
 }
 
 }  // namespace tailrace

@@ -16,7 +16,7 @@ int tailrace_convert(MPI_Comm comm, const char* from, const char* name, const ch
     if (json != nullptr) *json = nullptr;
     return guard_together(tailrace::has_others(comm), [&] {
         tailrace::require_mpi(comm, "tailrace_convert");
-        tailrace::check_arguments(comm, tailrace::Call::convert, [&] {
+        tailrace::check_arguments<tailrace::ConvertVote>(comm, [&] {
             required(json, "json");
             required(from, "from");
             required(name, "name");

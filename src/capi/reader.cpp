@@ -53,7 +53,7 @@ int tailrace_open_read(MPI_Comm comm, const char* directory, const char* name, t
     if (reader != nullptr) *reader = nullptr;
     return guard_together(tailrace::has_others(comm), [&] {
         tailrace::require_mpi(comm, "tailrace_open_read");
-        tailrace::check_arguments(comm, tailrace::Call::open_read, [&] {
+        tailrace::check_arguments<tailrace::OpenReadVote>(comm, [&] {
             required(reader, "reader");
             required(directory, "directory");
             required(name, "name");

@@ -122,7 +122,7 @@ int tailrace_open(MPI_Comm comm, const char* directory, const char* name, const 
     if (stream != nullptr) *stream = nullptr;
     const int status = guard_together(tailrace::has_others(comm), [&] {
         tailrace::require_mpi(comm, "tailrace_open");
-        tailrace::check_arguments(comm, tailrace::Call::open, [&] {
+        tailrace::check_arguments<tailrace::OpenVote>(comm, [&] {
             required(stream, "stream");
             required(directory, "directory");
             required(name, "name");

@@ -1,13 +1,18 @@
 #include "forward/forwarded_stream.hpp"
 
 #include <algorithm>
-#include <string_view>
 
 #include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
 #include "stream/environment.hpp"
 
 namespace tailrace {
+
+namespace {
+
+Error error_of(const Answer& answer) { return Error(answer.status, answer.text, Origin::writer_ranks); }
+
+}  // namespace
 
 ForwardedStream::ForwardedStream(std::shared_ptr<Forwarding> forwarding, MPI_Comm comm, const std::string& directory,
                                  const std::string& name, const Json& settings)
@@ -28,7 +33,7 @@ void ForwardedStream::start(const Json& settings) {
                  "': overlap_policy = drop and spill are not for writers = dedicated:N, whose memory is their own; say ",
                  "overlap_policy = block");
     });
-    agree(*ranks_, {.call = Call::open}, error);
+    agree(*ranks_, OpenVote{}, error);
     definitions_ = Definitions(config_.time_name);
     // The writers write what arrives before they take what comes next.
     Json theirs = settings;
@@ -42,11 +47,11 @@ void ForwardedStream::start(const Json& settings) {
                        true);
     error = attempt([&] {
         const Answer answer = *forwarding_->answer(id_, true);
-        if (answer.status != Status::OK) throw Error(answer.status, answer.text);
+        if (answer.status != Status::OK) throw error_of(answer);
         opened_ = Json::parse(answer.text);
         accepted_ = opened_.at("steps");
     });
-    agree(*ranks_, {.call = Call::open, .tells_ranks = true}, error);
+    agree(*ranks_, OpenVote{}, error);
     ++forwarding_->open_streams;
 }
 
@@ -57,7 +62,7 @@ void ForwardedStream::take_answers(uint64_t leave) {
         while (!in_flight_.empty()) {
             const auto answer = forwarding_->answer(id_, in_flight_.size() > leave);
             if (!answer) break;
-            if (answer->status != Status::OK && !late_) late_ = Error(answer->status, answer->text);
+            if (answer->status != Status::OK && !late_) late_ = error_of(*answer);
             in_flight_.front()->wait_sent();
             in_flight_.front()->busy = false;
             in_flight_.pop_front();
@@ -86,35 +91,26 @@ std::shared_ptr<Crate> ForwardedStream::crate_for(const Parcel& parcel) {
 }
 
 // All ranks are told the same, though one may not have heard of it from its own writer yet.
-void ForwardedStream::note_told(const Error& error) {
-    late_is_told_ = late_is_told_ || std::string_view(error.what()).find(kOnWriters) != std::string_view::npos;
-}
+void ForwardedStream::note_told(const Error& error) { late_is_told_ = late_is_told_ || error.origin() == Origin::writer_ranks; }
 
 void ForwardedStream::end_step() {
     Sending sending;
     const bool is_ragged = !definitions_.ragged().empty();
-    const auto agree_on = [&](const std::optional<Error>& error) {
-        agree(*ranks_,
-              {.call = Call::end_step,
-               .same = fingerprint_of_step(),
-               .same_means = "the definitions or the time of the step",
-               .tells_ranks = late_.has_value()},
-              error);
-    };
     try {
-        agree_on(attempt([&] {
+        const auto error = attempt([&] {
             forwarding_->check_usable();
             data_.resize(definitions_.variables().size());
             check_step();
             take_answers(is_later() ? config_.layout.overlap_steps - 1 : 0);
             if (late_) throw *late_;
             if (!is_ragged) sending = prepare();
-        }));
+        });
+        agree(*ranks_, EndStepVote{.step_fingerprint = fingerprint_of_step()}, error);
         if (is_ragged) {
             // Here, where the ranks are in the order that the model knows.
             if (!ragged_) ragged_ = std::make_unique<RaggedLengths>(*ranks_);
             ragged_->settle(definitions_, data_);
-            agree_on(attempt([&] { sending = prepare(); }));
+            agree(*ranks_, PlanVote{}, attempt([&] { sending = prepare(); }));
         }
     } catch (const Error& told) {
         note_told(told);
@@ -151,7 +147,7 @@ void ForwardedStream::flush() {
         if (late_) throw *late_;
     });
     try {
-        agree(*ranks_, {.call = Call::flush, .tells_ranks = late_.has_value()}, error);
+        agree(*ranks_, FlushVote{}, error);
     } catch (const Error& told) {
         note_told(told);
         throw;
@@ -165,13 +161,13 @@ void ForwardedStream::close() {
         take_answers(0);
         if (late_ && !late_is_told_) throw *late_;
     });
-    agree(*ranks_, {.call = Call::close}, std::nullopt);
+    agree(*ranks_, CloseVote{}, std::nullopt);
     forwarding_->order({{"order", "close"}, {"stream", id_}}, true);
     const Answer answer = *forwarding_->answer(id_, true);
-    if (answer.status != Status::OK && !error) error = Error(answer.status, answer.text);
+    if (answer.status != Status::OK && !error) error = error_of(answer);
     --forwarding_->open_streams;
     forwarding_->forget(id_);
-    const auto told = attempt_together(*ranks_, [&] { agree(*ranks_, {.call = Call::close, .tells_ranks = true}, error); });
+    const auto told = attempt_together(*ranks_, [&] { agree(*ranks_, CloseVote{}, error); });
     give_back(ranks_);
     if (told) throw *told;
 }

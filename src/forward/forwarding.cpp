@@ -73,7 +73,7 @@ void Forwarding::set_aside(MPI_Comm all, uint64_t dedicated, MPI_Comm& compute) 
             fail(Status::BAD_ARGUMENT, "of ", job->size(), " ranks ", dedicated,
                  " cannot be set aside to write: at least 1, and at most half, so that each has one to write for");
     });
-    agree(*job, {.call = Call::set_aside, .same = dedicated, .same_means = "the number of ranks to set aside"}, error);
+    agree(*job, SetAsideVote{.dedicated = dedicated}, error);
     const Roles roles = choose_roles(nodes_of_ranks(*job), dedicated);
     const bool writes = roles.writes[job->rank()];
     MPI_Comm mine;

@@ -1,7 +1,6 @@
 #include "gather/agree.hpp"
 
-#include <algorithm>
-#include <cstring>
+#include <bit>
 #include <functional>
 
 #include "gather/at_finalize.hpp"
@@ -9,27 +8,16 @@
 namespace tailrace {
 namespace {
 
-// One exchange carries everything: the first fields are reduced by maximum, the others are summed. A value and its complement tell
-// whether all ranks gave the same one.
-enum Field { failed, call, call_not, same, same_not, any, behind, told, kMaxima, bytes = kMaxima, digest, kFields };
-using Fields = NodeBoard::Numbers;
-static_assert(kFields == NodeBoard::kNumbers);
-
-void combine(const Fields& from, Fields& into) {
-    for (size_t f = 0; f < kMaxima; ++f) into[f] = std::max(into[f], from[f]);
-    for (size_t f = kMaxima; f < kFields; ++f) into[f] += from[f];
-}
-
 void combine_for_mpi(void* in, void* inout, int* count, MPI_Datatype*) {
-    for (int n = 0; n < *count; ++n) combine(static_cast<const Fields*>(in)[n], static_cast<Fields*>(inout)[n]);
+    for (int n = 0; n < *count; ++n) vote::combine(static_cast<const VoteNumbers*>(in)[n], static_cast<VoteNumbers*>(inout)[n]);
 }
 
-// Made at first use and freed when the program ends: MPICH tells of what is left.
+// Made at first use and freed when the program ends: MPICH reports what is left.
 struct Reduction {
     MPI_Datatype type;
     MPI_Op op;
     Reduction() {
-        check_mpi(MPI_Type_contiguous(kFields, MPI_UINT64_T, &type), "MPI_Type_contiguous");
+        check_mpi(MPI_Type_contiguous(std::tuple_size_v<VoteNumbers>, MPI_UINT64_T, &type), "MPI_Type_contiguous");
         check_mpi(MPI_Type_commit(&type), "MPI_Type_commit");
         check_mpi(MPI_Op_create(&combine_for_mpi, 1, &op), "MPI_Op_create");
         at_finalize([this] {
@@ -40,12 +28,13 @@ struct Reduction {
 };
 
 // On rank 0, before the others know the result.
-using Then = std::function<void(Fields&)>;
+using Then = std::function<void(VoteNumbers&)>;
 
-// Never a reduction to all: ranks that are in different calls may not agree on whether rank 0 has something to do.
-Fields reduce_between(MPI_Comm comm, const Fields& mine, const Then& then) {
+// Always a reduction and a broadcast, never one MPI_Allreduce: ranks in different calls may differ in whether rank 0 has work to do,
+// and must make the same MPI calls all the same.
+VoteNumbers reduce_between(MPI_Comm comm, const VoteNumbers& mine, const Then& then) {
     static Reduction reduction;
-    Fields all{};
+    VoteNumbers all{};
     finish_mpi(
         [&](MPI_Request* request) {
             return MPI_Ireduce(mine.data(), all.data(), 1, reduction.type, reduction.op, 0, comm, request);
@@ -59,17 +48,17 @@ Fields reduce_between(MPI_Comm comm, const Fields& mine, const Then& then) {
 }
 
 // Within the nodes first, then between them.
-Fields reduce(const Communicator& ranks, const Fields& mine, const Then& then, const Meanwhile& meanwhile) {
+VoteNumbers reduce(const Communicator& ranks, const VoteNumbers& mine, const Then& then, const Meanwhile& meanwhile) {
     const NodeBoard* board = ranks.board();
     const bool arranged = board != nullptr || ranks.leaders() != MPI_COMM_NULL;
     if (board == nullptr) return reduce_between(arranged ? ranks.leaders() : ranks.all(), mine, then);
-    if (ranks.nodes() == 1) return board->reduce(mine, &combine, then, meanwhile);
-    const auto between = [&](Fields& node) { node = reduce_between(ranks.leaders(), node, then); };
-    return board->reduce(mine, &combine, between, meanwhile);
+    if (ranks.nodes() == 1) return board->reduce(mine, &vote::combine, then, meanwhile);
+    const auto between = [&](VoteNumbers& node) { node = reduce_between(ranks.leaders(), node, then); };
+    return board->reduce(mine, &vote::combine, between, meanwhile);
 }
 
-const char* call_name(uint64_t number) {
-    switch (static_cast<Call>(number)) {
+const char* call_name(Call call) {
+    switch (call) {
         case Call::open: return "tailrace_open";
         case Call::end_step: return "tailrace_end_step";
         case Call::flush: return "tailrace_flush";
@@ -84,14 +73,35 @@ const char* call_name(uint64_t number) {
     }
 }
 
-Ballot result_of(const Ballot& mine, const Fields& all) {
-    Ballot result = mine;
-    result.any = all[any];
-    result.behind = all[behind];
-    result.told = all[told];
-    result.bytes = all[bytes];
-    result.digest = all[digest];
-    return result;
+// Throws on all ranks. `calls`: those that ranks are in, as bits.
+[[noreturn]] void fail_different_calls(const Communicator& ranks, uint64_t calls) {
+    const auto first = static_cast<Call>(std::countr_zero(calls)), last = static_cast<Call>(std::bit_width(calls) - 1);
+    if (last >= Call::close_read) ranks.part();  // ranks that close will not be there for the next call
+    throw Error(Status::BAD_ORDER,
+                text("some ranks are in ", call_name(last), " while others are in ", call_name(first),
+                     "; all ranks of the stream make its collective calls in the same order"),
+                Origin::several_ranks);
+}
+
+// Throws, on all ranks, the error of rank `from`, which all know. `error` is used there only.
+[[noreturn]] void fail_as_rank(const Communicator& ranks, uint64_t from, const Error* error) {
+    constexpr uint64_t kNoRank = UINT64_MAX;
+    struct Head {
+        uint64_t status, origin, rank;
+    } head{};
+    std::string message;
+    if (from == ranks.rank()) {
+        head = {static_cast<uint64_t>(error->status()), static_cast<uint64_t>(error->origin()), error->rank().value_or(kNoRank)};
+        const bool is_of_one = error->origin() == Origin::one_rank || error->origin() == Origin::background_writer;
+        if (is_of_one && !error->rank()) {
+            head.rank = ranks.user_rank();
+            if (ranks.size() > 1) message = text("rank ", ranks.user_rank(), ": ");
+        }
+        message += error->what();
+    }
+    ranks.broadcast(&head, sizeof head, from);
+    throw Error(static_cast<Status>(head.status), ranks.broadcast_text(message, from), static_cast<Origin>(head.origin),
+                head.rank == kNoRank ? std::nullopt : std::optional(head.rank));
 }
 
 uint64_t reduce_one(const Communicator& ranks, uint64_t value, MPI_Op op) {
@@ -103,71 +113,68 @@ uint64_t reduce_one(const Communicator& ranks, uint64_t value, MPI_Op op) {
 
 }  // namespace
 
-Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error, const FirstDoes& first_does,
-             const Meanwhile& meanwhile) {
+VoteNumbers agree_on_numbers(const Communicator& ranks, const EncodedVote& mine, const std::optional<Error>& error,
+                             const std::function<void(VoteNumbers&)>& rank_0_does, const Meanwhile& meanwhile) {
     if (ranks.parted())
         fail(Status::BAD_ORDER,
              "other ranks closed the stream while this one did not, so it can no longer be used; close it and open it anew");
-    const auto number = static_cast<uint64_t>(mine.call);
-    const Fields local = {error ? ranks.size() - ranks.rank() : 0,
-                          number,
-                          ~number,
-                          mine.same,
-                          ~mine.same,
-                          mine.any,
-                          mine.behind,
-                          mine.told,
-                          mine.bytes,
-                          mine.digest};
-    std::optional<Error> of_first;
-    const auto then = [&](Fields& all) {
-        if (all[call] != ~all[call_not] || all[failed] > 0 || all[same] != ~all[same_not]) return;
-        of_first = attempt([&] {
-            Ballot result = result_of(mine, all);
-            first_does(result);
-            all[told] = result.told;
-        });
-        if (of_first) all[failed] = ranks.size();
+    VoteNumbers local = mine.numbers;
+    local[vote::kFailed] = error ? ranks.size() - ranks.rank() : 0;
+    std::optional<Error> of_rank_0;
+    const auto act = [&](VoteNumbers& all) {
+        if (!std::has_single_bit(vote::call_bits(all)) || all[vote::kFailed] > 0 || mine.disagreement(all)) return;
+        of_rank_0 = attempt([&] { rank_0_does(all); });
+        if (of_rank_0) all[vote::kFailed] = ranks.size();
     };
-    const Fields all = reduce(ranks, local, first_does ? Then(then) : Then(), meanwhile);
-    if (all[call] != ~all[call_not]) {
-        // Those that close will not be there for the next call.
-        if (all[call] >= static_cast<uint64_t>(Call::close_read)) ranks.part();
-        fail(Status::BAD_ORDER, "some ranks are in ", call_name(all[call]), " while others are in ", call_name(~all[call_not]),
-             "; all ranks of the stream make its collective calls in the same order");
+    const VoteNumbers all = reduce(ranks, local, rank_0_does ? Then(std::ref(act)) : Then(), meanwhile);
+    if (!std::has_single_bit(vote::call_bits(all))) fail_different_calls(ranks, vote::call_bits(all));
+    if (all[vote::kFailed] > 0) {
+        const Error* const own = of_rank_0 ? &*of_rank_0 : error ? &*error : nullptr;
+        fail_as_rank(ranks, ranks.size() - all[vote::kFailed], own);
     }
-    if (all[failed] > 0) {
-        const uint64_t first = ranks.size() - all[failed];
-        const bool me = first == ranks.rank();
-        const Error* told = me ? &(of_first ? *of_first : *error) : nullptr;
-        const auto status = static_cast<Status>(ranks.broadcast(me ? static_cast<uint64_t>(told->status()) : 0, first));
-        const std::string where = ranks.size() > 1 && !mine.tells_ranks ? text("rank ", ranks.user_rank(), ": ") : "";
-        throw Error(status, ranks.broadcast_text(me ? where + told->what() : "", first));
-    }
-    if (all[same] != ~all[same_not])
-        fail(Status::RANKS_DISAGREE, mine.same_means, ": not the same on all ranks; every rank gives the same");
-    return result_of(mine, all);
+    if (const char* what = mine.disagreement(all))
+        throw Error(Status::RANKS_DISAGREE, text(what, ": not the same on all ranks; every rank gives the same"),
+                    Origin::several_ranks);
+    return all;
 }
 
-std::string agree_on_text(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error,
-                          const std::function<std::string()>& first_says) {
-    std::string text;
-    const NodeBoard* board = ranks.board_of_all();
-    const auto has_room = [&](uint64_t bytes) { return board != nullptr && bytes <= NodeBoard::kRoomBytes; };
-    const Ballot all = agree(ranks, mine, error, [&](Ballot& ballot) {
-        text = first_says();
-        ballot.told = text.size();
-        if (has_room(text.size())) std::memcpy(board->room(), text.data(), text.size());
-    });
-    text.resize(all.told);
-    if (!has_room(text.size()))
-        ranks.broadcast(text.data(), text.size(), 0);
-    else if (ranks.rank() != 0)
-        std::memcpy(text.data(), board->room(), text.size());
-    return text;
+void agree_to_fail(const Communicator& ranks, Call call, const Error& error) {
+    VoteNumbers numbers{};
+    numbers[vote::kCallsAndFlags] = vote::call_bit(call);
+    agree_on_numbers(ranks, {numbers, [](const VoteNumbers&) -> const char* { return nullptr; }}, error, {}, {});
+    throw error;  // never: an agreement with an error throws
 }
 
 uint64_t smallest(const Communicator& ranks, uint64_t value) { return reduce_one(ranks, value, MPI_MIN); }
 uint64_t largest(const Communicator& ranks, uint64_t value) { return reduce_one(ranks, value, MPI_MAX); }
+
+// The untyped vote takes the places of the fields `equal`, `largest` and `sum` one after the other.
+Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error, const FirstDoes& first_does,
+             const Meanwhile& meanwhile) {
+    const auto differs = [](const VoteNumbers& all) -> const char* { return all[2] != ~all[3] ? "" : nullptr; };
+    const auto decode = [&](const VoteNumbers& all) {
+        Ballot ballot = mine;
+        ballot.any = all[4], ballot.behind = all[5], ballot.told = all[6], ballot.bytes = all[8], ballot.digest = all[9];
+        return ballot;
+    };
+    const VoteNumbers numbers{
+        0, vote::call_bit(mine.call), mine.same, ~mine.same, mine.any, mine.behind, mine.told, 0, mine.bytes, mine.digest};
+    const auto act = [&](VoteNumbers& all) {
+        Ballot ballot = decode(all);
+        first_does(ballot);
+        all[6] = ballot.told;
+    };
+    try {
+        return decode(agree_on_numbers(ranks, {numbers, differs}, error, first_does ? Then(std::ref(act)) : Then(), meanwhile));
+    } catch (const Error& failed) {
+        if (failed.status() != Status::RANKS_DISAGREE || failed.origin() != Origin::several_ranks) throw;
+        throw Error(failed.status(), std::string(mine.same_means) + failed.what(), failed.origin());
+    }
+}
+
+std::string agree_on_text(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error,
+                          const std::function<std::string()>& first_says) {
+    return agree_on_text(ranks, OpenVote{.place = mine.same}, error, first_says);
+}
 
 }  // namespace tailrace

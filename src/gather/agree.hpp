@@ -1,57 +1,77 @@
-// Agreement: before ranks go on together they learn whether all are well and all mean the same. Every collective call of a stream
-// begins with the same exchange, so that ranks which call different things find out instead of waiting for ever.
+// Agreement: before ranks go on together they learn whether any of them failed, and combine their votes. Every collective call of a
+// stream begins with an agreement, so that ranks which are in different calls find out instead of waiting for ever.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "base/error.hpp"
 #include "gather/communicator.hpp"
 #include "gather/together.hpp"
+#include "gather/votes.hpp"
 
 namespace tailrace {
 
-enum class Call : uint64_t {
-    open = 1,
-    end_step,
-    plan,
-    write,
-    open_read,
-    select_step,
-    get_shared,
-    flush,
-    convert,
-    set_aside,
-    close_read,  // those that end a stream or a reader are the last ones
-    close,
-};
-
-// What a rank says, and what is known of all ranks afterwards.
-struct Ballot {
-    Call call = Call::open;
-    uint64_t same = 0;    // must be equal on all ranks (definitions, time); else RANKS_DISAGREE with `same_means`
-    uint64_t any = 0;     // largest over ranks
-    uint64_t behind = 0;  // largest over ranks: steps whose data is still being written
-    uint64_t told = 0;    // largest over ranks: what one rank knows and the others do not
-    uint64_t bytes = 0;   // summed over ranks
-    uint64_t digest = 0;  // summed over ranks, modulo 2^64
-    const char* same_means = "";
-    bool tells_ranks = false;  // the text of an error says by itself which ranks are meant: it is not about the one that found it
-};
-
-// Collective. Throws, on every rank, the error of the lowest rank that has one. With `first_does`, on all ranks: when all are well,
-// rank 0 does it before the others go on, and its error counts as well; what it sets as `told` is what all get.
-// `meanwhile`, on any rank that is not the first of its node: what it does while it waits; it does not throw, nor communicate.
-using FirstDoes = std::function<void(Ballot& all)>;
+// Work of rank 0 within an agreement: done when all ranks have voted and none failed, before the others return. It gets the combined
+// vote and may set its `from_rank_0` fields. If it throws, all ranks get the error.
+template <class Vote>
+using RankZeroDoes = std::function<void(Vote& all)>;
+// What a rank that is not the first of its node does while it waits. It neither throws nor communicates.
 using Meanwhile = std::function<void()>;
-Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error, const FirstDoes& first_does = {},
-             const Meanwhile& meanwhile = {});
-// Collective. The same; returns, on all ranks, what rank 0 says when all are well.
-std::string agree_on_text(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error,
-                          const std::function<std::string()>& first_says);
+
+// The agreement on encoded votes, for the functions below.
+struct EncodedVote {
+    VoteNumbers numbers;
+    const char* (*disagreement)(const VoteNumbers& all);  // what differs between ranks; nullptr if nothing does
+};
+VoteNumbers agree_on_numbers(const Communicator& ranks, const EncodedVote& mine, const std::optional<Error>& error,
+                             const std::function<void(VoteNumbers&)>& rank_0_does, const Meanwhile& meanwhile);
+
+// Collective. Returns the combined vote of all ranks. Throws on every rank:
+//   BAD_ORDER        ranks are in different calls
+//   the error        of the lowest rank that has one
+//   RANKS_DISAGREE   an `equal` field differs
+template <class Vote>
+Vote agree(const Communicator& ranks, const Vote& mine, const std::optional<Error>& error,
+           const std::type_identity_t<RankZeroDoes<Vote>>& rank_0_does = {}, const Meanwhile& meanwhile = {}) {
+    const auto on_numbers = [&rank_0_does](VoteNumbers& numbers) {
+        Vote all = vote::decode<Vote>(numbers);
+        rank_0_does(all);
+        vote::set_from_rank_0(all, numbers);
+    };
+    const std::function<void(VoteNumbers&)> nothing;
+    return vote::decode<Vote>(agree_on_numbers(ranks, {vote::encode(mine, ranks.rank() == 0), &vote::disagreement<Vote>}, error,
+                                               rank_0_does ? std::function<void(VoteNumbers&)>(on_numbers) : nothing, meanwhile));
+}
+
+// Collective. A rank on which a call cannot go on takes part in its next agreement, so that the others return as well. Throws `error`,
+// or what agree() throws instead.
+[[noreturn]] void agree_to_fail(const Communicator& ranks, Call call, const Error& error);
+
+// Collective. As agree(); returns, on all ranks, the text that rank 0 makes within the agreement. The vote has a field `text_bytes`.
+template <class Vote>
+std::string agree_on_text(const Communicator& ranks, const Vote& mine, const std::optional<Error>& error,
+                          const std::function<std::string()>& rank_0_makes) {
+    std::string text;
+    const NodeBoard* board = ranks.board_of_all();
+    const auto has_room = [&](uint64_t bytes) { return board != nullptr && bytes <= NodeBoard::kRoomBytes; };
+    const Vote all = agree(ranks, mine, error, [&](Vote& vote) {
+        text = rank_0_makes();
+        vote.text_bytes = text.size();
+        if (has_room(text.size())) std::memcpy(board->room(), text.data(), text.size());
+    });
+    text.resize(all.text_bytes);
+    if (!has_room(text.size()))
+        ranks.broadcast(text.data(), text.size(), 0);
+    else if (ranks.rank() != 0)
+        std::memcpy(text.data(), board->room(), text.size());
+    return text;
+}
 
 // Runs what one rank does locally and keeps its error for the next agreement.
 template <class Work>
@@ -84,5 +104,22 @@ void attempt(std::optional<Error>& error, Work&& work) {
 // Collective. The smallest of a value over all ranks; the largest.
 uint64_t smallest(const Communicator& ranks, uint64_t value);
 uint64_t largest(const Communicator& ranks, uint64_t value);
+
+// The untyped vote of before, until all calls have a vote of their own.
+struct Ballot {
+    Call call = Call::open;
+    uint64_t same = 0;    // must be equal on all ranks (definitions, time); else RANKS_DISAGREE with `same_means`
+    uint64_t any = 0;     // largest over ranks
+    uint64_t behind = 0;  // largest over ranks: steps whose data is still being written
+    uint64_t told = 0;    // largest over ranks: what one rank knows and the others do not
+    uint64_t bytes = 0;   // summed over ranks
+    uint64_t digest = 0;  // summed over ranks, modulo 2^64
+    const char* same_means = "";
+};
+using FirstDoes = std::function<void(Ballot& all)>;
+Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error, const FirstDoes& first_does = {},
+             const Meanwhile& meanwhile = {});
+std::string agree_on_text(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error,
+                          const std::function<std::string()>& first_says);
 
 }  // namespace tailrace

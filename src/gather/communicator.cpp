@@ -86,7 +86,7 @@ void Communicator::arrange(uint64_t ranks_per_node) {
         if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
         rank_ = static_cast<uint64_t>(rank);
         topology_ = {size_, size_};
-        agree(*this, {.call = Call::open}, error);
+        agree(*this, OpenVote{}, error);
     }
     if (any == 0) return;  // ranks of a node are consecutive already
     MPI_Comm renumbered;

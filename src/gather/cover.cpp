@@ -85,10 +85,6 @@ Letters address(const Communicator& ranks, const std::vector<CoverArray>& arrays
     return out;
 }
 
-// What a rank knows of its tile before it has heard of others: that its own blocks make it up, that they do not, or that blocks of
-// its are in tiles of others.
-enum Finding : uint64_t { kCovered, kFaulty, kWritesToOthers };
-
 std::vector<std::vector<OwnedBox>> read(const Letters& letters, const std::vector<CoverArray>& arrays) {
     std::vector<std::vector<OwnedBox>> boxes(arrays.size());
     for (const auto& [from, words] : letters)
@@ -128,52 +124,76 @@ void check_tile(const CoverArray& array, const Box& tile, const std::vector<Owne
         }
         whole(fault->a);
     }
-    fail(gap ? Status::BLOCK_GAP : Status::BLOCK_OVERLAP, "variable '", array.name, "': ", describe(*fault),
-         gap ? "; put a block for it on some rank, or give the variable a _FillValue attribute if gaps are meant"
-             : "; each element belongs to one block");
+    throw Error(gap ? Status::BLOCK_GAP : Status::BLOCK_OVERLAP,
+                text("variable '", array.name, "': ", describe(*fault),
+                     gap ? "; put a block for it on some rank, or give the variable a _FillValue attribute if gaps are meant"
+                         : "; each element belongs to one block"),
+                Origin::several_ranks);
 }
 
 }  // namespace
 
-Cover check_cover(const Communicator& ranks, const std::vector<CoverArray>& arrays, Ballot mine, const std::optional<Error>& error,
-                  const FirstDoes& first_does) {
+struct CoverCheck::Impl {
+    const Communicator& ranks;
+    const std::vector<CoverArray>& arrays;
     std::vector<Tiling> tilings;
-    for (const CoverArray& array : arrays) tilings.emplace_back(array.shape, ranks.size());
-    const Letters letters = address(ranks, arrays, tilings);
-    const auto check = [&](const Letters& of_tile) {
-        const auto boxes = read(of_tile, arrays);
-        for (size_t a = 0; a < arrays.size(); ++a)
-            if (ranks.rank() < tilings[a].tiles() && volume(arrays[a].shape) > 0)
-                check_tile(arrays[a], tilings[a].tile(ranks.rank()), boxes[a]);
-    };
-    // Most ranks own what they check. Where all do, nobody has to wait for messages, and one agreement is enough.
-    std::optional<Error> fault;
-    mine.any = kWritesToOthers;
-    if (std::ranges::all_of(letters, [&](const auto& letter) { return letter.first == ranks.rank(); })) {
-        fault = attempt([&] { check(letters); });
-        mine.any = fault ? kFaulty : kCovered;
+    Letters letters;             // this rank's blocks, for the ranks whose tiles they lie in
+    std::optional<Error> fault;  // of this rank's tile
+    bool has_blocks_elsewhere = true;
+
+    void check(const Letters& of_tile) {
+        fault = attempt([&] {
+            const auto boxes = read(of_tile, arrays);
+            for (size_t a = 0; a < arrays.size(); ++a)
+                if (ranks.rank() < tilings[a].tiles() && volume(arrays[a].shape) > 0)
+                    check_tile(arrays[a], tilings[a].tile(ranks.rank()), boxes[a]);
+        });
     }
-    const FirstDoes if_covered = [&](Ballot& all) {
-        if (all.any == kCovered) first_does(all);
-    };
-    const Ballot all = agree(ranks, mine, error, first_does ? if_covered : FirstDoes());
-    if (all.any == kWritesToOthers) {
-        const Letters received = deliver(ranks, letters);
-        fault = attempt([&] { check(received); });
-    }
-    if (all.any != kCovered) {
-        agree(ranks, {.call = Call::plan, .tells_ranks = true}, fault);
-        if (first_does) agree(ranks, {.call = Call::plan}, std::nullopt, first_does);
-    }
-    Cover cover{std::vector<bool>(arrays.size(), false), all};
-    if (std::none_of(arrays.begin(), arrays.end(), [](const CoverArray& array) { return array.gaps_allowed; })) return cover;
+};
+
+CoverCheck::CoverCheck(const Communicator& ranks, const std::vector<CoverArray>& arrays)
+    : impl_(std::make_unique<Impl>(Impl{ranks, arrays, {}, {}, {}})) {
+    for (const CoverArray& array : arrays) impl_->tilings.emplace_back(array.shape, ranks.size());
+    impl_->letters = address(ranks, arrays, impl_->tilings);
+    impl_->has_blocks_elsewhere =
+        !std::ranges::all_of(impl_->letters, [&](const auto& letter) { return letter.first == ranks.rank(); });
+    if (!impl_->has_blocks_elsewhere) impl_->check(impl_->letters);
+}
+
+CoverCheck::~CoverCheck() = default;
+
+bool CoverCheck::covers_badly() const { return impl_->fault.has_value(); }
+bool CoverCheck::has_blocks_elsewhere() const { return impl_->has_blocks_elsewhere; }
+
+void CoverCheck::finish(bool any_covers_badly, bool any_has_blocks_elsewhere) {
+    if (any_has_blocks_elsewhere) impl_->check(deliver(impl_->ranks, impl_->letters));
+    if (any_has_blocks_elsewhere || any_covers_badly) agree(impl_->ranks, PlanVote{}, impl_->fault);
+}
+
+std::vector<bool> arrays_with_gaps(const Communicator& ranks, const std::vector<CoverArray>& arrays) {
+    std::vector<bool> has_gaps(arrays.size(), false);
+    if (std::none_of(arrays.begin(), arrays.end(), [](const CoverArray& array) { return array.gaps_allowed; })) return has_gaps;
     std::vector<uint64_t> owned(arrays.size(), 0), total(arrays.size(), 0);
     for (size_t a = 0; a < arrays.size(); ++a)
         for (const Box& box : arrays[a].mine) owned[a] += box.elements();
     check_mpi(MPI_Allreduce(owned.data(), total.data(), static_cast<int>(owned.size()), MPI_UINT64_T, MPI_SUM, ranks.all()),
               "MPI_Allreduce");
-    for (size_t a = 0; a < arrays.size(); ++a) cover.has_gaps[a] = total[a] < volume(arrays[a].shape);
-    return cover;
+    for (size_t a = 0; a < arrays.size(); ++a) has_gaps[a] = total[a] < volume(arrays[a].shape);
+    return has_gaps;
+}
+
+Cover check_cover(const Communicator& ranks, const std::vector<CoverArray>& arrays, Ballot mine, const std::optional<Error>& error,
+                  const FirstDoes& first_does) {
+    enum Finding : uint64_t { kCovered, kFaulty, kElsewhere };
+    CoverCheck check(ranks, arrays);
+    mine.any = check.has_blocks_elsewhere() ? kElsewhere : check.covers_badly() ? kFaulty : kCovered;
+    const FirstDoes if_covered = [&](Ballot& all) {
+        if (all.any == kCovered) first_does(all);
+    };
+    const Ballot all = agree(ranks, mine, error, first_does ? if_covered : FirstDoes());
+    check.finish(all.any == kFaulty, all.any == kElsewhere);
+    if (all.any != kCovered && first_does) agree(ranks, Ballot{.call = Call::plan}, std::nullopt, first_does);
+    return {arrays_with_gaps(ranks, arrays), all};
 }
 
 }  // namespace tailrace

@@ -2,6 +2,7 @@
 // blocks.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,14 +20,42 @@ struct CoverArray {
     bool gaps_allowed = false;
 };
 
+// Collective, in two stages between which the ranks agree:
+//
+//   CoverCheck check(ranks, arrays);
+//   vote.covers_badly = check.covers_badly(), vote.has_blocks_elsewhere = check.has_blocks_elsewhere();
+//   all = agree(ranks, vote, ...);
+//   check.finish(all.covers_badly, all.has_blocks_elsewhere);
+//
+// Most ranks own the tile that they check. If all do, the first agreement is enough and no rank waits for messages.
+class CoverCheck {
+public:
+    // Local. `arrays` must live as long.
+    CoverCheck(const Communicator& ranks, const std::vector<CoverArray>& arrays);
+    ~CoverCheck();
+    CoverCheck(const CoverCheck&) = delete;
+    CoverCheck& operator=(const CoverCheck&) = delete;
+
+    bool covers_badly() const;
+    bool has_blocks_elsewhere() const;
+    // Collective. Returns at once if both are false. Throws BLOCK_OVERLAP or BLOCK_GAP on all ranks; the message names the variable,
+    // the ranks and their blocks.
+    void finish(bool any_covers_badly, bool any_has_blocks_elsewhere);
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+// Collective if an array may have gaps. For each array: whether some of its elements belong to no rank.
+std::vector<bool> arrays_with_gaps(const Communicator& ranks, const std::vector<CoverArray>& arrays);
+
+// The same with the untyped vote, whose `any` it uses.
 struct Cover {
     std::vector<bool> has_gaps;  // of each array; only those that may
     Ballot all;                  // what is known of all ranks, but for `any`
 };
-
-// Collective. Throws BLOCK_OVERLAP or BLOCK_GAP, on all ranks, naming variable, ranks and blocks. With it the ranks agree on what
-// else they have to: as agree(), but that `any` has another use.
-Cover check_cover(const Communicator& ranks, const std::vector<CoverArray>& arrays, Ballot mine = {.call = Call::plan},
-                  const std::optional<Error>& error = std::nullopt, const FirstDoes& first_does = {});
+Cover check_cover(const Communicator& ranks, const std::vector<CoverArray>& arrays, Ballot mine, const std::optional<Error>& error,
+                  const FirstDoes& first_does = {});
 
 }  // namespace tailrace

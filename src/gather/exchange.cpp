@@ -44,7 +44,7 @@ struct Exchange::Impl {
         // A node without memory must not leave the others waiting in the exchange below.
         const auto error =
             attempt_together(ranks, [&] { node = std::make_unique<NodeMemory>(ranks, is_writer ? piece_bytes : 0); });
-        agree(ranks, {.call = Call::plan}, error);
+        agree(ranks, PlanVote{}, error);
         std::map<uint64_t, std::vector<RankBlock>> blocks = blocks_by_writer(writers.count());
         const Letters letters = deliver(ranks, address_blocks(writers, blocks));
         std::vector<RankBlock> direct;

@@ -2,19 +2,18 @@
 // take a core from those that are waited for; with more ranks than cores an agreement took a millisecond; measured.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 
 #include "gather/shared_memory.hpp"
+#include "gather/vote.hpp"
 
 namespace tailrace {
 
 class NodeBoard {
 public:
-    static constexpr int kNumbers = 10;
-    using Numbers = std::array<uint64_t, kNumbers>;
+    using Numbers = VoteNumbers;
 
     // Collective over `node`, which must live as long. `ranks_beside` want a core of the same machine, these among them.
     NodeBoard(MPI_Comm node, uint64_t ranks_beside);

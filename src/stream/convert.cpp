@@ -76,7 +76,7 @@ private:
     template <class Work>
     void agree_on(Work&& work) const {
         const auto error = attempt(work);
-        agree(*ranks_, {.call = Call::convert}, error);
+        agree(*ranks_, ConvertVote{}, error);
     }
 
     void check_different(const std::string& from) const {

@@ -62,10 +62,8 @@ Json agree_settings(const Communicator& ranks, const std::string& directory, con
             settings = ranks.rank() == 0 ? gather_settings(stream, options).dump() : "";
         });
         const std::string place = directory + "/" + stream;
-        const Ballot ballot{.call = Call::open,
-                            .same = Checksum::of(place.data(), place.size()),
-                            .same_means = "the directory or the name of the stream"};
-        agreed = Json::parse(agree_on_text(ranks, ballot, error, [&] { return std::move(settings); }));
+        const OpenVote vote{.place = Checksum::of(place.data(), place.size())};
+        agreed = Json::parse(agree_on_text(ranks, vote, error, [&] { return std::move(settings); }));
     });
     return agreed;
 }

@@ -95,7 +95,7 @@ void RaggedLengths::settle(Definitions& definitions, StepData& data) {
             ends.push_back(put.end);
         }
     });
-    agree(ranks_, {.call = Call::plan}, error);
+    agree(ranks_, PlanVote{}, error);
     if (!by_user_rank_) by_user_rank_ = in_user_order(ranks_);
     const auto n = static_cast<int>(ragged.size());
     std::vector<uint64_t> before(ragged.size(), 0), mine, most(2 * ragged.size());

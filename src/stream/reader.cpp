@@ -62,13 +62,9 @@ void Reader::learn_all() {
         tell_places(history_->steps.size() - 1, told);
     });
     const std::string place = directory_ + "/" + name_;
-    const Ballot all = agree(*ranks_,
-                             {.call = Call::open_read,
-                              .same = Checksum::of(place.data(), place.size()),
-                              .any = told.size(),
-                              .same_means = "the directory or the name of the stream"},
-                             error);
-    told = broadcast_words(*ranks_, std::move(told), all.any, 0);
+    const OpenReadVote vote{.place = Checksum::of(place.data(), place.size()), .table_words = told.size()};
+    const OpenReadVote all = agree(*ranks_, vote, error);
+    told = broadcast_words(*ranks_, std::move(told), all.table_words, 0);
     size_t at = 0;
     learn_stream(told, at);
     learn_places(steps_.size() - 1, told, at);
@@ -115,9 +111,8 @@ void Reader::select(int64_t step) {
                  " steps, from ", steps_.front(), " to ", steps_.back());
         if (history_) tell_places(which, told);
     });
-    const Ballot all =
-        agree(*ranks_, {.call = Call::select_step, .same = which, .any = told.size(), .same_means = "the step to read"}, error);
-    told = broadcast_words(*ranks_, std::move(told), all.any, 0);
+    const SelectStepVote all = agree(*ranks_, SelectStepVote{.step_index = which, .table_words = told.size()}, error);
+    told = broadcast_words(*ranks_, std::move(told), all.table_words, 0);
     size_t at = 0;
     learn_places(which, told, at);
 }
@@ -187,7 +182,7 @@ void Reader::scan_parts(Place& place) const {
             }
         }
     });
-    agree(*ranks_, {.call = Call::select_step}, error);
+    agree(*ranks_, SelectStepVote{}, error);
     take_boxes(all_words(ranks_->all(), words_of(mine), true), place.boxes);
 }
 
@@ -265,9 +260,7 @@ void Reader::get_shared(const std::string& variable, void* data) const {
         if (ranks_->node_rank() == 0) get(variable, whole_box(of.shape), data, {});
         bytes = of.bytes();
     });
-    agree(*ranks_,
-          {.call = Call::get_shared, .same = Checksum::of(variable.data(), variable.size()), .same_means = "the variable to read"},
-          error);
+    agree(*ranks_, GetSharedVote{.variable = Checksum::of(variable.data(), variable.size())}, error);
     auto* at = static_cast<std::byte*>(data);
     for (uint64_t done = 0; done < bytes; done += kBroadcastBytes)
         check_mpi(MPI_Bcast(at + done, static_cast<int>(std::min(kBroadcastBytes, bytes - done)), MPI_BYTE, 0, ranks_->node()),
@@ -275,7 +268,7 @@ void Reader::get_shared(const std::string& variable, void* data) const {
 }
 
 void Reader::close() {
-    agree(*ranks_, {.call = Call::close_read}, std::nullopt);
+    agree(*ranks_, CloseReadVote{}, std::nullopt);
     give_back(ranks_);
 }
 

@@ -16,7 +16,6 @@ constexpr double kIndexShare = 20, kIndexIntervalS = 1;
 // Retention and the index come at moments when nothing is being committed. Where the device is slower than the simulation there are
 // none: after so many calls none is begun until there is one.
 constexpr int kMostCallsWithoutTidy = 8;
-constexpr const char* kWhileRunning = "while the run went on";
 
 }  // namespace
 
@@ -191,13 +190,12 @@ std::optional<Error> Stream::error_of_queue() const {
     for (auto step = in_flight_.rbegin(); step != in_flight_.rend(); ++step)
         if (!will_come(*step)) first = step->step;
     return Error(error->status(),
-                 text("stream '", name_, "': ", kWhileRunning, ", step ", first, " could not be written: ", error->what(),
-                      "; this step and those after it are not there: close the stream, and open it ", "anew to go on"));
+                 text("stream '", name_, "': while the run went on, step ", first, " could not be written: ", error->what(),
+                      "; this step and those after it are not there: close the stream, and open it ", "anew to go on"),
+                 Origin::background_writer);
 }
 
-void Stream::note_told(const Error& error) {
-    queue_error_told_ = queue_error_told_ || std::string_view(error.what()).find(kWhileRunning) != std::string_view::npos;
-}
+void Stream::note_told(const Error& error) { queue_error_told_ = queue_error_told_ || error.origin() == Origin::background_writer; }
 
 void Stream::append_line(std::string line, bool sync) const {
     queue_->run([text = std::move(line), sync, journal = journal_] { journal->append_line(text, sync); });
