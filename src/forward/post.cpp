@@ -22,7 +22,7 @@ struct Notice {
 };
 
 void wait_until(auto&& done) {
-    for (Patience patience; !done();) patience.pause();
+    for (Backoff backoff; !done();) backoff.pause();
 }
 
 }  // namespace
@@ -49,12 +49,12 @@ Crate::~Crate() {
 }
 
 void Crate::wait_sent() {
-    for (MPI_Request& send : sends_) check_mpi(wait_patiently(send), "MPI_Isend");
+    for (MPI_Request& send : sends_) check_mpi(wait_with_backoff(send), "MPI_Isend");
     sends_.clear();
 }
 
 Post::~Post() {
-    for (Letter& letter : sent_) wait_patiently(letter.request);
+    for (Letter& letter : sent_) wait_with_backoff(letter.request);
     for (const auto& [of, view] : views_) munmap(view.base, view.bytes);
 }
 
@@ -85,7 +85,7 @@ void Post::send(uint64_t to, int tag, std::string text, bool wait) {
     check_mpi(MPI_Isend(letter.text.data(), static_cast<int>(letter.text.size()), MPI_BYTE, static_cast<int>(to), tag, job_.all(),
                         &letter.request),
               "MPI_Isend");
-    if (wait) check_mpi(wait_patiently(letter.request), "MPI_Isend");
+    if (wait) check_mpi(wait_with_backoff(letter.request), "MPI_Isend");
 }
 
 void Post::send_order(uint64_t to, const Json& order, bool wait) {
@@ -123,7 +123,7 @@ void Post::receive_pieces(uint64_t from, uint64_t bytes, Delivery& delivery) con
     }
     for (uint64_t done = 0; done < bytes; done += kMessageBytes) {
         const uint64_t now = std::min(kMessageBytes, bytes - done);
-        move_mpi(
+        finish_long_mpi(
             [&](MPI_Request* request) {
                 return MPI_Irecv(own.data() + (error ? 0 : done), static_cast<int>(now), MPI_BYTE, static_cast<int>(from),
                                  kParcelTag, job_.all(), request);

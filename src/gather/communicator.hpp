@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "gather/backoff.hpp"
 #include "gather/node_board.hpp"
-#include "gather/patience.hpp"
 #include "layout/topology.hpp"
 
 namespace tailrace {
@@ -17,19 +17,19 @@ namespace tailrace {
 // Throws MPI_FAILED with MPI's own text when a call did not succeed.
 void check_mpi(int code, const char* call);
 
-// Waits for a non-blocking call that `begin(request)` makes.
+// Begins a non-blocking call by `begin(request)` and waits until it is complete.
 template <class Begin>
 void finish_mpi(Begin&& begin, const char* call) {
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(begin(&request), call);
-    check_mpi(wait_patiently(request), call);
+    check_mpi(wait_with_backoff(request), call);
 }
-// The same for a long message.
+// The same for a long message, which sleeping would hold up.
 template <class Begin>
-void move_mpi(Begin&& begin, const char* call) {
+void finish_long_mpi(Begin&& begin, const char* call) {
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(begin(&request), call);
-    check_mpi(wait_moving(request), call);
+    check_mpi(wait_without_sleep(request), call);
 }
 
 class CommunicatorPool;

@@ -123,7 +123,7 @@ struct Exchange::Impl {
         for (Contribution& contribution : contributions) contribution.begin_step(&memory);
         if (collection) collection->begin_step(&memory);
         for (;;) {
-            const uint32_t seen = node->look();
+            const uint32_t seen = node->times_rung();
             bool any = false, finished = true, has_messages = false;
             for (Contribution& contribution : contributions) {
                 any = contribution.advance() || any;

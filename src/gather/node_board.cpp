@@ -6,11 +6,11 @@
 #include "base/error.hpp"
 #include "gather/communicator.hpp"
 #include "gather/futex.hpp"
+#include "gather/spin.hpp"
 
 namespace tailrace {
 namespace {
 
-constexpr long kLookForMessagesNs = 500'000;
 constexpr uint32_t kHandsOver = 1u << 16;  // added to the count of those that arrived, by each that wants the first rank to act
 
 int size_of(MPI_Comm node) {
@@ -41,18 +41,18 @@ NodeBoard::NodeBoard(MPI_Comm node, uint64_t ranks_beside)
     rank_ = static_cast<uint32_t>(rank);
     size_ = static_cast<uint32_t>(size_of(node));
     shared_ = reinterpret_cast<Shared*>(memory_.base());  // zeroed memory is its first state
-    look_s_ = look_seconds(ranks_beside);
+    spin_s_ = spin_seconds(ranks_beside);
 }
 
 // MPI goes on with other messages of this rank meanwhile: whoever is waited for may be waiting for them.
 template <class Done>
 void NodeBoard::wait(const std::atomic<uint32_t>& word, Done&& done) const {
-    if (look_for_a_while(done, look_s_)) return;
+    if (spin_until(done, spin_s_)) return;
     for (;;) {
         const uint32_t seen = word.load();
         if (done()) return;
         shared_->sleeping.fetch_add(1);
-        futex_wait(word, seen, kLookForMessagesNs);
+        futex_wait(word, seen, waiting::kProgressInterval);
         shared_->sleeping.fetch_sub(1);
         if (done()) return;
         int arrived = 0;

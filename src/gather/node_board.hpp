@@ -46,7 +46,7 @@ private:
     uint32_t rank_ = 0, size_ = 1;
     SharedMemory memory_;
     Shared* shared_;
-    double look_s_;  // before it sleeps
+    double spin_s_;  // before it sleeps
     mutable uint32_t round_ = 0;
 };
 

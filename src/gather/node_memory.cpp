@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "gather/futex.hpp"
+#include "gather/spin.hpp"
 
 namespace tailrace {
 namespace {
 
 constexpr uint64_t kLine = 64;
 constexpr uint64_t kPage = 4096;
-constexpr long kNapNs = 200'000, kAsleepNs = 100'000'000;
 constexpr uint64_t kMostSpare = 4;  // times what is needed: memory that is larger is given back
 
 uint64_t up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -28,7 +28,7 @@ struct alignas(kLine) NodeMemory::Bell {
 };
 
 NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes)
-    : ranks_(ranks), longest_look_s_(look_seconds(ranks.ranks_beside())) {
+    : ranks_(ranks), longest_spin_s_(spin_seconds(ranks.ranks_beside())) {
     const uint64_t members = ranks.node_size(), number = ranks.next_memory();
     SpareMemory spare = ranks.take_spare();
     struct Said {
@@ -77,16 +77,17 @@ Ring NodeMemory::ring(uint64_t node_rank) const {
     return {reinterpret_cast<Ring::Header*>(at), at + up(sizeof(Ring::Header), kPage), ring_offset_[2 * node_rank + 1]};
 }
 
-uint32_t NodeMemory::look() const { return bell(ranks_.node_rank()).rung.load(); }
+uint32_t NodeMemory::times_rung() const { return bell(ranks_.node_rank()).rung.load(); }
 
 void NodeMemory::wait(uint32_t seen, bool for_messages) {
     Bell& mine = bell(ranks_.node_rank());
     const auto has_rung = [&] { return mine.rung.load() != seen; };
-    if (look_for_a_while(has_rung, look_s_)) return;
+    if (spin_until(has_rung, spin_s_)) return;
+    const bool polls = for_messages || has_core_to_spare_;
     mine.sleeping.store(1);
-    if (!has_rung()) futex_wait(mine.rung, seen, for_messages || has_core_to_spare_ ? kNapNs : kAsleepNs);
+    if (!has_rung()) futex_wait(mine.rung, seen, polls ? std::chrono::nanoseconds(waiting::kDoorbellPollInterval) : waiting::kDoorbellSleepBound);
     mine.sleeping.store(0);
-    look_s_ = has_rung() ? longest_look_s_ : 0;
+    spin_s_ = has_rung() ? longest_spin_s_ : 0;
 }
 
 void NodeMemory::ring_bell(uint64_t node_rank) const {

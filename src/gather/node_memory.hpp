@@ -36,9 +36,9 @@ public:
 
     Ring ring(uint64_t node_rank) const;
 
-    // Doorbells: a rank that waits for something looks at its bell, checks, and sleeps until the bell has rung since it looked.
-    // With messages under way, which ring none, it naps; also while there is a core without a writer.
-    uint32_t look() const;
+    // Doorbells. A rank that waits reads times_rung(), checks what it waits for, and calls wait(): it sleeps until its bell has rung
+    // since the reading. With `for_messages`, or with a core of the node that has no writer, it wakes often to poll.
+    uint32_t times_rung() const;
     void wait(uint32_t seen, bool for_messages);
     void ring_bell(uint64_t node_rank) const;
 
@@ -46,9 +46,9 @@ private:
     struct Bell;
     Bell& bell(uint64_t node_rank) const;
     const Communicator& ranks_;
-    const double longest_look_s_;
-    double look_s_ = longest_look_s_;  // before it sleeps; not at all when the last sleep was for nothing
-    bool has_core_to_spare_ = true;    // who looks takes no writer's core: see docs/decisions/0005
+    const double longest_spin_s_;
+    double spin_s_ = longest_spin_s_;  // before sleeping; 0 after a sleep that ended without the bell
+    bool has_core_to_spare_ = true;    // a core of the node has no writer, so polling takes no core from one (docs/decisions/0005)
     SpareMemory memory_;
     std::byte* base_ = nullptr;
     uint64_t* ring_offset_ = nullptr;  // in the shared memory: where each rank's ring begins, and its piece bytes

@@ -3,8 +3,8 @@
 // ranks' have.
 #include "gather/sparse_exchange.hpp"
 
-#include "gather/futex.hpp"
-#include "gather/patience.hpp"
+#include "gather/backoff.hpp"
+#include "gather/spin.hpp"
 
 namespace tailrace {
 
@@ -25,9 +25,9 @@ Letters deliver(const Communicator& ranks, const Letters& out) {
     }
     MPI_Request barrier = MPI_REQUEST_NULL;
     bool in_barrier = false;
-    const double look_s = look_seconds(ranks.ranks_beside());
-    Patience patience(look_s);
-    for (int done = 0; !done; patience.pause()) {
+    const double spin_s = spin_seconds(ranks.ranks_beside());
+    Backoff backoff(spin_s);
+    for (int done = 0; !done; backoff.pause()) {
         int arrived = 0;
         MPI_Status status;
         check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, tag, ranks.all(), &arrived, &status), "MPI_Iprobe");
@@ -38,7 +38,7 @@ Letters deliver(const Communicator& ranks, const Letters& out) {
             check_mpi(MPI_Recv(words.data(), count, MPI_UINT64_T, status.MPI_SOURCE, tag, ranks.all(), MPI_STATUS_IGNORE),
                       "MPI_Recv");
             in[static_cast<uint64_t>(status.MPI_SOURCE)] = std::move(words);
-            patience = Patience(look_s);  // the next one may be there already: a writer gets one from every rank
+            backoff = Backoff(spin_s);  // the next one may be there already: a writer gets one from every rank
         }
         if (in_barrier) {
             check_mpi(MPI_Test(&barrier, &done, MPI_STATUS_IGNORE), "MPI_Test");

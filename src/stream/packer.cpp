@@ -161,14 +161,14 @@ void Packer::hand_over(uint64_t address, const std::function<void(uint64_t, cons
         }
     };
     const auto send = [&](const void* data, uint64_t bytes, uint64_t to) {
-        move_mpi(
+        finish_long_mpi(
             [&](MPI_Request* request) {
                 return MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(to), kRunTag, ranks_->all(), request);
             },
             "MPI_Isend");
     };
     const auto receive = [&](void* data, uint64_t bytes, uint64_t from) {
-        move_mpi(
+        finish_long_mpi(
             [&](MPI_Request* request) {
                 return MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(from), kRunTag, ranks_->all(), request);
             },
