@@ -26,7 +26,7 @@ void check_arguments(MPI_Comm comm, Check&& check) {
     const auto error = attempt(check);
     if (!error) return;
     const auto ranks = take_communicator(comm);
-    together(ranks->size() > 1, [&] { agree(*ranks, Vote{}, error); });
+    run_or_end_job(ranks->size() > 1, [&] { agree(*ranks, Vote{}, error); });
 }
 
 }  // namespace tailrace

@@ -6,7 +6,7 @@
 #include "capi/communicator.hpp"
 #include "capi/guard.hpp"
 
-using tailrace::guard_together;
+using tailrace::guard_collective;
 using tailrace::required;
 
 extern "C" {
@@ -14,7 +14,7 @@ extern "C" {
 int tailrace_convert(MPI_Comm comm, const char* from, const char* name, const char* to, const char* options,
                      tailrace_progress progress, void* context, char** json) {
     if (json != nullptr) *json = nullptr;
-    return guard_together(tailrace::has_others(comm), [&] {
+    return guard_collective(tailrace::has_others(comm), [&] {
         tailrace::require_mpi(comm, "tailrace_convert");
         tailrace::check_arguments<tailrace::ConvertVote>(comm, [&] {
             required(json, "json");

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/vector_state.hpp"
-#include "gather/together.hpp"
+#include "gather/memory_failure.hpp"
 
 namespace tailrace {
 
@@ -29,10 +29,10 @@ int guard(Work&& work) {
     }
 }
 
-// Of a collective call.
+// For a collective call: without memory it ends the job if other ranks wait.
 template <class Work>
-int guard_together(bool others_wait, Work&& work) {
-    return guard([&] { together(others_wait, work); });
+int guard_collective(bool others_wait, Work&& work) {
+    return guard([&] { run_or_end_job(others_wait, work); });
 }
 
 // An argument that must be there.

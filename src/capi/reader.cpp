@@ -8,7 +8,7 @@
 
 using tailrace::fail;
 using tailrace::guard;
-using tailrace::guard_together;
+using tailrace::guard_collective;
 using tailrace::required;
 using tailrace::Status;
 
@@ -51,7 +51,7 @@ extern "C" {
 
 int tailrace_open_read(MPI_Comm comm, const char* directory, const char* name, tailrace_reader** reader) {
     if (reader != nullptr) *reader = nullptr;
-    return guard_together(tailrace::has_others(comm), [&] {
+    return guard_collective(tailrace::has_others(comm), [&] {
         tailrace::require_mpi(comm, "tailrace_open_read");
         tailrace::check_arguments<tailrace::OpenReadVote>(comm, [&] {
             required(reader, "reader");
@@ -76,7 +76,7 @@ int tailrace_get_steps(tailrace_reader* reader, uint64_t* count, const uint64_t*
 }
 
 int tailrace_select_step(tailrace_reader* reader, int64_t step) {
-    return guard_together(others_wait(reader), [&] { of(reader).select(step); });
+    return guard_collective(others_wait(reader), [&] { of(reader).select(step); });
 }
 
 int tailrace_inquire_var(tailrace_reader* reader, const char* var, tailrace_type* type, int* ndims, uint64_t* shape, int* flags) {
@@ -102,12 +102,12 @@ int tailrace_get(tailrace_reader* reader, const char* var, int ntargets, const t
 }
 
 int tailrace_get_shared(tailrace_reader* reader, const char* var, void* data) {
-    return guard_together(others_wait(reader), [&] { of(reader).get_shared(var != nullptr ? var : "", data); });
+    return guard_collective(others_wait(reader), [&] { of(reader).get_shared(var != nullptr ? var : "", data); });
 }
 
 int tailrace_close_read(tailrace_reader** reader) {
     std::unique_ptr<tailrace_reader> owned;  // its end may communicate: not before the job ends
-    return guard_together(reader != nullptr && others_wait(*reader), [&] {
+    return guard_collective(reader != nullptr && others_wait(*reader), [&] {
         owned.reset(std::exchange(*required(reader, "reader"), nullptr));
         if (owned) owned->reader.close();
     });

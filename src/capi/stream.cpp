@@ -16,7 +16,7 @@
 using tailrace::Error;
 using tailrace::fail;
 using tailrace::guard;
-using tailrace::guard_together;
+using tailrace::guard_collective;
 using tailrace::required;
 using tailrace::Status;
 
@@ -64,7 +64,7 @@ void end_step_of_null() {
     tailrace_stream* const only = open_streams().only();
     if (only == nullptr) return;
     only->output->refuse_next(Error(Status::BAD_ARGUMENT, "argument 'stream' of tailrace_end_step is NULL"));
-    tailrace::together(only->output->has_others(), [&] { only->output->end_step(); });
+    tailrace::run_or_end_job(only->output->has_others(), [&] { only->output->end_step(); });
 }
 
 tailrace::Output& of(tailrace_stream* stream) { return *required(stream, "stream")->output; }
@@ -120,7 +120,7 @@ extern "C" {
 
 int tailrace_open(MPI_Comm comm, const char* directory, const char* name, const char* options, tailrace_stream** stream) {
     if (stream != nullptr) *stream = nullptr;
-    const int status = guard_together(tailrace::has_others(comm), [&] {
+    const int status = guard_collective(tailrace::has_others(comm), [&] {
         tailrace::require_mpi(comm, "tailrace_open");
         tailrace::check_arguments<tailrace::OpenVote>(comm, [&] {
             required(stream, "stream");
@@ -136,7 +136,7 @@ int tailrace_open(MPI_Comm comm, const char* directory, const char* name, const 
 }
 
 int tailrace_set_aside(MPI_Comm all, int dedicated, MPI_Comm* compute) {
-    return guard_together(tailrace::has_others(all), [&] {
+    return guard_collective(tailrace::has_others(all), [&] {
         *required(compute, "compute") = MPI_COMM_NULL;
         tailrace::require_mpi(all, "tailrace_set_aside");
         tailrace::Forwarding::set_aside(all, dedicated < 0 ? 0 : static_cast<uint64_t>(dedicated), *compute);
@@ -227,19 +227,19 @@ int tailrace_refuse_step(tailrace_stream* stream, int status, const char* text) 
 }
 
 int tailrace_end_step(tailrace_stream* stream) {
-    return guard_together(others_wait(stream), [&] {
+    return guard_collective(others_wait(stream), [&] {
         if (stream == nullptr) end_step_of_null();
         of(stream).end_step();
     });
 }
 
 int tailrace_flush(tailrace_stream* stream) {
-    return guard_together(others_wait(stream), [&] { of(stream).flush(); });
+    return guard_collective(others_wait(stream), [&] { of(stream).flush(); });
 }
 
 int tailrace_close(tailrace_stream** stream) {
     std::unique_ptr<tailrace_stream> owned;  // its end may communicate: not before the job ends
-    return guard_together(stream != nullptr && others_wait(*stream), [&] {
+    return guard_collective(stream != nullptr && others_wait(*stream), [&] {
         owned.reset(std::exchange(*required(stream, "stream"), nullptr));
         open_streams().remove(owned.get());
         if (owned) owned->output->close();

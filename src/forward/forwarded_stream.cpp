@@ -18,7 +18,7 @@ ForwardedStream::ForwardedStream(std::shared_ptr<Forwarding> forwarding, MPI_Com
                                  const std::string& name, const Json& settings)
     : Output(directory, name), forwarding_(std::move(forwarding)), ranks_(take_communicator(comm)),
       id_(forwarding_->next_stream()) {
-    together(has_others(), [&] { start(settings); });
+    run_or_end_job(has_others(), [&] { start(settings); });
 }
 
 void ForwardedStream::start(const Json& settings) {
@@ -58,7 +58,7 @@ void ForwardedStream::start(const Json& settings) {
 // Waits until so many steps are under way, and looks what has become of the others.
 void ForwardedStream::take_answers(uint64_t leave) {
     Stopwatch watch;
-    together(has_others(), [&] {  // an answer that is lost would be waited for
+    run_or_end_job(has_others(), [&] {  // an answer that is lost would be waited for
         while (!in_flight_.empty()) {
             const auto answer = forwarding_->answer(id_, in_flight_.size() > leave);
             if (!answer) break;
@@ -167,7 +167,7 @@ void ForwardedStream::close() {
     if (answer.status != Status::OK && !error) error = error_of(answer);
     --forwarding_->open_streams;
     forwarding_->forget(id_);
-    const auto told = attempt_together(*ranks_, [&] { agree(*ranks_, CloseVote{}, error); });
+    const auto told = attempt_or_end_job(*ranks_, [&] { agree(*ranks_, CloseVote{}, error); });
     give_back(ranks_);
     if (told) throw *told;
 }

@@ -27,7 +27,7 @@ std::vector<std::shared_ptr<Forwarding>>& all_forwardings() {
     static std::vector<std::shared_ptr<Forwarding>> all = [] {
         at_finalize([] {
             for (const auto& forwarding : all_forwardings())
-                if (!forwarding->released()) attempt([&] { together(true, [&] { forwarding->end(); }); });
+                if (!forwarding->released()) attempt([&] { run_or_end_job(true, [&] { forwarding->end(); }); });
         });
         return std::vector<std::shared_ptr<Forwarding>>{};
     }();

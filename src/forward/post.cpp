@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gather/together.hpp"
+#include "gather/memory_failure.hpp"
 
 namespace tailrace {
 namespace {
@@ -119,7 +119,7 @@ void Post::receive_pieces(uint64_t from, uint64_t bytes, Delivery& delivery) con
         own.resize(bytes);
     } catch (const std::bad_alloc&) {
         error = std::current_exception();
-        together(true, [&] { own.resize(std::min(kMessageBytes, bytes)); });
+        run_or_end_job(true, [&] { own.resize(std::min(kMessageBytes, bytes)); });
     }
     for (uint64_t done = 0; done < bytes; done += kMessageBytes) {
         const uint64_t now = std::min(kMessageBytes, bytes - done);

@@ -55,14 +55,14 @@ private:
 
     // Streams that were left open: what they have committed is shown.
     void leave() {
-        for (auto& [id, open] : streams_) attempt_together(writers_, [&] { open.stream->close(); });
+        for (auto& [id, open] : streams_) attempt_or_end_job(writers_, [&] { open.stream->close(); });
         streams_.clear();
     }
 
     // Collective, as the stream's constructor: all writers fail alike.
     void open(uint64_t id, const Json& order) {
         std::string report;
-        const auto error = attempt_together(writers_, [&] {
+        const auto error = attempt_or_end_job(writers_, [&] {
             auto stream = std::make_unique<Stream>(writers_comm_, order.at("directory").get<std::string>(),
                                                    order.at("name").get<std::string>(), order.at("settings"));
             const Json told = {{"steps", stream->step_count()}, {"report", Json::parse(stream->report())}};
@@ -88,7 +88,7 @@ private:
                 for (const Delivery& parcel : parcels) put(*of.stream, parcel);
             });
         if (error) of.stream->refuse_next(*error);
-        const auto told = attempt_together(writers_, [&] { of.stream->end_step(); });
+        const auto told = attempt_or_end_job(writers_, [&] { of.stream->end_step(); });
         if (of.is_later) of.failed = told;
         answer(id, told);
     }
@@ -105,7 +105,7 @@ private:
     }
 
     void close(uint64_t id) {
-        const auto error = attempt_together(writers_, [&] { streams_.at(id).stream->close(); });
+        const auto error = attempt_or_end_job(writers_, [&] { streams_.at(id).stream->close(); });
         streams_.erase(id);
         answer(id, error);
     }

@@ -76,7 +76,7 @@ const char* call_name(Call call) {
 // Throws on all ranks. `calls`: those that ranks are in, as bits.
 [[noreturn]] void fail_different_calls(const Communicator& ranks, uint64_t calls) {
     const auto first = static_cast<Call>(std::countr_zero(calls)), last = static_cast<Call>(std::bit_width(calls) - 1);
-    if (last >= Call::close_read) ranks.part();  // ranks that close will not be there for the next call
+    if (last >= Call::close_read) ranks.mark_peers_closed();  // ranks that close will not be there for the next call
     throw Error(Status::BAD_ORDER,
                 text("some ranks are in ", call_name(last), " while others are in ", call_name(first),
                      "; all ranks of the stream make its collective calls in the same order"),
@@ -115,7 +115,7 @@ uint64_t reduce_one(const Communicator& ranks, uint64_t value, MPI_Op op) {
 
 VoteNumbers agree_on_numbers(const Communicator& ranks, const EncodedVote& mine, const std::optional<Error>& error,
                              const std::function<void(VoteNumbers&)>& rank_0_does, const Meanwhile& meanwhile) {
-    if (ranks.parted())
+    if (ranks.peers_closed())
         fail(Status::BAD_ORDER,
              "other ranks closed the stream while this one did not, so it can no longer be used; close it and open it anew");
     VoteNumbers local = mine.numbers;

@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "gather/communicator.hpp"
-#include "gather/together.hpp"
+#include "gather/memory_failure.hpp"
 #include "gather/votes.hpp"
 
 namespace tailrace {
@@ -88,10 +88,10 @@ std::optional<Error> attempt(Work&& work) {
     }
 }
 
-// The same for work in which ranks wait for each other.
+// The same for work in which other ranks wait for this one: without memory it ends the job.
 template <class Work>
-std::optional<Error> attempt_together(const Communicator& ranks, Work&& work) {
-    return attempt([&] { together(ranks.size() > 1, work); });
+std::optional<Error> attempt_or_end_job(const Communicator& ranks, Work&& work) {
+    return attempt([&] { run_or_end_job(ranks.size() > 1, work); });
 }
 
 // The same for work that is done whatever happened before: the first error is kept.

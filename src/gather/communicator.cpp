@@ -51,7 +51,7 @@ void Communicator::arrange(uint64_t ranks_per_node) {
     node_size_ = static_cast<uint64_t>(node_size);
 
     // All ranks of a node fail alike.
-    const auto error = attempt_together(*this, [&] {
+    const auto error = attempt_or_end_job(*this, [&] {
         if (node_size_ > 1) board_ = std::make_unique<NodeBoard>(node_, ranks_beside());
     });
     if (node_size_ == size_) {

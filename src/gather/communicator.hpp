@@ -74,8 +74,8 @@ public:
     bool on_my_node(uint64_t rank) const { return rank >= node_first() && rank < node_first() + node_size_; }
 
     // Other ranks have closed the stream: no collective call will be answered any more.
-    void part() const { parted_ = true; }
-    bool parted() const { return parted_; }
+    void mark_peers_closed() const { peers_closed_ = true; }
+    bool peers_closed() const { return peers_closed_; }
 
     // Where it goes when it is given back, null: it is freed; and its number there, the same on all ranks.
     void set_home(const std::shared_ptr<CommunicatorPool>& pool, uint64_t number) { home_ = pool, number_ = number; }
@@ -113,7 +113,7 @@ private:
     mutable SpareMemory spare_;
     mutable std::unique_ptr<Communicator> part_;
     mutable uint64_t parts_ = 0;
-    mutable bool parted_ = false;
+    mutable bool peers_closed_ = false;
     mutable uint64_t rounds_ = 0, memories_ = 0;
 };
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "gather/at_finalize.hpp"
-#include "gather/together.hpp"
+#include "gather/memory_failure.hpp"
 
 namespace tailrace {
 
@@ -101,7 +101,7 @@ std::shared_ptr<Communicator> take_communicator(MPI_Comm user) {
         return std::move(pool->free.extract(number).mapped());
     }
     auto ranks = std::make_shared<Communicator>(user);
-    together(ranks->size() > 1, [&] { ranks->arrange(0); });
+    run_or_end_job(ranks->size() > 1, [&] { ranks->arrange(0); });
     const std::lock_guard lock(pools);
     if (pool->made < CommunicatorPool::kMost) ranks->set_home(pool, ++pool->made);
     return ranks;

@@ -43,7 +43,7 @@ struct Exchange::Impl {
         const bool is_writer = me < writers.count();
         // A node without memory must not leave the others waiting in the exchange below.
         const auto error =
-            attempt_together(ranks, [&] { node = std::make_unique<NodeMemory>(ranks, is_writer ? piece_bytes : 0); });
+            attempt_or_end_job(ranks, [&] { node = std::make_unique<NodeMemory>(ranks, is_writer ? piece_bytes : 0); });
         agree(ranks, PlanVote{}, error);
         std::map<uint64_t, std::vector<RankBlock>> blocks = blocks_by_writer(writers.count());
         const Letters letters = deliver(ranks, address_blocks(writers, blocks));
@@ -149,7 +149,7 @@ Exchange::~Exchange() = default;
 void Exchange::run(const std::vector<std::vector<BlockView>>& memory, const std::function<void(const Stretch&)>& take,
                    const std::function<void()>& flush) {
     Impl& impl = *impl_;
-    together(impl.ranks.size() > 1, [&] { impl.run(memory, take, flush); });
+    run_or_end_job(impl.ranks.size() > 1, [&] { impl.run(memory, take, flush); });
     if (impl.collection && impl.collection->error()) std::rethrow_exception(impl.collection->error());
 }
 

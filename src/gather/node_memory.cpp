@@ -85,7 +85,9 @@ void NodeMemory::wait(uint32_t seen, bool for_messages) {
     if (spin_until(has_rung, spin_s_)) return;
     const bool polls = for_messages || has_core_to_spare_;
     mine.sleeping.store(1);
-    if (!has_rung()) futex_wait(mine.rung, seen, polls ? std::chrono::nanoseconds(waiting::kDoorbellPollInterval) : waiting::kDoorbellSleepBound);
+    if (!has_rung())
+        futex_wait(mine.rung, seen,
+                   polls ? std::chrono::nanoseconds(waiting::kDoorbellPollInterval) : waiting::kDoorbellSleepBound);
     mine.sleeping.store(0);
     spin_s_ = has_rung() ? longest_spin_s_ : 0;
 }

@@ -32,7 +32,7 @@ class Converter {
 public:
     Converter(MPI_Comm comm, const std::string& from, const std::string& name, const std::string& to, const std::string& options)
         : ranks_(take_communicator(comm)) {
-        together(ranks_->size() > 1, [&] { open(comm, from, name, to, options); });
+        run_or_end_job(ranks_->size() > 1, [&] { open(comm, from, name, to, options); });
     }
 
     Json run(const StepProgress& progress) {
@@ -52,7 +52,7 @@ public:
 
     // After an error that all ranks have seen: what is committed stays.
     void leave() {
-        attempt_together(*ranks_, [&] { target_->close(); });
+        attempt_or_end_job(*ranks_, [&] { target_->close(); });
     }
 
 private:

@@ -55,7 +55,7 @@ std::vector<Settings> settings_of(const Json& json) {
 Json agree_settings(const Communicator& ranks, const std::string& directory, const std::string& stream,
                     const std::string& options) {
     Json agreed;
-    together(ranks.size() > 1, [&] {
+    run_or_end_job(ranks.size() > 1, [&] {
         std::string settings;
         const auto error = attempt([&] {
             check_stream_name(stream);

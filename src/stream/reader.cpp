@@ -48,7 +48,7 @@ void fill(const BlockView& memory, uint64_t elements, const std::vector<std::byt
 
 Reader::Reader(MPI_Comm comm, const std::string& directory, const std::string& name)
     : directory_(directory.empty() ? "." : directory), name_(name), ranks_(take_communicator(comm)) {
-    together(has_others(), [&] { learn_all(); });  // here already: freeing the communicator is collective, too
+    run_or_end_job(has_others(), [&] { learn_all(); });  // here already: freeing the communicator is collective, too
 }
 
 void Reader::learn_all() {

@@ -42,7 +42,7 @@ StepPlan::StepPlan(const Communicator& ranks, const StreamConfig& config, uint64
     own_members_ = ranks.take_part(parts_number());
     if (!own_members_) {
         own_members_ = std::make_unique<Communicator>(ranks, part_);
-        agree(ranks_, {.call = Call::open}, attempt_together(ranks, [&] { own_members_->arrange(config.ranks_per_node); }));
+        agree(ranks_, {.call = Call::open}, attempt_or_end_job(ranks, [&] { own_members_->arrange(config.ranks_per_node); }));
     }
     members_ = own_members_.get();
 }
@@ -103,7 +103,7 @@ void StepPlan::make(const Definitions& definitions, const StepData& data, bool w
         const Cover cover = check_cover(ranks_, arrays, ready, error);
         for (size_t i = 0; i < now.size(); ++i) variables_[now[i]].has_gaps = cover.has_gaps[i];
         // All members of one part may fail, and no others: the ranks learn of it when they agree on the exchange.
-        auto failed = attempt_together(ranks_, lay);
+        auto failed = attempt_or_end_job(ranks_, lay);
         most_words = prepare_exchange(definitions, std::move(failed), words.size(), first_does);
     }
     collect_part_boxes(words, most_words);
@@ -229,7 +229,7 @@ uint64_t StepPlan::prepare_exchange(const Definitions& definitions, std::optiona
     exchange_.reset();
     packed_exchange_.reset();
     const auto make = [&] {
-        const auto failed = error ? error : attempt_together(ranks_, [&] { make_exchanges(definitions); });
+        const auto failed = error ? error : attempt_or_end_job(ranks_, [&] { make_exchanges(definitions); });
         return agree(ranks_, {.call = Call::plan, .told = words}, failed, first_does).told;
     };
     try {

@@ -23,7 +23,7 @@ Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& n
                const KeyValues& strongest)
     : Output(directory, name) {
     ranks_ = take_communicator(comm);
-    together(has_others(), [&] {  // here already: freeing what is made is collective, too
+    run_or_end_job(has_others(), [&] {  // here already: freeing what is made is collective, too
         Json settings = agree_settings(*ranks_, directory_, name_, options);
         if (!strongest.empty()) settings.push_back({{"origin", "what the call needs"}, {"values", strongest}});
         start(comm, settings, false);
@@ -33,7 +33,7 @@ Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& n
 Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const Json& settings)
     : Output(directory, name) {
     ranks_ = take_communicator(comm);
-    together(has_others(), [&] { start(comm, settings, true); });
+    run_or_end_job(has_others(), [&] { start(comm, settings, true); });
 }
 
 void Stream::start(MPI_Comm comm, const Json& settings, bool set_aside) {
@@ -127,7 +127,7 @@ void Stream::end_step() {
     std::optional<StepInFlight> step;  // this rank has written it
     try {
         times_.agree_s += watch.lap();
-        if (first && prepare_early && !error && asks == kChanges && is_described() && !ranks_->parted()) {
+        if (first && prepare_early && !error && asks == kChanges && is_described() && !ranks_->peers_closed()) {
             step = written_step(began_s, error);
             asks = kWroteStep;
             times_.write_s += watch.lap();
@@ -318,7 +318,7 @@ std::optional<Error> Stream::open_group(bool other_parts) {
 // This rank's blocks of the slabs.
 std::vector<std::vector<BlockView>> Stream::memory_of(const std::vector<size_t>& slabs) const {
     std::vector<std::vector<BlockView>> memory;
-    together(has_others(), [&] {
+    run_or_end_job(has_others(), [&] {
         for (const size_t s : slabs) {
             const Slab& slab = plan_->slabs()[s];
             memory.emplace_back();
@@ -344,7 +344,7 @@ void Stream::pack_step(std::optional<Error>& error) {
     Packer::Run run;
     attempt(error, [&] {
         const uint64_t end = group_->end(*content_);
-        together(has_others(), [&] { run = packer_->place(end, content_->placement); });
+        run_or_end_job(has_others(), [&] { run = packer_->place(end, content_->placement); });
     });
     attempt(error, [&] {
         if (!error && run.whole) group_->place_chunks(*content_, std::move(run.chunks));

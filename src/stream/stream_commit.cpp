@@ -356,7 +356,7 @@ void Stream::close() {
     std::optional<Error> error;
     const bool told = queue_error_told_;
     if (queue_->is_later()) {
-        const auto unsettled = attempt_together(*ranks_, [&] { error = settle_in_flight(Call::close); });
+        const auto unsettled = attempt_or_end_job(*ranks_, [&] { error = settle_in_flight(Call::close); });
         if (told) error.reset();
         if (unsettled) error = unsettled;
     }
