@@ -8,20 +8,14 @@
 
 namespace tailrace {
 
-namespace {
-
-Error error_of(const Answer& answer) { return Error(answer.status, answer.text, Origin::writer_ranks); }
-
-}  // namespace
-
 ForwardedStream::ForwardedStream(std::shared_ptr<Forwarding> forwarding, MPI_Comm comm, const std::string& directory,
                                  const std::string& name, const Json& settings)
     : Output(directory, name), forwarding_(std::move(forwarding)), ranks_(take_communicator(comm)),
       id_(forwarding_->next_stream()) {
-    run_or_end_job(has_others(), [&] { start(settings); });
+    run_or_end_job(has_others(), [&] { open(settings); });
 }
 
-void ForwardedStream::start(const Json& settings) {
+void ForwardedStream::open(const Json& settings) {
     auto error = attempt([&] {
         config_ = resolve(settings_of(settings));
         check_config(config_);
@@ -35,103 +29,98 @@ void ForwardedStream::start(const Json& settings) {
     });
     agree(*ranks_, OpenVote{}, error);
     definitions_ = Definitions(config_.time_name);
-    // The writers write what arrives before they take what comes next.
-    Json theirs = settings;
-    theirs.push_back({{"origin", "ranks that are set aside"}, {"values", Json::array({Json::array({"overlap", "0"})})}});
-    forwarding_->order({{"order", "open"},
-                        {"stream", id_},
-                        {"directory", directory_},
-                        {"name", name_},
-                        {"settings", theirs},
-                        {"is_later", is_later()}},
-                       true);
+    // The writers write each step before they receive the next one.
+    Json of_writers = settings;
+    of_writers.push_back({{"origin", "ranks that are set aside"}, {"values", Json::array({Json::array({"overlap", "0"})})}});
+    forwarding_->request({{"request", "open"},
+                          {"stream", id_},
+                          {"directory", directory_},
+                          {"name", name_},
+                          {"settings", of_writers},
+                          {"is_async", is_async()}},
+                         true);
     error = attempt([&] {
-        const Answer answer = *forwarding_->answer(id_, true);
-        if (answer.status != Status::OK) throw error_of(answer);
-        opened_ = Json::parse(answer.text);
+        const Reply reply = *forwarding_->reply(id_, true);
+        if (reply.status != Status::OK) throw reply.error();
+        opened_ = Json::parse(reply.text);
         accepted_ = opened_.at("steps");
     });
     agree(*ranks_, OpenVote{}, error);
     ++forwarding_->open_streams;
 }
 
-// Waits until so many steps are under way, and looks what has become of the others.
-void ForwardedStream::take_answers(uint64_t leave) {
+// Waits until at most `leave` steps are in flight, and takes the replies that have arrived for others.
+void ForwardedStream::take_replies(uint64_t leave) {
     Stopwatch watch;
-    run_or_end_job(has_others(), [&] {  // an answer that is lost would be waited for
+    run_or_end_job(has_others(), [&] {  // a reply that is lost would be waited for
         while (!in_flight_.empty()) {
-            const auto answer = forwarding_->answer(id_, in_flight_.size() > leave);
-            if (!answer) break;
-            if (answer->status != Status::OK && !late_) late_ = error_of(*answer);
-            in_flight_.front()->wait_sent();
-            in_flight_.front()->busy = false;
+            const auto reply = forwarding_->reply(id_, in_flight_.size() > leave);
+            if (!reply) break;
+            if (reply->status != Status::OK && !write_error_) write_error_ = reply->error();
+            in_flight_.front()->wait_until_sent();
+            in_flight_.front()->set_busy(false);
             in_flight_.pop_front();
         }
     });
     waited_s_ += watch.lap();
 }
 
-// What the step is sent with; it may need memory, which is asked for before the ranks agree that the step is taken.
-ForwardedStream::Sending ForwardedStream::prepare() {
-    Sending sending;
-    sending.parcel = lay_out_parcel(definitions_, data_, forwarding_->first_of_its_writer(), !static_written_);
-    sending.crate = crate_for(sending.parcel);
-    sending.order = {{"order", "step"}, {"stream", id_}, {"step", sent_}, {"time", time_}};
-    if (told_definitions_ != fingerprint()) sending.order["definitions"] = definitions_.to_json();
-    return sending;
+// Allocates whatever sending the step needs, before the ranks agree that the step is accepted.
+ForwardedStream::PreparedStep ForwardedStream::prepare() {
+    PreparedStep step;
+    step.packed = plan_packed_step(definitions_, data_, forwarding_->is_first_client(), !static_written_);
+    step.buffer = buffer_for(step.packed);
+    step.request = {{"request", "step"}, {"stream", id_}, {"step", sent_}, {"time", time_}};
+    if (known_definitions_ != fingerprint()) step.request["definitions"] = definitions_.to_json();
+    return step;
 }
 
-std::shared_ptr<Crate> ForwardedStream::crate_for(const Parcel& parcel) {
-    if (parcel.bytes > config_.overlap_bytes)
-        fail(Status::NO_MEMORY, "stream '", name_, "': a step has ", parcel.bytes, " bytes on this rank, overlap_memory is ",
+std::shared_ptr<StepBuffer> ForwardedStream::buffer_for(const PackedStep& step) {
+    if (step.bytes > config_.overlap_bytes)
+        fail(Status::NO_MEMORY, "stream '", name_, "': a step has ", step.bytes, " bytes on this rank, overlap_memory is ",
              config_.overlap_bytes, "; raise it");
-    const uint64_t most = std::max<uint64_t>(config_.overlap_bytes / parcel.bytes, 1) - 1;
-    if (in_flight_.size() > most) take_answers(most);
-    return forwarding_->take_crate(parcel.bytes);
+    const uint64_t most = std::max<uint64_t>(config_.overlap_bytes / step.bytes, 1) - 1;
+    if (in_flight_.size() > most) take_replies(most);
+    return forwarding_->take_buffer(step.bytes);
 }
 
-// All ranks are told the same, though one may not have heard of it from its own writer yet.
-void ForwardedStream::note_told(const Error& error) { late_is_told_ = late_is_told_ || error.origin() == Origin::writer_ranks; }
+// The error of the writers has been reported on all ranks, also on those whose own writer has not replied yet.
+void ForwardedStream::note_reported(const Error& error) {
+    write_error_reported_ = write_error_reported_ || error.origin() == Origin::writer_ranks;
+}
 
 void ForwardedStream::end_step() {
-    Sending sending;
+    PreparedStep step;
     const bool is_ragged = !definitions_.ragged().empty();
     try {
         const auto error = attempt([&] {
             forwarding_->check_usable();
             data_.resize(definitions_.variables().size());
             check_step();
-            take_answers(is_later() ? config_.layout.overlap_steps - 1 : 0);
-            if (late_) throw *late_;
-            if (!is_ragged) sending = prepare();
+            take_replies(is_async() ? config_.layout.overlap_steps - 1 : 0);
+            if (write_error_) throw *write_error_;
+            if (!is_ragged) step = prepare();
         });
         agree(*ranks_, EndStepVote{.step_fingerprint = fingerprint_of_step()}, error);
         if (is_ragged) {
-            // Here, where the ranks are in the order that the model knows.
+            // On these ranks and not on the writers: the lengths depend on the order of the ranks that the model knows.
             if (!ragged_) ragged_ = std::make_unique<RaggedLengths>(*ranks_);
             ragged_->settle(definitions_, data_);
-            agree(*ranks_, PlanVote{}, attempt([&] { sending = prepare(); }));
+            agree(*ranks_, PlanVote{}, attempt([&] { step = prepare(); }));
         }
-    } catch (const Error& told) {
-        note_told(told);
+    } catch (const Error& error) {
+        note_reported(error);
         leave_step();
         refusal_.reset();
         throw;
     }
-    Stopwatch watch;
-    write_parcel(sending.parcel, data_, sending.crate->base());
-    copied_s_ += watch.lap();
-    forwarding_->order(sending.order, sending.order.contains("definitions"));
-    told_definitions_ = fingerprint();
-    forwarding_->send({id_, sent_++}, *sending.crate, sending.parcel.bytes);
-    in_flight_.push_back(std::move(sending.crate));
-    most_in_flight_ = std::max<uint64_t>(most_in_flight_, in_flight_.size());
+    send(std::move(step));
     leave_step();
-    if (!is_later()) {
-        take_answers(0);
-        if (late_) {
-            told_definitions_.reset();  // the writers may have forgotten them with the step
-            throw *std::exchange(late_, std::nullopt);
+    if (!is_async()) {
+        take_replies(0);
+        if (write_error_) {
+            known_definitions_.reset();  // the writers may have dropped them with the step
+            throw *std::exchange(write_error_, std::nullopt);
         }
     }
     settled_ = static_written_ = true;
@@ -139,17 +128,28 @@ void ForwardedStream::end_step() {
     ++steps_;
 }
 
+void ForwardedStream::send(PreparedStep step) {
+    Stopwatch watch;
+    pack_step(step.packed, data_, step.buffer->base());
+    copied_s_ += watch.lap();
+    forwarding_->request(step.request, step.request.contains("definitions"));
+    known_definitions_ = fingerprint();
+    forwarding_->send({id_, sent_++}, *step.buffer, step.packed.bytes);
+    in_flight_.push_back(std::move(step.buffer));
+    most_in_flight_ = std::max<uint64_t>(most_in_flight_, in_flight_.size());
+}
+
 void ForwardedStream::flush() {
     const auto error = attempt([&] {
         check_between_steps("tailrace_flush");
         forwarding_->check_usable();
-        take_answers(0);
-        if (late_) throw *late_;
+        take_replies(0);
+        if (write_error_) throw *write_error_;
     });
     try {
         agree(*ranks_, FlushVote{}, error);
-    } catch (const Error& told) {
-        note_told(told);
+    } catch (const Error& failed) {
+        note_reported(failed);
         throw;
     }
 }
@@ -158,18 +158,18 @@ void ForwardedStream::close() {
     leave_step();
     forwarding_->check_usable();
     auto error = attempt([&] {
-        take_answers(0);
-        if (late_ && !late_is_told_) throw *late_;
+        take_replies(0);
+        if (write_error_ && !write_error_reported_) throw *write_error_;
     });
     agree(*ranks_, CloseVote{}, std::nullopt);
-    forwarding_->order({{"order", "close"}, {"stream", id_}}, true);
-    const Answer answer = *forwarding_->answer(id_, true);
-    if (answer.status != Status::OK && !error) error = error_of(answer);
+    forwarding_->request({{"request", "close"}, {"stream", id_}}, true);
+    const Reply reply = *forwarding_->reply(id_, true);
+    if (reply.status != Status::OK && !error) error = reply.error();
     --forwarding_->open_streams;
-    forwarding_->forget(id_);
-    const auto told = attempt_or_end_job(*ranks_, [&] { agree(*ranks_, CloseVote{}, error); });
+    forwarding_->drop_replies(id_);
+    const auto failed = attempt_or_end_job(*ranks_, [&] { agree(*ranks_, CloseVote{}, error); });
     give_back(ranks_);
-    if (told) throw *told;
+    if (failed) throw *failed;
 }
 
 std::string ForwardedStream::report() const {

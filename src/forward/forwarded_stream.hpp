@@ -1,19 +1,21 @@
-// A stream whose steps are written by ranks that are set aside: end_step copies them into memory that the writer sees, or sends
-// them.
+// A stream whose steps are written by other ranks (writers = dedicated:N): end_step copies the step into a buffer that the writer maps,
+// or sends it.
 #pragma once
 
+#include <deque>
 #include <memory>
+#include <optional>
 
 #include "base/clock.hpp"
 #include "forward/forwarding.hpp"
-#include "forward/parcel.hpp"
+#include "forward/packed_step.hpp"
 #include "stream/output.hpp"
 
 namespace tailrace {
 
 class ForwardedStream final : public Output {
 public:
-    // Collective. `settings` as agree_settings() gave them.
+    // Collective. `settings`: from agree_settings().
     ForwardedStream(std::shared_ptr<Forwarding> forwarding, MPI_Comm comm, const std::string& directory, const std::string& name,
                     const Json& settings);
 
@@ -24,28 +26,30 @@ public:
     bool has_others() const override { return true; }  // the ranks that write
 
 private:
-    void start(const Json& settings);  // collective
-    bool is_later() const { return config_.layout.overlap_steps > 0; }
-    void take_answers(uint64_t leave);
-    std::shared_ptr<Crate> crate_for(const Parcel& parcel);
-    struct Sending {
-        Parcel parcel;
-        std::shared_ptr<Crate> crate;
-        Json order;
+    // A step that is ready to be sent, and the request that goes before it.
+    struct PreparedStep {
+        PackedStep packed;
+        std::shared_ptr<StepBuffer> buffer;
+        Json request;
     };
-    Sending prepare();
-    void note_told(const Error& error);
+    void open(const Json& settings);  // collective
+    bool is_async() const { return config_.layout.overlap_steps > 0; }
+    PreparedStep prepare();
+    std::shared_ptr<StepBuffer> buffer_for(const PackedStep& step);
+    void send(PreparedStep step);
+    void take_replies(uint64_t leave);
+    void note_reported(const Error& error);
 
     std::shared_ptr<Forwarding> forwarding_;
     std::shared_ptr<Communicator> ranks_;
-    Json opened_;  // the writers' report when they opened it
+    Json opened_;  // the writers' reply to the request to open: next step and report
     uint64_t id_ = 0;
-    uint64_t sent_ = 0;                         // steps, those that failed included
-    std::optional<uint64_t> told_definitions_;  // the fingerprint that the writers know
+    uint64_t sent_ = 0;                          // steps, with those that failed
+    std::optional<uint64_t> known_definitions_;  // fingerprint of the definitions that the writers have
     std::unique_ptr<RaggedLengths> ragged_;
-    std::deque<std::shared_ptr<Crate>> in_flight_;
-    std::optional<Error> late_;
-    bool late_is_told_ = false;
+    std::deque<std::shared_ptr<StepBuffer>> in_flight_;
+    std::optional<Error> write_error_;  // of the writers: the first one of a step in flight
+    bool write_error_reported_ = false;
     uint64_t steps_ = 0, most_in_flight_ = 0;
     double copied_s_ = 0, waited_s_ = 0;
 };

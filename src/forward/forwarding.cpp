@@ -11,7 +11,7 @@
 namespace tailrace {
 namespace {
 
-// The attribute by which a communicator knows its Forwarding. Duplicates have it, too.
+// The attribute of a communicator that leads to its Forwarding. Duplicates of the communicator have it, too.
 int key() {
     static const int made = [] {
         int number = MPI_KEYVAL_INVALID;
@@ -21,8 +21,8 @@ int key() {
     return made;
 }
 
-// What communicators refer to; entries stay, so that an attribute never leads astray. A program that ends without
-// tailrace_release, or on its way out of an error, does not leave the ranks that write waiting for orders.
+// The attributes are numbers of entries here. No entry is removed, so that an attribute is always valid. If a program ends without
+// tailrace_release, the ranks that write are released here: otherwise they would wait for ever.
 std::vector<std::shared_ptr<Forwarding>>& all_forwardings() {
     static std::vector<std::shared_ptr<Forwarding>> all = [] {
         at_finalize([] {
@@ -51,16 +51,16 @@ uint64_t ranks_per_node() {
 }  // namespace
 
 Forwarding::Forwarding(std::unique_ptr<Communicator> job, const Roles& roles)
-    : job_(std::move(job)), post_(std::make_unique<Post>(*job_)) {
+    : job_(std::move(job)), transport_(std::make_unique<Transport>(*job_)) {
     for (uint64_t r = 0; r < job_->size(); ++r)
         if (roles.writes[r]) writer_ranks_.push_back(r);
     const uint64_t me = job_->rank();
     my_writer_ = writer_ranks_[roles.writer[me]];
-    first_ = first_of_its_writer_ = true;
+    is_first_ = is_first_client_ = true;
     for (uint64_t r = 0; r < me; ++r) {
         if (roles.writes[r]) continue;
-        first_ = false;
-        first_of_its_writer_ = first_of_its_writer_ && roles.writer[r] != roles.writer[me];
+        is_first_ = false;
+        is_first_client_ = is_first_client_ && roles.writer[r] != roles.writer[me];
     }
 }
 
@@ -79,7 +79,7 @@ void Forwarding::set_aside(MPI_Comm all, uint64_t dedicated, MPI_Comm& compute) 
     MPI_Comm mine;
     check_mpi(MPI_Comm_split(job->all(), writes ? 1 : 0, static_cast<int>(writes ? job->rank() : job->user_rank()), &mine),
               "MPI_Comm_split");
-    // As in the communicator that the model has had until now.
+    // The model keeps the error handler of the communicator that it passed.
     MPI_Errhandler handler;
     check_mpi(MPI_Comm_get_errhandler(all, &handler), "MPI_Comm_get_errhandler");
     MPI_Comm_set_errhandler(mine, writes ? MPI_ERRORS_RETURN : handler);
@@ -116,42 +116,43 @@ void Forwarding::release() {
 }
 
 void Forwarding::end() {
-    order({{"order", "release"}}, true);
-    // What streams that are still open have sent arrives; in shared memory the writer looks at it when it comes to that step.
-    for (const auto& crate : crates_) crate->wait_sent();
-    std::erase_if(crates_, [](const auto& crate) { return !crate->busy; });
-    post_.reset();
+    request({{"request", "release"}}, true);
+    // Steps of streams that are still open arrive. A writer may still read buffers in shared memory, so the busy ones stay.
+    for (const auto& buffer : buffers_) buffer->wait_until_sent();
+    std::erase_if(buffers_, [](const auto& buffer) { return !buffer->is_busy(); });
+    transport_.reset();
     job_.reset();
 }
 
-std::shared_ptr<Crate> Forwarding::take_crate(uint64_t bytes) {
-    std::shared_ptr<Crate>* smaller = nullptr;
-    for (std::shared_ptr<Crate>& crate : crates_) {
-        if (crate->busy) continue;
-        if (crate->bytes() >= bytes) return crate;
-        smaller = &crate;
+std::shared_ptr<StepBuffer> Forwarding::take_buffer(uint64_t bytes) {
+    std::shared_ptr<StepBuffer>* smaller = nullptr;
+    for (std::shared_ptr<StepBuffer>& buffer : buffers_) {
+        if (buffer->is_busy()) continue;
+        if (buffer->bytes() >= bytes) return buffer;
+        smaller = &buffer;
     }
-    const bool shared = post_->shares_memory_with(my_writer_);
-    if (smaller == nullptr || gone_ != 0) return crates_.emplace_back(std::make_shared<Crate>(bytes, shared));
-    gone_ = (*smaller)->number();
+    const bool shared = transport_->shares_memory_with(my_writer_);
+    // A step header names one freed buffer at most, so no second one is replaced before the first is reported.
+    if (smaller == nullptr || freed_buffer_ != 0) return buffers_.emplace_back(std::make_shared<StepBuffer>(bytes, shared));
+    freed_buffer_ = (*smaller)->number();
     smaller->reset();
     try {
-        *smaller = std::make_shared<Crate>(bytes, shared);
+        *smaller = std::make_shared<StepBuffer>(bytes, shared);
     } catch (...) {
-        crates_.erase(crates_.begin() + (smaller - crates_.data()));
+        buffers_.erase(buffers_.begin() + (smaller - buffers_.data()));
         throw;
     }
     return *smaller;
 }
 
-std::optional<Answer> Forwarding::answer(uint64_t stream, bool wait) {
-    std::deque<Answer>& kept = answers_[stream];
+std::optional<Reply> Forwarding::reply(uint64_t stream, bool wait) {
+    std::deque<Reply>& kept = replies_[stream];
     while (kept.empty()) {
-        if (!wait && !post_->has_answer(my_writer_)) return std::nullopt;
-        Answer next = post_->receive_answer(my_writer_);
-        answers_[next.stream].push_back(std::move(next));
+        if (!wait && !transport_->has_reply(my_writer_)) return std::nullopt;
+        Reply next = transport_->receive_reply(my_writer_);
+        replies_[next.stream].push_back(std::move(next));
     }
-    Answer first = std::move(kept.front());
+    Reply first = std::move(kept.front());
     kept.pop_front();
     return first;
 }

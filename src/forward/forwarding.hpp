@@ -1,4 +1,4 @@
-// A job some of whose ranks only write: who they are, how the others find them, and the memory in which steps travel.
+// A job in which some ranks only write: which ranks these are, how the others reach them, and the buffers in which steps are sent.
 #pragma once
 
 #include <deque>
@@ -9,57 +9,59 @@
 #include <utility>
 #include <vector>
 
-#include "forward/post.hpp"
 #include "forward/roles.hpp"
+#include "forward/transport.hpp"
 
 namespace tailrace {
 
 class Forwarding {
 public:
-    // Collective over `all`. Ranks that compute get their communicator, in the order of `all`. The others serve until release(),
-    // and get MPI_COMM_NULL.
+    // Collective over `all`. On ranks that compute it returns their communicator, in the order of `all`. On ranks that write it returns
+    // after release(), with MPI_COMM_NULL.
     static void set_aside(MPI_Comm all, uint64_t dedicated, MPI_Comm& compute);
-    // Of a communicator that set_aside() gave, or a duplicate of it; null for others.
+    // Of a communicator that set_aside() returned, or of a duplicate of it; null for any other.
     static std::shared_ptr<Forwarding> of(MPI_Comm compute);
-    // Collective over the ranks that compute. The others go on with what they do after set_aside().
+    // Collective over the ranks that compute. The ranks that write return from set_aside().
     void release();
-    // The same when the program ends, on whichever thread.
+    // The same when the program ends, on any thread.
     void end();
-    // Throws BAD_ORDER after release(), and on another thread than that of set_aside(): parcels keep no order between threads.
+    // Throws BAD_ORDER after release(), and on another thread than that of set_aside(): between threads steps have no order.
     void check_usable() const;
-    bool released() const { return post_ == nullptr; }
+    bool released() const { return transport_ == nullptr; }
 
     uint64_t writers() const { return writer_ranks_.size(); }
-    bool first_of_its_writer() const { return first_of_its_writer_; }
+    // Whether this rank is the first client of its writer.
+    bool is_first_client() const { return is_first_client_; }
     // The same number on all ranks that compute.
     uint64_t next_stream() { return ++streams_; }
     uint64_t open_streams = 0;
 
-    // On the first rank that computes, nothing on the others.
-    void order(const Json& order, bool wait = false) {
-        if (first_) post_->send_order(writer_ranks_.front(), order, wait);
+    // The first rank that computes sends the request to the first writer; the other ranks do nothing.
+    void request(const Json& request, bool wait = false) {
+        if (is_first_) transport_->send_request(writer_ranks_.front(), request, wait);
     }
-    // Memory for a parcel, and then its way to the writer. The crate is busy until the writer has answered.
-    std::shared_ptr<Crate> take_crate(uint64_t bytes);
-    void send(const Label& label, Crate& crate, uint64_t bytes) {
-        post_->send_parcel(my_writer_, label, crate, bytes, std::exchange(gone_, 0));
+    // A buffer that is not busy. After send() it is busy until the writer has replied.
+    std::shared_ptr<StepBuffer> take_buffer(uint64_t bytes);
+    void send(const StepId& id, StepBuffer& buffer, uint64_t bytes) {
+        transport_->send_step(my_writer_, id, buffer, bytes, std::exchange(freed_buffer_, 0));
     }
-    void forget(uint64_t stream) { answers_.erase(stream); }
-    // The next answer for a stream; answers for others are kept for them. Without `wait`: nothing if there is none.
-    std::optional<Answer> answer(uint64_t stream, bool wait);
+    // The next reply for a stream; replies for other streams are kept. Without `wait`: nullopt if none has arrived.
+    std::optional<Reply> reply(uint64_t stream, bool wait);
+    void drop_replies(uint64_t stream) { replies_.erase(stream); }
 
 private:
     Forwarding(std::unique_ptr<Communicator> job, const Roles& roles);
 
     std::unique_ptr<Communicator> job_;
-    std::unique_ptr<Post> post_;
+    std::unique_ptr<Transport> transport_;
     std::vector<uint64_t> writer_ranks_;
     uint64_t my_writer_ = 0;
     const std::thread::id thread_ = std::this_thread::get_id();
-    bool first_ = false, first_of_its_writer_ = false;
-    uint64_t streams_ = 0, gone_ = 0;
-    std::vector<std::shared_ptr<Crate>> crates_;
-    std::map<uint64_t, std::deque<Answer>> answers_;
+    bool is_first_ = false, is_first_client_ = false;
+    uint64_t streams_ = 0;
+    uint64_t freed_buffer_ = 0;  // number of a buffer that no longer exists, which the writer does not know yet
+    std::vector<std::shared_ptr<StepBuffer>> buffers_;
+    std::map<uint64_t, std::deque<Reply>> replies_;
 };
 
 }  // namespace tailrace

@@ -11,7 +11,7 @@ Roles choose_roles(const std::vector<uint64_t>& node_of, uint64_t dedicated) {
     std::vector<uint64_t> first(nodes + 1, ranks);  // of the ranks of each node
     for (uint64_t r = ranks; r-- > 0;) first[node_of[r]] = r;
     Roles roles{std::vector<bool>(ranks, false), std::vector<uint64_t>(ranks, 0)};
-    // On every node or on few: the last ranks of a node.
+    // The last ranks of each node write.
     std::vector<uint64_t> on_node(nodes, 0), first_writer(nodes + 1, 0);
     for (uint64_t k = 0; k < dedicated; ++k)
         ++on_node[dedicated >= nodes ? share_of(dedicated, nodes, k) : share_begin(nodes, dedicated, k)];
@@ -22,7 +22,7 @@ Roles choose_roles(const std::vector<uint64_t>& node_of, uint64_t dedicated) {
         all_have_work = all_have_work && (on_node[n] == 0 || here >= 2 * on_node[n]);
         for (uint64_t k = 0; k < std::min(on_node[n], here); ++k) roles.writes[first[n + 1] - 1 - k] = true;
     }
-    if (!all_have_work) {  // few ranks on a node: the last of all write, wherever they are
+    if (!all_have_work) {  // nodes have few ranks: the last ranks of the job write, on any node
         std::fill(roles.writes.begin(), roles.writes.end(), false);
         std::fill(roles.writes.end() - static_cast<long>(dedicated), roles.writes.end(), true);
     }

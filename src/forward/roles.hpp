@@ -1,4 +1,5 @@
-// Which ranks of a job only write, and for whom: spread over the nodes, each for ranks of its own node where there is one.
+// Which ranks of a job only write, and for which ranks. They are spread over the nodes; a rank's writer is on its own node if that node
+// has one.
 #pragma once
 
 #include <mpi.h>
@@ -13,8 +14,7 @@ struct Roles {
     std::vector<uint64_t> writer;  // of each rank that computes: the number of its writer, from 0; ascending with the ranks
 };
 
-// `node_of`: of each rank, ascending. There are at least as many ranks that compute as `dedicated` ones, so that each has one to
-// write for.
+// `node_of`: the node of each rank, ascending. At most half of the ranks may be `dedicated`, so that each writer has a client.
 Roles choose_roles(const std::vector<uint64_t>& node_of, uint64_t dedicated);
 
 }  // namespace tailrace

@@ -3,8 +3,8 @@
 #include <map>
 #include <memory>
 
-#include "forward/parcel.hpp"
-#include "forward/post.hpp"
+#include "forward/packed_step.hpp"
+#include "forward/transport.hpp"
 #include "gather/agree.hpp"
 #include "stream/stream.hpp"
 
@@ -13,109 +13,109 @@ namespace {
 
 class Server {
 public:
-    Server(const Communicator& job, const Roles& roles, MPI_Comm writers) : post_(job), writers_comm_(writers), writers_(writers) {
+    Server(const Communicator& job, const Roles& roles, MPI_Comm writers)
+        : transport_(job), writers_comm_(writers), writers_(writers) {
         const uint64_t me = writers_.rank();
-        first_of_all_ = job.size();
+        first_client_of_all_ = job.size();
         for (uint64_t r = 0; r < job.size(); ++r) {
             if (roles.writes[r]) continue;
-            if (first_of_all_ == job.size()) first_of_all_ = r;
+            if (first_client_of_all_ == job.size()) first_client_of_all_ = r;
             if (roles.writer[r] == me) clients_.push_back(r);
         }
     }
 
     void serve() {
         for (;;) {
-            const std::string bytes = writers_.rank() == 0 ? post_.receive_order(first_of_all_) : "";
-            const Json order = Json::from_msgpack(writers_.broadcast_text(bytes, 0));
-            const std::string& what = order.at("order").get_ref<const std::string&>();
-            if (what == "release") return leave();
-            const uint64_t id = order.at("stream");
-            if (what == "open")
-                open(id, order);
-            else if (what == "step")
-                step(id, order);
+            const std::string bytes = writers_.rank() == 0 ? transport_.receive_request(first_client_of_all_) : "";
+            const Json request = Json::from_msgpack(writers_.broadcast_text(bytes, 0));
+            const std::string& kind = request.at("request").get_ref<const std::string&>();
+            if (kind == "release") return close_all();
+            const uint64_t id = request.at("stream");
+            if (kind == "open")
+                open(id, request);
+            else if (kind == "step")
+                write_step(id, request);
             else
                 close(id);
         }
     }
 
 private:
-    struct Open {
+    struct OpenStream {
         std::unique_ptr<Stream> stream;
-        bool is_later = false;             // errors are told when the next steps are under way already
-        std::optional<Error> failed = {};  // then: nothing more is written
+        bool is_async = false;             // the next steps are on their way before the clients know of an error
+        std::optional<Error> failed = {};  // the first error of an asynchronous stream: no later step is written
     };
 
-    void answer(uint64_t id, const std::optional<Error>& error, const std::string& text = "") {
-        const Answer told = error ? Answer{id, error->status(), text_of(*error)} : Answer{id, Status::OK, text};
-        for (const uint64_t client : clients_) post_.send_answer(client, told);
+    void reply(uint64_t id, const std::optional<Error>& error, const std::string& text = "") {
+        const Reply reply = error ? Reply{id, error->status(), std::string("on the ranks that write: ") + error->what()}
+                                  : Reply{id, Status::OK, text};
+        for (const uint64_t client : clients_) transport_.send_reply(client, reply);
     }
 
-    static std::string text_of(const Error& error) { return std::string(kOnWriters) + error.what(); }
-
-    // Streams that were left open: what they have committed is shown.
-    void leave() {
+    // Streams that were left open: the index shows the committed steps.
+    void close_all() {
         for (auto& [id, open] : streams_) attempt_or_end_job(writers_, [&] { open.stream->close(); });
         streams_.clear();
     }
 
-    // Collective, as the stream's constructor: all writers fail alike.
-    void open(uint64_t id, const Json& order) {
-        std::string report;
+    // Collective, as the constructor of Stream: it fails on all writers or on none.
+    void open(uint64_t id, const Json& request) {
+        std::string result;
         const auto error = attempt_or_end_job(writers_, [&] {
-            auto stream = std::make_unique<Stream>(writers_comm_, order.at("directory").get<std::string>(),
-                                                   order.at("name").get<std::string>(), order.at("settings"));
-            const Json told = {{"steps", stream->step_count()}, {"report", Json::parse(stream->report())}};
-            report = told.dump(-1, ' ', false, Json::error_handler_t::replace);
-            streams_[id] = {std::move(stream), order.at("is_later").get<bool>()};
+            auto stream = std::make_unique<Stream>(writers_comm_, request.at("directory").get<std::string>(),
+                                                   request.at("name").get<std::string>(), request.at("settings"));
+            const Json opened = {{"steps", stream->step_count()}, {"report", Json::parse(stream->report())}};
+            result = opened.dump(-1, ' ', false, Json::error_handler_t::replace);
+            streams_[id] = {std::move(stream), request.at("is_async").get<bool>()};
         });
-        answer(id, error, report);
+        reply(id, error, result);
     }
 
-    void step(uint64_t id, const Json& order) {
-        Open& of = streams_.at(id);
+    void write_step(uint64_t id, const Json& request) {
+        OpenStream& of = streams_.at(id);
         std::optional<Error> error;
-        // Whatever happens all definitions and parcels are taken: more follow.
-        if (order.contains("definitions") && !of.failed)
-            attempt(error, [&] { of.stream->adopt(Definitions::from_json(order.at("definitions"))); });
-        std::vector<Delivery> parcels;
+        // Definitions and data are received even if the step cannot be written: more steps follow.
+        if (request.contains("definitions") && !of.failed)
+            attempt(error, [&] { of.stream->adopt(Definitions::from_json(request.at("definitions"))); });
+        std::vector<ReceivedStep> received;
         for (const uint64_t client : clients_)
-            attempt(error, [&] { parcels.push_back(post_.receive_parcel(client, {id, order.at("step")})); });
-        if (of.failed) return answer(id, of.failed);
+            attempt(error, [&] { received.push_back(transport_.receive_step(client, {id, request.at("step")})); });
+        if (of.failed) return reply(id, of.failed);
         if (!error)
             attempt(error, [&] {
-                of.stream->begin_step(order.at("time"));
-                for (const Delivery& parcel : parcels) put(*of.stream, parcel);
+                of.stream->begin_step(request.at("time"));
+                for (const ReceivedStep& step : received) put(*of.stream, step);
             });
         if (error) of.stream->refuse_next(*error);
-        const auto told = attempt_or_end_job(writers_, [&] { of.stream->end_step(); });
-        if (of.is_later) of.failed = told;
-        answer(id, told);
+        const auto failed = attempt_or_end_job(writers_, [&] { of.stream->end_step(); });
+        if (of.is_async) of.failed = failed;
+        reply(id, failed);
     }
 
-    static void put(Stream& stream, const Delivery& parcel) {
-        for (const Piece& piece : read_pieces(parcel.base())) {
-            const std::string& name = stream.name_of(piece.variable);
-            const std::byte* data = parcel.base() + piece.offset;
-            if (piece.replicated)
+    static void put(Stream& stream, const ReceivedStep& step) {
+        for (const PackedBlock& block : blocks_of_packed_step(step.base())) {
+            const std::string& name = stream.name_of(block.variable);
+            const std::byte* data = step.base() + block.offset;
+            if (block.replicated)
                 stream.put_replicated(name, data);
             else
-                stream.put_block(name, piece.box, data, {});
+                stream.put_block(name, block.box, data, {});
         }
     }
 
     void close(uint64_t id) {
         const auto error = attempt_or_end_job(writers_, [&] { streams_.at(id).stream->close(); });
         streams_.erase(id);
-        answer(id, error);
+        reply(id, error);
     }
 
-    Post post_;
+    Transport transport_;
     MPI_Comm writers_comm_;
     Communicator writers_;
-    uint64_t first_of_all_ = 0;      // of the ranks that compute
-    std::vector<uint64_t> clients_;  // the ranks that this one writes for
-    std::map<uint64_t, Open> streams_;
+    uint64_t first_client_of_all_ = 0;  // sends the requests
+    std::vector<uint64_t> clients_;     // the ranks that this rank writes for
+    std::map<uint64_t, OpenStream> streams_;
 };
 
 }  // namespace

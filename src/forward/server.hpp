@@ -1,4 +1,4 @@
-// A rank that only writes: it does what it is ordered to until it is released.
+// A rank that only writes: it serves requests until it is released.
 #pragma once
 
 #include "forward/roles.hpp"

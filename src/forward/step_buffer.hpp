@@ -1,0 +1,48 @@
+// Memory of a rank that computes for one packed step at a time. If its writer is on the same node, the writer maps this memory. If
+// not, the step is sent as messages.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/system.hpp"
+
+namespace tailrace {
+
+class StepBuffer {
+public:
+    // Throws NO_MEMORY; the message says where room is missing.
+    StepBuffer(uint64_t bytes, bool shared);
+    ~StepBuffer();
+    StepBuffer(const StepBuffer&) = delete;
+    StepBuffer& operator=(const StepBuffer&) = delete;
+
+    std::byte* base() const { return base_; }
+    uint64_t bytes() const { return bytes_; }
+    uint64_t number() const { return number_; }  // unique in this process
+    bool is_shared() const { return file_.is_open(); }
+    std::string path_for_writer() const { return file_.path_for_others(); }  // if it is shared
+
+    // A step is in it until the writer has replied.
+    bool is_busy() const { return is_busy_; }
+    void set_busy(bool is_busy) { is_busy_ = is_busy; }
+
+    // Messages that are being sent from it.
+    MPI_Request& add_send() { return sends_.emplace_back(); }
+    void wait_until_sent();
+
+private:
+    std::vector<MPI_Request> sends_;
+    File file_;
+    std::vector<std::byte> own_;
+    std::byte* base_ = nullptr;
+    uint64_t bytes_ = 0;
+    uint64_t number_ = 0;
+    bool is_busy_ = false;
+};
+
+}  // namespace tailrace
