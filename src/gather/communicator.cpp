@@ -16,17 +16,17 @@ void check_mpi(int code, const char* call) {
 Communicator::Communicator(MPI_Comm user) {
     MPI_Comm all;
     check_mpi(MPI_Comm_dup(user, &all), "MPI_Comm_dup");
-    take(all);
+    use(all);
     user_rank_ = rank_;
 }
 
-Communicator::Communicator(const Communicator& of, uint64_t part) : of_(&of), user_rank_(of.user_rank_) {
+Communicator::Communicator(const Communicator& of, uint64_t part) : user_rank_(of.user_rank_), of_(&of) {
     MPI_Comm all;
     check_mpi(MPI_Comm_split(of.all_, static_cast<int>(part), static_cast<int>(of.rank_), &all), "MPI_Comm_split");
-    take(all);
+    use(all);
 }
 
-void Communicator::take(MPI_Comm all) {
+void Communicator::use(MPI_Comm all) {
     all_ = all;
     MPI_Comm_set_errhandler(all_, MPI_ERRORS_RETURN);
     int rank = 0, size = 1;
@@ -34,61 +34,31 @@ void Communicator::take(MPI_Comm all) {
     check_mpi(MPI_Comm_size(all_, &size), "MPI_Comm_size");
     rank_ = static_cast<uint64_t>(rank);
     size_ = static_cast<uint64_t>(size);
-    topology_ = {size_, size_};
+    nodes_.topology = {size_, size_};
 }
 
 void Communicator::arrange(uint64_t ranks_per_node) {
-    const int rank = static_cast<int>(rank_);
-    int node_rank = 0, node_size = 1;
-    if (ranks_per_node == 0)
-        check_mpi(MPI_Comm_split_type(all_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node_), "MPI_Comm_split_type");
-    else
-        check_mpi(MPI_Comm_split(all_, static_cast<int>(user_rank_ / ranks_per_node), rank, &node_), "MPI_Comm_split");
-    MPI_Comm_set_errhandler(node_, MPI_ERRORS_RETURN);
-    check_mpi(MPI_Comm_rank(node_, &node_rank), "MPI_Comm_rank");
-    check_mpi(MPI_Comm_size(node_, &node_size), "MPI_Comm_size");
-    node_rank_ = static_cast<uint64_t>(node_rank);
-    node_size_ = static_cast<uint64_t>(node_size);
-
-    // All ranks of a node fail alike.
+    nodes_.split(all_, ranks_per_node == 0 ? std::nullopt : std::optional(user_rank_ / ranks_per_node));
+    // Fails on all ranks of a node or on none.
     const auto error = attempt_or_end_job(*this, [&] {
-        if (node_size_ > 1) board_ = std::make_unique<NodeBoard>(node_, ranks_beside());
+        if (nodes_.size > 1) nodes_.board = std::make_unique<NodeBoard>(nodes_.node, ranks_beside());
     });
-    if (node_size_ == size_) {
+    if (nodes_.size == size_) {  // on all ranks; no collective call more than needed: in each of them every rank gets its turn
         if (error) throw *error;
-        topology_ = {size_, 1};
-        return;  // nothing to renumber, and all ranks see it: each collective call takes a turn of every rank
+        nodes_.topology = {size_, 1};
+        return;
     }
-
-    // Nodes in the order of their lowest rank: each leader learns how many ranks every node has, and tells its own.
-    std::vector<uint64_t> sizes;
-    uint64_t place[2] = {0, 0};  // the node's number, and how many there are
-    check_mpi(MPI_Comm_split(all_, node_rank == 0 ? 0 : MPI_UNDEFINED, rank, &leaders_), "MPI_Comm_split");
-    if (leaders_ != MPI_COMM_NULL) {
-        MPI_Comm_set_errhandler(leaders_, MPI_ERRORS_RETURN);
-        int leader = 0, count = 1;
-        check_mpi(MPI_Comm_rank(leaders_, &leader), "MPI_Comm_rank");
-        check_mpi(MPI_Comm_size(leaders_, &count), "MPI_Comm_size");
-        place[0] = static_cast<uint64_t>(leader), place[1] = static_cast<uint64_t>(count);
-        sizes.resize(place[1]);
-        check_mpi(MPI_Allgather(&node_size_, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, leaders_), "MPI_Allgather");
-    }
-    check_mpi(MPI_Bcast(place, 2, MPI_UINT64_T, 0, node_), "MPI_Bcast");
-    sizes.resize(place[1]);
-    check_mpi(MPI_Bcast(sizes.data(), static_cast<int>(sizes.size()), MPI_UINT64_T, 0, node_), "MPI_Bcast");
-    topology_ = topology_of(sizes);
-    rank_ = topology_.first_rank(place[0]) + node_rank_;
-    constexpr int kFailed = 2;
-    int mine = error ? kFailed : rank_ != static_cast<uint64_t>(rank), any = 0;
-    check_mpi(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, all_), "MPI_Allreduce");
-    if (any == kFailed) {  // nothing is arranged: all ranks tell each other, and none goes on
-        board_.reset();
-        if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
-        rank_ = static_cast<uint64_t>(rank);
-        topology_ = {size_, size_};
+    const uint64_t rank_before = rank_;
+    rank_ = nodes_.find_nodes(all_);
+    enum Outcome { kSameNumbers, kRenumbered, kFailed };
+    int mine = error ? kFailed : rank_ != rank_before ? kRenumbered : kSameNumbers, all = kSameNumbers;
+    check_mpi(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, all_), "MPI_Allreduce");
+    if (all == kFailed) {
+        nodes_.forget(size_);
+        rank_ = rank_before;
         agree(*this, OpenVote{}, error);
     }
-    if (any == 0) return;  // ranks of a node are consecutive already
+    if (all == kSameNumbers) return;  // the ranks of every node are consecutive already
     MPI_Comm renumbered;
     check_mpi(MPI_Comm_split(all_, 0, static_cast<int>(rank_), &renumbered), "MPI_Comm_split");
     MPI_Comm_set_errhandler(renumbered, MPI_ERRORS_RETURN);
@@ -100,20 +70,18 @@ Communicator::~Communicator() {
     int finalized = 0;
     MPI_Finalized(&finalized);
     if (finalized) return;
-    if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
-    if (node_ != MPI_COMM_NULL) MPI_Comm_free(&node_);
     if (all_ != MPI_COMM_NULL) MPI_Comm_free(&all_);
 }
 
-bool Communicator::drop_spares() const noexcept {
-    bool dropped = take_spare().memory != nullptr;
-    if (part_) dropped = part_->take_spare().memory != nullptr || dropped;
-    return dropped;
+bool Communicator::free_kept_memory() const noexcept {
+    bool freed = take_memory().memory != nullptr;
+    if (kept_.part) freed = kept_.part->take_memory().memory != nullptr || freed;
+    return freed;
 }
 
 std::unique_ptr<Communicator> Communicator::take_part(uint64_t parts) const {
-    std::unique_ptr<Communicator> kept = std::move(part_);
-    if (smallest(*this, kept && parts_ == parts ? 1 : 0) == 0) return nullptr;
+    std::unique_ptr<Communicator> kept = std::move(kept_.part);
+    if (smallest(*this, kept && kept_.parts == parts ? 1 : 0) == 0) return nullptr;
     return kept;
 }
 
@@ -133,7 +101,7 @@ uint64_t Communicator::broadcast(uint64_t value, uint64_t root) const {
 }
 
 std::string Communicator::broadcast_text(const std::string& text, uint64_t root) const {
-    // Most texts are told at once: their length, and as much as has room.
+    // Most texts fit into the first message, with their length.
     struct Head {
         uint64_t bytes;
         char text[1024 - sizeof bytes];

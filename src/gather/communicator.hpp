@@ -9,12 +9,11 @@
 #include <utility>
 
 #include "gather/backoff.hpp"
-#include "gather/node_board.hpp"
-#include "layout/topology.hpp"
+#include "gather/node_group.hpp"
 
 namespace tailrace {
 
-// Throws MPI_FAILED with MPI's own text when a call did not succeed.
+// Throws MPI_FAILED with MPI's own text if a call did not succeed.
 void check_mpi(int code, const char* call);
 
 // Begins a non-blocking call by `begin(request)` and waits until it is complete.
@@ -34,8 +33,8 @@ void finish_long_mpi(Begin&& begin, const char* call) {
 
 class CommunicatorPool;
 
-// Shared memory of a node that nobody uses any more; `number` is the same on all its ranks, and no other of a communicator has it.
-struct SpareMemory {
+// Shared memory of a node that no exchange uses. `number` is the same on all its ranks; each memory of a communicator has its own.
+struct KeptMemory {
     std::unique_ptr<SharedMemory> memory;
     uint64_t number = 0;
 };
@@ -44,56 +43,59 @@ class Communicator {
 public:
     // Collective. Until arrange() every rank counts as a node of its own.
     explicit Communicator(MPI_Comm user);
-    // Collective over `of`, which outlives it. The ranks of it that give the same `part`, in its order, with their user_rank().
+    // Collective over `of`, which must live as long: the ranks of it that pass the same `part`, in its order. user_rank() stays.
     Communicator(const Communicator& of, uint64_t part);
-    // Collective. Finds the nodes and renumbers. `ranks_per_node` != 0 groups ranks by that many instead of asking MPI.
+    // Collective. Finds the nodes and renumbers the ranks. If `ranks_per_node` is not 0, so many consecutive ranks count as a node.
     void arrange(uint64_t ranks_per_node);
     ~Communicator();
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;
 
     MPI_Comm all() const { return all_; }
-    MPI_Comm node() const { return node_; }
-    // The first ranks of the nodes, on them; MPI_COMM_NULL on the others, on all until arrange(), and where there is one node.
-    MPI_Comm leaders() const { return leaders_; }
-    // Of this node; null while this rank is a node of its own.
-    const NodeBoard* board() const { return board_.get(); }
-    // The same where it is of all ranks; else null.
-    const NodeBoard* board_of_all() const { return node_size_ == size_ ? board_.get() : nullptr; }
     uint64_t rank() const { return rank_; }
     uint64_t size() const { return size_; }
-    uint64_t user_rank() const { return user_rank_; }  // the rank's number in the user's communicator, for messages
-    uint64_t nodes() const { return topology_.nodes; }
-    const Topology& topology() const { return topology_; }
-    uint64_t node_rank() const { return node_rank_; }
-    uint64_t node_size() const { return node_size_; }
-    // Ranks that may want a core of this node: those of a part are not alone.
-    uint64_t ranks_beside() const { return of_ ? of_->ranks_beside() : node_size_; }
-    // The renumbered ranks of this node: [first, first + node_size).
-    uint64_t node_first() const { return rank_ - node_rank_; }
-    bool on_my_node(uint64_t rank) const { return rank >= node_first() && rank < node_first() + node_size_; }
+    uint64_t user_rank() const { return user_rank_; }  // in the user's communicator, for messages
+
+    MPI_Comm node() const { return nodes_.node; }
+    MPI_Comm leaders() const { return nodes_.leaders; }
+    uint64_t nodes() const { return nodes_.topology.nodes; }
+    const Topology& topology() const { return nodes_.topology; }
+    uint64_t node_rank() const { return nodes_.rank; }
+    uint64_t node_size() const { return nodes_.size; }
+    // The ranks of this node are [node_first(), node_first() + node_size()).
+    uint64_t node_first() const { return rank_ - nodes_.rank; }
+    bool on_my_node(uint64_t rank) const { return rank >= node_first() && rank < node_first() + nodes_.size; }
+    // Ranks that may want a core of this node: those of other parts, too.
+    uint64_t ranks_beside() const { return of_ ? of_->ranks_beside() : nodes_.size; }
+    // The board of this node; null if this rank is alone on it.
+    const NodeBoard* board() const { return nodes_.board.get(); }
+    // The same if all ranks are on this node; else null.
+    const NodeBoard* board_of_all() const { return nodes_.size == size_ ? nodes_.board.get() : nullptr; }
 
     // Other ranks have closed the stream: no collective call will be answered any more.
     void mark_peers_closed() const { peers_closed_ = true; }
     bool peers_closed() const { return peers_closed_; }
 
-    // Where it goes when it is given back, null: it is freed; and its number there, the same on all ranks.
-    void set_home(const std::shared_ptr<CommunicatorPool>& pool, uint64_t number) { home_ = pool, number_ = number; }
-    std::shared_ptr<CommunicatorPool> home() const { return home_.lock(); }
-    uint64_t number() const { return number_; }
+    // The pool to which it returns, and its number there, which is the same on all ranks. Without a pool it is freed.
+    void set_pool(const std::shared_ptr<CommunicatorPool>& pool, uint64_t number) { pool_ = {pool, number}; }
+    std::shared_ptr<CommunicatorPool> pool() const { return pool_.pool.lock(); }
+    uint64_t number_in_pool() const { return pool_.number; }
 
-    // For the next exchange over this communicator: to make shared memory takes a dozen collective calls, and its pages.
-    void keep_spare(SpareMemory spare) const noexcept { spare_ = std::move(spare); }
-    SpareMemory take_spare() const noexcept { return std::exchange(spare_, {}); }
-    bool drop_spares() const noexcept;                    // its own, and that of the part that is kept: whether there was any
-    uint64_t next_memory() const { return ++memories_; }  // its number: all ranks make them in the same order
+    // Memory for the next exchange over this communicator: making it takes a dozen collective calls, and clearing its pages.
+    void keep_memory(KeptMemory memory) const noexcept { kept_.memory = std::move(memory); }
+    KeptMemory take_memory() const noexcept { return std::exchange(kept_.memory, {}); }
+    // Frees the kept memory, and that of the kept part. Returns whether there was any.
+    bool free_kept_memory() const noexcept;
+    uint64_t next_memory_number() const { return ++memories_; }  // all ranks make their memories in the same order
 
-    // The ranks of this rank's part, for the next stream that has the same parts; `parts` says which they are. Collective: null
-    // where one rank has none.
-    void keep_part(std::unique_ptr<Communicator> part, uint64_t parts) const noexcept { part_ = std::move(part), parts_ = parts; }
+    // The communicator of this rank's part, for the next stream with the same parts; `parts` identifies them. take_part() is collective:
+    // null if any rank keeps none for these parts.
+    void keep_part(std::unique_ptr<Communicator> part, uint64_t parts) const noexcept {
+        kept_.part = std::move(part), kept_.parts = parts;
+    }
     std::unique_ptr<Communicator> take_part(uint64_t parts) const;
 
-    // Counts the exchanges over this communicator, so that all its ranks give each the same number.
+    // Counts the exchanges over this communicator: all its ranks give an exchange the same number.
     uint64_t next_round() const { return rounds_++; }
 
     // Collective.
@@ -102,17 +104,24 @@ public:
     uint64_t broadcast(uint64_t value, uint64_t root) const;
 
 private:
-    void take(MPI_Comm all);  // as all_, each rank a node of its own
-    MPI_Comm all_ = MPI_COMM_NULL, node_ = MPI_COMM_NULL, leaders_ = MPI_COMM_NULL;
-    std::unique_ptr<NodeBoard> board_;
-    const Communicator* of_ = nullptr;  // what it is a part of
-    std::weak_ptr<CommunicatorPool> home_;
-    uint64_t number_ = 0;
-    uint64_t rank_ = 0, size_ = 1, user_rank_ = 0, node_rank_ = 0, node_size_ = 1;
-    Topology topology_;
-    mutable SpareMemory spare_;
-    mutable std::unique_ptr<Communicator> part_;
-    mutable uint64_t parts_ = 0;
+    struct PlaceInPool {
+        std::weak_ptr<CommunicatorPool> pool;
+        uint64_t number = 0;
+    };
+    // What the last stream leaves for the next one (docs/decisions/0013).
+    struct Kept {
+        KeptMemory memory;
+        std::unique_ptr<Communicator> part;
+        uint64_t parts = 0;
+    };
+    void use(MPI_Comm all);  // as all_, each rank a node of its own
+
+    MPI_Comm all_ = MPI_COMM_NULL;
+    uint64_t rank_ = 0, size_ = 1, user_rank_ = 0;
+    NodeGroup nodes_;
+    const Communicator* of_ = nullptr;  // the communicator that it is a part of
+    PlaceInPool pool_;
+    mutable Kept kept_;
     mutable bool peers_closed_ = false;
     mutable uint64_t rounds_ = 0, memories_ = 0;
 };

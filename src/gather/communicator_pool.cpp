@@ -103,21 +103,21 @@ std::shared_ptr<Communicator> take_communicator(MPI_Comm user) {
     auto ranks = std::make_shared<Communicator>(user);
     run_or_end_job(ranks->size() > 1, [&] { ranks->arrange(0); });
     const std::lock_guard lock(pools);
-    if (pool->made < CommunicatorPool::kMost) ranks->set_home(pool, ++pool->made);
+    if (pool->made < CommunicatorPool::kMost) ranks->set_pool(pool, ++pool->made);
     return ranks;
 }
 
-bool drop_spares(const Communicator& ranks) {
-    bool dropped = ranks.drop_spares();
+bool free_kept_memory(const Communicator& ranks) {
+    bool freed = ranks.free_kept_memory();
     const std::lock_guard lock(pools);
     for (const auto* pool : CommunicatorPool::all())
-        for (const auto& [_, idle] : (*pool)->free) dropped = idle->drop_spares() || dropped;
-    return dropped;
+        for (const auto& [_, idle] : (*pool)->free) freed = idle->free_kept_memory() || freed;
+    return freed;
 }
 
 void give_back(const std::shared_ptr<Communicator>& ranks) {
     const std::lock_guard lock(pools);
-    if (const auto pool = ranks->home()) pool->free[ranks->number()] = ranks;
+    if (const auto pool = ranks->pool()) pool->free[ranks->number_in_pool()] = ranks;
 }
 
 }  // namespace tailrace

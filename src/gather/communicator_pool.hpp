@@ -17,6 +17,6 @@ void give_back(const std::shared_ptr<Communicator>& ranks);
 
 // Gives up the shared memory that is kept for the next streams over these ranks, and over idle communicators of this process. The
 // system has it back when all ranks of the node have given it up. Returns whether there was any: that may be otherwise on others.
-bool drop_spares(const Communicator& ranks);
+bool free_kept_memory(const Communicator& ranks);
 
 }  // namespace tailrace

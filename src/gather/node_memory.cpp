@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kLine = 64;
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kMostSpare = 4;  // times what is needed: memory that is larger is given back
+constexpr uint64_t kMostKept = 4;  // times what is needed: larger memory is freed
 
 uint64_t up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -29,30 +29,30 @@ struct alignas(kLine) NodeMemory::Bell {
 
 NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes)
     : ranks_(ranks), longest_spin_s_(spin_seconds(ranks.ranks_beside())) {
-    const uint64_t members = ranks.node_size(), number = ranks.next_memory();
-    SpareMemory spare = ranks.take_spare();
-    struct Said {
-        uint64_t piece_bytes, spare;
+    const uint64_t members = ranks.node_size(), number = ranks.next_memory_number();
+    KeptMemory kept = ranks.take_memory();
+    struct Member {
+        uint64_t piece_bytes, kept_number;
     };
-    const Said mine{piece_bytes, spare.number};
-    std::vector<Said> said(members);
-    check_mpi(MPI_Allgather(&mine, 2, MPI_UINT64_T, said.data(), 2, MPI_UINT64_T, ranks.node()), "MPI_Allgather");
-    const bool all_have_it =
-        spare.memory && std::all_of(said.begin(), said.end(), [&](const Said& of) { return of.spare == spare.number; });
+    const Member mine{piece_bytes, kept.number};
+    std::vector<Member> all(members);
+    check_mpi(MPI_Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, ranks.node()), "MPI_Allgather");
+    const bool all_keep_it =
+        kept.memory && std::all_of(all.begin(), all.end(), [&](const Member& of) { return of.kept_number == kept.number; });
     const auto writers =
-        static_cast<uint64_t>(std::count_if(said.begin(), said.end(), [](const Said& of) { return of.piece_bytes > 0; }));
-    has_core_to_spare_ = writers * ranks.ranks_beside() / members < cores();  // other parts have as many
+        static_cast<uint64_t>(std::count_if(all.begin(), all.end(), [](const Member& of) { return of.piece_bytes > 0; }));
+    has_core_to_spare_ = writers * ranks.ranks_beside() / members < cores();  // the other parts have as many
     const uint64_t bells_end = up(members * sizeof(Bell), kLine);
     uint64_t bytes = up(bells_end + members * 2 * sizeof(uint64_t), kPage);
     std::vector<uint64_t> offsets;
-    for (const Said& of : said) {
+    for (const Member& of : all) {
         offsets.push_back(bytes);
         bytes += ring_bytes(of.piece_bytes);
     }
-    if (all_have_it && spare.memory->bytes() >= bytes && spare.memory->bytes() <= kMostSpare * bytes) {
-        memory_ = std::move(spare);
+    if (all_keep_it && kept.memory->bytes() >= bytes && kept.memory->bytes() <= kMostKept * bytes) {
+        memory_ = std::move(kept);
     } else {
-        spare = {};  // before there is another one
+        kept = {};  // freed before the new one is made
         memory_ = {std::make_unique<SharedMemory>(ranks.node(), bytes), number};
     }
     base_ = memory_.memory->base();
@@ -61,14 +61,14 @@ NodeMemory::NodeMemory(const Communicator& ranks, uint64_t piece_bytes)
         for (uint64_t r = 0; r < members; ++r) {
             new (base_ + r * sizeof(Bell)) Bell{};
             ring_offset_[2 * r] = offsets[r];
-            ring_offset_[2 * r + 1] = said[r].piece_bytes;
-            if (said[r].piece_bytes > 0) new (base_ + offsets[r]) Ring::Header{};
+            ring_offset_[2 * r + 1] = all[r].piece_bytes;
+            if (all[r].piece_bytes > 0) new (base_ + offsets[r]) Ring::Header{};
         }
     }
     check_mpi(MPI_Barrier(ranks.node()), "MPI_Barrier");
 }
 
-NodeMemory::~NodeMemory() { ranks_.keep_spare(std::move(memory_)); }
+NodeMemory::~NodeMemory() { ranks_.keep_memory(std::move(memory_)); }
 
 NodeMemory::Bell& NodeMemory::bell(uint64_t node_rank) const { return *reinterpret_cast<Bell*>(base_ + node_rank * sizeof(Bell)); }
 

@@ -49,7 +49,7 @@ private:
     const double longest_spin_s_;
     double spin_s_ = longest_spin_s_;  // before sleeping; 0 after a sleep that ended without the bell
     bool has_core_to_spare_ = true;    // a core of the node has no writer, so polling takes no core from one (docs/decisions/0005)
-    SpareMemory memory_;
+    KeptMemory memory_;
     std::byte* base_ = nullptr;
     uint64_t* ring_offset_ = nullptr;  // in the shared memory: where each rank's ring begins, and its piece bytes
 };

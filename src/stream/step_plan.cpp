@@ -237,8 +237,8 @@ uint64_t StepPlan::prepare_exchange(const Definitions& definitions, std::optiona
     } catch (const Error& told) {  // on all ranks
         if (told.status() != Status::NO_MEMORY) throw;
         // What is kept for other streams may be in the way, on any of the ranks. What these exchanges have got is no such.
-        if (!own_members_) ranks_.take_spare();
-        const bool dropped = drop_spares(ranks_);
+        if (!own_members_) ranks_.take_memory();
+        const bool dropped = free_kept_memory(ranks_);
         exchange_.reset();
         packed_exchange_.reset();
         if (smallest(ranks_, dropped ? 0 : 1) == 1) throw;
