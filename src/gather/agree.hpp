@@ -1,5 +1,5 @@
-// Agreement: before ranks go on together they learn whether any of them failed, and combine their votes. Every collective call of a
-// stream begins with an agreement, so that ranks which are in different calls find out instead of waiting for ever.
+// An agreement of all ranks of a communicator: each finds out whether any of them failed, and they combine their votes. Every collective
+// call of a stream begins with an agreement, so that ranks in different calls get an error instead of waiting for ever.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,8 @@ Vote agree(const Communicator& ranks, const Vote& mine, const std::optional<Erro
                                                rank_0_does ? std::function<void(VoteNumbers&)>(on_numbers) : nothing, meanwhile));
 }
 
-// Collective. A rank on which a call cannot go on takes part in its next agreement, so that the others return as well. Throws `error`,
-// or what agree() throws instead.
+// Collective. For a rank that cannot continue a call: it takes part in the next agreement of the call, so that the other ranks return,
+// too. Throws `error`, or what agree() throws instead.
 [[noreturn]] void agree_to_fail(const Communicator& ranks, Call call, const Error& error);
 
 // Collective. As agree(); returns, on all ranks, the text that rank 0 makes within the agreement. The vote has a field `text_bytes`.
@@ -73,7 +73,7 @@ std::string agree_on_text(const Communicator& ranks, const Vote& mine, const std
     return text;
 }
 
-// Runs what one rank does locally and keeps its error for the next agreement.
+// Runs local work and returns its error, for the next agreement.
 template <class Work>
 std::optional<Error> attempt(Work&& work) {
     try {
@@ -94,14 +94,14 @@ std::optional<Error> attempt_or_end_job(const Communicator& ranks, Work&& work) 
     return attempt([&] { run_or_end_job(ranks.size() > 1, work); });
 }
 
-// The same for work that is done whatever happened before: the first error is kept.
+// The same, where an earlier error may exist: the first error is kept.
 template <class Work>
 void attempt(std::optional<Error>& error, Work&& work) {
     auto failed = attempt(work);
     if (failed && !error) error = std::move(failed);
 }
 
-// Collective. The smallest of a value over all ranks; the largest.
+// Collective. The smallest, or largest, of the values of all ranks.
 uint64_t smallest(const Communicator& ranks, uint64_t value);
 uint64_t largest(const Communicator& ranks, uint64_t value);
 

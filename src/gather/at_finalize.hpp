@@ -1,12 +1,12 @@
-// What is still to be done through MPI when the program ends.
+// Work that needs MPI and is done when the program ends.
 #pragma once
 
 #include <functional>
 
 namespace tailrace {
 
-// The program's MPI_Finalize does it, while messages still go and communicators can be freed; what was asked for last comes first.
-// `work` throws nothing.
+// The program's MPI_Finalize does the work, while messages still arrive and communicators can be freed. Work that was passed last is
+// done first. It must not throw.
 void at_finalize(std::function<void()> work);
 
 }  // namespace tailrace

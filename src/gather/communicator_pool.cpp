@@ -10,14 +10,14 @@
 
 namespace tailrace {
 
-// Of one communicator of the user; gone when the user frees that, or when MPI ends.
+// The idle communicators of one communicator of the user. It ends when the user frees that communicator, or with MPI.
 class CommunicatorPool {
 public:
     static std::shared_ptr<CommunicatorPool> of(MPI_Comm user);
 
-    static constexpr uint64_t kMost = 64;  // are kept; the others are freed when they are given back
+    static constexpr uint64_t kMost = 64;  // communicators in the pool; further ones are freed when they are given back
 
-    std::map<uint64_t, std::shared_ptr<Communicator>> free;  // by number, from 1
+    std::map<uint64_t, std::shared_ptr<Communicator>> idle;  // by number, from 1
     uint64_t made = 0;
 
     static std::set<std::shared_ptr<CommunicatorPool>*>& all();
@@ -39,7 +39,7 @@ int CommunicatorPool::key() {
         check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &remove, &number, nullptr), "MPI_Comm_create_keyval");
         at_finalize([] {
             const std::lock_guard lock(pools);
-            for (auto* pool : all()) (*pool)->free.clear();
+            for (auto* pool : all()) (*pool)->idle.clear();
         });
         return number;
     }();
@@ -71,13 +71,13 @@ std::shared_ptr<CommunicatorPool> CommunicatorPool::of(MPI_Comm user) {
 
 namespace {
 
-// The least number that is free on all ranks; 0: none is. Where several threads may be in MPI, one rank may have given back what
-// another has not yet: they ask each other.
-uint64_t free_on_all(MPI_Comm user, const CommunicatorPool& pool) {
+// The lowest number that is idle on all ranks; 0 if there is none. Where several threads may call MPI, one rank may have given back a
+// communicator that another has not given back yet; so the ranks compare their numbers.
+uint64_t idle_on_all(MPI_Comm user, const CommunicatorPool& pool) {
     uint64_t mine = 0;
     {
         const std::lock_guard lock(pools);
-        for (const auto& [number, _] : pool.free) mine |= uint64_t{1} << (number - 1);
+        for (const auto& [number, _] : pool.idle) mine |= uint64_t{1} << (number - 1);
     }
     uint64_t all = mine;
     int level = MPI_THREAD_SINGLE;
@@ -96,9 +96,9 @@ std::shared_ptr<Communicator> take_communicator(MPI_Comm user) {
         const std::lock_guard lock(pools);
         pool = CommunicatorPool::of(user);
     }
-    if (const uint64_t number = free_on_all(user, *pool); number > 0) {
+    if (const uint64_t number = idle_on_all(user, *pool); number > 0) {
         const std::lock_guard lock(pools);
-        return std::move(pool->free.extract(number).mapped());
+        return std::move(pool->idle.extract(number).mapped());
     }
     auto ranks = std::make_shared<Communicator>(user);
     run_or_end_job(ranks->size() > 1, [&] { ranks->arrange(0); });
@@ -111,13 +111,13 @@ bool free_kept_memory(const Communicator& ranks) {
     bool freed = ranks.free_kept_memory();
     const std::lock_guard lock(pools);
     for (const auto* pool : CommunicatorPool::all())
-        for (const auto& [_, idle] : (*pool)->free) freed = idle->free_kept_memory() || freed;
+        for (const auto& [_, communicator] : (*pool)->idle) freed = communicator->free_kept_memory() || freed;
     return freed;
 }
 
 void give_back(const std::shared_ptr<Communicator>& ranks) {
     const std::lock_guard lock(pools);
-    if (const auto pool = ranks->pool()) pool->free[ranks->number_in_pool()] = ranks;
+    if (const auto pool = ranks->pool()) pool->idle[ranks->number_in_pool()] = ranks;
 }
 
 }  // namespace tailrace

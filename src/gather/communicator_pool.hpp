@@ -1,5 +1,5 @@
-// Communicators of streams that are closed, for the next stream over the same ranks: arranging one takes a dozen collective calls
-// of MPI, two to three milliseconds with twice as many ranks as cores; measured.
+// Communicators of closed streams, kept for the next stream over the same ranks (docs/decisions/0013). Arranging a new one takes a dozen
+// collective MPI calls: 2 to 3 ms with twice as many ranks as cores, measured.
 #pragma once
 
 #include <memory>
@@ -8,15 +8,15 @@
 
 namespace tailrace {
 
-// Collective over `user`. One that is arranged by the nodes that MPI tells.
+// Collective over `user`. Returns a communicator that is arranged by the nodes that MPI finds.
 std::shared_ptr<Communicator> take_communicator(MPI_Comm user);
 
-// On all ranks or on none, with no message under way: after an agreement that all ranks are done with it. The caller may keep it,
-// and no longer talks over it. What is never given back is freed with its last owner.
+// Returns a communicator to its pool: on all ranks or on none, after an agreement that all ranks are done with it, so that no message
+// is under way. The caller sends no more messages over it. A communicator that is never given back is freed with its last owner.
 void give_back(const std::shared_ptr<Communicator>& ranks);
 
-// Gives up the shared memory that is kept for the next streams over these ranks, and over idle communicators of this process. The
-// system has it back when all ranks of the node have given it up. Returns whether there was any: that may be otherwise on others.
+// Frees the shared memory that this process keeps for later streams: that of `ranks` and of all idle communicators. The system gets a
+// memory back when all ranks of the node have freed it. Returns whether there was any, which may differ between ranks.
 bool free_kept_memory(const Communicator& ranks);
 
 }  // namespace tailrace

@@ -11,7 +11,7 @@
 namespace tailrace {
 namespace {
 
-constexpr uint32_t kHandsOver = 1u << 16;  // added to the count of those that arrived, by each that wants the first rank to act
+constexpr uint32_t kHasBetween = 1u << 16;  // in the count of arrived ranks: added by each that passed a `between`
 
 int size_of(MPI_Comm node) {
     int size = 1;
@@ -21,16 +21,16 @@ int size_of(MPI_Comm node) {
 
 }  // namespace
 
-// Rounds take turns between two sets: nobody can begin the round after next before all have left this one.
+// Rounds alternate between two sets: no rank can begin the round after the next before all have left this one.
 struct NodeBoard::Shared {
-    std::atomic<uint32_t> arrived[2];   // how many, and how many of them hand over
-    std::atomic<uint32_t> handed_over;  // the last round whose numbers wait for the node's first rank
-    std::atomic<uint32_t> done;         // the last round whose result is there
-    std::atomic<uint32_t> broken;       // the first rank could not go on between the nodes
-    std::atomic<uint32_t> sleeping;     // ranks that have to be woken
+    std::atomic<uint32_t> arrived[2];   // number of ranks; number of those with a `between`, times kHasBetween
+    std::atomic<uint32_t> handed_over;  // the last round whose numbers are ready for the first rank's `between`
+    std::atomic<uint32_t> done;         // the last round whose result is ready
+    std::atomic<uint32_t> broken;       // the first rank's `between` threw
+    std::atomic<uint32_t> sleeping;     // number of ranks that have to be woken
     Numbers result[2];
-    std::byte room[2][kRoomBytes];  // for what a rank tells the others
-    Numbers given[];                // 2 x ranks; behind them, of each rank, the words that it puts there
+    std::byte room[2][kRoomBytes];
+    Numbers given[];  // 2 x ranks; the words of each rank follow
 };
 
 NodeBoard::NodeBoard(MPI_Comm node, uint64_t ranks_beside)
@@ -44,7 +44,7 @@ NodeBoard::NodeBoard(MPI_Comm node, uint64_t ranks_beside)
     spin_s_ = spin_seconds(ranks_beside);
 }
 
-// MPI goes on with other messages of this rank meanwhile: whoever is waited for may be waiting for them.
+// Calls MPI from time to time, so that it moves other messages of this rank: the rank that is waited for may wait for one of them.
 template <class Done>
 void NodeBoard::wait(const std::atomic<uint32_t>& word, Done&& done) const {
     if (spin_until(done, spin_s_)) return;
@@ -76,12 +76,12 @@ NodeBoard::Numbers NodeBoard::reduce(const Numbers& mine, Combine combine, const
     Shared& shared = *shared_;
     Numbers* given = shared.given + set * size_;
     given[rank_] = mine;
-    const uint32_t me = between ? 1 + kHandsOver : 1, arrived = shared.arrived[set].fetch_add(me) + me;
-    if (arrived % kHandsOver == size_) {
+    const uint32_t me = between ? 1 + kHasBetween : 1, arrived = shared.arrived[set].fetch_add(me) + me;
+    if (arrived % kHasBetween == size_) {
         shared.arrived[set].store(0);
         Numbers all = given[0];
         for (uint32_t r = 1; r < size_; ++r) combine(given[r], all);
-        if (arrived < kHandsOver) {
+        if (arrived < kHasBetween) {
             publish(round, all);
             return all;
         }
@@ -90,7 +90,7 @@ NodeBoard::Numbers NodeBoard::reduce(const Numbers& mine, Combine combine, const
         if (rank_ != 0) wake(shared.handed_over);
     }
     if (rank_ == 0) {
-        // Ranks that are in different calls may not agree on whether it acts: it looks for both.
+        // Ranks in different calls may differ in whether they passed a `between`, so the first rank waits for either outcome.
         wait(between ? shared.handed_over : shared.done,
              [&] { return shared.handed_over.load() == round || shared.done.load() == round; });
         if (shared.handed_over.load() != round) return shared.result[set];

@@ -1,5 +1,5 @@
-// Where the ranks of a node bring numbers together: through shared memory, asleep while they wait. A collective call of MPI would
-// take a core from those that are waited for; with more ranks than cores an agreement took a millisecond; measured.
+// Reductions and broadcasts among the ranks of a node, through shared memory. Ranks that wait sleep. In a collective MPI call they would
+// take cores from the ranks that they wait for: with more ranks than cores an agreement took 1 ms (docs/decisions/0007).
 #pragma once
 
 #include <atomic>
@@ -15,23 +15,22 @@ class NodeBoard {
 public:
     using Numbers = VoteNumbers;
 
-    // Collective over `node`, which must live as long. `ranks_beside` want a core of the same machine, these among them.
+    // Collective over `node`, which must live as long. `ranks_beside`: ranks that want a core of this machine, with those of `node`.
     NodeBoard(MPI_Comm node, uint64_t ranks_beside);
 
-    // Collective. Combines what the ranks give, in the order of the ranks; then the first rank of the node alone calls its
-    // `between` with the result of the node, if it has one: what it makes of it is returned on all ranks. Another rank does its
-    // `meanwhile` once it has given its numbers.
+    // Collective. Combines the numbers of all ranks, in the order of the ranks. If the first rank has a `between`, it calls it with the
+    // result, and all ranks return what it makes of it. Each other rank does its `meanwhile` after it has given its numbers.
     using Combine = void (*)(const Numbers& from, Numbers& into);
     Numbers reduce(const Numbers& mine, Combine combine, const std::function<void(Numbers&)>& between,
                    const std::function<void()>& meanwhile) const;
 
-    // Collective: all ranks give the same number of bytes, kRoomBytes at most, and have those of one of them afterwards.
+    // Collective. All ranks pass the same number of bytes, kRoomBytes at most, and get those of `root`.
     static constexpr uint64_t kRoomBytes = 4096;
     void broadcast(void* data, uint64_t bytes, uint64_t root) const;
 
-    // What the first rank puts here in its `between` the others find here when reduce() has returned, until they next call it.
+    // From the first rank to the others: written within its `between`, read after reduce() until the next one.
     std::byte* room() const;
-    // What a rank puts here before a reduce() the first rank finds here after it, until the rank puts something else here.
+    // From each rank to the first one: written before a reduce(), read after it.
     static constexpr uint64_t kWords = 64;
     uint64_t* words_of(uint64_t rank) const;
 

@@ -1,5 +1,5 @@
-// RATIONALE: POSIX shared memory instead of MPI_Win_allocate_shared, whose backing file may lie on a disk, and whose pages are not
-// reserved: writing to a full file system under a mapping is a SIGBUS in the user's program.
+// RATIONALE: POSIX shared memory instead of MPI_Win_allocate_shared, whose backing file may lie on a disk and has no reserved pages:
+// if that file system is full, a write to the mapping is a SIGBUS in the user's program.
 #include "gather/shared_memory.hpp"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ namespace tailrace {
 namespace {
 
 constexpr uint64_t kReserveBytes = 4u << 20;
-constexpr uint64_t kMapAtOnceBytes = 64u << 20;  // more is mapped where it is touched: a rank uses the rings of few writers
+constexpr uint64_t kPopulateBytes = 64u << 20;  // of more, pages are mapped when touched: a rank uses few rings
 
 struct Opened {
     int descriptor = -1;
@@ -32,28 +32,28 @@ int largest_on(MPI_Comm node, int value) {
     return largest;
 }
 
-// Pages for all of it; the number of an error. A piece at a time: a signal, such as a profiler's, ends a call, which then
-// takes back what it has done.
+// Reserves all pages; returns an errno. In steps of 4 MiB: a signal, such as a profiler's, interrupts the call, which then undoes its
+// work.
 int reserve(int descriptor, uint64_t bytes) {
     for (uint64_t begin = 0; begin < bytes; begin += kReserveBytes) {
-        const uint64_t piece = std::min(bytes - begin, kReserveBytes);
+        const uint64_t length = std::min(bytes - begin, kReserveBytes);
         int code;
-        do code = posix_fallocate(descriptor, static_cast<off_t>(begin), static_cast<off_t>(piece));
+        do code = posix_fallocate(descriptor, static_cast<off_t>(begin), static_cast<off_t>(length));
         while (code == EINTR);
         if (code != 0) return code;
     }
     return 0;
 }
 
-// Collective. The first rank makes the shared memory, empty; its name is gone when all have opened it.
+// Collective. The first rank creates the memory object, empty, and removes its name when all ranks have opened it.
 Opened open_by_all(MPI_Comm node) {
     int node_rank = 0;
     check_mpi(MPI_Comm_rank(node, &node_rank), "MPI_Comm_rank");
     char name[64] = "";
     Opened opened;
     if (node_rank == 0) {
-        static std::atomic<uint64_t> serial = 0;  // streams may be opened by several threads
-        do {                                      // a process that had this number may have left a name behind
+        static std::atomic<uint64_t> serial = 0;  // several threads may open streams
+        do {                                      // an earlier process with this id may have left a name behind
             std::snprintf(name, sizeof name, "/tailrace-%d-%llu", static_cast<int>(getpid()),
                           static_cast<unsigned long long>(serial++));
             opened.descriptor = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
@@ -79,13 +79,13 @@ SharedMemory::SharedMemory(MPI_Comm node, uint64_t bytes) : bytes_(bytes) {
     const Opened opened = open_by_all(node);
     int node_rank = 0, code = opened.code;
     check_mpi(MPI_Comm_rank(node, &node_rank), "MPI_Comm_rank");
-    // Pages only now: a job that is killed before leaves a name behind that takes no room.
+    // Reserved after the name is removed: a job that is killed before leaves an empty object behind.
     if (code == 0 && node_rank == 0) code = reserve(opened.descriptor, bytes_);
     check_mpi(MPI_Bcast(&code, 1, MPI_INT, 0, node), "MPI_Bcast");
     void* place = MAP_FAILED;
     if (code == 0) {
-        const int at_once = bytes_ <= kMapAtOnceBytes ? MAP_POPULATE : 0;
-        place = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | at_once, opened.descriptor, 0);
+        const int populate = bytes_ <= kPopulateBytes ? MAP_POPULATE : 0;
+        place = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | populate, opened.descriptor, 0);
         if (place == MAP_FAILED) code = errno;
     }
     const int worst = largest_on(node, code);

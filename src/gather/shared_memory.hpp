@@ -1,4 +1,4 @@
-// Zeroed memory that all ranks of a node see.
+// Memory, zeroed at first, that all ranks of a node share.
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +10,7 @@ namespace tailrace {
 
 class SharedMemory {
 public:
-    // Collective over `node`. Throws NO_MEMORY on all of its ranks where one cannot have it.
+    // Collective over `node`. Throws NO_MEMORY on all its ranks if one of them cannot get it.
     SharedMemory(MPI_Comm node, uint64_t bytes);
     ~SharedMemory();
     SharedMemory(const SharedMemory&) = delete;

@@ -24,8 +24,8 @@ std::vector<uint64_t> all_words(MPI_Comm comm, const std::vector<uint64_t>& mine
     if (total <= INT_MAX && !on_all && attempt([&] { all.resize(total); })) total = UINT64_MAX;
     if (!on_all) check_mpi(MPI_Bcast(&total, 1, MPI_UINT64_T, 0, comm), "MPI_Bcast");
     if (total > INT_MAX)
-        fail(Status::NO_MEMORY, "the blocks of ", size, " ranks are too many to be told at once: their places take more than ",
-             INT_MAX >> 17, " MiB, or more than there is memory for; fewer blocks a rank are needed");
+        fail(Status::NO_MEMORY, "the blocks of ", size, " ranks are too many for one message: their places take more than ",
+             INT_MAX >> 17, " MiB, or more than there is memory for; put fewer blocks on each rank");
     if (!counts.empty()) std::exclusive_scan(counts.begin(), counts.end(), begins.begin(), 0);
     check_mpi(on_all
                   ? MPI_Allgatherv(mine.data(), words, MPI_UINT64_T, all.data(), counts.data(), begins.data(), MPI_UINT64_T, comm)
@@ -34,14 +34,14 @@ std::vector<uint64_t> all_words(MPI_Comm comm, const std::vector<uint64_t>& mine
     return all;
 }
 
-void leave_words(const Communicator& ranks, const std::vector<uint64_t>& mine) {
+void post_words(const Communicator& ranks, const std::vector<uint64_t>& mine) {
     const NodeBoard* board = ranks.board_of_all();
     if (board == nullptr || mine.size() > NodeBoard::kWords) return;
     uint64_t* room = board->words_of(ranks.rank());
     std::fill_n(std::copy(mine.begin(), mine.end(), room), NodeBoard::kWords - mine.size(), 0);
 }
 
-std::vector<uint64_t> words_left(const Communicator& ranks, const std::vector<uint64_t>& mine, uint64_t most) {
+std::vector<uint64_t> collect_words(const Communicator& ranks, const std::vector<uint64_t>& mine, uint64_t most) {
     const NodeBoard* board = ranks.board_of_all();
     if (board == nullptr || most > NodeBoard::kWords) return all_words(ranks.all(), mine, false);
     std::vector<uint64_t> all;
@@ -52,9 +52,9 @@ std::vector<uint64_t> words_left(const Communicator& ranks, const std::vector<ui
 
 std::vector<uint64_t> broadcast_words(const Communicator& ranks, std::vector<uint64_t> words, uint64_t size, uint64_t root) {
     words.resize(size);
-    constexpr uint64_t at_once = 1u << 24;
-    for (uint64_t at = 0; at < size; at += at_once)
-        ranks.broadcast(words.data() + at, std::min(at_once, size - at) * sizeof(uint64_t), root);
+    constexpr uint64_t words_per_message = 1u << 24;
+    for (uint64_t at = 0; at < size; at += words_per_message)
+        ranks.broadcast(words.data() + at, std::min(words_per_message, size - at) * sizeof(uint64_t), root);
     return words;
 }
 

@@ -88,7 +88,7 @@ void StepPlan::make(const Definitions& definitions, const StepData& data, bool w
         lay_slabs(definitions, now);
         choose_ways(definitions);
         words = part_box_words();
-        leave_words(ranks_, words);
+        post_words(ranks_, words);
     };
     uint64_t most_words;
     if (config_.layout.files.kind == Files::Kind::per_rank) {
@@ -294,7 +294,7 @@ void StepPlan::collect_part_boxes(const std::vector<uint64_t>& mine, uint64_t mo
     part_boxes_.clear();
     if (!tells_part_boxes()) return;
     part_boxes_.resize(variables_.size());
-    const std::vector<uint64_t> all = words_left(ranks_, mine, most);
+    const std::vector<uint64_t> all = collect_words(ranks_, mine, most);
     for (size_t at = 0; at < all.size();) {
         if (all[at] == 0) {
             ++at;
