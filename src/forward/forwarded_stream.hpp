@@ -1,5 +1,5 @@
-// A stream whose steps are written by other ranks (writers = dedicated:N): end_step copies the step into a buffer that the writer maps,
-// or sends it.
+// A stream whose steps are written by other ranks (writers = dedicated:N): end_step copies the step into a buffer that the writer
+// maps, or sends it.
 #pragma once
 
 #include <deque>

@@ -16,8 +16,8 @@ namespace tailrace {
 
 class Forwarding {
 public:
-    // Collective over `all`. On ranks that compute it returns their communicator, in the order of `all`. On ranks that write it returns
-    // after release(), with MPI_COMM_NULL.
+    // Collective over `all`. On ranks that compute it returns their communicator, in the order of `all`. On ranks that write it
+    // returns after release(), with MPI_COMM_NULL.
     static void set_aside(MPI_Comm all, uint64_t dedicated, MPI_Comm& compute);
     // Of a communicator that set_aside() returned, or of a duplicate of it; null for any other.
     static std::shared_ptr<Forwarding> of(MPI_Comm compute);

@@ -27,8 +27,8 @@ struct PackedStep {
     uint64_t bytes = 0;           // of the whole
 };
 
-// Where everything goes; copies nothing. `with_values`: with replicated values, which are the same on all ranks, so that one client of
-// each writer sends them. `with_static`: with static variables.
+// Where everything goes; copies nothing. `with_values`: with replicated values, which are the same on all ranks, so that one client
+// of each writer sends them. `with_static`: with static variables.
 PackedStep plan_packed_step(const Definitions& definitions, const StepData& data, bool with_values, bool with_static);
 // Copies; allocates nothing.
 void pack_step(const PackedStep& step, const StepData& data, std::byte* to);

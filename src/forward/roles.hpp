@@ -1,5 +1,5 @@
-// Which ranks of a job only write, and for which ranks. They are spread over the nodes; a rank's writer is on its own node if that node
-// has one.
+// Which ranks of a job only write, and for which ranks. They are spread over the nodes; a rank's writer is on its own node if that
+// node has one.
 #pragma once
 
 #include <mpi.h>

@@ -1,7 +1,7 @@
 // Messages between the ranks that compute and the ranks that write for them.
 //
-//   requests   from the first rank that computes to the first writer, which broadcasts them. So all writers make the same collective
-//              calls in the same order.
+//   requests   from the first rank that computes to the first writer, which broadcasts them. So all writers make the same
+//              collective calls in the same order.
 //   steps      from each rank that computes to its writer: a header, then the data as messages if the two share no memory
 //   replies    from each writer to its clients
 #pragma once
@@ -59,7 +59,7 @@ public:
     bool shares_memory_with(uint64_t rank) const { return job_.on_my_node(rank); }
     // `freed`: the number of a buffer that no longer exists, so that the writer unmaps it; or 0.
     void send_step(uint64_t to, const StepId& id, StepBuffer& buffer, uint64_t bytes, uint64_t freed);
-    // The data is valid until the next step in the same buffer. If this throws, all messages of the step have been received even so.
+    // The data is valid until the next step in the same buffer. Also if this throws, all messages of the step have been received.
     ReceivedStep receive_step(uint64_t from, const StepId& id);
 
     void send_reply(uint64_t to, const Reply& reply);

@@ -30,8 +30,8 @@ struct Reduction {
 // On rank 0, before the others know the result.
 using Then = std::function<void(VoteNumbers&)>;
 
-// Always a reduction and a broadcast, never one MPI_Allreduce: ranks in different calls may differ in whether rank 0 has work to do,
-// and must make the same MPI calls all the same.
+// Always a reduction and a broadcast, never one MPI_Allreduce: ranks in different calls may differ in whether rank 0 has work to
+// do, and must make the same MPI calls all the same.
 VoteNumbers reduce_between(MPI_Comm comm, const VoteNumbers& mine, const Then& then) {
     static Reduction reduction;
     VoteNumbers all{};

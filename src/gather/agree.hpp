@@ -1,5 +1,5 @@
-// An agreement of all ranks of a communicator: each finds out whether any of them failed, and they combine their votes. Every collective
-// call of a stream begins with an agreement, so that ranks in different calls get an error instead of waiting for ever.
+// An agreement of all ranks of a communicator: each finds out whether any of them failed, and they combine their votes. Every
+// collective call of a stream begins with an agreement, so that ranks in different calls get an error instead of waiting for ever.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace tailrace {
 
-// Work of rank 0 within an agreement: done when all ranks have voted and none failed, before the others return. It gets the combined
-// vote and may set its `from_rank_0` fields. If it throws, all ranks get the error.
+// Work of rank 0 within an agreement: done when all ranks have voted and none failed, before the others return. It gets the
+// combined vote and may set its `from_rank_0` fields. If it throws, all ranks get the error.
 template <class Vote>
 using RankZeroDoes = std::function<void(Vote& all)>;
 // What a rank that is not the first of its node does while it waits. It neither throws nor communicates.
@@ -49,11 +49,12 @@ Vote agree(const Communicator& ranks, const Vote& mine, const std::optional<Erro
                                                rank_0_does ? std::function<void(VoteNumbers&)>(on_numbers) : nothing, meanwhile));
 }
 
-// Collective. For a rank that cannot continue a call: it takes part in the next agreement of the call, so that the other ranks return,
-// too. Throws `error`, or what agree() throws instead.
+// Collective. For a rank that cannot continue a call: it takes part in the next agreement of the call, so that the other ranks
+// return, too. Throws `error`, or what agree() throws instead.
 [[noreturn]] void agree_to_fail(const Communicator& ranks, Call call, const Error& error);
 
-// Collective. As agree(); returns, on all ranks, the text that rank 0 makes within the agreement. The vote has a field `text_bytes`.
+// Collective. As agree(); returns, on all ranks, the text that rank 0 makes within the agreement. The vote has a field
+// `text_bytes`.
 template <class Vote>
 std::string agree_on_text(const Communicator& ranks, const Vote& mine, const std::optional<Error>& error,
                           const std::function<std::string()>& rank_0_makes) {

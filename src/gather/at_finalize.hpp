@@ -5,8 +5,8 @@
 
 namespace tailrace {
 
-// The program's MPI_Finalize does the work, while messages still arrive and communicators can be freed. Work that was passed last is
-// done first. It must not throw.
+// The program's MPI_Finalize does the work, while messages still arrive and communicators can be freed. Work that was passed last
+// is done first. It must not throw.
 void at_finalize(std::function<void()> work);
 
 }  // namespace tailrace

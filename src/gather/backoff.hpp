@@ -18,8 +18,8 @@ class Backoff {
 public:
     explicit Backoff(double spin_s = waiting::kSpinSharedCoreS) : spin_s_(spin_s) {}
 
-    // RATIONALE: never sched_yield(). Since version 6.6 Linux takes a time slice from a thread each time that it yields; with two ranks
-    // on a core they noticed what they waited for 3 to 10 ms late.
+    // RATIONALE: never sched_yield(). Since version 6.6 Linux takes a time slice from a thread each time that it yields; with two
+    // ranks on a core they noticed what they waited for 3 to 10 ms late.
     void pause() {
         const double waited = seconds_now() - began_;
         if (waited < spin_s_) return;

@@ -88,8 +88,8 @@ public:
     bool free_kept_memory() const noexcept;
     uint64_t next_memory_number() const { return ++memories_; }  // all ranks make their memories in the same order
 
-    // The communicator of this rank's part, for the next stream with the same parts; `parts` identifies them. take_part() is collective:
-    // null if any rank keeps none for these parts.
+    // The communicator of this rank's part, for the next stream with the same parts; `parts` identifies them. take_part() is
+    // collective: null if any rank keeps none for these parts.
     void keep_part(std::unique_ptr<Communicator> part, uint64_t parts) const noexcept {
         kept_.part = std::move(part), kept_.parts = parts;
     }

@@ -71,8 +71,8 @@ std::shared_ptr<CommunicatorPool> CommunicatorPool::of(MPI_Comm user) {
 
 namespace {
 
-// The lowest number that is idle on all ranks; 0 if there is none. Where several threads may call MPI, one rank may have given back a
-// communicator that another has not given back yet; so the ranks compare their numbers.
+// The lowest number that is idle on all ranks; 0 if there is none. Where several threads may call MPI, one rank may have given back
+// a communicator that another has not given back yet; so the ranks compare their numbers.
 uint64_t idle_on_all(MPI_Comm user, const CommunicatorPool& pool) {
     uint64_t mine = 0;
     {

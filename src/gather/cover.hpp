@@ -38,8 +38,8 @@ public:
 
     bool covers_badly() const;
     bool has_blocks_elsewhere() const;
-    // Collective. Returns at once if both are false. Throws BLOCK_OVERLAP or BLOCK_GAP on all ranks; the message names the variable,
-    // the ranks and their blocks.
+    // Collective. Returns at once if both are false. Throws BLOCK_OVERLAP or BLOCK_GAP on all ranks; the message names the
+    // variable, the ranks and their blocks.
     void finish(bool any_covers_badly, bool any_has_blocks_elsewhere);
 
 private:

@@ -1,5 +1,5 @@
-// A rank that runs out of memory between two agreements cannot report it: no exchange carries its error, and the other ranks would wait
-// for it for ever. So it ends the job (docs/decisions/0025).
+// A rank that runs out of memory between two agreements cannot report it: no exchange carries its error, and the other ranks would
+// wait for it for ever. So it ends the job (docs/decisions/0025).
 #pragma once
 
 #include <mpi.h>

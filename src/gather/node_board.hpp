@@ -1,5 +1,5 @@
-// Reductions and broadcasts among the ranks of a node, through shared memory. Ranks that wait sleep. In a collective MPI call they would
-// take cores from the ranks that they wait for: with more ranks than cores an agreement took 1 ms (docs/decisions/0007).
+// Reductions and broadcasts among the ranks of a node, through shared memory. Ranks that wait sleep. In a collective MPI call they
+// would take cores from the ranks that they wait for: with more ranks than cores an agreement took 1 ms (docs/decisions/0007).
 #pragma once
 
 #include <atomic>
@@ -15,11 +15,12 @@ class NodeBoard {
 public:
     using Numbers = VoteNumbers;
 
-    // Collective over `node`, which must live as long. `ranks_beside`: ranks that want a core of this machine, with those of `node`.
+    // Collective over `node`, which must live as long. `ranks_beside`: ranks that want a core of this machine, with those of
+    // `node`.
     NodeBoard(MPI_Comm node, uint64_t ranks_beside);
 
-    // Collective. Combines the numbers of all ranks, in the order of the ranks. If the first rank has a `between`, it calls it with the
-    // result, and all ranks return what it makes of it. Each other rank does its `meanwhile` after it has given its numbers.
+    // Collective. Combines the numbers of all ranks, in the order of the ranks. If the first rank has a `between`, it calls it with
+    // the result, and all ranks return what it makes of it. Each other rank does its `meanwhile` after it has given its numbers.
     using Combine = void (*)(const Numbers& from, Numbers& into);
     Numbers reduce(const Numbers& mine, Combine combine, const std::function<void(Numbers&)>& between,
                    const std::function<void()>& meanwhile) const;

@@ -28,8 +28,8 @@ struct NodeGroup {
 
     // Collective over `all`. Ranks with the same `number` are a node; without one MPI says which ranks share memory.
     void split(MPI_Comm all, std::optional<uint64_t> number);
-    // Collective over `all`, after split(). Returns the number of this rank when ranks are numbered node by node; the nodes are in the
-    // order of their lowest ranks.
+    // Collective over `all`, after split(). Returns the number of this rank when ranks are numbered node by node; the nodes are in
+    // the order of their lowest ranks.
     uint64_t find_nodes(MPI_Comm all);
     // Every rank of `ranks` counts as a node of its own again.
     void forget(uint64_t ranks);

@@ -36,8 +36,8 @@ public:
 
     Ring ring(uint64_t node_rank) const;
 
-    // Doorbells. A rank that waits reads times_rung(), checks what it waits for, and calls wait(): it sleeps until its bell has rung
-    // since the reading. With `for_messages`, or with a core of the node that has no writer, it wakes often to poll.
+    // Doorbells. A rank that waits reads times_rung(), checks what it waits for, and calls wait(): it sleeps until its bell has
+    // rung since the reading. With `for_messages`, or with a core of the node that has no writer, it wakes often to poll.
     uint32_t times_rung() const;
     void wait(uint32_t seen, bool for_messages);
     void ring_bell(uint64_t node_rank) const;

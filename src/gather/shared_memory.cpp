@@ -1,5 +1,5 @@
-// RATIONALE: POSIX shared memory instead of MPI_Win_allocate_shared, whose backing file may lie on a disk and has no reserved pages:
-// if that file system is full, a write to the mapping is a SIGBUS in the user's program.
+// RATIONALE: POSIX shared memory instead of MPI_Win_allocate_shared, whose backing file may lie on a disk and has no reserved
+// pages: if that file system is full, a write to the mapping is a SIGBUS in the user's program.
 #include "gather/shared_memory.hpp"
 
 #include <fcntl.h>
@@ -32,8 +32,8 @@ int largest_on(MPI_Comm node, int value) {
     return largest;
 }
 
-// Reserves all pages; returns an errno. In steps of 4 MiB: a signal, such as a profiler's, interrupts the call, which then undoes its
-// work.
+// Reserves all pages; returns an errno. In steps of 4 MiB: a signal, such as a profiler's, interrupts the call, which then undoes
+// its work.
 int reserve(int descriptor, uint64_t bytes) {
     for (uint64_t begin = 0; begin < bytes; begin += kReserveBytes) {
         const uint64_t length = std::min(bytes - begin, kReserveBytes);

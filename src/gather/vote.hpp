@@ -1,6 +1,6 @@
 // A vote is what one rank contributes to an agreement, and what is known of all ranks afterwards. Each collective call has a struct
-// of its own (votes.hpp) whose function fields() lists its members and how they are combined over the ranks. Votes travel as a fixed
-// number of 64-bit numbers, encoded and decoded here:
+// of its own (votes.hpp) whose function fields() lists its members and how they are combined over the ranks. Votes travel as a
+// fixed number of 64-bit numbers, encoded and decoded here:
 //
 //   [0]     largest: 0, or number of ranks - rank where a rank failed: the lowest rank that failed wins
 //   [1]     or'ed: one bit for the call (lower half); the `any` fields (upper half)

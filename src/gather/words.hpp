@@ -9,13 +9,13 @@
 
 namespace tailrace {
 
-// Collective over `comm`. The words of all ranks, one rank after the other: on every rank, or on rank 0 only. Throws NO_MEMORY on all
-// ranks if they are too many for a message, and bad_alloc on a rank that has no memory for a result that all ranks get.
+// Collective over `comm`. The words of all ranks, one rank after the other: on every rank, or on rank 0 only. Throws NO_MEMORY on
+// all ranks if they are too many for a message, and bad_alloc on a rank that has no memory for a result that all ranks get.
 std::vector<uint64_t> all_words(MPI_Comm comm, const std::vector<uint64_t>& mine, bool on_all);
 // Words of all ranks on rank 0, in two stages around an agreement in which the ranks find the length of the longest list (`most`).
-// Before the agreement a rank posts its words: if all ranks share a node and the list is short, rank 0 can read them there, and no rank
-// waits for messages. After it, collective: returns them on rank 0, the words of each rank followed by any number of zeros. Throws as
-// all_words().
+// Before the agreement a rank posts its words: if all ranks share a node and the list is short, rank 0 can read them there, and no
+// rank waits for messages. After it, collective: returns them on rank 0, the words of each rank followed by any number of zeros.
+// Throws as all_words().
 void post_words(const Communicator& ranks, const std::vector<uint64_t>& mine);
 std::vector<uint64_t> collect_words(const Communicator& ranks, const std::vector<uint64_t>& mine, uint64_t most);
 // Collective. Returns on all ranks the words of rank `root`; all ranks pass their number, `size`.

@@ -1,5 +1,5 @@
-// Agreements of real ranks: agree_case RANKS_PER_NODE. Votes of every kind of field, errors with their origins, and ranks in different
-// calls, over nodes of so many ranks (0: as MPI finds them).
+// Agreements of real ranks: agree_case RANKS_PER_NODE. Votes of every kind of field, errors with their origins, and ranks in
+// different calls, over nodes of so many ranks (0: as MPI finds them).
 #include "gather/agree.hpp"
 
 #include <cstdlib>
