@@ -1,4 +1,4 @@
-// Boxes as 64-bit words of a message: offset, then count. The number of dimensions is known on both sides.
+// Boxes as 64-bit words of a message: offset, then count. Both sides know the number of dimensions.
 #pragma once
 
 #include <vector>

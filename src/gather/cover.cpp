@@ -12,14 +12,14 @@
 namespace tailrace {
 namespace {
 
-// The largest number up to `number` that has no prime factors but 2 and 3.
+// The largest number up to `number` without prime factors other than 2 and 3.
 uint64_t smooth(uint64_t number) {
     uint64_t best = 1;
     for (uint64_t threes = 1; threes <= number; threes *= 3) best = std::max(best, threes * std::bit_floor(number / threes));
     return best;
 }
 
-// A regular cut of an array into at most `tiles` tiles of similar shape.
+// Cuts an array regularly into at most `tiles` tiles of similar shape.
 class Tiling {
 public:
     Tiling(const Extents& shape, uint64_t tiles) : shape_(shape), grid_(shape.size(), 1) {
@@ -72,8 +72,8 @@ private:
     Extents shape_, grid_;
 };
 
-Letters address(const Communicator& ranks, const std::vector<CoverArray>& arrays, const std::vector<Tiling>& tilings) {
-    Letters out;
+Messages blocks_for_checkers(const Communicator& ranks, const std::vector<CoverArray>& arrays, const std::vector<Tiling>& tilings) {
+    Messages out;
     for (size_t a = 0; a < arrays.size(); ++a)
         for (const Box& box : arrays[a].mine)
             if (box.elements() > 0)
@@ -85,9 +85,9 @@ Letters address(const Communicator& ranks, const std::vector<CoverArray>& arrays
     return out;
 }
 
-std::vector<std::vector<OwnedBox>> read(const Letters& letters, const std::vector<CoverArray>& arrays) {
+std::vector<std::vector<OwnedBox>> read(const Messages& messages, const std::vector<CoverArray>& arrays) {
     std::vector<std::vector<OwnedBox>> boxes(arrays.size());
-    for (const auto& [from, words] : letters)
+    for (const auto& [from, words] : messages)
         for (size_t at = 0; at < words.size();) {
             const size_t a = words[at];
             const uint64_t rank = words[at + 1];
@@ -97,7 +97,7 @@ std::vector<std::vector<OwnedBox>> read(const Letters& letters, const std::vecto
     return boxes;
 }
 
-// Checks one tile as an array of its own; the fault is told with the whole boxes, in the array's indices.
+// Checks one tile as an array of its own. The message shows whole boxes, in the array's indices.
 void check_tile(const CoverArray& array, const Box& tile, const std::vector<OwnedBox>& boxes) {
     std::vector<OwnedBox> clipped;
     for (const OwnedBox& owned : boxes) {
@@ -116,7 +116,7 @@ void check_tile(const CoverArray& array, const Box& tile, const std::vector<Owne
         const auto first = std::find(clipped.begin(), clipped.end(), fault->a);
         const auto second = std::find(clipped.begin(), clipped.end(), fault->b);
         if (first == second && first != clipped.end()) {
-            // Twice the same block: the second of the two equal entries.
+            // The same block twice: `b` is the second of the two equal entries.
             const auto again = std::find(first + 1, clipped.end(), fault->b);
             if (again != clipped.end()) fault->b = boxes[static_cast<size_t>(again - clipped.begin())];
         } else {
@@ -137,11 +137,11 @@ struct CoverCheck::Impl {
     const Communicator& ranks;
     const std::vector<CoverArray>& arrays;
     std::vector<Tiling> tilings;
-    Letters letters;             // this rank's blocks, for the ranks whose tiles they lie in
+    Messages messages;           // this rank's blocks, for the ranks that check the tiles they lie in
     std::optional<Error> fault;  // of this rank's tile
     bool has_blocks_elsewhere = true;
 
-    void check(const Letters& of_tile) {
+    void check(const Messages& of_tile) {
         fault = attempt([&] {
             const auto boxes = read(of_tile, arrays);
             for (size_t a = 0; a < arrays.size(); ++a)
@@ -154,10 +154,10 @@ struct CoverCheck::Impl {
 CoverCheck::CoverCheck(const Communicator& ranks, const std::vector<CoverArray>& arrays)
     : impl_(std::make_unique<Impl>(Impl{ranks, arrays, {}, {}, {}})) {
     for (const CoverArray& array : arrays) impl_->tilings.emplace_back(array.shape, ranks.size());
-    impl_->letters = address(ranks, arrays, impl_->tilings);
+    impl_->messages = blocks_for_checkers(ranks, arrays, impl_->tilings);
     impl_->has_blocks_elsewhere =
-        !std::ranges::all_of(impl_->letters, [&](const auto& letter) { return letter.first == ranks.rank(); });
-    if (!impl_->has_blocks_elsewhere) impl_->check(impl_->letters);
+        !std::ranges::all_of(impl_->messages, [&](const auto& message) { return message.first == ranks.rank(); });
+    if (!impl_->has_blocks_elsewhere) impl_->check(impl_->messages);
 }
 
 CoverCheck::~CoverCheck() = default;
@@ -166,7 +166,7 @@ bool CoverCheck::covers_badly() const { return impl_->fault.has_value(); }
 bool CoverCheck::has_blocks_elsewhere() const { return impl_->has_blocks_elsewhere; }
 
 void CoverCheck::finish(bool any_covers_badly, bool any_has_blocks_elsewhere) {
-    if (any_has_blocks_elsewhere) impl_->check(deliver(impl_->ranks, impl_->letters));
+    if (any_has_blocks_elsewhere) impl_->check(deliver(impl_->ranks, impl_->messages));
     if (any_has_blocks_elsewhere || any_covers_badly) agree(impl_->ranks, PlanVote{}, impl_->fault);
 }
 

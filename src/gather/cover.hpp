@@ -1,5 +1,5 @@
-// Whether the blocks of all ranks make up each array exactly once. Every rank checks one tile of the array, so no rank needs all
-// blocks.
+// Checks that the blocks of all ranks cover each array exactly once. Every rank checks one tile of the array, so that no rank needs
+// all blocks.
 #pragma once
 
 #include <memory>

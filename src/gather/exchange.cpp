@@ -4,8 +4,8 @@
 
 #include "gather/agree.hpp"
 #include "gather/box_words.hpp"
-#include "gather/collection.hpp"
-#include "gather/contribution.hpp"
+#include "gather/piece_collector.hpp"
+#include "gather/piece_sender.hpp"
 #include "gather/sparse_exchange.hpp"
 
 namespace tailrace {
@@ -14,11 +14,12 @@ namespace {
 constexpr uint64_t kSmallestPiece = 64u << 10;
 constexpr uint64_t kLargestPiece = 1u << 30;  // messages count bytes in an int
 constexpr uint64_t kLeastRing = 8u << 20;
-constexpr uint64_t kRingsPerStep = 8;  // an eighth of what a step fills keeps everybody busy
+constexpr uint64_t kRingsPerStep = 8;  // a ring of an eighth of the slabs keeps all ranks busy
 
-// The same on all ranks. RATIONALE: new memory costs more to get than to fill, so that a ring has no more than the slabs fill, and
-// of more than 8 MiB an eighth; but it serves later streams too, and few large writes are cheaper than many (100 arrays of 64 KiB a
-// rank, 2 ranks: a later step through 1.6 MiB 3.7 ms, through 8 MiB 3.4, medians of six runs each, by turns).
+// The same on all ranks. RATIONALE: getting new memory costs more than filling it. So a ring is as large as the slabs, and above 8
+// MiB an eighth of them. It is not smaller, since later streams use it, too, and few large writes are cheaper than many: 100 arrays
+// of 64 KiB a rank, 2 ranks, a later step takes 3.7 ms through 1.6 MiB and 3.4 ms through 8 MiB (medians of six runs each,
+// interleaved).
 uint64_t piece_bytes_for(const std::vector<ExchangeArray>& arrays, uint64_t writers, uint64_t memory_bytes) {
     uint64_t slabs_bytes = 0;
     for (const ExchangeArray& array : arrays)
@@ -34,25 +35,25 @@ struct Exchange::Impl {
     std::vector<ExchangeArray> arrays;
     uint64_t piece_bytes;
     std::unique_ptr<NodeMemory> node;
-    std::vector<Contribution> contributions;
-    std::unique_ptr<Collection> collection;
+    std::vector<PieceSender> senders;
+    std::unique_ptr<PieceCollector> collector;
 
     Impl(const Communicator& ranks, std::vector<ExchangeArray> all, const PartWriters& writers, uint64_t memory_bytes)
         : ranks(ranks), arrays(std::move(all)), piece_bytes(piece_bytes_for(arrays, writers.count(), memory_bytes)) {
         const uint64_t me = writers.number(ranks.rank());
         const bool is_writer = me < writers.count();
-        // A node without memory must not leave the others waiting in the exchange below.
+        // All ranks find out if a node has no memory, before they exchange messages below.
         const auto error =
             attempt_or_end_job(ranks, [&] { node = std::make_unique<NodeMemory>(ranks, is_writer ? piece_bytes : 0); });
         agree(ranks, PlanVote{}, error);
         std::map<uint64_t, std::vector<RankBlock>> blocks = blocks_by_writer(writers.count());
-        const Letters letters = deliver(ranks, address_blocks(writers, blocks));
+        const Messages messages = deliver(ranks, address_blocks(writers, blocks));
         std::vector<RankBlock> direct;
         if (is_writer) direct = take_direct(blocks[me]);
         for (const auto& [k, of_writer] : blocks)
             if (!of_writer.empty())
-                contributions.emplace_back(ranks, *node, writers.rank(k), sequence(writers.count(), k), of_writer, piece_bytes);
-        if (is_writer) collect(sequence(writers.count(), me), letters, std::move(blocks[me]), std::move(direct));
+                senders.emplace_back(ranks, *node, writers.rank(k), sequence(writers.count(), k), of_writer, piece_bytes);
+        if (is_writer) collect(sequence(writers.count(), me), messages, std::move(blocks[me]), std::move(direct));
     }
 
     Sequence sequence(uint64_t writers, uint64_t k) const {
@@ -62,7 +63,7 @@ struct Exchange::Impl {
         return result;
     }
 
-    // The blocks of this rank that reach into each writer's slabs: of the writers that get something from it, only.
+    // The blocks of this rank that reach into a writer's slabs, for each writer that gets data from it.
     std::map<uint64_t, std::vector<RankBlock>> blocks_by_writer(uint64_t writers) const {
         std::map<uint64_t, std::vector<RankBlock>> result;
         for (size_t a = 0; a < arrays.size(); ++a) {
@@ -80,7 +81,7 @@ struct Exchange::Impl {
         return result;
     }
 
-    // The writer's own blocks go to the file from where they are if their runs are long, else through the ring like all others.
+    // The writer's own blocks with long runs are written from where they are; the others go through the ring.
     std::vector<RankBlock> take_direct(std::vector<RankBlock>& own) const {
         const auto is_copied = [&](const RankBlock& block) {
             return block.runs.length() * arrays[block.array].element_bytes < kOwnPieceBytes;
@@ -91,23 +92,23 @@ struct Exchange::Impl {
         return direct;
     }
 
-    // Tells each writer which blocks of this rank reach into its slabs.
-    Letters address_blocks(const PartWriters& writers, const std::map<uint64_t, std::vector<RankBlock>>& blocks) const {
-        Letters out;
+    // A message for each other writer: the blocks of this rank that reach into its slabs.
+    Messages address_blocks(const PartWriters& writers, const std::map<uint64_t, std::vector<RankBlock>>& blocks) const {
+        Messages out;
         for (const auto& [k, of_writer] : blocks) {
             if (writers.rank(k) == ranks.rank()) continue;
-            std::vector<uint64_t>& letter = out[writers.rank(k)];
+            std::vector<uint64_t>& message = out[writers.rank(k)];
             for (const RankBlock& block : of_writer) {
-                letter.push_back(block.array);
-                put_box(letter, arrays[block.array].mine[block.block]);
+                message.push_back(block.array);
+                put_box(message, arrays[block.array].mine[block.block]);
             }
         }
         return out;
     }
 
-    void collect(const Sequence& mine, const Letters& letters, std::vector<RankBlock> copied, std::vector<RankBlock> direct) {
+    void collect(const Sequence& mine, const Messages& messages, std::vector<RankBlock> copied, std::vector<RankBlock> direct) {
         std::map<uint64_t, std::vector<RankBlock>> senders;
-        for (const auto& [rank, words] : letters) {
+        for (const auto& [rank, words] : messages) {
             for (size_t at = 0; at < words.size();) {
                 const size_t a = words[at++];
                 const Box box = take_box(words, at, arrays[a].shape.size());
@@ -115,28 +116,28 @@ struct Exchange::Impl {
             }
         }
         if (!copied.empty()) senders[ranks.rank()] = std::move(copied);
-        collection = std::make_unique<Collection>(ranks, *node, mine, arrays, senders, std::move(direct), piece_bytes);
+        collector = std::make_unique<PieceCollector>(ranks, *node, mine, arrays, senders, std::move(direct), piece_bytes);
     }
 
     void run(const std::vector<std::vector<BlockView>>& memory, const std::function<void(const Stretch&)>& take,
              const std::function<void()>& flush) {
-        for (Contribution& contribution : contributions) contribution.begin_step(&memory);
-        if (collection) collection->begin_step(&memory);
+        for (PieceSender& sender : senders) sender.begin_step(&memory);
+        if (collector) collector->begin_step(&memory);
         for (;;) {
             const uint32_t seen = node->times_rung();
-            bool any = false, finished = true, has_messages = false;
-            for (Contribution& contribution : contributions) {
-                any = contribution.advance() || any;
-                finished = finished && contribution.finished();
-                has_messages = has_messages || contribution.awaits_message();
+            bool any = false, finished = true, awaits_message = false;
+            for (PieceSender& sender : senders) {
+                any = sender.advance() || any;
+                finished = finished && sender.finished();
+                awaits_message = awaits_message || sender.awaits_message();
             }
-            if (collection) {
-                any = collection->advance(take, flush) || any;
-                finished = finished && collection->finished();
-                has_messages = has_messages || collection->awaits_message();
+            if (collector) {
+                any = collector->advance(take, flush) || any;
+                finished = finished && collector->finished();
+                awaits_message = awaits_message || collector->awaits_message();
             }
             if (finished) return;
-            if (!any) node->wait(seen, has_messages);
+            if (!any) node->wait(seen, awaits_message);
         }
     }
 };
@@ -150,7 +151,7 @@ void Exchange::run(const std::vector<std::vector<BlockView>>& memory, const std:
                    const std::function<void()>& flush) {
     Impl& impl = *impl_;
     run_or_end_job(impl.ranks.size() > 1, [&] { impl.run(memory, take, flush); });
-    if (impl.collection && impl.collection->error()) std::rethrow_exception(impl.collection->error());
+    if (impl.collector && impl.collector->error()) std::rethrow_exception(impl.collector->error());
 }
 
 }  // namespace tailrace

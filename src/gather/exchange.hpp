@@ -1,5 +1,5 @@
-// Blocks to writers. Ranks of the writer's node copy their runs straight into place in its ring; others send them as messages,
-// one a piece. The writer hands out whole pieces in ascending order while the next ones are put together.
+// Moves blocks to their writers. Ranks of the writer's node copy their runs into place in its ring; other ranks send one message
+// for each piece. The writer passes on complete pieces in ascending order while the next ones are being filled.
 #pragma once
 
 #include <functional>
@@ -21,11 +21,11 @@ struct ExchangeArray {
     Extents shape;
     uint64_t element_bytes = 1;
     std::vector<Box> mine;
-    bool has_gaps = false;                         // some elements belong to no rank: the writer fills them
+    bool has_gaps = false;                         // some elements belong to no rank: the writer sets them to `fill`
     std::vector<std::byte> fill;                   // one element
-    std::optional<ChunkGrid> grid = std::nullopt;  // no chunk of it is shared out between writers
+    std::optional<ChunkGrid> grid = std::nullopt;  // no chunk is split between writers
 
-    // The elements of the k-th of `writers` begin here; the writer of an element.
+    // Where the elements of the k-th of `writers` begin; the number of the writer of an element.
     uint64_t share_begin(uint64_t writers, uint64_t k) const {
         return grid ? grid->begin(tailrace::share_begin(grid->count(), writers, k))
                     : tailrace::share_begin(volume(shape), writers, k);
@@ -36,7 +36,7 @@ struct ExchangeArray {
     }
 };
 
-// A stretch of an array's slab that is in memory at its writer, in file order.
+// A stretch of an array's slab in the memory of its writer, in file order.
 struct Stretch {
     size_t array = 0;
     uint64_t element = 0;  // position of its first element in the array
@@ -51,9 +51,9 @@ public:
     Exchange(const Communicator& ranks, std::vector<ExchangeArray> arrays, const PartWriters& writers, uint64_t memory_bytes);
     ~Exchange();
 
-    // Collective. Moves one step's data: memory[array][block] is where this rank's blocks are. On writers `take` is called for
-    // every stretch, in ascending order of (array, element), and `flush` when the memory of the stretches before is about to be
-    // reused. An exception in either is kept until all pieces have passed, so that nobody waits for this writer, and then thrown.
+    // Collective. Moves one step's data: memory[array][block] is where this rank's blocks are. On writers it calls `take` for every
+    // stretch, in ascending order of (array, element), and `flush` before the memory of these stretches is reused. An exception in
+    // either is thrown after all pieces have passed, so that no rank waits for this writer.
     void run(const std::vector<std::vector<BlockView>>& memory, const std::function<void(const Stretch&)>& take,
              const std::function<void()>& flush);
 

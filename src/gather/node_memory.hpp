@@ -10,9 +10,9 @@
 
 namespace tailrace {
 
-constexpr uint32_t kSlots = 4;  // pieces of a writer's sequence that may be in work at a time
+constexpr uint32_t kSlots = 4;  // pieces that may be filled or written at a time
 
-// A writer's ring: piece g of its sequence (counted on over steps) is put together in slot g % kSlots.
+// A writer's ring: piece g of its sequence is put together in slot g % kSlots. The numbers of pieces continue over steps.
 struct Ring {
     struct Header {
         std::atomic<uint64_t> open_until;      // pieces below this number may be filled
@@ -28,7 +28,7 @@ struct Ring {
 
 class NodeMemory {
 public:
-    // Collective over the node. `piece_bytes` of this rank's ring; 0 when it is no writer.
+    // Collective over the node. `piece_bytes`: of this rank's ring; 0 if it is no writer.
     NodeMemory(const Communicator& ranks, uint64_t piece_bytes);
     ~NodeMemory();  // the communicator keeps the memory for the next one
     NodeMemory(const NodeMemory&) = delete;

@@ -1,6 +1,5 @@
-// A writer's sequence: its slabs of all exchanged arrays, one behind the other, as one line of bytes that is cut in equal
-// pieces. The ranks that send and the writer compute the same sequence from the plan, so a piece number is all they need to
-// agree on.
+// A writer's sequence: its slabs of all exchanged arrays, one after the other, as one sequence of bytes that is cut into equal
+// pieces. Senders and writer compute the same sequence from the plan, so the number of a piece says all about it.
 #pragma once
 
 #include <cstdint>
@@ -24,23 +23,23 @@ class Sequence {
 public:
     // The elements [lo, hi) of an array.
     void add(const Extents& shape, uint64_t element_bytes, uint64_t lo, uint64_t hi) {
-        // No element is cut by the edge of a piece: arrays begin at multiples of the largest element, as pieces do.
+        // Arrays and pieces begin at multiples of the largest element, so that no element lies in two pieces.
         arrays_.push_back({shape, element_bytes, lo, hi, (total_bytes() + 7) / 8 * 8});
     }
     const std::vector<SlabArray>& arrays() const { return arrays_; }
     uint64_t total_bytes() const { return arrays_.empty() ? 0 : arrays_.back().end(); }
     uint64_t pieces(uint64_t piece_bytes) const { return (total_bytes() + piece_bytes - 1) / piece_bytes; }
-    // The first array that ends behind a position.
+    // The first array that ends after a position.
     size_t array_at(uint64_t position) const;
 
 private:
     std::vector<SlabArray> arrays_;
 };
 
-// The blocks that a rank has of each array of a sequence; by array, then in the order of the blocks.
+// A block of a rank in a sequence. Lists of them are ordered by array, then as the rank's blocks are.
 struct RankBlock {
     size_t array = 0;
-    size_t block = 0;  // the rank's own number for it, given back to the caller
+    size_t block = 0;  // the rank's own number of it
     Runs runs;
 };
 
@@ -50,7 +49,7 @@ struct Share {
     uint64_t bytes = 0;
 };
 
-// Which pieces a rank's blocks touch, ascending. Cost: blocks x pieces touched.
+// The pieces that a rank's blocks touch, ascending. Costs blocks x pieces touched.
 std::vector<Share> shares_of(const Sequence& sequence, const std::vector<RankBlock>& blocks, uint64_t piece_bytes);
 
 // Calls use(block, first element within the block, elements, position in the sequence) for all bytes that the blocks have in

@@ -1,6 +1,6 @@
 // RATIONALE: the non-blocking consensus of Hoefler, Siebert and Lumsdaine, "Scalable communication protocols for dynamic sparse
-// data exchange" (PPoPP 2010): synchronous sends tell when all own messages have arrived; a non-blocking barrier tells when all
-// ranks' have.
+// data exchange" (PPoPP 2010): when its synchronous sends are complete, a rank's own messages have arrived; when the non-blocking
+// barrier is complete, those of all ranks have.
 #include "gather/sparse_exchange.hpp"
 
 #include "gather/backoff.hpp"
@@ -8,10 +8,10 @@
 
 namespace tailrace {
 
-Letters deliver(const Communicator& ranks, const Letters& out) {
-    // A rank may leave the barrier and begin the next exchange while another is still in this one: two tags keep them apart.
+Messages deliver(const Communicator& ranks, const Messages& out) {
+    // A rank may begin the next exchange while another is still in this one: two tags keep their messages apart.
     const int tag = 1 + static_cast<int>(ranks.next_round() & 1);
-    Letters in;
+    Messages in;
     std::vector<MPI_Request> sends;
     for (const auto& [to, words] : out) {
         if (to == ranks.rank()) {

@@ -1,4 +1,4 @@
-// Messages between ranks that do not know who will write to them: no rank's work or memory grows with the number of ranks.
+// Messages between ranks that do not know which ranks will send to them. No rank's work or memory grows with the number of ranks.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace tailrace {
 
-// A message of 64-bit words for each rank.
-using Letters = std::map<uint64_t, std::vector<uint64_t>>;
+// Messages of 64-bit words, by rank.
+using Messages = std::map<uint64_t, std::vector<uint64_t>>;
 
-// Collective. Delivers `out` (by destination); returns what arrived (by source).
-Letters deliver(const Communicator& ranks, const Letters& out);
+// Collective. Sends `out`, by destination; returns what arrived, by source.
+Messages deliver(const Communicator& ranks, const Messages& out);
 
 }  // namespace tailrace

@@ -1,5 +1,5 @@
-// What one rank gives to one writer: to its ring where they share a node, else as messages. A state machine: advance() does what
-// can be done now and never waits.
+// Sends one rank's data to one writer: into the writer's ring if both are on a node, else as messages. advance() does what can be
+// done at once and never waits.
 #pragma once
 
 #include <vector>
@@ -12,10 +12,10 @@ namespace tailrace {
 
 constexpr int kPieceTag = 3;
 
-class Contribution {
+class PieceSender {
 public:
-    Contribution(const Communicator& ranks, const NodeMemory& node, uint64_t writer, Sequence sequence,
-                 std::vector<RankBlock> blocks, uint64_t piece_bytes);
+    PieceSender(const Communicator& ranks, const NodeMemory& node, uint64_t writer, Sequence sequence,
+                std::vector<RankBlock> blocks, uint64_t piece_bytes);
 
     void begin_step(const std::vector<std::vector<BlockView>>* memory);
     bool advance();  // true: something was done
@@ -24,8 +24,8 @@ public:
     uint64_t writer() const { return writer_; }
 
 private:
-    bool into_ring();
-    bool as_message();
+    bool fill_ring();
+    bool send_message();
     void copy_piece(uint64_t piece, std::byte* to, bool dense) const;
 
     const Communicator& ranks_;
@@ -39,7 +39,7 @@ private:
     std::vector<Share> shares_;
     const std::vector<std::vector<BlockView>>* memory_ = nullptr;
     size_t next_ = 0;
-    uint64_t pieces_before_ = 0;  // of the steps before: pieces are counted on, so no ring is ever reset
+    uint64_t pieces_before_ = 0;  // of earlier steps: the numbers of pieces continue over steps, so that no ring is ever reset
     std::vector<std::byte> message_;
     MPI_Request request_ = MPI_REQUEST_NULL;
 };

@@ -1,28 +1,28 @@
-#include "gather/contribution.hpp"
+#include "gather/piece_sender.hpp"
 
 namespace tailrace {
 
-Contribution::Contribution(const Communicator& ranks, const NodeMemory& node, uint64_t writer, Sequence sequence,
-                           std::vector<RankBlock> blocks, uint64_t piece_bytes)
+PieceSender::PieceSender(const Communicator& ranks, const NodeMemory& node, uint64_t writer, Sequence sequence,
+                         std::vector<RankBlock> blocks, uint64_t piece_bytes)
     : ranks_(ranks), node_(node), writer_(writer), same_node_(ranks.on_my_node(writer)), sequence_(std::move(sequence)),
       blocks_(std::move(blocks)), piece_bytes_(piece_bytes), shares_(shares_of(sequence_, blocks_, piece_bytes)) {
     if (same_node_) ring_ = node.ring(writer - ranks.node_first());
     next_ = shares_.size();
 }
 
-void Contribution::begin_step(const std::vector<std::vector<BlockView>>* memory) {
+void PieceSender::begin_step(const std::vector<std::vector<BlockView>>* memory) {
     if (memory_ != nullptr) pieces_before_ += sequence_.pieces(piece_bytes_);
     memory_ = memory;
     next_ = 0;
 }
 
-bool Contribution::advance() {
+bool PieceSender::advance() {
     if (finished()) return false;
-    return same_node_ ? into_ring() : as_message();
+    return same_node_ ? fill_ring() : send_message();
 }
 
-// With `dense` the runs follow one another (a message); otherwise each goes to its place in the piece.
-void Contribution::copy_piece(uint64_t piece, std::byte* to, bool dense) const {
+// With `dense`, for a message, the runs follow one another; otherwise each goes to its place in the piece.
+void PieceSender::copy_piece(uint64_t piece, std::byte* to, bool dense) const {
     const uint64_t from = piece * piece_bytes_;
     for_bytes(sequence_, blocks_, from, from + piece_bytes_,
               [&](const RankBlock& block, uint64_t element, uint64_t n, uint64_t position) {
@@ -32,7 +32,7 @@ void Contribution::copy_piece(uint64_t piece, std::byte* to, bool dense) const {
               });
 }
 
-bool Contribution::into_ring() {
+bool PieceSender::fill_ring() {
     bool any = false;
     for (; next_ < shares_.size(); ++next_, any = true) {
         const uint64_t piece = pieces_before_ + shares_[next_].piece;
@@ -44,7 +44,7 @@ bool Contribution::into_ring() {
     return any;
 }
 
-bool Contribution::as_message() {
+bool PieceSender::send_message() {
     if (request_ != MPI_REQUEST_NULL) {
         int sent = 0;
         check_mpi(MPI_Test(&request_, &sent, MPI_STATUS_IGNORE), "MPI_Test");
