@@ -16,6 +16,8 @@ from language.passage import Content, Passage, is_message
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 # Strings of other languages: SQL, HTML, CSS, templates.
 OTHER_LANGUAGE = re.compile(r"^\s*(?:<|\{%|\{\{|[.#]?[\w-]+\s*\{|(?:SELECT|WITH|CREATE|COPY|INSERT)\b)")
+# Commands of a shell.
+SHELL = re.compile(r"&&|\|\||\$\w|; (?:exec|do|setsid)\b|\bmkdir -p\b|^echo \d")
 PARAGRAPH = re.compile(rf"\n\s*\n|\n(?=\s*(?:[-*]\s|\d+\.\s)|{comments.ENTRY})")
 
 
@@ -60,7 +62,7 @@ def messages(path: Path, tree: ast.Module) -> Iterator[Passage]:
         if not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp) or id(node) in visited:
             continue
         message = rendered(node, visited)
-        if message is None or OTHER_LANGUAGE.match(message):
+        if message is None or OTHER_LANGUAGE.match(message) or SHELL.search(message):
             continue
         for part in message.split("\n\n"):
             if is_message(part):
