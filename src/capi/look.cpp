@@ -8,6 +8,7 @@
 #include "stream/catalog.hpp"
 #include "stream/combine.hpp"
 #include "stream/repair.hpp"
+#include "stream/verify.hpp"
 
 using tailrace::guard;
 using tailrace::Json;

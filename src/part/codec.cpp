@@ -175,6 +175,15 @@ bool Rounding::rounds() const {
     return bits > 0 && ((type == Type::F32 && bits < Single::mantissa) || (type == Type::F64 && bits < Double::mantissa));
 }
 
+Rounding rounding_of(const Storage& storage, Type type, const std::vector<std::byte>& fill) {
+    return {type, storage.bit_round, fill};
+}
+
+Attribute rounding_attribute(const Rounding& rounding) {
+    const auto bits = static_cast<int32_t>(rounding.bits);
+    return number_attribute(kBitRoundAttribute, Type::I32, 1, &bits);
+}
+
 void round_mantissas(const Rounding& rounding, std::span<std::byte> values) {
     if (!rounding.rounds()) return;
     if (rounding.type == Type::F32)

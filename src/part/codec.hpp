@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/type.hpp"
+#include "layout/attribute.hpp"
 #include "layout/layout.hpp"
 
 namespace tailrace {
@@ -53,9 +54,12 @@ struct Rounding {
     bool rounds() const;  // false where no value would change: also for types without a mantissa
     bool operator==(const Rounding&) const = default;
 };
+// How the storage keys round a variable of that type and with that fill value.
+Rounding rounding_of(const Storage& storage, Type type, const std::vector<std::byte>& fill);
 void round_mantissas(const Rounding& rounding, std::span<std::byte> values);
 
 // netCDF's attribute of a variable that was rounded: the number of bits.
 constexpr const char* kBitRoundAttribute = "_QuantizeBitRoundNumberOfSignificantBits";
+Attribute rounding_attribute(const Rounding& rounding);
 
 }  // namespace tailrace

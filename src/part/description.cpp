@@ -5,37 +5,15 @@
 #include <unordered_set>
 
 #include "base/error.hpp"
+#include "layout/name.hpp"
 #include "part/conventions.hpp"
 
 namespace tailrace {
 namespace {
 
-constexpr size_t kMaxNameBytes = 256;  // of netCDF
 // What the conventions of HDF5 and netCDF keep for themselves.
 constexpr std::array kReservedAttributes = {kScaleClassAttribute, kScaleNameAttribute, kScalesAttribute, kUsesAttribute,
                                             kDimensionAttribute,  "_NCProperties",     "_nc3_strict",    "_Netcdf4Coordinates"};
-
-}  // namespace
-
-void check_name(const std::string& of, const std::string& name) {
-    const auto refuse = [&](const std::string& why) {
-        fail(Status::BAD_ARGUMENT, "the name '", name, "' of ", of, " cannot be in a NetCDF file: ", why);
-    };
-    if (name.empty()) refuse("it is empty; give it a name");
-    if (name.size() > kMaxNameBytes) refuse(text("it has ", name.size(), " bytes; use at most ", kMaxNameBytes));
-    if (!is_utf8(name)) refuse("it is not UTF-8; encode it so");
-    for (const char c : name) {
-        if (c == '/') refuse("'/' separates groups; use '_' instead");
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) refuse("it has a control character; leave it out");
-    }
-    const char first = name.front();
-    const bool letter = (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z') || (first >= '0' && first <= '9');
-    if (!letter && first != '_' && (first & 0x80) == 0)
-        refuse("it begins with neither a letter, a digit nor '_'; put one before it");
-    if (name.back() == ' ') refuse("it ends with a space; leave that out");
-}
-
-namespace {
 
 void check_unique(const char* of, const std::string& name, std::unordered_set<std::string>& seen) {
     check_name(of, name);
@@ -122,22 +100,6 @@ void check_array(const Description& description, size_t number) {
 }
 
 }  // namespace
-
-bool is_utf8(std::string_view text) {
-    for (size_t i = 0; i < text.size();) {
-        const auto lead = static_cast<unsigned char>(text[i]);
-        const size_t length = lead < 0x80                   ? 1
-                              : lead >= 0xC2 && lead < 0xE0 ? 2
-                              : lead >= 0xE0 && lead < 0xF0 ? 3
-                              : lead < 0xF5                 ? 4
-                                                            : 0;
-        if (length == 0 || (lead >= 0x80 && lead < 0xC2) || i + length > text.size()) return false;
-        for (size_t k = 1; k < length; ++k)
-            if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
-        i += length;
-    }
-    return true;
-}
 
 const std::vector<std::byte>& fill_of(const Array& array) {
     const Attribute* attribute = fill_attribute(array);

@@ -3,53 +3,21 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/extent.hpp"
 #include "base/type.hpp"
+#include "layout/attribute.hpp"
 #include "layout/box.hpp"
 #include "layout/chunks.hpp"
+#include "layout/dimension.hpp"
 #include "part/codec.hpp"
 
 namespace tailrace {
-
-struct Attribute {
-    std::string name;
-    Type type = Type::CHAR;         // CHAR: text in UTF-8, without a terminator
-    uint64_t count = 0;             // numbers, or bytes of text
-    std::vector<std::byte> values;  // count elements
-    bool is_text() const { return type == Type::CHAR; }
-    bool operator==(const Attribute&) const = default;
-};
-
-bool is_utf8(std::string_view text);
-// Throws BAD_ARGUMENT for a name that a NetCDF file cannot have. `of`: of what it is, for the message.
-void check_name(const std::string& of, const std::string& name);
-
-inline Attribute text_attribute(std::string name, std::string_view value) {
-    const auto* first = reinterpret_cast<const std::byte*>(value.data());
-    return {std::move(name), Type::CHAR, value.size(), {first, first + value.size()}};
-}
-
-inline Attribute number_attribute(std::string name, Type type, uint64_t count, const void* values) {
-    const auto* first = static_cast<const std::byte*>(values);
-    return {std::move(name), type, count, {first, first + count * type_bytes(type)}};
-}
-
-struct Dimension {
-    std::string name;
-    uint64_t length = 0;
-    bool ragged = false;  // another length in every step
-    bool operator==(const Dimension& other) const {
-        return name == other.name && ragged == other.ragged && (ragged || length == other.length);
-    }
-};
 
 // Text that many share: an index names each of its files once for every variable and box.
 class SharedText {

@@ -8,6 +8,7 @@
 #include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "base/hex.hpp"
+#include "layout/name.hpp"
 
 namespace tailrace {
 namespace {

@@ -7,8 +7,9 @@
 
 #include "base/journal.hpp"
 #include "base/type.hpp"
+#include "layout/attribute.hpp"
 #include "layout/box.hpp"
-#include "part/description.hpp"
+#include "layout/dimension.hpp"
 
 namespace tailrace {
 

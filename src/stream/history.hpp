@@ -21,7 +21,7 @@
 #include "layout/keys.hpp"
 #include "layout/placement.hpp"
 #include "stream/definitions.hpp"
-#include "stream/step_plan.hpp"
+#include "stream/part_box.hpp"
 
 namespace tailrace {
 

@@ -1,13 +1,12 @@
 #include "stream/part_content.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <string_view>
+#include <string>
 
-#include "base/error.hpp"
 #include "layout/parts.hpp"
 #include "part/image.hpp"
 #include "part/seal.hpp"
+#include "stream/block_name.hpp"
 
 namespace tailrace {
 namespace {
@@ -58,7 +57,7 @@ public:
         stored.fill = variable.fill;
         if (slab != nullptr && slab->grid) {
             stored.packing = {*slab->grid, filters_of(storage_, variable.type)};
-            if (const Rounding rounding = rounding_of(storage_, variable); rounding.rounds())
+            if (const Rounding rounding = rounding_of(storage_, variable.type, variable.fill); rounding.rounds())
                 stored.attributes.push_back(rounding_attribute(rounding));
             content_.packed.push_back(content_.arrays.size());
         }
@@ -129,34 +128,6 @@ private:
 };
 
 }  // namespace
-
-Rounding rounding_of(const Storage& storage, const Variable& variable) { return {variable.type, storage.bit_round, variable.fill}; }
-
-Attribute rounding_attribute(const Rounding& rounding) {
-    const auto bits = static_cast<int32_t>(rounding.bits);
-    return number_attribute(kBitRoundAttribute, Type::I32, 1, &bits);
-}
-
-std::string block_suffix(uint64_t block) { return block == 0 ? "" : "." + std::to_string(block); }
-
-std::string block_name(const std::string& variable, uint64_t block) { return variable + block_suffix(block); }
-
-std::pair<size_t, uint64_t> variable_of_block(const Definitions& definitions, const std::string& array) {
-    const auto& variables = definitions.variables();
-    const auto named = [&](std::string_view name) {
-        return std::find_if(variables.begin(), variables.end(), [&](const Variable& v) { return v.name == name; });
-    };
-    if (const auto it = named(array); it != variables.end()) return {static_cast<size_t>(it - variables.begin()), 0};
-    const size_t dot = array.rfind('.');
-    if (dot != std::string::npos && dot + 1 < array.size()) {
-        uint64_t number = 0;
-        const char *begin = array.data() + dot + 1, *end = array.data() + array.size();
-        const auto it = named(std::string_view(array).substr(0, dot));
-        if (it != variables.end() && std::from_chars(begin, end, number).ptr == end)
-            return {static_cast<size_t>(it - variables.begin()), number};
-    }
-    fail(Status::CORRUPT, "array '", array, "' is of no variable of the stream");
-}
 
 PartContent describe_part(const Definitions& definitions, const StreamConfig& config, const StepPlan& plan, bool with_static,
                           uint64_t writers) {

@@ -1,8 +1,6 @@
 // What this rank's part holds: its arrays, what each is made of, and where each is placed.
 #pragma once
 
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "layout/keys.hpp"
@@ -38,13 +36,4 @@ struct PartContent {
 PartContent describe_part(const Definitions& definitions, const StreamConfig& config, const StepPlan& plan, bool with_static,
                           uint64_t writers);
 
-// How the values of a variable are rounded before they are compressed, and the attribute that says so.
-Rounding rounding_of(const Storage& storage, const Variable& variable);
-Attribute rounding_attribute(const Rounding& rounding);
-
-// The name of block b of a variable in a part of several: the variable's, and what is behind it.
-std::string block_suffix(uint64_t block);
-std::string block_name(const std::string& variable, uint64_t block);
-// The other way: the variable's number and b. Throws CORRUPT for a name that is of no variable.
-std::pair<size_t, uint64_t> variable_of_block(const Definitions& definitions, const std::string& array);
 }  // namespace tailrace

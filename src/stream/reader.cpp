@@ -11,8 +11,8 @@
 #include "gather/words.hpp"
 #include "layout/parts.hpp"
 #include "layout/share.hpp"
+#include "stream/block_name.hpp"
 #include "stream/catalog.hpp"
-#include "stream/part_content.hpp"
 
 namespace tailrace {
 namespace {

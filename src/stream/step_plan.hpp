@@ -14,6 +14,7 @@
 #include "layout/parts.hpp"
 #include "layout/slabs.hpp"
 #include "stream/definitions.hpp"
+#include "stream/part_box.hpp"
 #include "stream/step_data.hpp"
 
 namespace tailrace {
@@ -37,16 +38,6 @@ struct Slab {
     bool has_gaps = false;                         // of one part: the writer fills them
     std::optional<ChunkGrid> grid = std::nullopt;  // it is compressed, in these chunks
 };
-
-// The slabs of all parts, on rank 0, for the index: only where there are several parts, and few enough for an index.
-struct PartBox {
-    uint64_t part = 0, block = 0;
-    Box box;
-    bool operator==(const PartBox&) const = default;
-};
-
-// More sources make a virtual dataset slow (40 times at 1024; measured) and exhaust descriptors.
-constexpr uint64_t kMaxIndexParts = 256;
 
 class StepPlan {
 public:

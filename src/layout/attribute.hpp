@@ -1,0 +1,34 @@
+// An attribute of a variable or of a file: a name with text or numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/type.hpp"
+
+namespace tailrace {
+
+struct Attribute {
+    std::string name;
+    Type type = Type::CHAR;         // CHAR: text in UTF-8, without a terminator
+    uint64_t count = 0;             // numbers, or bytes of text
+    std::vector<std::byte> values;  // count elements
+    bool is_text() const { return type == Type::CHAR; }
+    bool operator==(const Attribute&) const = default;
+};
+
+inline Attribute text_attribute(std::string name, std::string_view value) {
+    const auto* first = reinterpret_cast<const std::byte*>(value.data());
+    return {std::move(name), Type::CHAR, value.size(), {first, first + value.size()}};
+}
+
+inline Attribute number_attribute(std::string name, Type type, uint64_t count, const void* values) {
+    const auto* first = static_cast<const std::byte*>(values);
+    return {std::move(name), type, count, {first, first + count * type_bytes(type)}};
+}
+
+}  // namespace tailrace
