@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "layout/plan.hpp"
-#include "stream/history.hpp"
+#include "record/history.hpp"
 
 namespace tailrace::bench {
 

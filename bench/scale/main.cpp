@@ -17,7 +17,7 @@
 #include "cost.hpp"
 #include "job.hpp"
 #include "layout/parts.hpp"
-#include "stream/index.hpp"
+#include "view/index.hpp"
 
 namespace tailrace::bench {
 namespace {

@@ -1,5 +1,5 @@
 // A stream once more, under another layout.
-#include "stream/convert.hpp"
+#include "maintain/convert.hpp"
 
 #include <tailrace/tailrace.h>
 

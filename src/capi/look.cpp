@@ -5,10 +5,10 @@
 #include "capi/guard.hpp"
 #include "layout/keys.hpp"
 #include "layout/plan.hpp"
-#include "stream/catalog.hpp"
-#include "stream/combine.hpp"
-#include "stream/repair.hpp"
-#include "stream/verify.hpp"
+#include "maintain/combine.hpp"
+#include "maintain/repair.hpp"
+#include "maintain/verify.hpp"
+#include "view/catalog.hpp"
 
 using tailrace::guard;
 using tailrace::Json;

@@ -1,5 +1,5 @@
 // Reading a stream back.
-#include "stream/reader.hpp"
+#include "view/reader.hpp"
 
 #include <tailrace/tailrace.h>
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "stream/definitions.hpp"
+#include "record/definitions.hpp"
 #include "stream/step_data.hpp"
 
 namespace tailrace {

@@ -13,7 +13,7 @@
 #include "gather/communicator.hpp"
 #include "part/image.hpp"
 #include "part/part_file.hpp"
-#include "stream/history.hpp"
+#include "record/history.hpp"
 #include "stream/part_content.hpp"
 
 namespace tailrace {

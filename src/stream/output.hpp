@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "layout/keys.hpp"
-#include "stream/definitions.hpp"
+#include "record/definitions.hpp"
 #include "stream/ragged.hpp"
 #include "stream/step_data.hpp"
 

@@ -6,7 +6,7 @@
 #include "layout/parts.hpp"
 #include "part/image.hpp"
 #include "part/seal.hpp"
-#include "stream/block_name.hpp"
+#include "record/block_name.hpp"
 
 namespace tailrace {
 namespace {

@@ -6,7 +6,7 @@
 #include "layout/keys.hpp"
 #include "layout/placement.hpp"
 #include "part/description.hpp"
-#include "stream/definitions.hpp"
+#include "record/definitions.hpp"
 #include "stream/step_plan.hpp"
 
 namespace tailrace {

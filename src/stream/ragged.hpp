@@ -6,7 +6,7 @@
 
 #include "gather/communicator.hpp"
 #include "layout/layout.hpp"
-#include "stream/definitions.hpp"
+#include "record/definitions.hpp"
 #include "stream/step_data.hpp"
 
 namespace tailrace {

@@ -7,7 +7,7 @@
 
 #include "layout/block_view.hpp"
 #include "layout/box.hpp"
-#include "stream/definitions.hpp"
+#include "record/definitions.hpp"
 
 namespace tailrace {
 

@@ -13,8 +13,8 @@
 #include "layout/keys.hpp"
 #include "layout/parts.hpp"
 #include "layout/slabs.hpp"
-#include "stream/definitions.hpp"
-#include "stream/part_box.hpp"
+#include "record/definitions.hpp"
+#include "record/part_box.hpp"
 #include "stream/step_data.hpp"
 
 namespace tailrace {

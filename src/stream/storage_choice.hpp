@@ -8,7 +8,7 @@
 #include "base/striping.hpp"
 #include "base/system.hpp"
 #include "layout/keys.hpp"
-#include "stream/history.hpp"
+#include "record/history.hpp"
 
 namespace tailrace {
 

@@ -271,7 +271,8 @@ void Stream::make_packer() {
     std::vector<PackedArray> arrays;
     for (const size_t a : content_->packed) {
         const Variable& variable = definitions_.variables()[content_->arrays[a].variable];
-        arrays.push_back({variable.type, *content_->description.arrays[a].packing, rounding_of(config_.layout.storage, variable.type, variable.fill)});
+        arrays.push_back({variable.type, *content_->description.arrays[a].packing,
+                          rounding_of(config_.layout.storage, variable.type, variable.fill)});
     }
     packer_.reset();
     if (!arrays.empty()) packer_ = std::make_unique<Packer>(plan_->part_ranks(), plan_->writers(), std::move(arrays));

@@ -14,15 +14,15 @@
 #include "gather/agree.hpp"
 #include "gather/communicator.hpp"
 #include "part/write_queue.hpp"
-#include "stream/definitions.hpp"
+#include "record/definitions.hpp"
+#include "record/history.hpp"
 #include "stream/group.hpp"
-#include "stream/history.hpp"
-#include "stream/index.hpp"
 #include "stream/output.hpp"
 #include "stream/packer.hpp"
 #include "stream/ragged.hpp"
 #include "stream/step_plan.hpp"
 #include "stream/storage_choice.hpp"
+#include "view/index.hpp"
 
 namespace tailrace {
 

@@ -5,8 +5,8 @@
 
 #include "gather/communicator_pool.hpp"
 #include "layout/parts.hpp"
-#include "stream/index.hpp"
 #include "stream/stream.hpp"
+#include "view/index.hpp"
 
 namespace tailrace {
 namespace {

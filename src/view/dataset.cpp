@@ -1,11 +1,11 @@
-#include "stream/dataset.hpp"
+#include "view/dataset.hpp"
 
 #include <algorithm>
 #include <map>
 
 #include "base/copy.hpp"
 #include "layout/parts.hpp"
-#include "stream/block_name.hpp"
+#include "record/block_name.hpp"
 
 namespace tailrace {
 namespace {
@@ -67,7 +67,8 @@ public:
                 before = v;
                 if (array.sources.empty()) array.sources = nowhere(variable, varies);
             }
-            if (const Rounding rounding = rounding_of(storage_, variable.type, variable.fill); rounding.rounds() && is_packed(variable))
+            if (const Rounding rounding = rounding_of(storage_, variable.type, variable.fill);
+                rounding.rounds() && is_packed(variable))
                 array.attributes.push_back(rounding_attribute(rounding));
             description.arrays.push_back(std::move(array));
         }

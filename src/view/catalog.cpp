@@ -1,4 +1,4 @@
-#include "stream/catalog.hpp"
+#include "view/catalog.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,8 +7,8 @@
 #include "base/error.hpp"
 #include "base/system.hpp"
 #include "layout/parts.hpp"
-#include "stream/history.hpp"
-#include "stream/index.hpp"
+#include "record/history.hpp"
+#include "view/index.hpp"
 
 namespace tailrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "stream/block_name.hpp"
+#include "record/block_name.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -20,8 +20,8 @@
 #include "base/journal.hpp"
 #include "layout/keys.hpp"
 #include "layout/placement.hpp"
-#include "stream/definitions.hpp"
-#include "stream/part_box.hpp"
+#include "record/definitions.hpp"
+#include "record/part_box.hpp"
 
 namespace tailrace {
 

@@ -1,4 +1,4 @@
-#include "stream/convert.hpp"
+#include "maintain/convert.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,8 +9,8 @@
 #include "gather/communicator_pool.hpp"
 #include "layout/parts.hpp"
 #include "stream/ragged.hpp"
-#include "stream/reader.hpp"
 #include "stream/stream.hpp"
+#include "view/reader.hpp"
 
 namespace tailrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "stream/history.hpp"
+#include "record/history.hpp"
 
 #include <gtest/gtest.h>
 #include <tailrace/tailrace.h>

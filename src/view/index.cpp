@@ -1,4 +1,4 @@
-#include "stream/index.hpp"
+#include "view/index.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -9,7 +9,7 @@
 #include "layout/parts.hpp"
 #include "part/image.hpp"
 #include "part/part_reader.hpp"
-#include "stream/dataset.hpp"
+#include "view/dataset.hpp"
 
 namespace tailrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "stream/index.hpp"
+#include "view/index.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "stream/group_check.hpp"
+#include "maintain/group_check.hpp"
 
 #include "base/checksum.hpp"
 #include "base/error.hpp"

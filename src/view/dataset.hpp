@@ -8,7 +8,7 @@
 #include "base/system.hpp"
 #include "layout/placement.hpp"
 #include "part/description.hpp"
-#include "stream/history.hpp"
+#include "record/history.hpp"
 
 namespace tailrace {
 

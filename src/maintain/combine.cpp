@@ -1,4 +1,4 @@
-#include "stream/combine.hpp"
+#include "maintain/combine.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -13,9 +13,9 @@
 #include "layout/share.hpp"
 #include "part/image.hpp"
 #include "part/part_reader.hpp"
-#include "stream/catalog.hpp"
-#include "stream/dataset.hpp"
-#include "stream/index.hpp"
+#include "view/catalog.hpp"
+#include "view/dataset.hpp"
+#include "view/index.hpp"
 
 namespace tailrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "stream/history.hpp"
+#include "record/history.hpp"
 
 #include <cstdio>
 #include <ctime>

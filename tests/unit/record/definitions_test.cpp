@@ -1,4 +1,4 @@
-#include "stream/definitions.hpp"
+#include "record/definitions.hpp"
 
 #include <gtest/gtest.h>
 #include <tailrace/tailrace.h>

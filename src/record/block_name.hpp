@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "stream/definitions.hpp"
+#include "record/definitions.hpp"
 
 namespace tailrace {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "stream/history.hpp"
+#include "record/history.hpp"
 
 namespace tailrace {
 

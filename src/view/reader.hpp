@@ -8,8 +8,8 @@
 
 #include "gather/communicator.hpp"
 #include "part/part_reader.hpp"
-#include "stream/definitions.hpp"
-#include "stream/history.hpp"
+#include "record/definitions.hpp"
+#include "record/history.hpp"
 
 namespace tailrace {
 

@@ -1,4 +1,4 @@
-#include "stream/repair.hpp"
+#include "maintain/repair.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -8,11 +8,11 @@
 #include "base/error.hpp"
 #include "base/system.hpp"
 #include "layout/parts.hpp"
+#include "maintain/group_check.hpp"
 #include "part/part_reader.hpp"
-#include "stream/catalog.hpp"
 #include "stream/group.hpp"
-#include "stream/group_check.hpp"
-#include "stream/index.hpp"
+#include "view/catalog.hpp"
+#include "view/index.hpp"
 
 namespace tailrace {
 namespace {

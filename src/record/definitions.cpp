@@ -1,4 +1,4 @@
-#include "stream/definitions.hpp"
+#include "record/definitions.hpp"
 
 #include <tailrace/tailrace.h>
 

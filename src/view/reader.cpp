@@ -1,4 +1,4 @@
-#include "stream/reader.hpp"
+#include "view/reader.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -11,8 +11,8 @@
 #include "gather/words.hpp"
 #include "layout/parts.hpp"
 #include "layout/share.hpp"
-#include "stream/block_name.hpp"
-#include "stream/catalog.hpp"
+#include "record/block_name.hpp"
+#include "view/catalog.hpp"
 
 namespace tailrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "stream/verify.hpp"
+#include "maintain/verify.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -6,10 +6,10 @@
 #include "base/error.hpp"
 #include "base/system.hpp"
 #include "layout/parts.hpp"
-#include "stream/catalog.hpp"
-#include "stream/group_check.hpp"
-#include "stream/history.hpp"
-#include "stream/index.hpp"
+#include "maintain/group_check.hpp"
+#include "record/history.hpp"
+#include "view/catalog.hpp"
+#include "view/index.hpp"
 
 namespace tailrace {
 namespace {
