@@ -139,15 +139,15 @@ REFUSED = [
         r"the name '' of an attribute .* it is empty",
         [0],
     ),
-    ("no-such-type", "define_var", "BAD_ARGUMENT", r"'U': 99 is no tailrace_type", [0]),
+    ("no-such-type", "define_var", "BAD_ARGUMENT", r"'U': 99 is not a tailrace_type", [0]),
     ("variable-twice", "define_var", "BAD_ARGUMENT", r"variable 'T' is defined twice", [0]),
     ("dimension-twice", "define_dim", "BAD_ARGUMENT", r"dimension 'x' is defined twice", [0]),
     ("slash-in-variable", "define_var", "BAD_ARGUMENT", r"'group/T' of a variable cannot be .*: '/' separates groups", [0]),
     ("slash-in-dimension", "define_dim", "BAD_ARGUMENT", r"'a/b' of a dimension cannot be .*: '/' separates groups", [0]),
-    ("taken-prefix", "define_var", "BAD_ARGUMENT", r"'tailrace_T' of a variable begins with a prefix that is taken", [0]),
+    ("taken-prefix", "define_var", "BAD_ARGUMENT", r"'tailrace_T' of a variable begins with _nc4_ or tailrace_, which are reserved", [0]),
     ("undefined-dimension", "define_var", "BAD_SHAPE", r"'U': dimension 'lon' is not defined; call tailrace_define_dim first", [0]),
-    ("too-many-dimensions", "define_var", "BAD_SHAPE", r"'U' has 9 dimensions; 0 to 8 are possible", [0]),
-    ("negative-dimensions", "define_var", "BAD_SHAPE", r"'U' has -1 dimensions; 0 to 8 are possible", [0]),
+    ("too-many-dimensions", "define_var", "BAD_SHAPE", r"'U' has 9 dimensions; use 0 to 8", [0]),
+    ("negative-dimensions", "define_var", "BAD_SHAPE", r"'U' has -1 dimensions; use 0 to 8", [0]),
     ("named-like-a-dimension", "define_var", "BAD_SHAPE", r"'x' has the name of a dimension.*; rename it otherwise", [0]),
     ("named-like-time", "define_var", "BAD_ARGUMENT", r"'time' is the time coordinate", [0]),
     ("time-as-dimension", "define_dim", "BAD_ARGUMENT", r"'time' is the time dimension, .*; set 'time' in the options", [0]),
@@ -375,7 +375,7 @@ OTHER_DEFINITIONS = [
     (after_itself(case, layout), message)
     for layout in ("fpp", "single-all")
     for case, message in (
-        ("append-other-length", r"the dimensions or their lengths are others there"),
+        ("append-other-length", r"the dimensions or their lengths are different"),
         ("append-other-variable", r"variable 0 is 'T' \(f4\) there, here 'Q' \(f4\)"),
         ("append-other-type", r"variable 0 is 'T' \(f4\) there, here 'T' \(f8\)"),
     )

@@ -54,7 +54,7 @@ def test_pieces_of_dimensions_avoid_names_that_are_taken(tmp_path: Path) -> None
 def test_names_of_the_index_are_checked_when_they_are_defined(tmp_path: Path) -> None:
     with opened(tmp_path) as stream:
         stream.dim("obs", tailrace.RAGGED)
-        with pytest.raises(errors.BadArgument, match="dimension 'obs_row_size' has the name under which the index"):
+        with pytest.raises(errors.BadArgument, match="dimension 'obs_row_size' has the name of the variable in which the index"):
             stream.dim("obs_row_size", 3)
         stream.var("mass", (), "f8")
         with pytest.raises(errors.BadArgument, match="dimension 'mass' has the name of a variable"):

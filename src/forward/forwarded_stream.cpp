@@ -4,6 +4,7 @@
 
 #include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
+#include "record/definitions_json.hpp"
 #include "stream/environment.hpp"
 
 namespace tailrace {
@@ -71,7 +72,7 @@ ForwardedStream::PreparedStep ForwardedStream::prepare() {
     step.packed = plan_packed_step(definitions_, data_, forwarding_->is_first_client(), !static_written_);
     step.buffer = buffer_for(step.packed);
     step.request = {{"request", "step"}, {"stream", id_}, {"step", sent_}, {"time", time_}};
-    if (known_definitions_ != fingerprint()) step.request["definitions"] = definitions_.to_json();
+    if (known_definitions_ != fingerprint()) step.request["definitions"] = definitions_json(definitions_);
     return step;
 }
 
@@ -105,7 +106,7 @@ void ForwardedStream::end_step() {
         if (is_ragged) {
             // On these ranks and not on the writers: the lengths depend on the order of the ranks that the model knows.
             if (!ragged_) ragged_ = std::make_unique<RaggedLengths>(*ranks_);
-            ragged_->settle(definitions_, data_);
+            ragged_->agree_lengths(definitions_, data_);
             agree(*ranks_, PlanVote{}, attempt([&] { step = prepare(); }));
         }
     } catch (const Error& error) {

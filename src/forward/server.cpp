@@ -6,6 +6,7 @@
 #include "forward/packed_step.hpp"
 #include "forward/transport.hpp"
 #include "gather/agree.hpp"
+#include "record/definitions_json.hpp"
 #include "stream/stream.hpp"
 
 namespace tailrace {
@@ -77,7 +78,7 @@ private:
         std::optional<Error> error;
         // Definitions and data are received even if the step cannot be written: more steps follow.
         if (request.contains("definitions") && !of.failed)
-            attempt(error, [&] { of.stream->adopt(Definitions::from_json(request.at("definitions"))); });
+            attempt(error, [&] { of.stream->adopt(definitions_of(request.at("definitions"))); });
         std::vector<ReceivedStep> received;
         for (const uint64_t client : clients_)
             attempt(error, [&] { received.push_back(transport_.receive_step(client, {id, request.at("step")})); });

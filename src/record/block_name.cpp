@@ -26,7 +26,7 @@ std::pair<size_t, uint64_t> variable_of_block(const Definitions& definitions, co
         if (it != variables.end() && std::from_chars(begin, end, number).ptr == end)
             return {static_cast<size_t>(it - variables.begin()), number};
     }
-    fail(Status::CORRUPT, "array '", array, "' is of no variable of the stream");
+    fail(Status::CORRUPT, "array '", array, "' belongs to no variable of the stream");
 }
 
 }  // namespace tailrace

@@ -1,4 +1,4 @@
-// The name of an array that holds one box of a variable, in a part of several: the variable's, and a number behind it.
+// In a stream of several parts, each box of a variable is an array of its own: NAME, NAME.1, NAME.2 ...
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace tailrace {
 
-std::string block_suffix(uint64_t block);  // box 0 has the variable's own name
+std::string block_suffix(uint64_t block);  // empty for box 0
 std::string block_name(const std::string& variable, uint64_t block);
-// The other way: the variable's number and the box's. Throws CORRUPT for a name that is of no variable.
+// The numbers of the variable and of the box that an array has. Throws CORRUPT for a name that is of no variable.
 std::pair<size_t, uint64_t> variable_of_block(const Definitions& definitions, const std::string& array);
 
 }  // namespace tailrace

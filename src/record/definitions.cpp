@@ -7,24 +7,24 @@
 
 #include "base/checksum.hpp"
 #include "base/error.hpp"
-#include "base/hex.hpp"
 #include "layout/name.hpp"
 
 namespace tailrace {
 namespace {
 
-// Parts and the index have names that are made of these: X_1, X.1, X_row_size.
-constexpr size_t kMostNameBytes = 240;
+// Below netCDF's 256 bytes: parts and the index have longer names that begin with these (X_1, X.1, X_row_size).
+constexpr size_t kMaxOwnNameBytes = 240;
 
 void check_own_name(const char* of, const std::string& name) {
-    if (name.size() > kMostNameBytes)
-        fail(Status::BAD_ARGUMENT, "the name '", name, "' of ", of, " has ", name.size(), " bytes; use at most ", kMostNameBytes);
+    if (name.size() > kMaxOwnNameBytes)
+        fail(Status::BAD_ARGUMENT, "the name '", name, "' of ", of, " has ", name.size(), " bytes; use at most ", kMaxOwnNameBytes);
     check_name(of, name);
     if (name.starts_with("_nc4_") || name.starts_with("tailrace_"))
-        fail(Status::BAD_ARGUMENT, "the name '", name, "' of ", of, " begins with a prefix that is taken (_nc4_, tailrace_)");
+        fail(Status::BAD_ARGUMENT, "the name '", name, "' of ", of,
+             " begins with _nc4_ or tailrace_, which are reserved; use another name");
 }
 
-// Whether `name` is what a further block of `variable` is called in a part.
+// Whether a further block of `variable` has this name in a part: NAME.1, NAME.2, ...
 bool is_block_of(const std::string& variable, const std::string& name) {
     return name.size() > variable.size() + 1 && name.starts_with(variable) && name[variable.size()] == '.' &&
            std::all_of(name.begin() + static_cast<long>(variable.size()) + 1, name.end(),
@@ -59,19 +59,9 @@ void set(std::vector<Attribute>& attributes, Attribute attribute) {
         attributes.push_back(std::move(attribute));
 }
 
-const Type* type_of_code(const std::string& code) {
-    static const Type all[] = {
-#define TAILRACE_TYPE(name, number, bytes, c, numpy, fortran) Type::name,
-#include <tailrace/types.def>
-#undef TAILRACE_TYPE
-    };
-    for (const Type& type : all)
-        if (code == type_code(type)) return &type;
-    fail(Status::CORRUPT, "the journal names an unknown type '", code, "'");
-}
-
-// What definitions are made of, one after the other, with lengths before what has one: others have other bytes.
-class Fields {
+// The checksum of definitions, field by field. A length precedes each list and text, so that different definitions give different
+// bytes.
+class Fingerprint {
 public:
     void add(uint64_t number) { add_bytes(&number, sizeof number); }
     void add(const std::string& text) {
@@ -94,34 +84,6 @@ private:
     Checksum sum_;
 };
 
-// Text as text; numbers as their bytes, so that they come back to the last bit, NaN included. So is text that JSON cannot hold, and
-// the fill value of text, which may be any byte.
-Json attributes_json(const std::vector<Attribute>& attributes) {
-    Json list = Json::array();
-    for (const Attribute& a : attributes) {
-        const std::string_view text(reinterpret_cast<const char*>(a.values.data()), a.values.size());
-        if (a.is_text() && a.name != "_FillValue" && is_utf8(text))
-            list.push_back({{"name", a.name}, {"text", text}});
-        else
-            list.push_back({{"name", a.name}, {"type", type_code(a.type)}, {"hex", hex_bytes(a.values)}});
-    }
-    return list;
-}
-
-std::vector<Attribute> attributes_of(const Json& list) {
-    std::vector<Attribute> attributes;
-    for (const Json& a : list) {
-        if (a.contains("text")) {
-            attributes.push_back(text_attribute(a.at("name"), a.at("text").get<std::string>()));
-        } else {
-            const std::vector<std::byte> bytes = bytes_of_hex(a.at("hex").get<std::string>());
-            const Type type = *type_of_code(a.at("type"));
-            attributes.push_back(number_attribute(a.at("name"), type, bytes.size() / type_bytes(type), bytes.data()));
-        }
-    }
-    return attributes;
-}
-
 }  // namespace
 
 Definitions::Definitions(std::string time_name) : time_name_(std::move(time_name)) { check_own_name("a dimension", time_name_); }
@@ -130,12 +92,13 @@ void Definitions::define_dimension(const std::string& name, uint64_t length) {
     check_own_name("a dimension", name);
     if (name == time_name_)
         fail(Status::BAD_ARGUMENT, "dimension '", name,
-             "' is the time dimension, which is there by itself; set 'time' in the options to name it otherwise");
+             "' is the time dimension, which every stream has; give this one another name, or the time dimension with 'time' in "
+             "the options");
     for (const Dimension& dimension : dimensions_)
-        if (dimension.name == name) fail(Status::BAD_ARGUMENT, "dimension '", name, "' is defined twice");
+        if (dimension.name == name) fail(Status::BAD_ARGUMENT, "dimension '", name, "' is defined twice; define it once");
     if (numbers_.contains(name))
         fail(Status::BAD_ARGUMENT, "dimension '", name,
-             "' has the name of a variable; define a dimension before its coordinate, or ", "rename one of them");
+             "' has the name of a variable; define the dimension before its coordinate variable, or rename one of them");
     check_name_is_free("dimension", name);
     if (length == TAILRACE_RAGGED) {
         ragged_.push_back(static_cast<int>(dimensions_.size()));
@@ -150,31 +113,35 @@ void Definitions::define_dimension(const std::string& name, uint64_t length) {
 void Definitions::check_name_is_free(const char* what, const std::string& name) const {
     for (const int d : ragged_)
         if (name == row_size_name(dimension(d)))
-            fail(Status::BAD_ARGUMENT, what, " '", name, "' has the name under which the index tells the lengths of '",
-                 dimension(d).name, "'; rename it");
+            fail(Status::BAD_ARGUMENT, what, " '", name,
+                 "' has the name of the variable in which the index stores the lengths of '", dimension(d).name, "'; rename it");
 }
 
-// Their length is known when a step ends: what is whole before then cannot have them, and they follow each other from step to step.
+// The length of a ragged dimension is known only when a step ends. The index joins the elements of all steps along it. So it is the
+// first dimension, of a variable that is neither static nor replicated.
 void Definitions::check_ragged(const Variable& variable) const {
     for (size_t d = 0; d < variable.dims.size(); ++d) {
         const Dimension& of = dimension(variable.dims[d]);
         if (!of.ragged) continue;
         if (d > 0)
             fail(Status::BAD_SHAPE, "variable '", variable.name, "': the ragged dimension '", of.name, "' is its dimension ", d,
-                 "; name it first: it is the slowest");
+                 "; give it as dimension 0, the slowest");
         if (variable.is_static || variable.replicated)
             fail(Status::BAD_SHAPE, "variable '", variable.name, "': the dimension '", of.name,
-                 "' is ragged, and a variable over it is neither static nor replicated; leave out the flags");
+                 "' is ragged, so the variable cannot be static or replicated; leave out the flags");
     }
 }
 
 void Definitions::define_variable(const std::string& name, int type, int ndims, const char* const* dims, int flags) {
     check_own_name("a variable", name);
-    if (name == time_name_) fail(Status::BAD_ARGUMENT, "variable '", name, "' is the time coordinate, which is there by itself");
-    if (!is_type(type)) fail(Status::BAD_ARGUMENT, "variable '", name, "': ", type, " is no tailrace_type");
+    if (name == time_name_)
+        fail(Status::BAD_ARGUMENT, "variable '", name, "' is the time coordinate, which every stream has; leave it out");
+    if (!is_type(type))
+        fail(Status::BAD_ARGUMENT, "variable '", name, "': ", type,
+             " is not a tailrace_type; use one of tailrace.h, such as TAILRACE_F64");
     if (ndims < 0 || ndims > TAILRACE_MAX_DIMS)
-        fail(Status::BAD_SHAPE, "variable '", name, "' has ", ndims, " dimensions; 0 to ", TAILRACE_MAX_DIMS, " are possible");
-    if (numbers_.contains(name)) fail(Status::BAD_ARGUMENT, "variable '", name, "' is defined twice");
+        fail(Status::BAD_SHAPE, "variable '", name, "' has ", ndims, " dimensions; use 0 to ", TAILRACE_MAX_DIMS);
+    if (numbers_.contains(name)) fail(Status::BAD_ARGUMENT, "variable '", name, "' is defined twice; define it once");
     Variable variable;
     variable.name = name;
     variable.type = static_cast<Type>(type);
@@ -197,12 +164,13 @@ void Definitions::define_variable(const std::string& name, int type, int ndims, 
     for (const Variable& other : variables_)
         if (is_block_of(other.name, name) || is_block_of(name, other.name))
             fail(Status::BAD_ARGUMENT, "variables '", other.name, "' and '", name,
-                 "': blocks of the one have names like the other's ", "in a part (NAME.1, NAME.2 ...); rename one of them");
+                 "': a part names the blocks of a variable NAME.1, NAME.2 and so on, so these names collide; rename one of them");
     check_ragged(variable);
     for (const Dimension& dimension : dimensions_)
         if (dimension.name == name && (ndims != 1 || dims[0] != name || !variable.is_static || !variable.replicated))
-            fail(Status::BAD_SHAPE, "variable '", name, "' has the name of a dimension, so it must be its coordinate: over '", name,
-                 "' alone, static and replicated; rename it otherwise");
+            fail(Status::BAD_SHAPE, "variable '", name,
+                 "' has the name of a dimension, so it must be its coordinate: static, replicated, and over '", name,
+                 "' only; else rename it");
     numbers_.emplace(name, variables_.size());
     variables_.push_back(std::move(variable));
 }
@@ -254,7 +222,7 @@ void Definitions::set_ragged_lengths(const std::vector<uint64_t>& lengths) {
 std::string row_size_name(const Dimension& dimension) { return dimension.name + "_row_size"; }
 
 uint64_t Definitions::fingerprint() const {
-    Fields fields;
+    Fingerprint fields;
     fields.add(time_name_);
     fields.add(time_attributes_);
     fields.add(dimensions_.size());
@@ -276,53 +244,10 @@ uint64_t Definitions::fingerprint() const {
     return fields.checksum();
 }
 
-Json Definitions::to_json() const {
-    Json json = Json::object();  // null that becomes one where there is no memory cannot be destroyed
-    json["time"] = {{"name", time_name_}, {"attributes", attributes_json(time_attributes_)}};
-    json["dimensions"] = Json::array();
-    for (const Dimension& d : dimensions_)
-        json["dimensions"].push_back(d.ragged ? Json{{"name", d.name}, {"ragged", true}}
-                                              : Json{{"name", d.name}, {"length", d.length}});
-    Json& variables = json["variables"] = Json::array();
-    variables.get_ref<Json::array_t&>().reserve(variables_.size());
-    for (const Variable& v : variables_) {
-        // One by one: a list in braces is copied.
-        Json& variable = variables.emplace_back(Json::object());
-        variable.get_ref<Json::object_t&>().reserve(6);
-        variable["name"] = v.name;
-        variable["type"] = type_code(v.type);
-        Json& names = variable["dimensions"] = Json::array();
-        for (const int d : v.dims) names.push_back(dimensions_[static_cast<size_t>(d)].name);
-        variable["static"] = v.is_static;
-        variable["replicated"] = v.replicated;
-        variable["attributes"] = attributes_json(v.attributes);
-    }
-    json["attributes"] = attributes_json(attributes_);
-    return json;
-}
-
-Definitions Definitions::from_json(const Json& json) {
-    Definitions result(json.at("time").at("name").get<std::string>());
-    result.time_attributes_ = attributes_of(json.at("time").at("attributes"));
-    for (const Json& d : json.at("dimensions"))
-        result.define_dimension(d.at("name"), d.contains("ragged") ? TAILRACE_RAGGED : d.at("length").get<uint64_t>());
-    for (const Json& v : json.at("variables")) {
-        std::vector<std::string> names = v.at("dimensions");
-        std::vector<const char*> dims;
-        for (const std::string& name : names) dims.push_back(name.c_str());
-        const int flags =
-            (v.at("static").get<bool>() ? TAILRACE_STATIC : 0) | (v.at("replicated").get<bool>() ? TAILRACE_REPLICATED : 0);
-        result.define_variable(v.at("name"), static_cast<int>(*type_of_code(v.at("type"))), static_cast<int>(dims.size()),
-                               dims.data(), flags);
-        for (Attribute& a : attributes_of(v.at("attributes"))) result.put_attribute(v.at("name"), std::move(a));
-    }
-    result.attributes_ = attributes_of(json.at("attributes"));
-    return result;
-}
-
 bool Definitions::same_structure(const Definitions& other, std::string& why) const {
-    if (time_name_ != other.time_name_) return why = "time is called '" + other.time_name_ + "' there", false;
-    if (dimensions_ != other.dimensions_) return why = "the dimensions or their lengths are others there", false;
+    if (time_name_ != other.time_name_)
+        return why = "the time dimension is '" + other.time_name_ + "' there, '" + time_name_ + "' here", false;
+    if (dimensions_ != other.dimensions_) return why = "the dimensions or their lengths are different", false;
     if (variables_.size() != other.variables_.size())
         return why = text("there are ", other.variables_.size(), " variables there, here ", variables_.size()), false;
     for (size_t v = 0; v < variables_.size(); ++v) {

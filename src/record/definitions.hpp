@@ -1,11 +1,10 @@
-// What a stream is made of: dimensions, variables, attributes. The same on all ranks.
+// The definitions of a stream: its dimensions, variables and attributes. All ranks define the same.
 #pragma once
 
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "base/journal.hpp"
 #include "base/type.hpp"
 #include "layout/attribute.hpp"
 #include "layout/box.hpp"
@@ -32,7 +31,7 @@ public:
 
     void define_dimension(const std::string& name, uint64_t length);
     void define_variable(const std::string& name, int type, int ndims, const char* const* dims, int flags);
-    // `variable` empty: of the stream.
+    // `variable` empty: an attribute of the stream; the name of the time dimension: an attribute of the time coordinate.
     void put_attribute(const std::string& variable, Attribute attribute);
 
     const std::string& time_name() const { return time_name_; }
@@ -40,11 +39,11 @@ public:
     const std::vector<Variable>& variables() const { return variables_; }
     const std::vector<Attribute>& attributes() const { return attributes_; }
     const std::vector<Attribute>& time_attributes() const { return time_attributes_; }
-    size_t index_of(const std::string& variable) const;  // throws NOT_FOUND, which names those that there are
+    size_t index_of(const std::string& variable) const;  // throws NOT_FOUND; the message lists the variables that are defined
     bool has_static_distributed() const;
     bool is_coordinate(const Variable& variable) const;  // 1-D and named like its dimension
 
-    // Ragged dimensions, in the order of definition. Their lengths are those of a step, until the next is set.
+    // The ragged dimensions, in the order of definition. Their lengths change with each step: set_ragged_lengths().
     const std::vector<int>& ragged() const { return ragged_; }
     bool is_ragged(const Variable& variable) const {
         return !ragged_.empty() && !variable.dims.empty() && dimension(variable.dims[0]).ragged;
@@ -53,11 +52,9 @@ public:
     std::vector<uint64_t> ragged_lengths() const;
     void set_ragged_lengths(const std::vector<uint64_t>& lengths);
 
-    uint64_t fingerprint() const;  // equal definitions have equal ones
+    uint64_t fingerprint() const;  // a checksum: equal for equal definitions
 
-    Json to_json() const;
-    static Definitions from_json(const Json& json);
-    // Whether steps of both can be in one stream: same dimensions, variables, types. Says in `why` what is not the same.
+    // Whether steps of both can be in one stream: same dimensions, variables and types. If not, `why` says what is different.
     bool same_structure(const Definitions& other, std::string& why) const;
 
 private:
@@ -67,12 +64,12 @@ private:
     std::string time_name_;
     std::vector<Dimension> dimensions_;
     std::vector<Variable> variables_;
-    std::unordered_map<std::string, size_t> numbers_;  // of the variables
+    std::unordered_map<std::string, size_t> numbers_;  // of the variables, by name
     std::vector<Attribute> attributes_, time_attributes_;
     std::vector<int> ragged_;
 };
 
-// The number of elements that each step has along a ragged dimension: a variable of the index.
+// The name of the variable of the index that has the number of elements of each step along a ragged dimension.
 std::string row_size_name(const Dimension& dimension);
 
 }  // namespace tailrace

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/hex.hpp"
+#include "record/definitions_json.hpp"
 
 namespace tailrace {
 namespace {
@@ -29,7 +30,8 @@ std::vector<std::vector<PartBox>> boxes_of(const Json& line) {
     for (const Json& entry : line.at("boxes")) {
         const std::vector<uint64_t> words = entry;
         if (words.size() < 3 || words.size() > 3 + 2 * kMaxDims || (words.size() - 3) % 2 != 0)
-            fail(Status::CORRUPT, "a box of a plan has ", words.size(), " numbers");
+            fail(Status::CORRUPT, "a box of a plan has ", words.size(),
+                 " numbers, not 3 and an offset and a count for each dimension");
         const size_t dims = (words.size() - 3) / 2;
         const auto begin = words.begin() + 3, middle = begin + static_cast<long>(dims);
         if (words[0] >= boxes.size()) boxes.resize(words[0] + 1);
@@ -55,12 +57,7 @@ std::string hex_digest(uint64_t digest) {
 void History::apply(const Json& line) {
     const std::string kind = line.at("kind");
     if (kind == "run") {
-        if (line.at("format").get<int>() > kFormat)
-            fail(Status::UNSUPPORTED, "the stream was written in format ", line.at("format").get<int>(),
-                 "; this version reads up to ", kFormat);
-        runs.push_back({config_of(line.at("layout")), line.at("requested"), Definitions::from_json(line.at("definitions")),
-                        line.at("ranks"), line.at("nodes"), line.value("storage", Json::object()),
-                        line.value("origin", Json::object())});
+        apply_run(line);
     } else if (kind == "plan") {
         plans[line.at("plan")] = boxes_of(line);
     } else if (kind == "coordinate") {
@@ -69,25 +66,37 @@ void History::apply(const Json& line) {
         growth = {line.at("group"), line.at("writers"), line.at("slot"), {}};
         for (const Json& block : line.at("blocks")) growth.blocks.push_back({block.at(0), block.at(1), block.at(2)});
     } else if (kind == "step") {
-        if (runs.empty()) fail(Status::CORRUPT, "a step stands before the first run");
-        const uint64_t start = line.at("group"), number = line.at("step");
-        if (number + 1 == next_step() && !steps.empty()) {
-            // Written again: the first writing failed after its line had reached storage.
-            steps.pop_back();
-            if (--groups.back().steps == 0) groups.pop_back();
-        }
-        if (number != next_step()) fail(Status::CORRUPT, "step ", number, " stands where step ", next_step(), " is due");
-        if (groups.empty() || groups.back().start != start || groups.back().steps == 0)
-            groups.push_back({start, runs.back().config.layout, line.at("files"), runs.back().ranks, runs.size() - 1,
-                              line.at("plan"), line.at("static"), 0, 0, "", false});
-        ++groups.back().steps;
-        groups.back().files_bytes = line.at("bytes");
-        groups.back().digest = line.at("digest");
-        steps.push_back({number, line.at("time"), groups.size() - 1, line.at("files"), line.at("bytes"),
-                         line.value("ragged", std::vector<uint64_t>{})});
+        apply_step(line);
     } else if (kind == "drop") {
         drop(line.at("first"), line.at("last"), line.at("why").get<std::string>() != kDropOld && !line.value("kept", false));
     }
+}
+
+void History::apply_run(const Json& line) {
+    if (line.at("format").get<int>() > kFormat)
+        fail(Status::UNSUPPORTED, "the stream was written in format ", line.at("format").get<int>(), "; this version reads up to ",
+             kFormat, "; install a newer Tailrace");
+    runs.push_back({config_of(line.at("layout")), line.at("requested"), definitions_of(line.at("definitions")), line.at("ranks"),
+                    line.at("nodes"), line.value("storage", Json::object()), line.value("origin", Json::object())});
+}
+
+void History::apply_step(const Json& line) {
+    if (runs.empty()) fail(Status::CORRUPT, "a step line comes before the first run line");
+    const uint64_t start = line.at("group"), number = line.at("step");
+    if (number + 1 == next_step() && !steps.empty()) {
+        // The step was written again: its first line reached storage, but the call that wrote it failed.
+        steps.pop_back();
+        if (--groups.back().steps == 0) groups.pop_back();
+    }
+    if (number != next_step()) fail(Status::CORRUPT, "it has step ", number, " where step ", next_step(), " must follow");
+    if (groups.empty() || groups.back().start != start || groups.back().steps == 0)
+        groups.push_back({start, runs.back().config.layout, line.at("files"), runs.back().ranks, runs.size() - 1, line.at("plan"),
+                          line.at("static"), 0, 0, "", false});
+    ++groups.back().steps;
+    groups.back().files_bytes = line.at("bytes");
+    groups.back().digest = line.at("digest");
+    steps.push_back({number, line.at("time"), groups.size() - 1, line.at("files"), line.at("bytes"),
+                     line.value("ragged", std::vector<uint64_t>{})});
 }
 
 std::vector<double> History::times() const {
@@ -97,7 +106,7 @@ std::vector<double> History::times() const {
 }
 
 void History::drop(uint64_t first, uint64_t last, bool torn) {
-    if (!torn) gone = std::max(gone, last + 1);
+    if (!torn) retained_from = std::max(retained_from, last + 1);
     std::erase_if(steps, [&](const StepEntry& step) {
         if (step.step < first || step.step > last) return false;
         GroupEntry& group = groups[step.group];
@@ -134,7 +143,7 @@ History read_history(const std::string& path) {
     try {
         for (const Json& line : content.lines) history.apply(line);
     } catch (const Json::exception& error) {
-        fail(Status::CORRUPT, path, ": a line is not of the stream journal's format: ", error.what());
+        fail(Status::CORRUPT, path, ": a line is not a line of a stream's journal: ", error.what());
     } catch (const Error& error) {
         throw Error(error.status(), path + ": " + error.what());
     }
@@ -151,7 +160,7 @@ Json run_line(const RunEntry& run) {
                  {"requested", run.requested},
                  {"storage", run.storage}};
     if (!run.origin.empty()) line["origin"] = run.origin;
-    line["definitions"] = run.definitions.to_json();
+    line["definitions"] = definitions_json(run.definitions);
     return line;
 }
 

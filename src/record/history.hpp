@@ -1,14 +1,14 @@
-// What is committed of a stream, as its journal tells: runs, plans, groups of steps and steps. The kinds of lines:
+// What is committed of a stream, read from its journal: runs, plans, groups of steps and steps. The kinds of lines:
 //
-//   run         once a run, at its first step: format, layout, requested, storage, ranks, nodes, definitions; of a conversion:
-//               origin
-//   plan        several parts: where the blocks are: plan, boxes = [[variable, part, block, offset..., count...], ...]
-//   coordinate  several parts: the whole of a coordinate, of which the parts hold slices: variable, hex
+//   run         once a run, at its first step: format, layout, requested, storage, ranks, nodes, definitions; origin (only of a
+//               conversion)
+//   plan        several parts: which boxes they store: plan, boxes = [[variable, part, block, offset..., count...], ...]
+//   coordinate  several parts, which store only slices of a coordinate: its whole: variable, hex
 //   blocks      one growing part: where its steps are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]
-//   step        a step is there when this is: step, time, group (its first step), plan, static, files, bytes, digest;
-//               where there are ragged dimensions, ragged: their lengths
-//   drop        steps that are no longer there: first, last, why ("keep": older than the stream keeps; else what was wrong);
-//               kept, where it is true: the files stay, for later steps have their static arrays there
+//   step        commits a step: step, time, group (its first step), plan, static, files, bytes, digest; ragged (only with ragged
+//               dimensions: their lengths)
+//   drop        steps that left the stream: first, last, why ("keep": retention; else the damage); kept (only if true: the files
+//               stay, since later steps have their static arrays there)
 #pragma once
 
 #include <algorithm>
@@ -25,18 +25,18 @@
 
 namespace tailrace {
 
-// Steps that share their parts.
+// Steps in the same parts.
 struct GroupEntry {
     uint64_t start = 0;
     Layout layout;
     uint64_t parts = 1, ranks = 1;
     uint64_t run = 0;          // number of the run line
-    uint64_t plan = 0;         // number of the plan line, where there is one
-    bool has_static = false;   // static distributed variables are in it
-    uint64_t steps = 0;        // committed, and not dropped
+    uint64_t plan = 0;         // number of the plan line, if there is one
+    bool has_static = false;   // its parts store the static distributed variables
+    uint64_t steps = 0;        // committed and not dropped
     uint64_t files_bytes = 0;  // steps = 1: of all its parts
     std::string digest;        // of its last step
-    bool torn = false;         // was dropped because it is not whole
+    bool torn = false;         // it was dropped because it was damaged
 };
 
 struct StepEntry {
@@ -52,8 +52,8 @@ struct RunEntry {
     Json requested;
     Definitions definitions;
     uint64_t ranks = 1, nodes = 1;
-    Json storage = Json::object();  // what the file system made of the storage keys: StorageChoice::told
-    Json origin = Json::object();   // of a conversion: what its steps are copies of
+    Json storage = Json::object();  // the storage keys as the file system applied them: StorageChoice::told
+    Json origin = Json::object();   // of a conversion: the stream that its steps are copies of
 };
 
 // Where the steps of a growing part are.
@@ -62,7 +62,7 @@ struct PartGrowth {
     std::vector<StepBlock> blocks;
 };
 
-constexpr const char* kDropOld = "keep";
+constexpr const char* kDropOld = "keep";  // the reason of a drop line that retention writes
 
 struct History {
     std::vector<RunEntry> runs;
@@ -70,32 +70,36 @@ struct History {
     std::map<uint64_t, std::vector<std::byte>> coordinates;       // by variable
     std::vector<GroupEntry> groups;
     std::vector<StepEntry> steps;  // ascending; numbers that were dropped are missing
-    uint64_t gone = 0;             // behind the last step that was kept no longer
+    uint64_t retained_from = 0;    // retention has dropped all steps below
     PartGrowth growth;             // of the last "blocks" line
     uint64_t torn_bytes = 0;
 
     bool empty() const { return steps.empty(); }
     std::vector<double> times() const;  // of its steps
-    // Never the number of one that was kept no longer: its files have that name.
-    uint64_t next_step() const { return std::max(gone, steps.empty() ? 0 : steps.back().step + 1); }
-    // The group that has the static distributed variables which belong to the steps of `group`; none if nothing has them.
+    // Never the number of a step that retention has dropped: its files may still have that name.
+    uint64_t next_step() const { return std::max(retained_from, steps.empty() ? 0 : steps.back().step + 1); }
+    // The group with the static distributed variables of the steps of `group`. Null: no group has them.
     const GroupEntry* static_group(uint64_t group) const;
-    // Groups with steps, and those whose static variables belong to such steps; ascending.
+    // Groups with steps, and groups whose static variables belong to such steps; ascending.
     std::vector<size_t> needed_groups() const;
-    // Takes over a line; kinds that a later version may have added are passed over.
+    // Applies a line. Kinds that it does not know, of a later version, are passed over.
     void apply(const Json& line);
-    // The steps [first, last] are no longer there.
+    // Drops the steps [first, last].
     void drop(uint64_t first, uint64_t last, bool torn);
+
+private:
+    void apply_run(const Json& line);
+    void apply_step(const Json& line);
 };
 
-// Throws CORRUPT with the file for lines that are not of the format.
+// Throws CORRUPT with the path for a line that is not of the format.
 History read_history(const std::string& path);
 
 Json run_line(const RunEntry& run);
 Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values);
 Json blocks_line(const PartGrowth& growth);
 Json drop_line(uint64_t first, uint64_t last, const std::string& why, bool kept = false);
-// As text, for journal_line_of(): the ranks wait for them, and a tree of values would take most of that time.
+// As text for journal_line_of(), and not as Json: all ranks wait for these lines, and Json would take most of that time.
 std::string plan_text(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes);
 std::string step_text(const StepEntry& step, const GroupEntry& group);
 

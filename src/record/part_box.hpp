@@ -1,5 +1,5 @@
-// A box of a variable and the part that stores it. A plan line of the journal lists them, where there are several parts, and few
-// enough for an index.
+// A box of a variable and the part that stores it. Streams of several parts list these boxes in the plan lines of the journal, if
+// the parts are few enough for an index.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ struct PartBox {
     bool operator==(const PartBox&) const = default;
 };
 
-// More sources make a virtual dataset slow (40 times at 1024; measured) and exhaust descriptors.
+// Parts of an index file. With more, virtual datasets are slow (40 times slower at 1024, measured) and readers run out of file
+// descriptors.
 constexpr uint64_t kMaxIndexParts = 256;
 
 }  // namespace tailrace

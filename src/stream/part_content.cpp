@@ -11,7 +11,7 @@
 namespace tailrace {
 namespace {
 
-// Collects arrays; finds or makes the part's dimensions as they are asked for.
+// Adds one array after another, and the dimensions of the part that they need.
 class Builder {
 public:
     Builder(const Definitions& definitions, const StreamConfig& config)
@@ -21,21 +21,21 @@ public:
         content_.description.attributes = definitions.attributes();
     }
 
-    // The part's dimension for [offset, offset + count) of a dimension: the first such piece has its name, further ones NAME_1,
-    // NAME_2, ..., where nothing else has that name.
+    // The part's dimension for [offset, offset + count) of a dimension d. The first such slice of d has its name, further ones
+    // NAME_1, NAME_2 and so on; names that something else has are passed over.
     int dimension(int d, uint64_t offset, uint64_t count) {
-        int pieces = 0;
-        for (const Piece& piece : pieces_) {
-            if (piece.of == d && piece.offset == offset && piece.count == count) return piece.index;
-            if (piece.of == d) ++pieces;
+        int slices = 0;
+        for (const Slice& slice : slices_) {
+            if (slice.of == d && slice.offset == offset && slice.count == count) return slice.index;
+            if (slice.of == d) ++slices;
         }
         const std::string& whole = definitions_.dimensions()[static_cast<size_t>(d)].name;
         std::string name = whole;
-        for (int number = pieces; pieces > 0 && (name == whole || is_taken(name)); ++number)
+        for (int number = slices; slices > 0 && (name == whole || is_taken(name)); ++number)
             name = whole + "_" + std::to_string(number);
         content_.description.dimensions.push_back({name, count});
-        pieces_.push_back({d, offset, count, static_cast<int>(pieces_.size())});
-        return pieces_.back().index;
+        slices_.push_back({d, offset, count, static_cast<int>(slices_.size())});
+        return slices_.back().index;
     }
 
     bool is_taken(const std::string& name) const {
@@ -44,7 +44,7 @@ public:
                std::ranges::any_of(definitions_.variables(), named) || std::ranges::any_of(content_.description.dimensions, named);
     }
 
-    // `slab`: what it is, if it is one.
+    // `slab`: null if the array is not a slab.
     void add(const Variable& variable, std::string name, const std::vector<int>& dims, std::vector<Attribute> more, PartArray array,
              const Slab* slab = nullptr) {
         Array stored;
@@ -85,14 +85,14 @@ public:
             {PartArray::From::slab, slab.variable, index, {}}, &slab);
     }
 
-    // A coordinate is cut to the pieces of its dimension that the part's arrays use.
+    // The part stores those slices of a coordinate whose dimensions its arrays use.
     void add_coordinate(size_t v) {
         const Variable& variable = definitions_.variables()[v];
-        const std::vector<Piece> pieces = pieces_;
-        for (const Piece& piece : pieces)
-            if (piece.of == variable.dims[0])
-                add(variable, content_.description.dimensions[static_cast<size_t>(piece.index)].name, {piece.index}, {},
-                    {PartArray::From::replicated, v, 0, {{piece.offset}, {piece.count}}});
+        const std::vector<Slice> slices = slices_;
+        for (const Slice& slice : slices)
+            if (slice.of == variable.dims[0])
+                add(variable, content_.description.dimensions[static_cast<size_t>(slice.index)].name, {slice.index}, {},
+                    {PartArray::From::replicated, v, 0, {{slice.offset}, {slice.count}}});
     }
 
     void add_time() {
@@ -116,7 +116,7 @@ public:
     }
 
 private:
-    struct Piece {
+    struct Slice {
         int of;
         uint64_t offset, count;
         int index;
@@ -124,7 +124,7 @@ private:
     const Definitions& definitions_;
     const Storage& storage_;
     PartContent content_;
-    std::vector<Piece> pieces_;
+    std::vector<Slice> slices_;
 };
 
 }  // namespace

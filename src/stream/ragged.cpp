@@ -10,7 +10,7 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kMostElements = uint64_t{1} << 62;
+constexpr uint64_t kMaxElements = uint64_t{1} << 62;
 
 // What this rank has put along one dimension.
 struct Put {
@@ -22,9 +22,9 @@ Put put_of(const Variable& variable, const std::vector<Box>& boxes) {
     Put put;
     for (const Box& box : boxes) {
         const bool counted = box.offset[0] == TAILRACE_RAGGED;
-        if (box.count[0] > kMostElements || (!counted && box.offset[0] > kMostElements))
+        if (box.count[0] > kMaxElements || (!counted && box.offset[0] > kMaxElements))
             fail(Status::BAD_SHAPE, "variable '", variable.name, "': block ", describe(box),
-                 " is beyond every length; give its offset from 0, or TAILRACE_RAGGED");
+                 " has more than 2^62 elements or begins behind them; give its offset from 0, or TAILRACE_RAGGED");
         if (counted)
             put.counted += box.count[0];
         else
@@ -33,7 +33,7 @@ Put put_of(const Variable& variable, const std::vector<Box>& boxes) {
     return put;
 }
 
-// Elements of one number belong together: of all variables there are equally many.
+// Elements with the same index belong together, so a rank puts equally many of all variables over the dimension.
 Put put_along(const Definitions& definitions, int d, const StepData& data) {
     Put all;
     std::optional<size_t> first;
@@ -47,7 +47,7 @@ Put put_along(const Definitions& definitions, int d, const StepData& data) {
         if (first && put.counted != all.counted)
             fail(Status::BAD_SHAPE, "variable '", variable.name, "': ", put.counted, " elements along the ragged dimension '",
                  definitions.dimension(d).name, "', but ", all.counted, " of '", definitions.variables()[*first].name,
-                 "' on the same rank; put as many of every variable over it, or give the blocks their offsets");
+                 "' on the same rank; put equally many of each variable, or give the blocks offsets");
         if (!first) first = v;
         all.counted = put.counted;
         all.end = std::max(all.end, put.end);
@@ -81,11 +81,12 @@ std::unique_ptr<Communicator> in_user_order(const Communicator& ranks) {
 void check_length(const Layout& layout, const std::string& dimension, uint64_t length) {
     if (length == TAILRACE_RAGGED && layout.steps != 1)
         fail(Status::UNSUPPORTED, "dimension '", dimension,
-             "' is ragged: the steps of one file would need one length, and it has another in every step; set steps = 1 (the index "
-             "shows all steps as one dataset)");
+             "' is ragged: its length changes with each step, but all steps of a file have one length; set steps = 1 (the index "
+             "shows "
+             "all steps as one dataset)");
 }
 
-void RaggedLengths::settle(Definitions& definitions, StepData& data) {
+void RaggedLengths::agree_lengths(Definitions& definitions, StepData& data) {
     const std::vector<int>& ragged = definitions.ragged();
     std::vector<uint64_t> counted, ends;
     const auto error = attempt([&] {
@@ -109,7 +110,7 @@ void RaggedLengths::settle(Definitions& definitions, StepData& data) {
         const uint64_t total = most[k], end = most[ragged.size() + k];
         if (total > 0 && end > 0)
             fail(Status::BAD_SHAPE, "ragged dimension '", definitions.dimension(ragged[k]).name,
-                 "': some blocks have offsets along it, others TAILRACE_RAGGED; use one of both in a step, on all ranks");
+                 "': some blocks have offsets along it, others TAILRACE_RAGGED; in a step use only one of the two, on all ranks");
         place(definitions, ragged[k], before[k], data);
         lengths.push_back(total + end);
     }

@@ -1,4 +1,4 @@
-// Ragged dimensions: each step has as many elements along them as the ranks put.
+// Ragged dimensions: their length in a step is the number of elements that the ranks have put.
 #pragma once
 
 #include <memory>
@@ -11,19 +11,19 @@
 
 namespace tailrace {
 
-// Throws UNSUPPORTED for a ragged length under a layout whose files have several steps.
+// Throws UNSUPPORTED if the dimension is ragged and the layout puts several steps into a file.
 void check_length(const Layout& layout, const std::string& dimension, uint64_t length);
 
 class RaggedLengths {
 public:
     explicit RaggedLengths(const Communicator& ranks) : ranks_(ranks) {}
-    // Collective. Places the blocks that were put without an offset, those of each rank behind those of the ranks before, and sets
-    // the lengths of the step. Throws the same on all ranks.
-    void settle(Definitions& definitions, StepData& data);
+    // Collective. Gives blocks without an offset their offset: behind the blocks of lower ranks. Sets the lengths of the step.
+    // Throws the same on all ranks.
+    void agree_lengths(Definitions& definitions, StepData& data);
 
 private:
     const Communicator& ranks_;
-    std::unique_ptr<Communicator> by_user_rank_;  // the user's order, in which the ranks may not be numbered here
+    std::unique_ptr<Communicator> by_user_rank_;  // the ranks in the order of the user's communicator; made at first use
 };
 
 }  // namespace tailrace

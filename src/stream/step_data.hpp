@@ -1,4 +1,4 @@
-// What this rank has put into a step: blocks of distributed variables (where they are in memory), values of replicated ones.
+// The data that this rank has put into a step: blocks of distributed variables (their memory), values of replicated variables.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,15 @@ namespace tailrace {
 struct StepData {
     std::vector<std::vector<Box>> boxes;         // [variable][block]
     std::vector<std::vector<BlockView>> memory;  // [variable][block]
-    std::vector<std::vector<std::byte>> values;  // [variable]: of replicated variables; static ones stay for later steps
+    std::vector<std::vector<std::byte>>
+        values;  // [variable]: of replicated variables; those of static ones are kept for later steps
 
     void resize(size_t variables) {
         boxes.resize(variables);
         memory.resize(variables);
         values.resize(variables);
     }
-    // Forgets the blocks; static values stay.
+    // Keeps the values of static variables.
     void clear_blocks() {
         for (auto& list : boxes) list.clear();
         for (auto& list : memory) list.clear();

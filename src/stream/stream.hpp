@@ -79,7 +79,7 @@ private:
     // Collective. The plan is that of the lengths that the ranks have put.
     StepPlan::Change settle_lengths() {
         if (!ragged_) ragged_ = std::make_unique<RaggedLengths>(*ranks_);
-        ragged_->settle(definitions_, data_);
+        ragged_->agree_lengths(definitions_, data_);
         return plan_->agreed_change(definitions_, data_, with_static_next());
     }
     void settle_first_step() const;  // rank 0

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "../error_of.hpp"
+#include "record/definitions_json.hpp"
 
 namespace tailrace {
 namespace {
@@ -37,7 +38,7 @@ Definitions example() {
 
 TEST(Definitions, ComeBackFromJson) {
     const Definitions definitions = example();
-    const Definitions back = Definitions::from_json(Json::parse(definitions.to_json().dump()));
+    const Definitions back = definitions_of(Json::parse(definitions_json(definitions).dump()));
     EXPECT_EQ(back.time_name(), "t");
     EXPECT_EQ(back.dimensions(), definitions.dimensions());
     EXPECT_EQ(back.variables(), definitions.variables());
@@ -77,7 +78,7 @@ TEST(Definitions, StructureIsComparedWithoutAttributes) {
     EXPECT_FALSE(example().same_structure(other, why));
     EXPECT_EQ(why, "there are 5 variables there, here 4");
     EXPECT_FALSE(example().same_structure(Definitions("time"), why));
-    EXPECT_EQ(why, "time is called 'time' there");
+    EXPECT_EQ(why, "the time dimension is 'time' there, 't' here");
 }
 
 TEST(Definitions, AnAttributeIsReplaced) {

@@ -129,15 +129,15 @@ TEST_F(HistoryTest, LinesThatDoNotFitTogetherAreDamage) {
         remove_file(path_);
     };
     append_step(0, 0);
-    refused("a step stands before the first run");
+    refused("a step line comes before the first run line");
     append(run_line(run_of("")));
     append_step(1, 1);
-    refused("step 1 stands where step 0 is due");
+    refused("it has step 1 where step 0 must follow");
     append(run_line(run_of("")));
     append({{"kind", "step"}});
-    refused("not of the stream journal's format");
+    refused("a line is not a line of a stream's journal");
     append({{"no", "kind"}});
-    refused("not of the stream journal's format");
+    refused("a line is not a line of a stream's journal");
     append({{"kind", "plan"}, {"plan", 1}, {"boxes", {{0, 0, 0, 1}}}});
     refused("a box of a plan has 4 numbers");
 }

@@ -1,0 +1,99 @@
+#include "record/definitions_json.hpp"
+
+#include <tailrace/tailrace.h>
+
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/hex.hpp"
+#include "layout/name.hpp"
+
+namespace tailrace {
+namespace {
+
+const Type* type_of_code(const std::string& code) {
+    static const Type all[] = {
+#define TAILRACE_TYPE(name, number, bytes, c, numpy, fortran) Type::name,
+#include <tailrace/types.def>
+#undef TAILRACE_TYPE
+    };
+    for (const Type& type : all)
+        if (code == type_code(type)) return &type;
+    fail(Status::CORRUPT, "the journal has a variable or attribute of the unknown type '", code, "'");
+}
+
+// Text is stored as text, numbers as their bytes: no bit of them is lost, NaN included. Text that is not UTF-8 is stored as bytes,
+// too, and so is the fill value of text, which may be any byte.
+Json attributes_json(const std::vector<Attribute>& attributes) {
+    Json list = Json::array();
+    for (const Attribute& a : attributes) {
+        const std::string_view text(reinterpret_cast<const char*>(a.values.data()), a.values.size());
+        if (a.is_text() && a.name != "_FillValue" && is_utf8(text))
+            list.push_back({{"name", a.name}, {"text", text}});
+        else
+            list.push_back({{"name", a.name}, {"type", type_code(a.type)}, {"hex", hex_bytes(a.values)}});
+    }
+    return list;
+}
+
+std::vector<Attribute> attributes_of(const Json& list) {
+    std::vector<Attribute> attributes;
+    for (const Json& a : list) {
+        if (a.contains("text")) {
+            attributes.push_back(text_attribute(a.at("name"), a.at("text").get<std::string>()));
+        } else {
+            const std::vector<std::byte> bytes = bytes_of_hex(a.at("hex").get<std::string>());
+            const Type type = *type_of_code(a.at("type"));
+            attributes.push_back(number_attribute(a.at("name"), type, bytes.size() / type_bytes(type), bytes.data()));
+        }
+    }
+    return attributes;
+}
+
+}  // namespace
+
+Json definitions_json(const Definitions& definitions) {
+    Json json = Json::object();  // a null that turns into an object without memory for it cannot be destroyed
+    json["time"] = {{"name", definitions.time_name()}, {"attributes", attributes_json(definitions.time_attributes())}};
+    json["dimensions"] = Json::array();
+    for (const Dimension& d : definitions.dimensions())
+        json["dimensions"].push_back(d.ragged ? Json{{"name", d.name}, {"ragged", true}}
+                                              : Json{{"name", d.name}, {"length", d.length}});
+    Json& variables = json["variables"] = Json::array();
+    variables.get_ref<Json::array_t&>().reserve(definitions.variables().size());
+    for (const Variable& v : definitions.variables()) {
+        // Key by key: an initializer list would be copied.
+        Json& variable = variables.emplace_back(Json::object());
+        variable.get_ref<Json::object_t&>().reserve(6);
+        variable["name"] = v.name;
+        variable["type"] = type_code(v.type);
+        Json& names = variable["dimensions"] = Json::array();
+        for (const int d : v.dims) names.push_back(definitions.dimension(d).name);
+        variable["static"] = v.is_static;
+        variable["replicated"] = v.replicated;
+        variable["attributes"] = attributes_json(v.attributes);
+    }
+    json["attributes"] = attributes_json(definitions.attributes());
+    return json;
+}
+
+Definitions definitions_of(const Json& json) {
+    Definitions result(json.at("time").at("name").get<std::string>());
+    for (Attribute& a : attributes_of(json.at("time").at("attributes"))) result.put_attribute(result.time_name(), std::move(a));
+    for (const Json& d : json.at("dimensions"))
+        result.define_dimension(d.at("name"), d.contains("ragged") ? TAILRACE_RAGGED : d.at("length").get<uint64_t>());
+    for (const Json& v : json.at("variables")) {
+        std::vector<std::string> names = v.at("dimensions");
+        std::vector<const char*> dims;
+        for (const std::string& name : names) dims.push_back(name.c_str());
+        const int flags =
+            (v.at("static").get<bool>() ? TAILRACE_STATIC : 0) | (v.at("replicated").get<bool>() ? TAILRACE_REPLICATED : 0);
+        result.define_variable(v.at("name"), static_cast<int>(*type_of_code(v.at("type"))), static_cast<int>(dims.size()),
+                               dims.data(), flags);
+        for (Attribute& a : attributes_of(v.at("attributes"))) result.put_attribute(v.at("name"), std::move(a));
+    }
+    for (Attribute& a : attributes_of(json.at("attributes"))) result.put_attribute("", std::move(a));
+    return result;
+}
+
+}  // namespace tailrace

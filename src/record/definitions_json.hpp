@@ -1,0 +1,13 @@
+// Definitions as JSON, as the run lines of the journal contain them.
+#pragma once
+
+#include "base/journal.hpp"
+#include "record/definitions.hpp"
+
+namespace tailrace {
+
+Json definitions_json(const Definitions& definitions);
+// Throws what Json throws, and CORRUPT or BAD_ARGUMENT, for JSON that definitions_json() did not make.
+Definitions definitions_of(const Json& json);
+
+}  // namespace tailrace
