@@ -261,7 +261,7 @@ def test_ls_without_streams(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     (tmp_path / "history.nc").touch()
     for command in ("ls", "verify", "index"):
         said = run(capsys, command, tmp_path / "history.nc", status=2)
-        assert f"history.nc is a file: name the directory it is in, {tmp_path}" in said
+        assert f"history.nc is a file: give the directory that contains it, {tmp_path}" in said
     main(["ls", str(tmp_path / "absent"), "--json"])
     assert json.loads(capsys.readouterr().out)["error"]["status"] == "NOT_FOUND"
 

@@ -97,7 +97,7 @@ def test_a_source_that_has_begun_anew_is_another(tmp_path: Path, whole: bool) ->
         tailrace.convert(tmp_path / "from", "big", tmp_path / "to", layout="single", progress=stop)
     time.sleep(1.1)  # runs tell when they began, in seconds
     large(tmp_path / "from", 4, rows=50, checksum="off")
-    with pytest.raises(errors.BadArgument, match="holds other steps"):
+    with pytest.raises(errors.BadArgument, match="has other steps"):
         tailrace.convert(tmp_path / "from", "big", tmp_path / "to", layout="single")
     assert tailrace.convert(tmp_path / "from", "big", tmp_path / "to", layout="single", mode="replace")["steps_before"] == 0
 
@@ -131,7 +131,7 @@ def test_refusals(tmp_path: Path) -> None:
         stream.var("mass", (), "f8")
         with stream.step(7.0) as step:
             step["mass"] = 1.0
-    with pytest.raises(errors.BadArgument, match="holds other steps"):
+    with pytest.raises(errors.BadArgument, match="has other steps"):
         tailrace.convert(tmp_path / "from", "big", tmp_path / "to")
     with tailrace.open_read(tmp_path / "to", "big") as reader:
         assert reader.times == [7.0]

@@ -56,7 +56,7 @@ def test_numbered_files_of_others_stay(tmp_path: Path, layout: str) -> None:
 def test_a_file_in_the_place_of_the_dataset_is_not_overwritten(tmp_path: Path, layout: str) -> None:
     other = tmp_path / "history.nc"
     other.write_bytes(OTHER)
-    with pytest.raises(errors.BadArgument, match=r"history\.nc is there, and no file of stream 'history'.*another name"):
+    with pytest.raises(errors.BadArgument, match=r"history\.nc exists and is not an index of stream 'history'.*another name"):
         write(tmp_path, "history", layout=layout)
     assert other.read_bytes() == OTHER
     assert [path.name for path in tmp_path.iterdir()] == ["history.nc"]

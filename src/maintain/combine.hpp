@@ -1,4 +1,4 @@
-// All steps of a stream as one plain NetCDF-4 file: no parts, no index.
+// Combines all steps of a stream in one plain NetCDF-4 file without parts or index.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 namespace tailrace {
 
 struct CombineOptions {
-    unsigned threads = 0;  // that read and write; 0: as many as cores, at most 8
-    bool replace = false;  // an output that is there
-    bool sync = false;     // on the device when it gets its name
-    // Called after each piece, from the calling thread; false: stop here, to be taken up again later.
+    unsigned threads = 0;  // that copy; 0: one for each core, at most 8
+    bool replace = false;  // an output that exists
+    bool sync = false;     // fsync the output before it gets its name
+    // Called after each piece, from the calling thread. If it returns false, the combine stops there, and a later call continues.
     std::function<bool(uint64_t done_bytes, uint64_t all_bytes)> progress;
 };
 
-// The output has its name when it is whole. Until then it is OUTPUT.combining beside what is done of it, OUTPUT.combining.jsonl:
-// the next call for the same steps goes on from there, any other begins anew. JSON as documented at tailrace_combine.
-// Throws NOT_FOUND without stream or step, BAD_ARGUMENT where the output is there already or a file of the stream, CORRUPT for a
-// part that is missing or changed, STOPPED when progress said so.
+// The output gets its name when it is whole. Until then it is OUTPUT.combining, and OUTPUT.combining.jsonl logs what is done. The
+// next call for the same steps continues from there; a call for other steps begins anew. JSON as documented at tailrace_combine.
+// Throws NOT_FOUND where there is no such stream or no committed step. Throws BAD_ARGUMENT if the output exists or is a file of the
+// stream, CORRUPT for a part that is missing or changed, STOPPED if progress returned false.
 Json combine_stream(const std::string& directory, const std::string& stream, const std::string& output,
                     const CombineOptions& options);
 

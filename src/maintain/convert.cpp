@@ -15,19 +15,19 @@
 namespace tailrace {
 namespace {
 
-// This rank's share of an array: rows of the first dimension that has one for each rank, else of the longest.
-Box share_of_array(const Extents& shape, uint64_t rank, uint64_t ranks) {
-    Box share = whole_box(shape);
-    if (shape.empty()) return share;
+// This rank's slab of an array: rows of the first dimension that has one for each rank, else of the longest dimension.
+Box slab_of_rank(const Extents& shape, uint64_t rank, uint64_t ranks) {
+    Box slab = whole_box(shape);
+    if (shape.empty()) return slab;
     auto cut = std::find_if(shape.begin(), shape.end(), [&](uint64_t length) { return length >= ranks; });
     if (cut == shape.end()) cut = std::max_element(shape.begin(), shape.end());
     const size_t d = static_cast<size_t>(cut - shape.begin());
-    share.offset[d] = shape[d] * rank / ranks;
-    share.count[d] = shape[d] * (rank + 1) / ranks - share.offset[d];
-    return share;
+    slab.offset[d] = shape[d] * rank / ranks;
+    slab.count[d] = shape[d] * (rank + 1) / ranks - slab.offset[d];
+    return slab;
 }
 
-// Every step is to be there, whatever a model of the same name is told to do with its own.
+// Writes with overlap_policy = block and keep = all, whatever the configuration says: a conversion drops no step.
 class Converter {
 public:
     Converter(MPI_Comm comm, const std::string& from, const std::string& name, const std::string& to, const std::string& options)
@@ -40,8 +40,8 @@ public:
             copy_step(k, k == before_);
             agree_on([&] {
                 if (ranks_->rank() == 0 && progress && !progress(k + 1, all_))
-                    fail(Status::STOPPED, "stopped after ", k + 1, " of ", all_, " steps, which stay in ", to_,
-                         " for the next time");
+                    fail(Status::STOPPED, "stopped after ", k + 1, " of ", all_, " steps; they stay in ", to_,
+                         ", and the same command continues");
             });
         }
         target_->close();
@@ -50,8 +50,8 @@ public:
         return {{"stream", name_}, {"steps", all_}, {"steps_before", before_}, {"rank", ranks_->user_rank()}};
     }
 
-    // After an error that all ranks have seen: what is committed stays.
-    void leave() {
+    // After an error that all ranks have. Committed steps stay.
+    void abandon() {
         attempt_or_end_job(*ranks_, [&] { target_->close(); });
     }
 
@@ -82,11 +82,12 @@ private:
     void check_different(const std::string& from) const {
         agree_on([&] {
             if (ranks_->rank() == 0 && std::filesystem::weakly_canonical(from) == std::filesystem::weakly_canonical(to_))
-                fail(Status::BAD_ARGUMENT, "stream '", name_, "' cannot be converted within ", to_, ": choose another directory");
+                fail(Status::BAD_ARGUMENT, "stream '", name_, "' cannot be converted into its own directory ", to_,
+                     "; choose another directory");
         });
     }
 
-    // The source until it had a step: a model that has begun anew has another journal, whatever its times are.
+    // A number of the source's journal up to a step. A model that was started anew has another one, even if its times are the same.
     Json origin(uint64_t last_step) const {
         Checksum sum;
         for (const Json& line : read_journal(source_journal_).lines) {
@@ -98,34 +99,34 @@ private:
         return {{"last_step", last_step}};
     }
 
-    // Rank 0. What is there are the first steps of the source, as every conversion to here has found it.
+    // Rank 0. The steps in the target must be the first steps of the source, and every run must be a conversion of it.
     void check_target() const {
         if (before_ == 0) return;
-        const History there = read_history(to_ + "/" + journal_path(name_));
-        const std::vector<double> times = there.times();
-        const bool same = std::ranges::all_of(there.runs, [&](const RunEntry& run) {
+        const History target = read_history(to_ + "/" + journal_path(name_));
+        const std::vector<double> times = target.times();
+        const bool same = std::ranges::all_of(target.runs, [&](const RunEntry& run) {
             return run.origin.contains("last_step") && run.origin == origin(run.origin.at("last_step").get<uint64_t>());
         });
         if (!same || times.size() > all_ || !std::equal(times.begin(), times.end(), source_->times().begin()))
-            fail(Status::BAD_ARGUMENT, to_, " holds other steps of a stream '", name_,
-                 "': choose another directory, or set mode = 'replace'");
+            fail(Status::BAD_ARGUMENT, to_, " has other steps of a stream '", name_,
+                 "'; choose another directory, or set mode = 'replace'");
     }
 
     void copy_step(uint64_t k, bool first) {
         source_->select(static_cast<int64_t>(source_->steps()[k]));
         target_->begin_step(source_->times()[k]);
-        std::vector<std::vector<std::byte>> values;  // until the step has ended
+        std::vector<std::vector<std::byte>> values;  // the target refers to them until end_step() returns
         const auto error = attempt([&] {
             for (const Variable& variable : source_->definitions().variables()) {
                 if (variable.is_static && !first) continue;
-                const Box share = variable.replicated ? whole_box(variable.shape)
-                                                      : share_of_array(variable.shape, ranks_->rank(), ranks_->size());
-                values.emplace_back(share.elements() * type_bytes(variable.type));
-                source_->get(variable.name, share, values.back().data(), {});
+                const Box box =
+                    variable.replicated ? whole_box(variable.shape) : slab_of_rank(variable.shape, ranks_->rank(), ranks_->size());
+                values.emplace_back(box.elements() * type_bytes(variable.type));
+                source_->get(variable.name, box, values.back().data(), {});
                 if (variable.replicated)
                     target_->put_replicated(variable.name, values.back().data());
                 else
-                    target_->put_block(variable.name, share, values.back().data(), {});
+                    target_->put_block(variable.name, box, values.back().data(), {});
             }
         });
         if (error) target_->refuse_step(*error);
@@ -136,7 +137,7 @@ private:
     std::string name_, to_, source_journal_;
     std::optional<Reader> source_;
     std::optional<Stream> target_;
-    uint64_t all_ = 0, before_ = 0;
+    uint64_t all_ = 0, before_ = 0;  // steps of the source; of the target when it was opened
 };
 
 }  // namespace
@@ -147,7 +148,7 @@ Json convert_stream(MPI_Comm comm, const std::string& from, const std::string& s
     try {
         return converter.run(progress);
     } catch (const Error&) {
-        converter.leave();
+        converter.abandon();
         throw;
     }
 }

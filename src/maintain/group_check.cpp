@@ -27,24 +27,26 @@ public:
                 check_part(file, path, deep);
             });
         }
-        // Parts that are whole in themselves may be others than those that were committed.
+        // Each part may be whole, but a part of another run: compare with what the journal has committed.
         const std::string path = directory_ + "/" + group_path(group_.layout, stream_, group_.start);
         if (group_.layout.steps != 1 || !report_.problems.empty() || group_.steps == 0) return std::move(report_);
         if (report_.bytes != group_.files_bytes)
-            report_.problems.push_back({path, std::nullopt, false,
-                                        text("its files have ", report_.bytes, " bytes, ", group_.files_bytes, " were committed")});
+            report_.problems.push_back(
+                {path, std::nullopt, false,
+                 text("its files have ", report_.bytes, " bytes, but ", group_.files_bytes, " were committed")});
         else if (deep && has_digest_ && hex_digest(digest_) != group_.digest)
-            report_.problems.push_back({path, std::nullopt, false, "its parts are whole, but not those that were committed"});
+            report_.problems.push_back(
+                {path, std::nullopt, false, "its parts are whole, but they are not the parts that were committed"});
         return std::move(report_);
     }
 
 private:
     template <class Work>
-    void attempt(const std::string& path, std::optional<uint64_t> step, bool harms_static, Work&& work) {
+    void attempt(const std::string& path, std::optional<uint64_t> step, bool is_static, Work&& work) {
         try {
             work();
         } catch (const Error& error) {
-            report_.problems.push_back({path, step, harms_static, error.what()});
+            report_.problems.push_back({path, step, is_static, error.what()});
         }
     }
 
@@ -60,7 +62,7 @@ private:
                 const uint64_t in_group = step - group_.start;
                 attempt(path, step, false, [&] {
                     if (map->steps() <= in_group)
-                        fail(Status::CORRUPT, "it has room for ", map->steps(), " steps, committed are ", in_group + 1);
+                        fail(Status::CORRUPT, "it has room for ", map->steps(), " steps, but ", in_group + 1, " are committed");
                     check_seal(file, read_seal(file, map->address(in_group, writer), map->slot_bytes), in_group, writer);
                 });
             }
@@ -69,10 +71,11 @@ private:
 
     void check_seal(const File& file, const Seal& seal, uint64_t step, uint64_t writer) {
         const std::string which = step == kSealOfStatic ? "static arrays" : text("step ", group_.start + step);
-        if (seal.step != step || seal.writer != writer) fail(Status::CORRUPT, "the checksums of ", which, " are of something else");
+        if (seal.step != step || seal.writer != writer)
+            fail(Status::CORRUPT, "the checksums of ", which, ", writer ", writer, ", belong to another step or writer");
         if (const auto bad = verify_records(file, seal.records))
             fail(Status::CORRUPT, which, ": bytes ", bad->address, " to ", bad->address + bad->bytes,
-                 " do not have the checksum they were written with");
+                 " do not have the checksum that they were written with");
         const std::vector<std::byte> bytes = make_seal(seal.step, seal.writer, seal.records);
         digest_ += Checksum::of(bytes.data(), bytes.size());
         has_digest_ = true;

@@ -1,4 +1,4 @@
-// Whether the parts of a group of steps are there and whole.
+// Checks that the parts of a group of steps are there and whole.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@ namespace tailrace {
 
 struct PartProblem {
     std::string path;
-    std::optional<uint64_t> step;  // the one step that it harms; none: all of the group
-    bool harms_static = false;     // static arrays: all steps that they belong to, also of other groups
+    std::optional<uint64_t> step;  // the only step that is damaged; none: all steps of the group
+    bool is_static = false;        // static arrays are damaged: of all steps that they belong to, in other groups, too
     std::string text;
 };
 
 struct GroupReport {
-    uint64_t bytes = 0;  // of the parts that are there
+    uint64_t bytes = 0;  // of the parts that exist
     std::vector<PartProblem> problems;
 };
 
-// `deep`: every byte against its checksum.
+// `deep`: compares every byte with its checksum.
 GroupReport check_group(const std::string& directory, const std::string& stream, const History& history, size_t group, bool deep);
 
 }  // namespace tailrace

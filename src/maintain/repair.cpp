@@ -26,8 +26,8 @@ public:
         cut_journal();
         history_ = read_history(journal_);
         remove_pending();
-        // The last first: what holds the static arrays of others comes after those.
-        for (const size_t g : history_.needed_groups() | std::views::reverse) mend_group(g);
+        // The last group first: a group with the static arrays of later ones is repaired after these.
+        for (const size_t g : history_.needed_groups() | std::views::reverse) repair_group(g);
         for (const size_t g : history_.needed_groups())
             for (uint64_t part = 0; part < history_.groups[g].parts; ++part) try_write_times(g, part);
         remove_uncommitted();
@@ -42,7 +42,7 @@ public:
 
 private:
     std::string path_of(const std::string& relative) const { return directory_ + "/" + relative; }
-    void tell(const std::string& action, const std::string& path, const Json& steps, const std::string& why) {
+    void report(const std::string& action, const std::string& path, const Json& steps, const std::string& why) {
         actions_.push_back({{"action", action}, {"path", path}, {"steps", steps}, {"why", why}});
     }
 
@@ -53,25 +53,25 @@ private:
         file.set_size(content.intact_bytes);
         file.sync();
         file.close();
-        tell("cut", journal_, Json::array(), text("its last ", content.torn_bytes, " bytes were no whole line"));
+        report("cut", journal_, Json::array(), text("its last ", content.torn_bytes, " bytes were not a whole line"));
     }
 
     void remove_pending() {
         for (const std::string& path : pending_paths(directory_, stream_)) {
             remove_tree(path);
-            tell("removed", path, Json::array(),
-                 path == path_of(pending_index_path(stream_)) ? "an index that was not finished"
-                                                              : "a step that was never committed");
+            report("removed", path, Json::array(),
+                   path == path_of(pending_index_path(stream_)) ? "an index that was not finished"
+                                                                : "a step that was never committed");
         }
     }
 
-    // What stands in the place of the next step was renamed there, and not committed any more.
+    // A run that ends between the rename of its parts and the journal line leaves the parts of a step that is not committed.
     void remove_uncommitted() {
         if (history_.groups.empty() || history_.groups.back().layout.part_is_dataset()) return;
         const std::string path = path_of(group_path(history_.groups.back().layout, stream_, history_.next_step()));
         if (!path_exists(path)) return;
         remove_tree(path);
-        tell("removed", path, Json::array(), "a step that was never committed");
+        report("removed", path, Json::array(), "a step that was never committed");
     }
 
     // Whether steps of other groups have their static arrays in this one.
@@ -81,14 +81,14 @@ private:
         });
     }
 
-    void mend_group(size_t g) {
+    void repair_group(size_t g) {
         const GroupEntry group = history_.groups[g];
         const bool is_needed = others_need(g);
         std::set<uint64_t> bad;
         std::string why;
         for (const PartProblem& problem : check_group(directory_, stream_, history_, g, true).problems) {
-            if (problem.harms_static || group.steps == 0 || (is_needed && !problem.step)) {
-                // The steps that it belongs to may be many: dropping them is not ours to decide.
+            if (problem.is_static || group.steps == 0 || (is_needed && !problem.step)) {
+                // These arrays may belong to many steps. Repair does not drop so many: it reports the problem.
                 problems_.push_back({{"path", problem.path}, {"step", group.start}, {"problem", problem.text}});
                 continue;
             }
@@ -97,17 +97,17 @@ private:
                 if (step.group == g && (!problem.step || *problem.step == step.step)) bad.insert(step.step);
         }
         if (bad.empty()) return;
-        if (bad.size() < group.steps) take_times_away(group, bad);
+        if (bad.size() < group.steps) clear_times(group, bad);
         for (const uint64_t step : bad) {
             Journal(journal_).append(drop_line(step, step, why, is_needed), true);
             history_.drop(step, step, !is_needed);
         }
-        tell("dropped", path_of(group_path(group.layout, stream_, group.start)), bad, why);
+        report("dropped", path_of(group_path(group.layout, stream_, group.start)), bad, why);
         if (history_.groups[g].steps == 0 && !is_needed) set_aside(group);
     }
 
-    // Plain tools look into a part that is the dataset: a step that is dropped has no time there.
-    void take_times_away(const GroupEntry& group, const std::set<uint64_t>& bad) {
+    // A part that is the dataset is opened by plain tools. A dropped step gets NaN as its time there, as one that is not committed.
+    void clear_times(const GroupEntry& group, const std::set<uint64_t>& bad) {
         if (!group.layout.part_is_dataset()) return;
         const std::string path = path_of(part_path(group.layout, stream_, group.start, 0));
         const std::string& time = history_.runs[group.run].definitions.time_name();
@@ -120,8 +120,7 @@ private:
         file.close();
     }
 
-    // A part of several steps has the time of a step once that is committed: a run that was killed may have left the last one
-    // without.
+    // A step gets its time in a part of several steps after it is committed. A run that was killed in between has left it without.
     void try_write_times(size_t g, uint64_t part) {
         const GroupEntry& group = history_.groups[g];
         const std::string path = path_of(part_path(group.layout, stream_, group.start, part));
@@ -150,7 +149,7 @@ private:
             file.close();
             written.push_back(step.step);
         }
-        if (!written.empty()) tell("wrote the time", path, written, "a run was killed before");
+        if (!written.empty()) report("wrote the time", path, written, "a run ended before it wrote it");
     }
 
     void set_aside(const GroupEntry& group) {
@@ -160,7 +159,7 @@ private:
         for (int n = 0; n == 0 || path_exists(to); ++n)
             to = text(path_of(parts_directory(stream_)), "/torn-", group.start, n == 0 ? std::string() : text(".", n));
         rename_path(from, to);
-        tell("set aside", to, Json::array(), "what is left of it; remove it when it is no longer needed");
+        report("set aside", to, Json::array(), "the files of dropped steps; remove them when they are no longer needed");
     }
 
     const std::string directory_, stream_, journal_;

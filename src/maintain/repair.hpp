@@ -1,4 +1,4 @@
-// Making a damaged stream one that can be read and appended to: what is torn leaves it, and is kept aside.
+// Repairs a damaged stream, so that it can be read and appended to. Damaged steps leave it, and their files are set aside.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Whether a stream is whole.
+// Checks that what was committed of a stream is there, whole.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tailrace {
 
-// JSON as documented at tailrace_verify; what is wrong is listed, not thrown.
+// JSON as documented at tailrace_verify. Problems are listed, not thrown. Throws NOT_FOUND where there is no such stream.
 Json verify_stream(const std::string& directory, const std::string& stream, bool deep);
 
 }  // namespace tailrace

@@ -77,15 +77,16 @@ void require_directory(const std::string& directory) {
     if (!path_exists(directory)) fail(Status::NOT_FOUND, "there is no directory ", directory);
     const std::filesystem::path path = directory;
     if (std::error_code none; std::filesystem::is_regular_file(path, none))
-        fail(Status::NOT_FOUND, directory, " is a file: name the directory it is in, ",
-             path.has_parent_path() ? path.parent_path().string() : ".", ", and the stream in it");
+        fail(Status::NOT_FOUND, directory, " is a file: give the directory that contains it, ",
+             path.has_parent_path() ? path.parent_path().string() : ".", ", and the name of the stream");
 }
 
 void require_stream(const std::string& directory, const std::string& stream) {
     require_directory(directory);
     if (!path_exists(directory + "/" + journal_path(stream)))
         fail(Status::NOT_FOUND, "there is no stream '", stream, "' in ", directory, ": ", journal_path(stream), " is missing",
-             path_exists(directory + "/" + parts_directory(stream)) ? "; it was opened, and no step was committed" : "");
+             path_exists(directory + "/" + parts_directory(stream)) ? "; the stream was opened, but no step was committed"
+                                                                    : text("; list the streams: `tailrace ls ", directory, "`"));
 }
 
 Json list_streams(const std::string& directory, const std::string& stream) {
@@ -93,7 +94,7 @@ Json list_streams(const std::string& directory, const std::string& stream) {
     std::vector<std::string> streams = stream.empty() ? streams_in(directory) : std::vector<std::string>{stream};
     if (streams.empty())
         fail(Status::NOT_FOUND, "there is no stream in ", directory,
-             ": no NAME.parts/journal.jsonl, which a stream has from its first step on");
+             ": no NAME.parts/journal.jsonl, which a stream has from its first committed step on");
     Json json = {{"directory", directory}, {"streams", Json::array()}};
     for (const std::string& name : streams) json["streams"].push_back(describe_stream(directory, name));
     return json;

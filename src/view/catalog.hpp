@@ -1,4 +1,4 @@
-// Streams as they are on storage: what a directory holds.
+// The streams of a directory, listed from their journals.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace tailrace {
 
-// Throws NOT_FOUND unless there is such a directory, such a stream in it.
+// Throw NOT_FOUND unless the directory exists, or the stream in it.
 void require_directory(const std::string& directory);
 void require_stream(const std::string& directory, const std::string& stream);
 
-// `stream` empty: all streams of the directory. JSON as documented at tailrace_list. Throws NOT_FOUND where there is none.
+// JSON as documented at tailrace_list. `stream` empty: all streams of the directory. Throws NOT_FOUND where there is none.
 Json list_streams(const std::string& directory, const std::string& stream);
 
-// Writes the index anew. Throws NOT_FOUND where there is no such stream or no committed step.
+// Writes the index anew. Throws NOT_FOUND where the stream does not exist or has no committed step.
 void index_stream(const std::string& directory, const std::string& stream);
 
 }  // namespace tailrace

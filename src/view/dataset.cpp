@@ -10,26 +10,26 @@
 namespace tailrace {
 namespace {
 
-// Steps that follow each other in a group, and in the dataset.
-struct Stretch {
+// Steps that follow each other in a group and in the dataset.
+struct StepSpan {
     const GroupEntry* group;
-    uint64_t from;  // in the group
-    uint64_t to;    // in the dataset
+    uint64_t from;  // number of its first step in the group
+    uint64_t to;    // and in the dataset
     uint64_t steps;
 };
 
-std::vector<Stretch> stretches_of(const History& history, size_t first, size_t last) {
-    std::vector<Stretch> stretches;
+std::vector<StepSpan> spans_of_steps(const History& history, size_t first, size_t last) {
+    std::vector<StepSpan> spans;
     for (size_t i = first; i < last; ++i) {
         const StepEntry& step = history.steps[i];
         const GroupEntry& group = history.groups[step.group];
         const uint64_t in_group = step.step - group.start;
-        if (!stretches.empty() && stretches.back().group == &group && stretches.back().from + stretches.back().steps == in_group)
-            ++stretches.back().steps;
+        if (!spans.empty() && spans.back().group == &group && spans.back().from + spans.back().steps == in_group)
+            ++spans.back().steps;
         else
-            stretches.push_back({&group, in_group, i - first, 1});
+            spans.push_back({&group, in_group, i - first, 1});
     }
-    return stretches;
+    return spans;
 }
 
 // Adds the leading time dimension.
@@ -45,7 +45,7 @@ public:
     DatasetBuilder(const History& history, const std::string& stream, size_t first, size_t last)
         : history_(history), stream_(stream), first_(first), last_(last), definitions_(history.runs.back().definitions),
           storage_(history.runs.back().config.layout.storage), last_group_(history.steps[last - 1].group),
-          stretches_(stretches_of(history, first, last)) {
+          spans_(spans_of_steps(history, first, last)) {
         std::vector<uint64_t> lengths(definitions_.ragged().size(), 0);
         for (size_t i = first; i < last; ++i)
             for (size_t k = 0; k < lengths.size(); ++k) lengths[k] += history.steps[i].ragged.at(k);
@@ -57,15 +57,15 @@ public:
         description.dimensions = definitions_.dimensions();
         description.time_name = definitions_.time_name();
         description.attributes = definitions_.attributes();
-        size_t before = 0;
+        size_t before = 0;  // the variable whose sources the next one may share
         for (size_t v = 0; v < definitions_.variables().size(); ++v) {
             const Variable& variable = definitions_.variables()[v];
             const bool varies = !variable.is_static && !definitions_.is_ragged(variable);
             Array array{variable.name, variable.type, variable.dims, varies, variable.attributes, variable.fill, {}};
             if (!history_.coordinates.contains(v)) {
-                array.sources = v > 0 && cut_alike(before, v) ? description.arrays[before].sources : sources_of(v);
+                array.sources = v > 0 && have_same_boxes(before, v) ? description.arrays[before].sources : sources_of(v);
                 before = v;
-                if (array.sources.empty()) array.sources = nowhere(variable, varies);
+                if (array.sources.empty()) array.sources = no_elements(variable, varies);
             }
             if (const Rounding rounding = rounding_of(storage_, variable.type, variable.fill);
                 rounding.rounds() && is_packed(variable))
@@ -88,13 +88,13 @@ public:
     }
 
 private:
-    // As the last run did it.
+    // In the last run.
     bool is_packed(const Variable& variable) const {
         return !variable.is_static && !variable.replicated && is_compressed(storage_, variable.shape, type_bytes(variable.type));
     }
 
-    // Whether their boxes are the same in all plans.
-    bool cut_alike(size_t v, size_t w) const {
+    // In all plans. Then they share their list of sources, which is long.
+    bool have_same_boxes(size_t v, size_t w) const {
         const Variable &a = definitions_.variables()[v], &b = definitions_.variables()[w];
         if (history_.coordinates.contains(v) || a.dims != b.dims || a.is_static != b.is_static || a.replicated != b.replicated)
             return false;
@@ -104,8 +104,9 @@ private:
         });
     }
 
-    // Of what no rank has put nothing is shown, which reads as fill values without taking room. HDF5 has no such scalars.
-    static std::vector<Source> nowhere(const Variable& variable, bool varies) {
+    // The source of a variable that no rank has put: a virtual dataset without elements, which reads as fill values and takes no room.
+    // HDF5 has no virtual scalars; those are written.
+    static std::vector<Source> no_elements(const Variable& variable, bool varies) {
         if (variable.fill.empty() || variable.shape.empty()) return {};
         const Extents none(variable.shape.size(), 0);
         const Box nothing{none, none}, in_time = with_time(nothing, 0, 0);
@@ -117,24 +118,24 @@ private:
         std::vector<Source> sources;
         if (definitions_.is_ragged(variable)) return ragged_sources(v);
         if (variable.is_static) {
-            // Replicated ones are in every group.
+            // Replicated variables are in every group.
             const GroupEntry* group = variable.replicated ? &history_.groups[last_group_] : history_.static_group(last_group_);
             if (group != nullptr) add_group(sources, v, *group, std::nullopt);
             return sources;
         }
-        for (const Stretch& stretch : stretches_) {
-            add_group(sources, v, *stretch.group, stretch);
-            if (&stretch == &stretches_.front()) sources.reserve(sources.size() * stretches_.size());  // most groups are alike
+        for (const StepSpan& span : spans_) {
+            add_group(sources, v, *span.group, span);
+            if (&span == &spans_.front()) sources.reserve(sources.size() * spans_.size());  // most groups have as many
         }
         return sources;
     }
 
-    void add_group(std::vector<Source>& sources, size_t v, const GroupEntry& group, const std::optional<Stretch>& stretch) const {
+    void add_group(std::vector<Source>& sources, size_t v, const GroupEntry& group, const std::optional<StepSpan>& span) const {
         const Variable& variable = definitions_.variables()[v];
         const Box whole = whole_box(variable.shape);
         const auto add = [&](uint64_t part, uint64_t block, const Box& from, const Box& to) {
-            sources.push_back(source_in(group, part, block, stretch ? with_time(from, stretch->from, stretch->steps) : from,
-                                        stretch ? with_time(to, stretch->to, stretch->steps) : to));
+            sources.push_back(source_in(group, part, block, span ? with_time(from, span->from, span->steps) : from,
+                                        span ? with_time(to, span->to, span->steps) : to));
         };
         if (variable.replicated) return add(0, 0, whole, whole);
         for_each_box(group, v, whole, [&](const PartBox& box) { add(box.part, box.block, whole_box(box.box.count), box.box); });
@@ -147,7 +148,7 @@ private:
         return {file->second, block_suffix(block), from, to};
     }
 
-    // The steps one behind the other along the first dimension, which is no step's alone.
+    // The dataset has the elements of all steps one after another along the first dimension, without time.
     std::vector<Source> ragged_sources(size_t v) const {
         const Variable& variable = definitions_.variables()[v];
         const auto& ragged = definitions_.ragged();
@@ -170,7 +171,7 @@ private:
         return sources;
     }
 
-    // Where the blocks of a distributed variable are; `whole` is where there is one part.
+    // Visits the boxes of a distributed variable. A group of one part has one: `whole`.
     template <class Visit>
     void for_each_box(const GroupEntry& group, size_t v, const Box& whole, Visit&& visit) const {
         if (has_one_part(group.layout)) {
@@ -179,9 +180,10 @@ private:
         }
         const auto plan = history_.plans.find(group.plan);
         if (plan == history_.plans.end())
-            fail(Status::UNSUPPORTED, "stream '", stream_, "': the journal does not tell where the blocks of ", group.parts,
-                 " parts a step are, since no index shows so many; convert it to fewer parts first");
-        if (v >= plan->second.size()) return;  // nobody has any of it
+            fail(Status::UNSUPPORTED, "stream '", stream_, "': a step has ", group.parts,
+                 " parts, and an index or a combined file has room for ", kMaxIndexParts,
+                 "; convert the stream to fewer parts first, such as with `tailrace convert DIR NEW_DIR --layout single`");
+        if (v >= plan->second.size()) return;  // no rank has put it
         for (const PartBox& box : plan->second[v])
             if (box.box.elements() > 0) visit(box);
     }
@@ -192,11 +194,11 @@ private:
     Definitions definitions_;
     const Storage& storage_;
     const uint64_t last_group_;
-    const std::vector<Stretch> stretches_;
+    const std::vector<StepSpan> spans_;
     mutable std::map<std::pair<const GroupEntry*, uint64_t>, SharedText> files_;  // of each part
 };
 
-// One array's fill values, piece by piece.
+// The fill values of one array.
 void write_fill(File& out, uint64_t address, uint64_t bytes, const std::vector<std::byte>& fill) {
     constexpr uint64_t piece_bytes = 1u << 20;
     std::vector<std::byte> piece(std::min(bytes, piece_bytes));
@@ -205,12 +207,12 @@ void write_fill(File& out, uint64_t address, uint64_t bytes, const std::vector<s
         out.write_at(address + done, piece.data(), std::min<uint64_t>(piece.size(), bytes - done));
 }
 
-// Small values at rising addresses: those without a gap between them go out together.
+// Writes small values at ascending addresses. Values without a gap between them are written by one call.
 class SmallValues {
 public:
     explicit SmallValues(File& out) : out_(out) {}
     void add(uint64_t address, const void* value, uint64_t bytes) {
-        if (address != address_ + held_.size() || held_.size() > kMostBytes) write();
+        if (address != address_ + held_.size() || held_.size() > kMaxBytes) write();
         if (held_.empty()) address_ = address;
         const auto* from = static_cast<const std::byte*>(value);
         held_.insert(held_.end(), from, from + bytes);
@@ -221,7 +223,7 @@ public:
     }
 
 private:
-    static constexpr size_t kMostBytes = 1u << 20;
+    static constexpr size_t kMaxBytes = 1u << 20;
     File& out_;
     uint64_t address_ = 0;
     std::vector<std::byte> held_;
@@ -233,8 +235,8 @@ Description describe_steps(const History& history, const std::string& stream, si
     return DatasetBuilder(history, stream, first, last).describe();
 }
 
-void write_known(File& out, const Description& description, const std::vector<uint64_t>& places, const Placement& placement,
-                 const StepBlock& block, const History& history, size_t first) {
+void write_arrays_without_sources(File& out, const Description& description, const std::vector<uint64_t>& places,
+                                  const Placement& placement, const StepBlock& block, const History& history, size_t first) {
     const size_t variables = history.runs.back().definitions.variables().size();
     const auto step_at = [&](uint64_t k) { return block.address + k * placement.step_pitch(); };
     for (size_t i = 0; i < variables; ++i) {

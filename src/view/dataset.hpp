@@ -1,4 +1,5 @@
-// Steps of a stream as one dataset: its arrays, and in which parts their values are. The index shows it, combine writes it whole.
+// Steps of a stream as one dataset: its arrays, and the parts that their values are in. The index is made of it, and the combined
+// file.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +13,14 @@
 
 namespace tailrace {
 
-// The steps [first, last) of History::steps. The arrays are the variables in their order, then the lengths of ragged dimensions,
-// then the times. Files of sources are paths below the stream's directory. An array without sources is not in the parts:
-// write_known() writes it.
+// Describes the steps [first, last) of History::steps. The arrays are the variables in their order, then the lengths of ragged
+// dimensions, then the times. Files of sources are paths below the stream's directory. An array without sources is in no part:
+// write_arrays_without_sources() writes it.
 Description describe_steps(const History& history, const std::string& stream, size_t first, size_t last);
 
-// The arrays that no part has: times and lengths, what the journal holds whole, and fill values of what no rank has put.
-// `places` as places_of() has them; `block` holds the steps from `first` on.
-void write_known(File& out, const Description& description, const std::vector<uint64_t>& places, const Placement& placement,
-                 const StepBlock& block, const History& history, size_t first);
+// Writes the arrays that no part has: times, lengths, coordinates of the journal, and fill values of variables that no rank has put.
+// `places`: as places_of() returns them. `block`: the steps from History::steps[first] on.
+void write_arrays_without_sources(File& out, const Description& description, const std::vector<uint64_t>& places,
+                                  const Placement& placement, const StepBlock& block, const History& history, size_t first);
 
 }  // namespace tailrace

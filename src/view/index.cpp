@@ -20,21 +20,21 @@ std::string where_parts_are(const std::string& stream) {
     return "virtual datasets over the parts in " + parts_directory(stream) + "/";
 }
 
-// `temporary` is in the parts' directory: there is nobody else's file.
+// `temporary` is in the directory of the parts, where no other program has files.
 void write_file(const std::string& path, const std::string& temporary, const Description& description, const History& history,
                 const IndexFile& file, bool sync) {
     const Placement placement(part_bytes(description, 0), {});
     const StepBlock block{0, file.steps(), placement.static_end()};
     const Image image = make_image(description, placement, {block}, file.steps(), block_end(placement, block));
     File out = File::create(temporary);
-    write_known(out, description, places_of(description, placement), placement, block, history, file.from);
+    write_arrays_without_sources(out, description, places_of(description, placement), placement, block, history, file.from);
     put_in_force(out, image);
     if (sync) out.sync();
     out.close();
     rename_path(temporary, path);
 }
 
-// NAME.SSSSSS.nc, which may be another stream's, or no index at all.
+// Whether the name is NAME.SSSSSS.nc. Such a file may also be another stream's, or no index.
 bool is_numbered(const std::string& name, const std::string& stream) {
     if (name.size() <= stream.size() + 4 || !name.starts_with(stream + ".") || !name.ends_with(".nc")) return false;
     const std::string number = name.substr(stream.size() + 1, name.size() - stream.size() - 4);
@@ -50,8 +50,8 @@ bool is_index(const std::string& path, const std::string& stream) {
 
 void check_index_path(const std::string& path, const std::string& stream) {
     if (path_exists(path) && !is_index(path, stream))
-        fail(Status::BAD_ARGUMENT, path, " is there, and no file of stream '", stream, "', whose index it would be; ",
-             "move it elsewhere, or give the stream another name");
+        fail(Status::BAD_ARGUMENT, path, " exists and is not an index of stream '", stream, "', which needs that name; ",
+             "move the file elsewhere, or give the stream another name");
 }
 
 std::vector<IndexFile> index_files(const History& history, const std::string& stream) {
@@ -95,14 +95,13 @@ void write_index(const std::string& directory, const std::string& stream, const 
         if (file.to <= unchanged && path_exists(path)) continue;
         if (files.size() > 1) check_index_path(path, stream);
         Description description = describe_steps(history, stream, file.from, file.to);
-        description.attributes.push_back(
-            text_attribute(kIndexAttribute,
-                           where_parts_are(stream) + "; keep both together; 'tailrace verify' tells whether all parts are there"));
+        description.attributes.push_back(text_attribute(
+            kIndexAttribute, where_parts_are(stream) + "; keep both together; 'tailrace verify' checks that all parts are there"));
         const std::string temporary = directory + "/" + pending_index_path(stream);
         try {
             write_file(path, temporary, description, history, file, sync);
         } catch (const Error&) {
-            attempt([&] { remove_file(temporary); });  // a full device has room again
+            attempt([&] { remove_file(temporary); });  // gives a full device room again
             throw;
         }
     }

@@ -1,4 +1,4 @@
-// The index: a small NetCDF-4 file in which all the parts of a stream are one dataset, by virtual datasets over them.
+// The index: a small NetCDF-4 file that shows all parts of a stream as one dataset. Its variables are virtual datasets over the parts.
 #pragma once
 
 #include <cstddef>
@@ -9,24 +9,25 @@
 
 namespace tailrace {
 
-// Writes the index of all committed steps, by a temporary name and a rename. One index holds
-// at most kMaxIndexParts parts: with more, files NAME.SSSSSS.nc hold the steps from S on, and NAME.nc is not there. A single
-// step of more parts has no index at all. Files that show nothing but the first `unchanged` of History::steps stay as they are.
+// Writes the index of all committed steps under a temporary name and renames it. An index file has at most kMaxIndexParts parts. A
+// stream with more of them has no NAME.nc, but files NAME.SSSSSS.nc with the steps from S on. If a single step has more parts, there
+// is no index. Files that show only steps among the first `unchanged` of History::steps are not written again.
 void write_index(const std::string& directory, const std::string& stream, const History& history, size_t unchanged, bool sync);
 
-// The steps of each index file, [from, to) in History::steps, and its path below the directory; none where there is no index.
+// The steps of an index file, [from, to) in History::steps, and its path below the directory.
 struct IndexFile {
     size_t from = 0, to = 0;
     std::string path;
     uint64_t steps() const { return to - from; }
 };
+// Empty: there is no index.
 std::vector<IndexFile> index_files(const History& history, const std::string& stream);
 
-// The files that are there: NAME.nc, and those with numbers that tell they are an index of this stream.
+// The index files that exist: NAME.nc, and files with numbers that are an index of this stream.
 std::vector<std::string> index_paths(const std::string& directory, const std::string& stream);
-// Whether the file tells that it is an index of this stream.
+// Whether an attribute of the file says that it is an index of this stream.
 bool is_index(const std::string& path, const std::string& stream);
-// Throws BAD_ARGUMENT where something else stands in an index's place.
+// Throws BAD_ARGUMENT if another file has the name of the index.
 void check_index_path(const std::string& path, const std::string& stream);
 
 }  // namespace tailrace

@@ -95,7 +95,8 @@ TEST(IndexPaths, AreThoseOfTheStreamAlone) {
     check_index_path(directory / "absent.nc", "s");
     const Error error = error_of([&] { check_index_path(directory / "s.202402.nc", "s"); });
     EXPECT_EQ(error.status(), Status::BAD_ARGUMENT);
-    EXPECT_NE(std::string(error.what()).find("s.202402.nc is there, and no file of stream 's'"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("s.202402.nc exists and is not an index of stream 's'"), std::string::npos)
+        << error.what();
 }
 
 }  // namespace

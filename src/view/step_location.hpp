@@ -1,0 +1,46 @@
+// What every rank knows of a stream that is open for reading, and of the step that it reads. Rank 0 reads the journal and sends both
+// as 64-bit words.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "layout/layout.hpp"
+#include "record/definitions.hpp"
+#include "record/history.hpp"
+#include "record/part_box.hpp"
+
+namespace tailrace {
+
+struct StreamSummary {
+    Layout layout;  // of the last run
+    Definitions definitions;
+    std::vector<uint64_t> steps;  // committed
+    std::vector<double> times;
+    std::vector<std::vector<uint64_t>> ragged;               // of each step: the lengths of the ragged dimensions
+    std::map<uint64_t, std::vector<std::byte>> coordinates;  // by variable: those of which the parts store only slices
+};
+
+// Where the arrays of a step are: in which parts, and there as which boxes.
+struct StepLocation {
+    Layout layout;
+    uint64_t start = 0;     // of the group
+    uint64_t in_group = 0;  // the step's number in its group
+    uint64_t parts = 1;
+    bool in_journal = true;                   // false: the boxes are too many for the journal, and only the parts contain them
+    std::vector<std::vector<PartBox>> boxes;  // [variable]
+};
+
+// put_...: on rank 0, from the history. take_...: from words[at]; `at` is moved behind what was taken.
+void put_summary(std::vector<uint64_t>& words, const History& history);
+StreamSummary take_summary(const std::vector<uint64_t>& words, size_t& at);
+// `group`: null where no group has what is looked for.
+void put_location(std::vector<uint64_t>& words, const History& history, const GroupEntry* group, uint64_t in_group);
+std::optional<StepLocation> take_location(const std::vector<uint64_t>& words, size_t& at, const StreamSummary& stream);
+
+void put_boxes(std::vector<uint64_t>& words, const std::vector<std::vector<PartBox>>& boxes);
+void take_boxes(const std::vector<uint64_t>& words, std::vector<std::vector<PartBox>>& boxes);
+
+}  // namespace tailrace
