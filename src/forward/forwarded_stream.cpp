@@ -44,7 +44,7 @@ void ForwardedStream::open(const Json& settings) {
         const Reply reply = *forwarding_->reply(id_, true);
         if (reply.status != Status::OK) throw reply.error();
         opened_ = Json::parse(reply.text);
-        accepted_ = opened_.at("steps");
+        progress_.continue_at(opened_.at("steps"));
     });
     agree(*ranks_, OpenVote{}, error);
     ++forwarding_->open_streams;
@@ -69,7 +69,7 @@ void ForwardedStream::take_replies(uint64_t leave) {
 // Allocates whatever sending the step needs, before the ranks agree that the step is accepted.
 ForwardedStream::PreparedStep ForwardedStream::prepare() {
     PreparedStep step;
-    step.packed = plan_packed_step(definitions_, data_, forwarding_->is_first_client(), !static_written_);
+    step.packed = plan_packed_step(definitions_, data_, forwarding_->is_first_client(), !progress_.statics_stored());
     step.buffer = buffer_for(step.packed);
     step.request = {{"request", "step"}, {"stream", id_}, {"step", sent_}, {"time", time_}};
     if (known_definitions_ != fingerprint()) step.request["definitions"] = definitions_json(definitions_);
@@ -111,21 +111,22 @@ void ForwardedStream::end_step() {
         }
     } catch (const Error& error) {
         note_reported(error);
-        leave_step();
-        refusal_.reset();
+        forget_step();
+        progress_.fail_step();
         throw;
     }
     send(std::move(step));
-    leave_step();
-    if (!is_async()) {
-        take_replies(0);
-        if (write_error_) {
-            known_definitions_.reset();  // the writers may have dropped them with the step
-            throw *std::exchange(write_error_, std::nullopt);
-        }
+    data_.clear_blocks();
+    const auto failed = attempt([&] {
+        if (!is_async()) take_replies(0);
+    });
+    if (failed || (!is_async() && write_error_)) {
+        known_definitions_.reset();  // the writers may have dropped them with the step
+        progress_.fail_step();
+        throw failed ? *failed : *std::exchange(write_error_, std::nullopt);
     }
-    settled_ = static_written_ = true;
-    ++accepted_;
+    if (!progress_.definitions_frozen()) progress_.freeze_definitions();
+    progress_.take_step();
     ++steps_;
 }
 
@@ -156,7 +157,8 @@ void ForwardedStream::flush() {
 }
 
 void ForwardedStream::close() {
-    leave_step();
+    progress_.close();
+    forget_step();
     forwarding_->check_usable();
     auto error = attempt([&] {
         take_replies(0);
@@ -177,7 +179,7 @@ std::string ForwardedStream::report() const {
     Json json = opened_.at("report");
     json["effective"] = effective_json(config_);
     json["ranks"] = ranks_->size();
-    json["steps"] = accepted_;
+    json["steps"] = progress_.next_step();
     json["forwarded"] = {{"writers", forwarding_->writers()}, {"steps", steps_},       {"in_flight", in_flight_.size()},
                          {"most_in_flight", most_in_flight_}, {"copied_s", copied_s_}, {"waited_s", waited_s_}};
     return json.dump(2, ' ', false, Json::error_handler_t::replace);

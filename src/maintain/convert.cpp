@@ -68,7 +68,7 @@ private:
         agree_on([&] {
             if (ranks_->rank() != 0) return;
             check_target();
-            if (all_ > 0) target_->comes_from(origin(source_->steps()[all_ - 1]));
+            if (all_ > 0) target_->set_origin(origin(source_->steps()[all_ - 1]));
         });
         target_->adopt(source_->definitions());
     }

@@ -52,7 +52,7 @@ struct RunEntry {
     Json requested;
     Definitions definitions;
     uint64_t ranks = 1, nodes = 1;
-    Json storage = Json::object();  // the storage keys as the file system applied them: StorageChoice::told
+    Json storage = Json::object();  // the storage keys as the file system applied them: StorageChoice::report
     Json origin = Json::object();   // of a conversion: the stream that its steps are copies of
 };
 

@@ -10,10 +10,10 @@
 
 namespace tailrace {
 
-// Reads all sources, weakest first, on the rank that calls it. As JSON, to be sent to the others.
+// Local. Reads all sources, weakest first. As JSON, to be broadcast.
 Json gather_settings(const std::string& stream, const std::string& options);
 std::vector<Settings> settings_of(const Json& json);
-// Collective. Those of rank 0, on all; throws where the ranks mean different streams.
+// Collective. Returns the settings of rank 0 on all ranks. Throws if the ranks open different streams.
 Json agree_settings(const Communicator& ranks, const std::string& directory, const std::string& stream, const std::string& options);
 
 }  // namespace tailrace

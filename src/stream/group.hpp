@@ -1,10 +1,11 @@
-// A group of steps that share their parts, as this rank sees it: its part's file while it is being written.
+// A group of steps that are stored in the same parts. This is the part that this rank writes, or helps to fill.
 //
-// A group is made under its pending name, appears by one rename when its first step is committed, and grows by blocks of steps.
-// The file that readers see is whole at every moment: new metadata is written behind all that exists, then the superblock is
+// A group is made under its pending name. One rename gives it its name when its first step is committed, and it grows by blocks of
+// steps. What readers open is whole at every moment: new metadata is written behind all that exists, then the superblock is
 // replaced.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,9 +13,11 @@
 #include "base/error.hpp"
 #include "gather/communicator.hpp"
 #include "part/image.hpp"
-#include "part/part_file.hpp"
+#include "part/write_queue.hpp"
 #include "record/history.hpp"
-#include "stream/part_content.hpp"
+#include "stream/part_space.hpp"
+#include "stream/part_step_writer.hpp"
+#include "stream/pending_times.hpp"
 
 namespace tailrace {
 
@@ -23,131 +26,115 @@ public:
     struct Place {
         std::string directory;  // of the stream's files
         std::string stream;
-        uint64_t start = 0;
+        uint64_t start = 0;  // the first step
     };
-    // The image of a part with one step is the same for every group with the same content: it is kept by the caller.
-    using ImageCache = std::shared_ptr<const Image>;
-    // What is known of a step on this rank when the queue has done what end_write() asked for.
+    // What this rank wrote of a step. Complete when the queue has done the work that end_write() submitted.
     struct Written {
         uint64_t digest = 0;  // the sum of its seals' checksums
-        // Refers to chunks of several writers: put_in_force() when all have written them, before the step is committed.
+        // Describes chunks of several writers. It goes to put_in_force() when all of them have written, before the step is
+        // committed.
         std::shared_ptr<const Image> image;
     };
 
-    // What it writes goes through the queue. `part_ranks`: those of this rank's part; null where it has only this one.
+    // What it writes goes through the queue. `part_ranks`: the ranks of this rank's part; null where it has only this one. `part`
+    // may be null until set_content().
     Group(const Communicator& ranks, const Communicator* part_ranks, const StreamConfig& config, WriteQueue& queue, Place place,
-          bool with_static);
+          std::shared_ptr<DescribedPart> part, bool with_static);
+    void set_content(std::shared_ptr<DescribedPart> part) { space_.set_content(std::move(part)); }
 
-    // Local. Makes the directories that this rank makes, and the file where it has several writers; another rank may use them
-    // after the next agreement. `begun`: the pending group's own directory is there already.
-    void prepare(bool begun) const;
-    // Collective over the part's ranks, and only where a part of several writers grows: the first tells where the next steps are.
-    // Errors are kept in `error`.
-    void make_room(const PartContent& content, ImageCache& cache, std::optional<Error>& error);
-    // Local. Goes on with the steps that an earlier run wrote into the part that is the dataset.
-    // `committed` are those that are left of them, needed on the first writer.
-    void reopen(const PartContent& content, const PartGrowth& growth, uint64_t steps, const std::vector<StepEntry>& committed);
+    // Local. Makes the directories that this rank makes, and the file where it has several writers; other ranks may use them after
+    // the next agreement. `directory_exists`: the pending group's own directory was made before.
+    void prepare(bool directory_exists) const;
+    // Collective over the part's ranks, and only where a part of several writers grows: the first writer broadcasts where the next
+    // steps are. Errors are kept in `error`.
+    void make_room(std::optional<Error>& error);
+    // Local. Continues with the steps that an earlier run wrote into the part that is the dataset. The first writer needs
+    // `committed`, those of them that still exist.
+    void reopen(const PartGrowth& growth, uint64_t steps, const std::vector<StepEntry>& committed);
 
-    // Local. Writes what this rank has that needs no exchange; the step's arrays that do are added through `take`.
-    // `may_come_first`: the rank that makes the directory may come later than this one, which makes it then.
-    void begin_write(const PartContent& content, bool alone, bool may_come_first);
-    void write_direct(const PartContent& content, const Definitions& definitions, const StepPlan& plan, const StepData& data,
-                      double time);
-    void take(const PartContent& content, size_t array, uint64_t element, uint64_t element_bytes, const std::byte* data,
-              uint64_t bytes) {
-        exchange_out_->add(array_address(content, array) + element * element_bytes, data, bytes);
+    // Local. Opens the file for the next step. `alone`: no other rank writes between this rank's arrays.
+    // `may_come_first`: this rank may reach its part before the rank that makes the directory does, so it makes it, too.
+    void begin_write(bool alone, bool may_come_first);
+    void write_own(const Definitions& definitions, const StepPlan& plan, const StepData& data, double time) {
+        if (role_.is_writer()) step_.write_own(space_, definitions, plan, data, time);
     }
-    void write_out() { exchange_out_->write_out(); }
-    // Local. Where the chunks of the step go, on the part's first rank; and chunks that this writer writes.
-    uint64_t end(const PartContent& content) const;
-    void place_chunks(const PartContent& content, ChunkPlaces chunks);
-    void take_run(uint64_t address, const std::byte* data, uint64_t bytes) {
-        exchange_out_->add(address, data, bytes);
-        exchange_out_->write_out();
+    // Elements of an array that came through the exchange.
+    void add_exchanged(size_t array, uint64_t element, uint64_t element_bytes, const std::byte* data, uint64_t bytes) {
+        step_.add(space_.array_address(array, steps_) + element * element_bytes, data, bytes);
     }
-    // Seal, metadata and, at the end, the superblock.
-    std::shared_ptr<const Written> end_write(const PartContent& content);
+    void write_out() { step_.write_out(); }
+    // Compressed chunks. Where those of the step begin, and their places, on the part's first rank; bytes that this writer writes.
+    uint64_t end() const { return space_.end(); }
+    void place_chunks(const ChunkPlaces& chunks) {
+        if (role_.is_first_writer()) space_.place_chunks(chunks, steps_);
+    }
+    void write_chunks(uint64_t address, const std::byte* data, uint64_t bytes) {
+        step_.add(address, data, bytes);
+        step_.write_out();
+    }
+    // Seals, metadata, and at the end the superblock.
+    std::shared_ptr<const Written> end_write();
     // Forgets what was written of a step that failed.
-    void abandon_write() noexcept;
+    void abandon_write() noexcept { step_.end(); }
     // Local. The step that was written last counts: the next one comes behind it.
-    void accept_step() { ++steps_, grew_ = false; }
+    void accept_step() { ++steps_, space_.mark_blocks_known(); }
 
-    // `last`: nothing else of the step follows, so it is on the device behind it where steps are to be.
-    void put_in_force(const std::shared_ptr<const Image>& image, bool last);
-
-    // Rank 0. The pending group gets its name, if it has none yet.
-    void publish();
-    // Local. A committed step of a group of several, which is the `number`-th of it from 0, gets its time value.
-    void step_committed(const PartContent& content, uint64_t number, double time);
-    // Local. Cuts the part to its steps, which are all committed, and closes it.
-    void finish(const PartContent& content);
+    // `last`: the final write of the step; fsync afterwards if durability = step.
+    void put_in_force(const std::shared_ptr<const Image>& image, bool last,
+                      WriteQueue::Needs needs = WriteQueue::Needs::all_earlier_work());
+    // Rank 0. The pending group gets its name.
+    void publish(WriteQueue::Needs needs);
+    // Local. The step with this number in the group, from 0, is committed: its time value can be written.
+    void on_step_committed(uint64_t number, double time);
+    // Local, when all its steps are committed. Cuts the part to them and closes it.
+    void finish();
     void discard() const noexcept;  // rank 0: removes a group that was never published
 
-    bool full() const { return steps_ == capacity(); }
+    bool is_full() const { return steps_ == space_.capacity_steps(); }
     bool has_steps() const { return steps_ > 0; }
-    bool published() const { return published_; }
-    // All that were accepted are committed.
-    bool settled() const { return committed_ == steps_; }
+    bool is_published() const { return state_ == State::published; }  // on rank 0, and where an earlier run published it
+    bool all_steps_committed() const { return committed_ == steps_; }
     uint64_t steps() const { return steps_; }
     uint64_t start() const { return place_.start; }
     bool with_static() const { return with_static_; }
-    bool writes() const { return is_writer_; }
-    uint64_t part_size_bytes() const { return image_ ? image_->file_bytes : 0; }
-    bool is_first_writer() const { return first_writer_; }
-    PartGrowth growth(const PartContent& content) const;
-    std::string part_path() const;       // after it was published
-    std::string present_path() const;    // before, too
-    bool grew() const { return grew_; }  // since the last step was committed
+    const PartRole& role() const { return role_; }
+    uint64_t part_bytes() const { return space_.image() ? space_.image()->file_bytes : 0; }
+    PartGrowth growth() const;
+    bool has_grown() const { return space_.has_new_blocks(); }  // since a step was accepted last
+    std::string part_path() const;                              // once it is published
+    std::string present_path() const;                           // at any time
 
 private:
+    enum class State { pending, published };
+
     Durability durability() const { return config_.layout.storage.durability; }
-    bool sync_steps() const { return durability() == Durability::step; }
-    bool several_writers() const { return part_ranks_ != nullptr && writers_ > 1; }
-    bool several_steps() const { return config_.layout.steps != 1; }
-    uint64_t capacity() const { return config_.layout.steps == Layout::kAllSteps ? UINT64_MAX : config_.layout.steps; }
-    uint64_t laid_out() const;
-    // Of all that readers may use; known on the first writer. Nothing that can fail: others wait for it.
-    uint64_t end_of_metadata() const { return image_ ? image_->file_bytes : reopened_end_; }
-    void take_back_chunks(const PartContent& content, uint64_t steps);
-    void find_chunks(const PartContent& content);
-    Image image_of(const PartContent& content, uint64_t metadata_address) const;
-    uint64_t step_address_now(const PartContent& content) const { return step_address(content.placement, blocks_, steps_); }
-    bool writes_static() const { return steps_ == 0 && !reopened_; }
-    void lay_out_more(const PartContent& content);
-    void write_times();
-    uint64_t time_address(const PartContent& content, uint64_t step) const {
-        return step_address(content.placement, blocks_, step) + content.placement.step_offsets().back();
-    }
+    bool syncs_steps() const { return durability() == Durability::step; }
+    bool has_several_writers() const { return part_ranks_ != nullptr && role_.writers > 1; }
+    void lay_out_more();
+    void open_file(bool may_come_first);
+    void write_times(WriteQueue::Needs needs = WriteQueue::Needs::all_earlier_work()) { times_.write(queue_, file_, needs); }
+    void write_missing_times();
+    void cut_file();
+    void close_file();
     std::string pending_part_path() const;
     std::string path_of(const std::string& relative) const { return place_.directory + "/" + relative; }
-    uint64_t array_address(const PartContent& content, size_t array) const;
-    void write_no_times(const PartContent& content);
-    void close_part();
-    void write_seals(const PartContent& content, const std::shared_ptr<Written>& written);
 
-    const Communicator& ranks_;
     const Communicator* part_ranks_;
     const StreamConfig& config_;
     WriteQueue& queue_;
-    Place place_;
-    bool with_static_;
-    uint64_t part_ = 0, writer_ = 0, writers_ = 1;
-    bool is_writer_ = false, first_writer_ = false, reopened_ = false, grew_ = false, image_is_made_ = false,
-         image_written_ = false, published_ = false;
-    std::vector<std::pair<uint64_t, double>> untimed_;  // addresses and times of committed steps whose time is still to be written
-    uint64_t steps_ = 0;                                // that were accepted
+    const Place place_;
+    const PartRole role_;
+    const bool with_static_;
+    State state_ = State::pending;
+    uint64_t steps_ = 0;  // accepted
     uint64_t committed_ = 0;
-    std::vector<StepBlock> blocks_;
-    std::shared_ptr<const Image> image_;
-    uint64_t reopened_end_ = 0;       // of what earlier runs wrote
-    ChunkPlaces chunks_;              // of all steps, on the first writer; none where nothing is compressed
-    std::shared_ptr<HeldFile> file_;  // opened through the queue; none: not asked for
-    std::optional<PartWriter> static_out_, step_out_, exchange_out_;
-    double time_ = 0;                             // of the step being written; the writers refer to it
-    std::vector<std::vector<std::byte>> slices_;  // replicated values cut to this part, as the writers refer to them
+    PartSpace space_;
+    std::shared_ptr<HeldFile> file_;  // opened through the queue; null until then
+    PartStepWriter step_;
+    PendingTimes times_;
 };
 
-// The groups that are there under their pending names: of steps that were never committed.
+// The paths of the groups with pending names: their steps were never committed.
 std::vector<std::string> pending_paths(const std::string& directory, const std::string& stream);
 
 }  // namespace tailrace

@@ -8,7 +8,7 @@
 namespace tailrace {
 
 Definitions& Output::definitions() {
-    if (settled_)
+    if (progress_.definitions_frozen())
         fail(Status::BAD_ORDER, "stream '", name_, "': dimensions and variables are defined before the first step has ended");
     fingerprint_.reset();
     return definitions_;
@@ -17,26 +17,25 @@ Definitions& Output::definitions() {
 void Output::adopt(const Definitions& other) {
     for (const Dimension& dimension : other.dimensions())
         if (dimension.ragged) check_length(config_.layout, dimension.name, TAILRACE_RAGGED);
-    if (!settled_) return void(definitions() = other);
+    if (!progress_.definitions_frozen()) return void(definitions() = other);
     std::string why;
     if (!definitions_.same_structure(other, why))
         fail(Status::BAD_ORDER, "stream '", name_, "': its definitions stay as they were in the first step: ", why);
     fingerprint_.reset();
     definitions_ = other;
-    attributes_changed();
 }
 
 void Output::put_attribute(const std::string& variable, Attribute attribute) {
     fingerprint_.reset();
     definitions_.put_attribute(variable, std::move(attribute));
-    attributes_changed();
 }
 
 void Output::begin_step(double time) {
-    if (in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_begin_step within a step; call tailrace_end_step first");
+    if (progress_.in_step())
+        fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_begin_step within a step; call tailrace_end_step first");
     if (!std::isfinite(time))
         fail(Status::BAD_ARGUMENT, "stream '", name_, "': the time of a step is ", time, "; it must be a finite number");
-    in_step_ = true;
+    progress_.begin_step();
     time_ = time;
     refusal_.reset();
     data_.resize(definitions_.variables().size());
@@ -57,8 +56,9 @@ void Output::put_block(const std::string& name, const Box& box, const void* data
     const size_t v = number_of(name);
     const Variable& variable = definitions_.variables()[v];
     if (variable.replicated) fail(Status::BAD_ORDER, "variable '", name, "' is replicated: put it with tailrace_put_replicated");
-    if (!in_step_) fail(Status::BAD_ORDER, "variable '", name, "': tailrace_put outside a step; call tailrace_begin_step first");
-    if (variable.is_static && static_written_) return;  // it is stored already, and is the same in all steps
+    if (!progress_.in_step())
+        fail(Status::BAD_ORDER, "variable '", name, "': tailrace_put outside a step; call tailrace_begin_step first");
+    if (variable.is_static && progress_.statics_stored()) return;  // it is stored already, and is the same in all steps
     for (size_t d = definitions_.is_ragged(variable) ? 1 : 0; d < variable.shape.size(); ++d)
         if (box.offset[d] > variable.shape[d] || box.count[d] > variable.shape[d] - box.offset[d])
             fail(Status::BAD_SHAPE, "variable '", name, "': block ", tailrace::describe(box), " leaves the array in dimension ", d,
@@ -77,17 +77,17 @@ void Output::put_replicated(const std::string& name, const void* data) {
     if (!variable.replicated)
         fail(Status::BAD_ORDER, "variable '", name,
              "' is distributed: put it with tailrace_put, or define it with TAILRACE_REPLICATED");
-    if (!in_step_ && !variable.is_static)
+    if (!progress_.in_step() && !variable.is_static)
         fail(Status::BAD_ORDER, "variable '", name, "' changes per step: put it between tailrace_begin_step and tailrace_end_step");
     if (data == nullptr && variable.bytes() > 0) fail(Status::BAD_ARGUMENT, "variable '", name, "': the data is NULL");
     data_.resize(definitions_.variables().size());
-    if (variable.is_static && static_written_) return;
+    if (variable.is_static && progress_.statics_stored()) return;
     const auto* bytes = static_cast<const std::byte*>(data);
     data_.values[v].assign(bytes, bytes + variable.bytes());
 }
 
 void Output::refuse_step(const Error& error) {
-    if (in_step_ && !refusal_) refusal_ = error;
+    if (progress_.in_step() && !refusal_) refusal_ = error;
 }
 
 uint64_t Output::fingerprint() {
@@ -97,7 +97,7 @@ uint64_t Output::fingerprint() {
 
 void Output::check_step() const {
     if (refusal_) throw *refusal_;
-    if (!in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_end_step without tailrace_begin_step");
+    if (!progress_.in_step()) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_end_step without tailrace_begin_step");
     for (size_t v = 0; v < definitions_.variables().size(); ++v) {
         const Variable& variable = definitions_.variables()[v];
         if (variable.replicated && data_.values[v].empty() && variable.bytes() > 0)
@@ -108,7 +108,8 @@ void Output::check_step() const {
 }
 
 void Output::check_between_steps(const char* call) const {
-    if (in_step_) fail(Status::BAD_ORDER, "stream '", name_, "': ", call, " within a step; call tailrace_end_step first");
+    if (progress_.in_step())
+        fail(Status::BAD_ORDER, "stream '", name_, "': ", call, " within a step; call tailrace_end_step first");
 }
 
 uint64_t Output::fingerprint_of_step() {

@@ -1,5 +1,5 @@
-// What a model hands over to a stream: definitions, then steps of blocks and values. How a step gets to storage is up to the kinds
-// of output: written by the ranks themselves (Stream), or forwarded to ranks that only write.
+// What a model hands over to a stream: definitions, then steps of blocks and values. The kinds of output differ in how a step reaches
+// storage: its ranks write it (Stream), or forward it to ranks that only write (ForwardedStream).
 #pragma once
 
 #include <optional>
@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "layout/keys.hpp"
 #include "record/definitions.hpp"
+#include "stream/progress.hpp"
 #include "stream/ragged.hpp"
 #include "stream/step_data.hpp"
 
@@ -19,12 +20,12 @@ public:
     virtual ~Output() = default;
     Output(const Output&) = delete;
 
-    Definitions& definitions();  // before the first step has ended
+    Definitions& definitions();  // throws BAD_ORDER once the ranks have agreed on them, in the first step
     void define_dimension(const std::string& name, uint64_t length) {
         check_length(config_.layout, name, length);
         definitions().define_dimension(name, length);
     }
-    // All definitions of another stream, in place of any before; when the first step has ended, its attributes.
+    // Takes over all definitions of another stream; once the ranks have agreed on them, only its attributes.
     void adopt(const Definitions& other);
     void put_attribute(const std::string& variable, Attribute attribute);
     const Extents& shape_of(const std::string& variable) { return definitions_.variables()[number_of(variable)].shape; }
@@ -33,7 +34,7 @@ public:
     void begin_step(double time);
     void put_block(const std::string& variable, const Box& box, const void* data, const std::vector<int64_t>& stride_bytes);
     void put_replicated(const std::string& variable, const void* data);
-    // Keeps an error of a put on this rank: end_step then fails on all.
+    // A put failed on this rank: end_step then fails on all.
     void refuse_step(const Error& error);
     // Makes the next end_step fail on all ranks, also outside a step.
     void refuse_next(const Error& error) { refusal_ = error; }
@@ -46,35 +47,34 @@ public:
 
     virtual bool has_others() const = 0;  // ranks that wait for this one in collective calls
 
-    uint64_t step_count() const { return accepted_; }
+    uint64_t step_count() const { return progress_.next_step(); }
 
 protected:
     // `directory` and `name` as they were given.
     Output(const std::string& directory, const std::string& name) : directory_(directory.empty() ? "." : directory), name_(name) {}
 
-    // What this rank can tell by itself before the ranks agree.
+    // What this rank can check alone, before the ranks agree.
     void check_step() const;
     void check_between_steps(const char* call) const;
     uint64_t fingerprint();
-    // Equal on ranks that mean the same step.
+    // Equal on ranks with the same definitions and the same time of the step.
     uint64_t fingerprint_of_step();
-    void leave_step() {
-        in_step_ = false;
+    // What the model put into a step that failed or will not be written.
+    void forget_step() noexcept {
         data_.clear_blocks();
+        refusal_.reset();
     }
-    virtual void attributes_changed() {}
 
     const std::string directory_, name_;
     StreamConfig config_;
     Definitions definitions_;
     StepData data_;
-    uint64_t accepted_ = 0;  // the number of the next step
-    bool settled_ = false, in_step_ = false, static_written_ = false;
+    Progress progress_;
     double time_ = 0;
     std::optional<Error> refusal_;
 
 private:
-    // Throws NOT_FOUND. Puts mostly come in the order of the definitions, and this one is asked twice in each: no search then.
+    // Throws NOT_FOUND. Called twice for each put, and puts mostly come in the order of the definitions: then it needs no search.
     size_t number_of(const std::string& variable);
 
     std::optional<uint64_t> fingerprint_;

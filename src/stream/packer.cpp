@@ -9,9 +9,9 @@
 namespace tailrace {
 namespace {
 
-constexpr int kRunTag = 5;
-constexpr uint64_t kMessageBytes = 16u << 20;  // of a run that is sent
-constexpr uint64_t kAlignedRunBytes = kLongBytes - 1;
+constexpr int kPackedTag = 5;
+constexpr uint64_t kMessageBytes = 16u << 20;  // the most bytes of one message
+constexpr uint64_t kAlignedBytes = kLongBytes - 1;
 
 }  // namespace
 
@@ -20,9 +20,9 @@ Packer::Packer(const Communicator* ranks, const PartWriters& writers, std::vecto
     uint64_t mine = 0, bytes = 0;
     for (size_t a = 0; a < arrays_.size(); ++a) {
         first_size_.push_back(mine);
-        const Share share = share_of_rank(a, rank());
-        mine += share.last - share.first;
-        bytes += (share.last - share.first) * arrays_[a].packing.grid.whole() * type_bytes(arrays_[a].type);
+        const ChunkRange range = chunks_of_rank(a, rank());
+        mine += range.last - range.first;
+        bytes += (range.last - range.first) * arrays_[a].packing.grid.whole() * type_bytes(arrays_[a].type);
     }
     sizes_.resize(mine);
     bytes_.reserve(bytes);  // only what is used takes memory
@@ -30,15 +30,15 @@ Packer::Packer(const Communicator* ranks, const PartWriters& writers, std::vecto
         begins_.push_back(r == 0 ? 0 : begins_.back() + counts_.back());
         counts_.push_back(0);
         for (size_t a = 0; a < arrays_.size(); ++a) {
-            const Share share = share_of_rank(a, r);
-            counts_.back() += static_cast<int>(share.last - share.first);
+            const ChunkRange range = chunks_of_rank(a, r);
+            counts_.back() += static_cast<int>(range.last - range.first);
         }
     }
     if (writers_.count() < size() && writers_.number(rank()) < writers_.count()) received_.resize(kMessageBytes);
 }
 
-// The exchange shares the chunks out alike.
-Packer::Share Packer::share_of_rank(size_t array, uint64_t rank) const {
+// The exchange gives each rank the same chunks.
+Packer::ChunkRange Packer::chunks_of_rank(size_t array, uint64_t rank) const {
     const uint64_t chunks = arrays_[array].packing.grid.count();
     return {share_begin(chunks, size(), rank), share_begin(chunks, size(), rank + 1)};
 }
@@ -48,7 +48,7 @@ void Packer::give_up() {
     std::fill(sizes_.begin(), sizes_.end(), 0);
 }
 
-// Whole, also beyond the array's end.
+// As large as a full chunk, also where the array ends within it.
 std::span<std::byte> Packer::chunk_being_filled(size_t array) {
     const uint64_t bytes = arrays_[array].packing.grid.whole() * type_bytes(arrays_[array].type);
     if (chunk_.size() < bytes) chunk_.resize(bytes);
@@ -90,7 +90,7 @@ void Packer::take(size_t array, const BlockView& whole) {
     }
 }
 
-// What is beyond the array's end is stored, too.
+// A chunk is stored full: zeros stand for elements beyond the end of the array.
 void Packer::encode_filled(size_t array, uint64_t chunk, std::span<std::byte> bytes, uint64_t filled) {
     std::fill(bytes.begin() + static_cast<long>(filled), bytes.end(), std::byte{});
     encode(array, chunk, bytes);
@@ -105,25 +105,25 @@ void Packer::encode(size_t array, uint64_t chunk, std::span<const std::byte> byt
     }
     const size_t before = bytes_.size();
     codec_.encode(of.packing.filters, bytes, bytes_);
-    sizes_.at(first_size_[array] + chunk - share_of_rank(array, rank()).first) = bytes_.size() - before;
+    sizes_.at(first_size_[array] + chunk - chunks_of_rank(array, rank()).first) = bytes_.size() - before;
 }
 
-Packer::Run Packer::place(uint64_t end, const Placement& placement) {
-    // Ranks that write do not share a page or a stripe.
+Packer::Placed Packer::place(uint64_t end, const Placement& placement) {
+    // Where all ranks write, no two of them write into the same page or stripe.
     const bool all_write = writers_.count() == size();
-    const auto room = [&](uint64_t bytes) { return all_write ? placement.align(bytes, kAlignedRunBytes) : bytes; };
-    Run run;
-    uint64_t base = placement.align(end, kAlignedRunBytes);
-    run.address = base;
+    const auto room = [&](uint64_t bytes) { return all_write ? placement.align(bytes, kAlignedBytes) : bytes; };
+    Placed placed;
+    uint64_t base = placement.align(end, kAlignedBytes);
+    placed.address = base;
     std::vector<uint64_t> sizes = sizes_;
     if (ranks_ != nullptr && size() > 1) {
         const uint64_t mine = room(bytes_.size()) + (rank() == 0 ? base : 0);
         finish_mpi(
             [&](MPI_Request* request) {
-                return MPI_Iexscan(&mine, &run.address, 1, MPI_UINT64_T, MPI_SUM, ranks_->all(), request);
+                return MPI_Iexscan(&mine, &placed.address, 1, MPI_UINT64_T, MPI_SUM, ranks_->all(), request);
             },
             "MPI_Iexscan");
-        if (rank() == 0) run.address = base;
+        if (rank() == 0) placed.address = base;
         if (rank() == 0) sizes.resize(static_cast<size_t>(begins_.back() + counts_.back()));
         finish_mpi(
             [&](MPI_Request* request) {
@@ -132,20 +132,20 @@ Packer::Run Packer::place(uint64_t end, const Placement& placement) {
             },
             "MPI_Igatherv");
     }
-    if (rank() != 0) return run;
-    run.chunks.resize(arrays_.size());
+    if (rank() != 0) return placed;
+    placed.chunks.resize(arrays_.size());
     size_t next = 0;
     for (uint64_t r = 0; r < size(); ++r) {
         uint64_t at = base;
         for (size_t a = 0; a < arrays_.size(); ++a)
-            for (Share share = share_of_rank(a, r); share.first < share.last; ++share.first) {
-                run.whole = run.whole && sizes[next] > 0;
-                run.chunks[a].push_back({at, sizes[next]});
+            for (ChunkRange range = chunks_of_rank(a, r); range.first < range.last; ++range.first) {
+                placed.complete = placed.complete && sizes[next] > 0;
+                placed.chunks[a].push_back({at, sizes[next]});
                 at += sizes[next++];
             }
         base += room(at - base);
     }
-    return run;
+    return placed;
 }
 
 void Packer::hand_over(uint64_t address, const std::function<void(uint64_t, const std::byte*, uint64_t)>& write) {
@@ -163,19 +163,20 @@ void Packer::hand_over(uint64_t address, const std::function<void(uint64_t, cons
     const auto send = [&](const void* data, uint64_t bytes, uint64_t to) {
         finish_long_mpi(
             [&](MPI_Request* request) {
-                return MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(to), kRunTag, ranks_->all(), request);
+                return MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(to), kPackedTag, ranks_->all(), request);
             },
             "MPI_Isend");
     };
     const auto receive = [&](void* data, uint64_t bytes, uint64_t from) {
         finish_long_mpi(
             [&](MPI_Request* request) {
-                return MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(from), kRunTag, ranks_->all(), request);
+                return MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, static_cast<int>(from), kPackedTag, ranks_->all(),
+                                 request);
             },
             "MPI_Irecv");
     };
     if (is_writer) write_bytes(address, bytes_.data(), bytes_.size());
-    // The last writer that is not behind a rank writes for it.
+    // For each rank that does not write, the nearest writer of a lower rank writes.
     uint64_t head[2] = {address, bytes_.size()};
     if (writers < size() && is_writer) {
         const uint64_t last = number + 1 < writers ? writers_.rank(number + 1) : size();

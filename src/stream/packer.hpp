@@ -1,5 +1,6 @@
-// Compression of a step. All ranks of a part compress, whoever writes: each has an equal share of the chunks of every large array,
-// and what it makes of them is one run of bytes of the part. Where the run begins is known once all ranks know their sizes.
+// Compression of a step. All ranks of a part compress, also those that do not write. Each compresses an equal slab of the chunks of
+// every large array, to bytes that are contiguous in the part. Where they begin is known once all ranks know their sizes
+// (docs/decisions/0015).
 #pragma once
 
 #include <functional>
@@ -21,33 +22,33 @@ struct PackedArray {
 
 class Packer {
 public:
-    // `ranks`: those of the part; null where it has only this one. `writers`: of them.
+    // `ranks`: the ranks of the part; null where it has only this one. `writers`: those of them that write.
     Packer(const Communicator* ranks, const PartWriters& writers, std::vector<PackedArray> arrays);
 
-    // Local. A step begins; then its elements in ascending order of (array, element), only those of this rank's chunks.
+    // Local. Begins a step. Its elements follow in ascending order of (array, element): those of this rank's chunks alone.
     void begin() { bytes_.clear(); }
     void take(size_t array, uint64_t element, const std::byte* data, uint64_t bytes);
     void take(size_t array, const BlockView& whole);
-    // Local. What was taken counts for nothing: the step will fail.
+    // Local. The step will fail: forgets what was taken.
     void give_up();
 
-    // Collective over the part's ranks. `end`: of all that is in the part, known on its first rank. The runs begin behind it, in
-    // the order of the ranks. The first rank learns the places of all chunks, by array.
-    struct Run {
-        uint64_t address = 0;
+    // Collective over the part's ranks. `end`: behind all that is in the part, known on its first rank. The bytes of the ranks follow
+    // it, in the order of the ranks. The first rank gets the places of all chunks, by array.
+    struct Placed {
+        uint64_t address = 0;  // of this rank's bytes
         ChunkPlaces chunks;
-        bool whole = true;  // false on the first rank where a rank gave up: it says why by itself
+        bool complete = true;  // false on the first rank if a rank gave up, which reports its error itself
     };
-    Run place(uint64_t end, const Placement& placement);
-    // Collective over the part's ranks. On writers write(address, data, bytes) is called for the runs of the ranks that it writes
-    // for, in ascending order; the data is there until it returns. What it throws is kept until all runs have arrived.
+    Placed place(uint64_t end, const Placement& placement);
+    // Collective over the part's ranks. On a writer, write(address, data, bytes) is called for the bytes of each rank that it writes
+    // for, in ascending order; the data is valid until it returns. An error that it throws is kept until all bytes have arrived.
     void hand_over(uint64_t address, const std::function<void(uint64_t, const std::byte*, uint64_t)>& write);
 
 private:
-    struct Share {
-        uint64_t first = 0, last = 0;  // chunks
+    struct ChunkRange {
+        uint64_t first = 0, last = 0;  // [first, last)
     };
-    Share share_of_rank(size_t array, uint64_t rank) const;
+    ChunkRange chunks_of_rank(size_t array, uint64_t rank) const;
     uint64_t rank() const { return ranks_ == nullptr ? 0 : ranks_->rank(); }
     uint64_t size() const { return ranks_ == nullptr ? 1 : ranks_->size(); }
     std::span<std::byte> chunk_being_filled(size_t array);
@@ -57,11 +58,11 @@ private:
     const Communicator* ranks_;
     const PartWriters writers_;
     const std::vector<PackedArray> arrays_;
-    std::vector<uint64_t> first_size_;  // of each array: where its chunks begin in sizes_
+    std::vector<uint64_t> first_size_;  // of each array: the place of its first chunk in sizes_
     Codec codec_;
     std::vector<std::byte> chunk_, rounded_, bytes_, received_;
-    std::vector<uint64_t> sizes_;       // of this rank's chunks, stored
-    std::vector<int> counts_, begins_;  // on the first rank: of the sizes of each rank, one rank after the other
+    std::vector<uint64_t> sizes_;       // of this rank's chunks, compressed
+    std::vector<int> counts_, begins_;  // on the first rank, for MPI_Gatherv: how many sizes each rank has, and where they go
 };
 
 }  // namespace tailrace

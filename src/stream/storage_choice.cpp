@@ -19,7 +19,7 @@ bool is_prime(uint64_t number) {
     return number > 1;
 }
 
-void note(StorageChoice& choice, const std::string& text) { choice.told["notes"].push_back(text); }
+void note(StorageChoice& choice, const std::string& text) { choice.report["notes"].push_back(text); }
 
 void choose_striping(const std::string& tool, bool lustre, StorageChoice& choice) {
     Storage& storage = choice.storage;
@@ -38,34 +38,35 @@ void choose_striping(const std::string& tool, bool lustre, StorageChoice& choice
     storage.stripe_count = count;
 }
 
-void choose_alignment(uint64_t block_bytes, const Json& asked, const Storage* before, StorageChoice& choice) {
+void choose_alignment(uint64_t block_bytes, const Json& requested, const Storage* before, StorageChoice& choice) {
     Storage& storage = choice.storage;
     if (before != nullptr) {
         if (before->alignment_bytes != storage.alignment_bytes || before->align_threshold_bytes != storage.align_threshold_bytes)
-            note(choice, "alignment: as in the file that this run goes on with");
+            note(choice, "alignment: as in the file that this run appends to");
         storage.alignment_bytes = before->alignment_bytes;
         storage.align_threshold_bytes = before->align_threshold_bytes;
         return;
     }
-    if (asked.contains("alignment")) return;
+    if (requested.contains("alignment")) return;
     storage.alignment_bytes = block_bytes;
-    // What is shorter than a block would mostly be followed by a gap.
-    if (!asked.contains("align_threshold")) storage.align_threshold_bytes = std::max(storage.align_threshold_bytes, block_bytes);
+    // An array shorter than a block would mostly be followed by a gap.
+    if (!requested.contains("align_threshold"))
+        storage.align_threshold_bytes = std::max(storage.align_threshold_bytes, block_bytes);
 }
 
 }  // namespace
 
 uint64_t composite_stripe_count(uint64_t count) { return count > 2 && is_prime(count) ? count - 1 : count; }
 
-StorageChoice choose_storage(const std::string& directory, const Storage& wanted, const Json& asked, const Storage* before) {
+StorageChoice choose_storage(const std::string& directory, const Storage& wanted, const Json& requested, const Storage* before) {
     const bool lustre = is_on_lustre(directory);
     const std::string tool = lustre ? striping_tool() : "";
     StorageChoice choice{wanted, Json::object()};
     uint64_t block_bytes = preferred_bytes_of(directory);
-    choice.told = {{"file_system", lustre ? "lustre" : "other"},
-                   {"block_bytes", block_bytes},
-                   {"striping_by", tool.empty() ? "none" : tool},
-                   {"notes", Json::array()}};
+    choice.report = {{"file_system", lustre ? "lustre" : "other"},
+                     {"block_bytes", block_bytes},
+                     {"striping_by", tool.empty() ? "none" : tool},
+                     {"notes", Json::array()}};
     choose_striping(tool, lustre, choice);
     if (lustre) {
         block_bytes = choice.storage.stripe_bytes;
@@ -74,24 +75,25 @@ StorageChoice choose_storage(const std::string& directory, const Storage& wanted
     }
     if (block_bytes < kLeastBlockBytes || block_bytes > kMostBlockBytes || block_bytes % kElementBytes != 0)
         block_bytes = kLeastBlockBytes;
-    choose_alignment(block_bytes, asked, before, choice);
+    choose_alignment(block_bytes, requested, before, choice);
     return choice;
 }
 
-StorageChoice choose_storage(const std::string& directory, const StreamConfig& config, const Json& asked, const History& history) {
+StorageChoice choose_storage(const std::string& directory, const StreamConfig& config, const Json& requested,
+                             const History& history) {
     const bool grows = config.layout.part_is_dataset() && !history.empty() && history.groups.back().layout.part_is_dataset();
     const Storage* before = grows ? &history.groups.back().layout.storage : nullptr;
-    return choose_storage(directory, config.layout.storage, asked, before);
+    return choose_storage(directory, config.layout.storage, requested, before);
 }
 
 Json storage_json(const StorageChoice& choice, const StreamConfig& config) {
-    return {{"effective", effective_json(choice.in(config))}, {"told", choice.told}};
+    return {{"effective", effective_json(choice.in(config))}, {"report", choice.report}};
 }
 
 StorageChoice storage_of(const Json& json) {
     Settings settings{"rank 0", {}};
     for (const auto& [key, value] : json.at("effective").items()) settings.values.emplace_back(key, value.get<std::string>());
-    return {resolve({settings}).layout.storage, json.at("told")};
+    return {resolve({settings}).layout.storage, json.at("report")};
 }
 
 File create_part(const std::string& path, const Storage& storage, const std::string& within) {
@@ -105,14 +107,14 @@ File create_part(const std::string& path, const Storage& storage, const std::str
             }
         return File::create(path);
     }
-    // What says that it could not stripe does not say why.
+    // create_striped() does not report why it failed, so look for the directory first.
     if (!within.empty() && !path_exists(directory)) make_directories(directory, within);
     create_striped(path, {storage.stripe_count, storage.stripe_bytes});
     return File::open_write(path);
 }
 
 void read_back_striping(const std::string& part, StorageChoice& choice) {
-    if (choice.told.at("striping_by") == "none") return;
+    if (choice.report.at("striping_by") == "none") return;
     const auto found = striping_of(part);
     if (!found) return note(choice, text("the striping of ", part, " could not be read back"));
     Storage& storage = choice.storage;
@@ -123,8 +125,8 @@ void read_back_striping(const std::string& part, StorageChoice& choice) {
     if (composite_stripe_count(found->count) != found->count)
         note(choice, text("files have ", found->count,
                           " stripes, a prime number; set stripe_count = ", composite_stripe_count(found->count)));
-    choice.told["stripe_count"] = storage.stripe_count = found->count;
-    choice.told["stripe_bytes"] = storage.stripe_bytes = found->bytes;
+    choice.report["stripe_count"] = storage.stripe_count = found->count;
+    choice.report["stripe_bytes"] = storage.stripe_bytes = found->bytes;
 }
 
 }  // namespace tailrace

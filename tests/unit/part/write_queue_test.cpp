@@ -51,7 +51,7 @@ TEST(WriteQueue, keeps_the_order) {
     std::vector<int> expected(1000);
     std::iota(expected.begin(), expected.end(), 0);
     EXPECT_EQ(order, expected);
-    EXPECT_EQ(queue.done_well(), 1000u);
+    EXPECT_EQ(queue.completed_ok(), 1000u);
 }
 
 TEST(WriteQueue, the_caller_may_change_its_bytes) {
@@ -121,7 +121,7 @@ TEST(WriteQueue, nothing_is_done_after_an_error) {
     for (int i = 0; i < 5; ++i) queue.run([&] { ++done; });
     queue.wait();
     EXPECT_EQ(done, 1);
-    EXPECT_EQ(queue.done_well(), 1u);
+    EXPECT_EQ(queue.completed_ok(), 1u);
     EXPECT_EQ(queue.failed_at(), 2u);
     ASSERT_TRUE(queue.error());
     EXPECT_EQ(queue.error()->status(), Status::NO_SPACE);
@@ -132,20 +132,19 @@ TEST(WriteQueue, commits_what_was_written_before_an_error) {
     WriteQueue queue({1u << 20, ""});
     std::atomic<int> committed = 0;
     queue.run([] {});
-    const uint64_t first = queue.asked();
+    const uint64_t first = queue.submitted();
     queue.run([] { fail(Status::NO_SPACE, "the device is full"); });
-    const uint64_t second = queue.asked();
+    const uint64_t second = queue.submitted();
     for (const uint64_t after : {first, second}) {
-        const WriteQueue::Commit commit(queue, after);
-        queue.run([&] { ++committed; });
+        queue.run([&] { ++committed; }, WriteQueue::Needs::commits_and_work(after));
     }
     queue.wait();
     EXPECT_EQ(committed, 1) << "the data of the second has failed";
-    EXPECT_EQ(queue.done_well(), first);
+    EXPECT_EQ(queue.completed_ok(), first);
     EXPECT_FALSE(queue.commit_failed());
-    const WriteQueue::Commit commit(queue, first);
-    queue.run([] { fail(Status::IO_FAILED, "the journal is gone"); });
-    queue.run([&] { ++committed; });
+    const auto needs = WriteQueue::Needs::commits_and_work(first);
+    queue.run([] { fail(Status::IO_FAILED, "the journal is gone"); }, needs);
+    queue.run([&] { ++committed; }, needs);
     queue.wait();
     EXPECT_EQ(committed, 1) << "they follow each other";
     EXPECT_TRUE(queue.commit_failed());

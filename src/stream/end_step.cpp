@@ -1,0 +1,72 @@
+#include "stream/end_step.hpp"
+
+#include <functional>
+
+#include "gather/agree.hpp"
+
+namespace tailrace {
+namespace {
+
+// Rank 0, within an agreement of a run's first step. It alone makes the directory: a rank that sees another file system than rank 0
+// does not find it, and that is an error.
+void begin_run(const Stages& stages, const StepInput& input) {
+    stages.journal.begin_run(input.definitions);
+    if (!has_one_part(stages.config.layout))
+        make_directories(stages.paths.pending(stages.config.layout, input.number()), stages.paths.parts());
+}
+
+PlanVote plan_of(const EndStepVote& vote) { return {vote.covers_badly, vote.has_blocks_elsewhere, vote.part_box_words}; }
+
+PlanVote agree_on_step_and_plan(const Communicator& ranks, EndStepVote vote, const PlanVote& plan,
+                                const std::optional<Error>& error, const RankZeroDoes<PlanVote>& rank_0_does) {
+    vote.covers_badly = plan.covers_badly;
+    vote.has_blocks_elsewhere = plan.has_blocks_elsewhere;
+    vote.part_box_words = plan.part_box_words;
+    RankZeroDoes<EndStepVote> does;
+    if (rank_0_does)
+        does = [&](const EndStepVote& all) {
+            PlanVote all_plans = plan_of(all);
+            rank_0_does(all_plans);
+        };
+    return plan_of(agree(ranks, vote, error, does));
+}
+
+}  // namespace
+
+bool may_write_first(const StreamConfig& config, const Definitions& definitions) {
+    const Layout& layout = config.layout;
+    return layout.ranks_are_apart() && layout.steps == 1 && layout.overlap_steps == 0 && config.keep_steps == 0 &&
+           definitions.ragged().empty();
+}
+
+StepProtocol choose_protocol(const StreamConfig& config, const Definitions& definitions, const Progress& progress) {
+    if (config.layout.overlap_steps > 0) return StepProtocol::overlapped;
+    // Before the first plan there is nothing to write by.
+    if (progress.definitions_frozen() && may_write_first(config, definitions)) return StepProtocol::write_first;
+    return StepProtocol::agreed;
+}
+
+bool plans_in_first_agreement(const StepRun& run) {
+    return !run.input.progress.definitions_frozen() && run.input.definitions.ragged().empty();
+}
+
+void make_next_directory_alone(Stages& stages, const StepInput& input) {
+    if (stages.ranks.size() > 1 && stages.ranks.node_size() == 1 && may_write_first(stages.config, input.definitions))
+        stages.upkeep.make_next_directory(0, input.number() + 1);
+}
+
+std::optional<Error> plan_step(Stages& stages, StepRun& run, StepIntent intent, bool is_first_agreement) {
+    const auto first_agreement = [&](const PlanVote& plan, const std::optional<Error>& error,
+                                     const RankZeroDoes<PlanVote>& rank_0_does) {
+        return is_first_agreement ? agree_on_step_and_plan(stages.ranks, run.vote, plan, error, rank_0_does)
+                                  : agree(stages.ranks, plan, error, rank_0_does);
+    };
+    std::function<void()> rank_0_does;
+    if (run.input.is_first_of_run()) rank_0_does = [&] { begin_run(stages, run.input); };
+    const std::optional<Error> error = is_first_agreement ? run.error : std::nullopt;
+    auto failed = stages.writer.plan_step(run.input, intent, error, std::cref(first_agreement), rank_0_does);
+    stages.times.plan_s += run.watch.lap();
+    return failed;
+}
+
+}  // namespace tailrace

@@ -1,0 +1,50 @@
+// The three protocols of end_step: in what order a rank writes and the ranks agree. choose_protocol() chooses, each protocol has a
+// file of its own, and end_step.cpp has what they share. All are collective.
+#pragma once
+
+#include <optional>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "gather/votes.hpp"
+#include "stream/stages.hpp"
+#include "stream/step_input.hpp"
+
+namespace tailrace {
+
+enum class StepProtocol {
+    write_first,  // each rank writes its part, then the ranks agree, once (docs/decisions/0027)
+    agreed,       // the ranks agree on the step, write it, and agree that all have
+    overlapped,   // the ranks agree on the step and hand it to their threads; later calls commit it (docs/decisions/0012)
+};
+StepProtocol choose_protocol(const StreamConfig& config, const Definitions& definitions, const Progress& progress);
+
+// Whether each rank may write its step before it knows of the others: it needs none of them, and each step has files of its own in
+// one directory that exists. Not with retention, where rank 0 may still be removing what must make room.
+bool may_write_first(const StreamConfig& config, const Definitions& definitions);
+
+// One call of end_step on this rank.
+struct StepRun {
+    StepInput input;
+    Stopwatch watch{};
+    EndStepVote vote{};            // what this rank contributes to the first agreement
+    std::optional<Error> error{};  // the error that it reports there
+    bool group_is_prepared = false;
+};
+
+void end_step_write_first(Stages& stages, StepRun& run);  // write_first_protocol.cpp
+void end_step_agreed(Stages& stages, StepRun& run);       // agreed_protocol.cpp
+void end_step_overlapped(Stages& stages, StepRun& run);   // overlapped_protocol.cpp
+
+// The second half of end_step_agreed(): the ranks have agreed on `intent`, and plan, write and commit the step.
+void write_and_commit(Stages& stages, StepRun& run, StepIntent intent, bool is_first_agreement);
+
+// All ranks of a stream's first step must plan it, so they agree on the call with the plan.
+bool plans_in_first_agreement(const StepRun& run);
+// On rank 0 if it is alone on its node, so that no idle rank has made the next step's directory: makes it before the other ranks
+// return from the agreement. Otherwise all of them would call mkdir.
+void make_next_directory_alone(Stages& stages, const StepInput& input);
+// Plans the step. `is_first_agreement`: as above. Returns this rank's error, for the next agreement.
+std::optional<Error> plan_step(Stages& stages, StepRun& run, StepIntent intent, bool is_first_agreement);
+
+}  // namespace tailrace

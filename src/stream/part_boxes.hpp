@@ -1,0 +1,21 @@
+// The boxes of all parts, on rank 0, for the plan lines of the journal and the index.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gather/communicator.hpp"
+#include "record/part_box.hpp"
+#include "stream/slab.hpp"
+
+namespace tailrace {
+
+using PartBoxes = std::vector<std::vector<PartBox>>;  // [variable]
+
+// The slabs of a part as words for rank 0. Most variables of a model have the same boxes, so a box is sent once for all variables
+// that follow each other with it.
+std::vector<uint64_t> part_box_words(const std::vector<Slab>& slabs, uint64_t part);
+// Collective. On rank 0 the boxes of all parts. `most`: the length of the longest list of words.
+PartBoxes collect_part_boxes(const Communicator& ranks, const std::vector<uint64_t>& mine, uint64_t most, size_t variables);
+
+}  // namespace tailrace

@@ -1,0 +1,88 @@
+// The space of one part while it is written: where its steps are laid out, where compressed chunks are, and the metadata image that
+// describes both. Computes addresses and images; writes nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "layout/layout.hpp"
+#include "layout/placement.hpp"
+#include "part/image.hpp"
+#include "part/part_reader.hpp"
+#include "stream/part_content.hpp"
+
+namespace tailrace {
+
+// What a part holds. Groups with equal parts share it.
+struct DescribedPart {
+    PartContent content;
+    // steps = 1: every group with this content has the same image, which the first of them makes.
+    std::shared_ptr<const Image> image_of_single_step = nullptr;
+};
+
+class PartSpace {
+public:
+    // Readers see the metadata that is in force. `outdated`: another block of steps was laid out after the image was made.
+    enum class ImageState { outdated, made, in_force };
+
+    explicit PartSpace(const Layout& layout) : layout_(layout) {}
+    // Another content of the same part must have the same placement.
+    void set_content(std::shared_ptr<DescribedPart> part) { part_ = std::move(part); }
+    const PartContent& content() const { return part_->content; }
+
+    bool has_several_steps() const { return layout_.steps != 1; }
+    uint64_t capacity_steps() const { return layout_.steps == Layout::kAllSteps ? UINT64_MAX : layout_.steps; }
+    uint64_t laid_out_steps() const { return blocks_.empty() ? 0 : blocks_.back().first_step + blocks_.back().steps; }
+    const std::vector<StepBlock>& blocks() const { return blocks_; }
+    // Whether blocks were added since mark_blocks_known(): the journal does not have them yet.
+    bool has_new_blocks() const { return blocks_.size() > known_blocks_; }
+    void mark_blocks_known() { known_blocks_ = blocks_.size(); }
+
+    // The block behind all that is laid out. Its address is valid on the part's first writer, which knows where the metadata ends.
+    StepBlock next_block() const;
+    void add(const StepBlock& block);
+    // The blocks that an earlier run laid out, cut to its committed steps; `file_bytes` on the first writer.
+    void continue_from(const std::vector<StepBlock>& blocks, uint64_t steps, uint64_t file_bytes);
+    // Only these steps stay laid out.
+    void cut_to(uint64_t steps);
+
+    uint64_t step_begin(uint64_t step) const { return step_address(content().placement, blocks_, step); }
+    uint64_t step_end(uint64_t step) const { return step_begin(step) + content().placement.step_pitch(); }
+    uint64_t time_address(uint64_t step) const { return step_begin(step) + content().placement.step_offsets().back(); }
+    uint64_t array_address(size_t array, uint64_t step) const;
+    // Behind all data and metadata; known on the first writer.
+    uint64_t end() const;
+    uint64_t end_of_last_block() const { return block_end(content().placement, blocks_.back()); }
+
+    // Compressed arrays, on the first writer. The places of a step's chunks; those of a failed attempt at it are forgotten. Makes
+    // the image anew, behind the chunks.
+    void place_chunks(const ChunkPlaces& chunks, uint64_t step);
+    // The chunks of the steps that an earlier run wrote, from its file.
+    void find_chunks(const PartReader& file, uint64_t steps);
+
+    // First writer. The image of all steps that are laid out.
+    void make_image_behind_blocks();
+    void make_image_at(uint64_t metadata_address) { set_image(std::make_shared<Image>(image_at(metadata_address))); }
+    void set_image(std::shared_ptr<const Image> image);
+    Image image_at(uint64_t metadata_address) const;
+    const std::shared_ptr<const Image>& image() const { return image_; }
+    ImageState image_state() const { return image_state_; }
+    void mark_image_in_force() { image_state_ = ImageState::in_force; }
+
+private:
+    // Nothing here may fail: other ranks wait for the address that follows from it.
+    uint64_t end_of_metadata() const { return image_ ? image_->file_bytes : earlier_file_bytes_; }
+    void keep_chunks_of(uint64_t steps);
+
+    const Layout& layout_;
+    std::shared_ptr<DescribedPart> part_;
+    std::vector<StepBlock> blocks_;
+    size_t known_blocks_ = 0;
+    uint64_t earlier_file_bytes_ = 0;  // that earlier runs wrote
+    ChunkPlaces chunks_;               // of all steps; empty where nothing is compressed
+    std::shared_ptr<const Image> image_;
+    ImageState image_state_ = ImageState::outdated;
+};
+
+}  // namespace tailrace

@@ -1,0 +1,60 @@
+// Writes one step's bytes into this rank's part: the arrays, then their checksums (the seals of the step).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "part/part_file.hpp"
+#include "part/write_queue.hpp"
+#include "record/definitions.hpp"
+#include "stream/part_space.hpp"
+#include "stream/step_data.hpp"
+#include "stream/step_plan.hpp"
+
+namespace tailrace {
+
+// What one rank is in its part.
+struct PartRole {
+    uint64_t part = 0;
+    uint64_t writer = 0;  // its number among the writers; `writers` on a rank that is none
+    uint64_t writers = 1;
+    bool is_writer() const { return writer < writers; }
+    bool is_first_writer() const { return is_writer() && writer == 0; }
+};
+
+class PartStepWriter {
+public:
+    PartStepWriter(WriteQueue& queue, const PartRole& role) : queue_(queue), role_(role) {}
+
+    // `step`: its number in the part.
+    void begin(std::shared_ptr<HeldFile> file, uint64_t step, bool checksum, PartWriter::Gaps gaps);
+    // The arrays that need no exchange: this rank's blocks of slabs that their owners write, and on the first writer the replicated
+    // values and the time.
+    void write_own(const PartSpace& space, const Definitions& definitions, const StepPlan& plan, const StepData& data, double time);
+    // Bytes that came from other ranks. They stay unchanged until write_out().
+    void add(uint64_t address, const std::byte* data, uint64_t bytes) { exchange_out_->add(address, data, bytes); }
+    void write_out() { exchange_out_->write_out(); }
+    void flush() { exchange_out_->flush(); }
+    // Writes the seals when the queue has written the data; adds the sum of their checksums to `*digest`, which outlives it.
+    void write_seals(const PartSpace& space, const std::shared_ptr<uint64_t>& digest);
+    // Forgets the step.
+    void end() noexcept;
+
+private:
+    bool writes_static() const { return step_ == 0; }
+    void write_slab(uint64_t address, const Slab& slab, const StepData& data, PartWriter& out) const;
+    void write_replicated(uint64_t address, const PartArray& array, const Definitions& definitions, const StepData& data,
+                          PartWriter& out);
+
+    WriteQueue& queue_;
+    const PartRole& role_;
+    std::shared_ptr<HeldFile> file_;
+    uint64_t step_ = 0;
+    std::optional<PartWriter> static_out_, step_out_, exchange_out_;
+    double time_ = 0;                             // the writers refer to it
+    std::vector<std::vector<std::byte>> slices_;  // replicated values cut to this part; the writers refer to them
+};
+
+}  // namespace tailrace

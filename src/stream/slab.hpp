@@ -1,0 +1,54 @@
+// The slabs of this rank's part: the boxes of variables that are one array each in it, and how they reach the file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "gather/communicator.hpp"
+#include "layout/box.hpp"
+#include "layout/chunks.hpp"
+#include "layout/slabs.hpp"
+#include "record/definitions.hpp"
+
+namespace tailrace {
+
+// This rank's blocks of one variable, as planned.
+struct VariablePlan {
+    bool planned = false;
+    std::vector<Box> boxes;
+    bool has_gaps = false;  // some elements belong to no rank
+};
+
+// The whole variable where there is one part; else a box that blocks of the part's ranks are joined to.
+struct Slab {
+    enum class Way {
+        by_owners,   // each rank writes its blocks from its memory
+        exchanged,   // through the exchange
+        compressed,  // in chunks that all ranks of the part compress
+    };
+    size_t variable = 0;
+    uint64_t number = 0;       // among the slabs of the variable in the part
+    Box box;                   // in the variable
+    std::vector<size_t> mine;  // this rank's blocks that lie in it
+    bool written = true;       // false: a static variable that is stored already
+    Way way = Way::by_owners;
+    bool has_gaps = false;                         // one part: the writer fills them
+    std::optional<ChunkGrid> grid = std::nullopt;  // of a compressed slab
+};
+
+// One part: each variable is a slab.
+std::vector<Slab> whole_variables(const Definitions& definitions, const std::vector<VariablePlan>& variables);
+// A part for each rank: each block is a slab.
+std::vector<Slab> slabs_of_blocks(const std::vector<VariablePlan>& variables);
+// Collective over the ranks of a part of several: their blocks are joined to boxes, each of which is a slab. The first rank joins
+// them: the blocks of all ranks would need too much memory on each of them.
+std::vector<Slab> joined_slabs(const Communicator& part_ranks, const std::vector<VariablePlan>& variables);
+
+// The runs of the blocks in each slab. Collective where `all_ranks_write`: then over the ranks of the part, else of this rank.
+std::vector<SlabRuns> runs_in_slabs(const std::vector<Slab>& slabs, const Definitions& definitions,
+                                    const std::vector<VariablePlan>& variables, const Communicator* part_ranks,
+                                    bool all_ranks_write);
+
+}  // namespace tailrace

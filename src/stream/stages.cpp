@@ -1,0 +1,23 @@
+#include "stream/stages.hpp"
+
+#include <utility>
+
+namespace tailrace {
+namespace {
+
+EarlierRuns load_into(const Communicator& ranks, const StreamPaths& paths, StreamConfig& config, const Json& requested) {
+    EarlierRuns earlier = load_history(ranks, paths, config, requested);
+    config.layout.storage = earlier.storage.storage;
+    if (earlier.part.exists()) config.layout.writers.at_most = earlier.part.growth.writers;
+    return earlier;
+}
+
+}  // namespace
+
+Stages::Stages(const Communicator& of_stream, StreamPaths of_files, StreamConfig& settings, const Json& requested)
+    : ranks(of_stream), config(settings), paths(std::move(of_files)), overlap(ranks, config),
+      earlier(load_into(ranks, paths, settings, requested)), journal(ranks, paths, config, overlap.queue(), requested, earlier),
+      writer(ranks, paths, config, overlap.queue(), earlier.part, journal.history().steps), upkeep(ranks, paths, config, journal),
+      commit(ranks, paths.name, overlap.queue(), journal, writer, upkeep, times) {}
+
+}  // namespace tailrace

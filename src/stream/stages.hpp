@@ -1,0 +1,33 @@
+// The stages that a step of a stream passes, in their order, and what all of them share.
+#pragma once
+
+#include "gather/communicator.hpp"
+#include "layout/keys.hpp"
+#include "stream/commit.hpp"
+#include "stream/earlier_runs.hpp"
+#include "stream/overlap.hpp"
+#include "stream/stage_times.hpp"
+#include "stream/step_writer.hpp"
+#include "stream/stream_journal.hpp"
+#include "stream/stream_paths.hpp"
+#include "stream/upkeep.hpp"
+
+namespace tailrace {
+
+struct Stages {
+    // Collective. Completes `config` with what earlier runs and the file system decide.
+    Stages(const Communicator& ranks, StreamPaths paths, StreamConfig& config, const Json& requested);
+
+    const Communicator& ranks;
+    const StreamConfig& config;
+    const StreamPaths paths;
+    StageTimes times;
+    Overlap overlap;
+    EarlierRuns earlier;
+    StreamJournal journal;
+    StepWriter writer;
+    Upkeep upkeep;
+    Commit commit;
+};
+
+}  // namespace tailrace

@@ -1,0 +1,94 @@
+#include "stream/stream_journal.hpp"
+
+#include <utility>
+
+namespace tailrace {
+
+StreamJournal::StreamJournal(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, WriteQueue& queue,
+                             Json requested, EarlierRuns earlier)
+    : ranks_(ranks), paths_(std::move(paths)), config_(config), queue_(queue), requested_(std::move(requested)),
+      made_directory_(earlier.made_directory), journal_(std::make_shared<Journal>(paths_.journal(), !earlier.history.runs.empty())),
+      history_(std::move(earlier.history)), storage_(std::move(earlier.storage)),
+      plan_number_(history_.plans.empty() ? 0 : history_.plans.rbegin()->first) {}
+
+void StreamJournal::begin_run(const Definitions& definitions) const {
+    check_or_replace_history(history_, definitions, paths_, config_, made_directory_);
+}
+
+void StreamJournal::append_line(std::string line, bool sync, WriteQueue::Needs needs) const {
+    queue_.run([text = std::move(line), sync, journal = journal_] { journal->append_line(text, sync); }, needs);
+}
+
+void StreamJournal::journal_run(const StepInput& input, const StepPlan& plan, const Group& group) {
+    if (input.is_first_of_run()) journal_run_line(input, group);
+    journal_plan(plan);
+    if (config_.layout.part_is_dataset() && group.has_grown()) append(blocks_line(group.growth()), syncs_steps());
+}
+
+void StreamJournal::journal_run_line(const StepInput& input, const Group& group) {
+    if (storage_.report.at("striping_by") != "none") queue_.wait();  // the part exists then
+    read_back_striping(group.present_path(), storage_);
+    RunEntry run{storage_.in(config_), requested_, input.definitions, ranks_.size(), ranks_.nodes(), storage_.report, origin_};
+    append(run_line(run), false);
+    history_.runs.push_back(std::move(run));
+    journal_coordinates(input);
+}
+
+// Parts of several hold slices of a coordinate, and HDF5 cannot show a scalar from another file. The journal holds both whole, so
+// that the index can be made from storage alone.
+void StreamJournal::journal_coordinates(const StepInput& input) {
+    for (size_t v = 0; v < input.definitions.variables().size(); ++v) {
+        const std::vector<std::byte>& values = input.data.values[v];
+        const Variable& variable = input.definitions.variables()[v];
+        const bool sliced = !has_one_part(config_.layout) && input.definitions.is_coordinate(variable);
+        const bool scalar = variable.is_static && variable.shape.empty();
+        // A coordinate that an earlier run recorded is recorded again where its values differ: the last run counts.
+        const auto known = history_.coordinates.find(v);
+        const bool is_known = known != history_.coordinates.end();
+        if (is_known ? known->second == values : !sliced && !scalar) continue;
+        append(coordinate_line(v, values), false);
+        history_.coordinates[v] = values;
+    }
+}
+
+void StreamJournal::journal_plan(const StepPlan& plan) {
+    if (plan.part_boxes().empty() || plan_version_ == plan.version()) return;
+    append_line(journal_line_of(plan_text(plan_number_ + 1, plan.part_boxes())), false, WriteQueue::Needs::all_earlier_work());
+    history_.plans[++plan_number_] = plan.part_boxes();
+    plan_version_ = plan.version();
+}
+
+void StreamJournal::journal_step(const StepInFlight& step, uint64_t digest, WriteQueue::Needs needs) {
+    if (step.written->image) step.group->put_in_force(step.written->image, true, needs);
+    const bool appears = !step.group->is_published();
+    if (appears) step.group->publish(needs);
+    const bool new_group = history_.groups.empty() || history_.groups.back().start != step.group->start() || appears;
+    const uint64_t parts = PartMap(config_.layout, ranks_.topology()).parts();
+    if (new_group)
+        history_.groups.push_back({step.group->start(), config_.layout, parts, ranks_.size(), history_.runs.size() - 1, step.plan,
+                                   step.group->with_static(), 0, step.bytes, "", false});
+    GroupEntry& group = history_.groups.back();
+    const StepEntry entry{step.step, step.time, history_.groups.size() - 1, parts, step.bytes, step.ragged_lengths};
+    const std::string digest_before = std::exchange(group.digest, hex_digest(digest));
+    const size_t known = history_.steps.size();
+    try {
+        history_.steps.push_back(entry);  // before the line is appended: after that nothing may fail
+        append_line(journal_line_of(step_text(entry, group)), syncs_steps(), needs);
+    } catch (...) {
+        history_.steps.resize(known);
+        group.digest = digest_before;
+        if (new_group) history_.groups.pop_back();
+        throw;
+    }
+    ++group.steps;
+    group.files_bytes = step.bytes;
+}
+
+void StreamJournal::journal_drop(uint64_t first, uint64_t last, bool sync) {
+    journal_->append(drop_line(first, last, kDropOld), sync);
+    history_.drop(first, last, false);
+}
+
+void StreamJournal::reload() { history_ = read_history(paths_.journal()); }
+
+}  // namespace tailrace

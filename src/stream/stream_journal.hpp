@@ -1,0 +1,69 @@
+// The journal of a stream, and the history that it adds up to. Both are on rank 0; the other ranks hold an empty history.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/journal.hpp"
+#include "gather/communicator.hpp"
+#include "layout/keys.hpp"
+#include "part/write_queue.hpp"
+#include "record/history.hpp"
+#include "stream/earlier_runs.hpp"
+#include "stream/step_in_flight.hpp"
+#include "stream/step_input.hpp"
+#include "stream/step_plan.hpp"
+#include "stream/storage_choice.hpp"
+#include "stream/stream_paths.hpp"
+
+namespace tailrace {
+
+class StreamJournal {
+public:
+    // Lines go through the queue. `requested`: the settings that somebody gave, for the run's line.
+    StreamJournal(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, WriteQueue& queue, Json requested,
+                  EarlierRuns earlier);
+
+    const History& history() const { return history_; }
+    const StorageChoice& storage() const { return storage_; }
+    const Json& requested() const { return requested_; }
+    // For a conversion: where its steps are copied from.
+    void set_origin(Json origin) { origin_ = std::move(origin); }
+
+    // Rank 0. At a run's first step, before any of its bytes: the definitions must fit the earlier runs.
+    void begin_run(const Definitions& definitions) const;
+    // Rank 0. Appends what must be in the journal before the line of a step: the run with its first step, a new plan, and where the
+    // part has grown its blocks.
+    void journal_run(const StepInput& input, const StepPlan& plan, const Group& group);
+    // Rank 0. Commits a step: puts its files in place and appends its line.
+    void journal_step(const StepInFlight& step, uint64_t digest, WriteQueue::Needs needs);
+    // Rank 0. The steps [first, last] are no longer kept.
+    void journal_drop(uint64_t first, uint64_t last, bool sync);
+    // The number of the journal's plan line that holds for the steps written now; 0 where the parts are too many for one.
+    uint64_t plan_number(const StepPlan& plan) const { return plan.part_boxes().empty() ? 0 : plan_number_; }
+    // Rank 0. Reads the history again: the queue could not append all that it was given.
+    void reload();
+
+private:
+    void append(const Json& line, bool sync) const { append_line(journal_line(line), sync, WriteQueue::Needs::all_earlier_work()); }
+    void append_line(std::string line, bool sync, WriteQueue::Needs needs) const;
+    void journal_run_line(const StepInput& input, const Group& group);
+    void journal_coordinates(const StepInput& input);
+    void journal_plan(const StepPlan& plan);
+    bool syncs_steps() const { return config_.layout.storage.durability == Durability::step; }
+
+    const Communicator& ranks_;
+    const StreamPaths paths_;
+    const StreamConfig& config_;
+    WriteQueue& queue_;
+    const Json requested_;
+    const bool made_directory_;
+    std::shared_ptr<Journal> journal_;
+    History history_;
+    StorageChoice storage_;  // its striping as read back from the first part
+    Json origin_ = Json::object();
+    uint64_t plan_number_;       // of the last plan line
+    uint64_t plan_version_ = 0;  // of the plan in that line
+};
+
+}  // namespace tailrace

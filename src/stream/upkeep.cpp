@@ -1,0 +1,118 @@
+#include "stream/upkeep.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "gather/agree.hpp"
+#include "view/index.hpp"
+
+namespace tailrace {
+namespace {
+
+// The index is written at most so often that it takes a twentieth of the run, and at most once a second.
+constexpr double kIndexShare = 20, kIndexIntervalS = 1;
+
+}  // namespace
+
+Upkeep::Upkeep(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, StreamJournal& journal)
+    : ranks_(ranks), paths_(std::move(paths)), config_(config), journal_(journal), index_is_stale_(!journal.history().empty()) {
+}  // a run that was killed may have left an older index
+
+void Upkeep::refresh_index_and_retention() {
+    drop_old_steps();
+    refresh_index(false);
+}
+
+// First the journal, then the index, then the files: what a reader is shown exists.
+void Upkeep::drop_old_steps() {
+    if (ranks_.rank() != 0 || config_.keep_steps == 0) return;
+    const History& history = journal_.history();
+    if (history.steps.size() > config_.keep_steps) {
+        const StepEntry& oldest = history.steps[history.steps.size() - config_.keep_steps];
+        const uint64_t first = history.steps.front().step, end = history.groups[oldest.group].start;
+        if (first < end) {
+            journal_.journal_drop(first, end - 1, syncs_steps() || syncs_at_close());
+            indexed_steps_ = 0;
+        }
+    }
+    remove_old_groups();
+}
+
+void Upkeep::remove_old_groups() {
+    const History& history = journal_.history();
+    const std::vector<size_t> needed = history.needed_groups();
+    // Repair has set torn groups aside; another group may have their place by now.
+    std::vector<size_t> old;
+    for (size_t g = 0; g < history.groups.size(); ++g)
+        if (!history.groups[g].torn && !std::binary_search(needed.begin(), needed.end(), g) && !removed_groups_.contains(g))
+            old.push_back(g);
+    if (old.empty()) return;
+    index_is_stale_ = true;
+    refresh_index(true);
+    for (const size_t g : old) {
+        remove_tree(paths_.path(group_path(history.groups[g].layout, paths_.name, history.groups[g].start)));
+        removed_groups_.insert(g);
+    }
+}
+
+void Upkeep::refresh_index(bool is_last) {
+    const History& history = journal_.history();
+    if (ranks_.rank() != 0 || !index_is_stale_ || history.empty()) return;
+    // Where earlier steps are in a part that is the dataset, an index would take its name.
+    if (config_.layout.part_is_dataset() || history.groups.back().layout.part_is_dataset()) return;
+    if (!is_last && seconds_now() - index_at_s_ < std::max(kIndexShare * index_cost_s_, kIndexIntervalS)) return;
+    Stopwatch watch;
+    write_index(paths_.directory, paths_.name, history, indexed_steps_, syncs_steps() || syncs_at_close());
+    index_is_stale_ = false;
+    indexed_steps_ = history.steps.size();
+    index_cost_s_ = watch.lap();
+    index_at_s_ = seconds_now();
+}
+
+void Upkeep::make_next_directory(uint64_t by, uint64_t next_step) {
+    if (ranks_.rank() != by || config_.layout.steps != 1 || has_one_part(config_.layout)) return;
+    attempt([&] {  // if rank 0 cannot make it either, the next step fails with its error
+        next_directory_ = paths_.pending(config_.layout, next_step);
+        make_directories(next_directory_, paths_.parts());
+    });
+}
+
+void Upkeep::remove_next_directory() noexcept {
+    if (!next_directory_.empty()) remove_directory_if_empty(next_directory_);
+    next_directory_.clear();
+}
+
+void Upkeep::on_part_written(const Group& group) {
+    if (syncs_at_close() && group.role().is_writer() && config_.layout.steps == 1) unsynced_parts_.push_back(group.part_path());
+}
+
+void Upkeep::sync_written(bool has_steps) {
+    std::optional<Error> error;
+    // With retention, rank 0 has removed parts that became too old.
+    const auto sync = [&](auto&& work) {
+        const auto failed = attempt(work);
+        const bool is_gone = failed && failed->status() == Status::NOT_FOUND && config_.keep_steps > 0;
+        if (failed && !is_gone && !error) error = failed;
+    };
+    std::set<std::string> directories;
+    for (const std::string& part : unsynced_parts_)
+        sync([&] {
+            File file = File::open_write(part);
+            file.sync();
+            file.close();
+            directories.insert(std::filesystem::path(part).parent_path());
+        });
+    unsynced_parts_.clear();
+    for (const std::string& directory : directories) sync([&] { sync_directory(directory); });
+    if (error) throw *error;
+    if (ranks_.rank() != 0 || !has_steps) return;
+    File journal = File::open_write(paths_.journal());
+    journal.sync();
+    journal.close();
+    sync_directory(paths_.parts());
+    sync_directory(paths_.directory);
+}
+
+}  // namespace tailrace

@@ -1,0 +1,57 @@
+// The upkeep of what people open and of the stream's directories: the index, retention (keep = N), the directory of the next step,
+// and the fsync at the end. Nothing here decides whether a step is committed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "gather/communicator.hpp"
+#include "layout/keys.hpp"
+#include "stream/stream_journal.hpp"
+#include "stream/stream_paths.hpp"
+
+namespace tailrace {
+
+class Upkeep {
+public:
+    Upkeep(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, StreamJournal& journal);
+
+    // Rank 0.
+    void on_step_journaled() { index_is_stale_ = true; }
+    void on_history_reloaded() { indexed_steps_ = 0, index_is_stale_ = true; }
+    // Rank 0, when nothing is being committed: the journal and the history say the same then. Without effect on other ranks.
+    void refresh_index_and_retention();
+    void refresh_index(bool is_last);
+
+    // On rank `by`, without effect on the others: makes the directory of the step after this one. It may do so while rank 0 commits,
+    // which saves rank 0 about 0.1 ms a step.
+    void make_next_directory(uint64_t by, uint64_t next_step);
+    void remove_next_directory() noexcept;
+
+    // durability = close. A part is synced when the stream is closed, and then the directories and the journal.
+    void on_part_written(const Group& group);
+    void sync_written(bool has_steps);
+
+private:
+    bool syncs_steps() const { return config_.layout.storage.durability == Durability::step; }
+    bool syncs_at_close() const { return config_.layout.storage.durability == Durability::close; }
+    void drop_old_steps();
+    void remove_old_groups();
+
+    const Communicator& ranks_;
+    const StreamPaths paths_;
+    const StreamConfig& config_;
+    StreamJournal& journal_;
+    bool index_is_stale_;
+    size_t indexed_steps_ = 0;                              // steps of the history that the index shows as they are
+    double index_cost_s_ = 0, index_at_s_ = seconds_now();  // of the index that was written last
+    std::set<size_t> removed_groups_;                       // numbers in the history
+    std::string next_directory_;                            // that this rank has made
+    std::vector<std::string> unsynced_parts_;
+};
+
+}  // namespace tailrace
