@@ -5,7 +5,7 @@
 namespace tailrace {
 
 StreamJournal::StreamJournal(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, WriteQueue& queue,
-                             Json requested, EarlierRuns earlier)
+                             Json requested, EarlierRuns& earlier)
     : ranks_(ranks), paths_(std::move(paths)), config_(config), queue_(queue), requested_(std::move(requested)),
       made_directory_(earlier.made_directory), journal_(std::make_shared<Journal>(paths_.journal(), !earlier.history.runs.empty())),
       history_(std::move(earlier.history)), storage_(std::move(earlier.storage)),

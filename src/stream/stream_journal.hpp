@@ -20,9 +20,10 @@ namespace tailrace {
 
 class StreamJournal {
 public:
-    // Lines go through the queue. `requested`: the settings that somebody gave, for the run's line.
+    // Lines go through the queue. `requested`: the settings that were given, for the run's line. Takes over the history and the choice
+    // of storage of `earlier`.
     StreamJournal(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, WriteQueue& queue, Json requested,
-                  EarlierRuns earlier);
+                  EarlierRuns& earlier);
 
     const History& history() const { return history_; }
     const StorageChoice& storage() const { return storage_; }
