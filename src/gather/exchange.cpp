@@ -17,8 +17,8 @@ constexpr uint64_t kLeastRing = 8u << 20;
 constexpr uint64_t kRingsPerStep = 8;  // a ring of an eighth of the slabs keeps all ranks busy
 
 // The same on all ranks. RATIONALE: getting new memory costs more than filling it. So a ring is as large as the slabs, and above 8
-// MiB an eighth of them. It is not smaller, since later streams use it, too, and few large writes are cheaper than many: 100 arrays
-// of 64 KiB a rank, 2 ranks, a later step takes 3.7 ms through 1.6 MiB and 3.4 ms through 8 MiB (medians of six runs each,
+// MiB an eighth of them. It is not smaller: later streams use it, too, and few large writes are cheaper than many. With 100 arrays
+// of 64 KiB a rank and 2 ranks, a later step takes 3.7 ms through 1.6 MiB and 3.4 ms through 8 MiB (medians of six runs each,
 // interleaved).
 uint64_t piece_bytes_for(const std::vector<ExchangeArray>& arrays, uint64_t writers, uint64_t memory_bytes) {
     uint64_t slabs_bytes = 0;

@@ -1,5 +1,5 @@
-// RATIONALE: POSIX shared memory instead of MPI_Win_allocate_shared, whose backing file may lie on a disk and has no reserved
-// pages: if that file system is full, a write to the mapping is a SIGBUS in the user's program.
+// RATIONALE: POSIX shared memory instead of MPI_Win_allocate_shared. The backing file of the latter may lie on a disk and has no
+// reserved pages. If that file system is full, a write to the mapping is a SIGBUS in the user's program.
 #include "gather/shared_memory.hpp"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // RATIONALE: the non-blocking consensus of Hoefler, Siebert and Lumsdaine, "Scalable communication protocols for dynamic sparse
-// data exchange" (PPoPP 2010): when its synchronous sends are complete, a rank's own messages have arrived; when the non-blocking
-// barrier is complete, those of all ranks have.
+// data exchange" (PPoPP 2010). When its synchronous sends are complete, a rank's own messages have arrived. When the non-blocking
+// barrier is complete, the messages of all ranks have arrived.
 #include "gather/sparse_exchange.hpp"
 
 #include "gather/backoff.hpp"

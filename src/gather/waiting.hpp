@@ -1,6 +1,6 @@
 // How long ranks spin, sleep and poll while they wait for each other: every such constant of gather/ and forward/, with what it was
-// measured on. All measurements: development machine, 2 cores of a virtual machine, Linux 6.6 or later. docs/decisions/0005, 0006,
-// 0007 tell how waiting came to be as it is.
+// measured on. Measurements are from the development machine, a virtual machine with 2 cores. docs/decisions/0005, 0006 and 0007 give
+// the reasons.
 #pragma once
 
 #include <chrono>
@@ -36,8 +36,8 @@ inline constexpr auto kProgressInterval = std::chrono::microseconds(500);
 // arrays, reaches 0.735 of raw writes instead of 0.69 (medians of 6 runs each, interleaved; 2026-11-25; docs/decisions/0005).
 inline constexpr auto kDoorbellPollInterval = std::chrono::microseconds(200);
 // Otherwise it sleeps until its bell rings. Polling every 0.2 ms took the core from the writer 150 times in a step of 256 MiB (4
-// ranks on 2 cores); `split:2` writes 512 MiB on /dev/shm in 98 to 106 ms instead of 100 to 111 (medians of 8 runs each,
-// interleaved; 2026-11-25; docs/decisions/0005). The bound only guards against a lost wake-up; its value: not recorded.
+// ranks on 2 cores). With sleep `split:2` writes 512 MiB on /dev/shm in 98 to 106 ms instead of 100 to 111 (medians of 8 runs
+// each, interleaved; 2026-11-25; docs/decisions/0005). The bound only guards against a lost wake-up; its value: not recorded.
 inline constexpr auto kDoorbellSleepBound = std::chrono::milliseconds(100);
 
 // Before a rank without memory aborts the job (memory_failure.hpp). MPICH's launcher drops what it has not read yet of a rank's
