@@ -84,11 +84,11 @@ private:
 
     Buffer buffer() const {
         constexpr int kHasPushedBack = 0x100;  // ungetc put characters before the buffer
-        const FILE& of = *stream_;
-        const bool pushed_back = (of._flags & kHasPushedBack) != 0;
-        const int64_t saved = pushed_back ? of._IO_save_end - of._IO_save_base : 0;
-        return {of._IO_read_end - of._IO_read_ptr + saved, unwritten_bytes(of), of._IO_read_ptr,
-                pushed_back ? of._IO_save_end : of._IO_read_end, of._offset};
+        const FILE& file = *stream_;
+        const bool pushed_back = (file._flags & kHasPushedBack) != 0;
+        const int64_t saved = pushed_back ? file._IO_save_end - file._IO_save_base : 0;
+        return {file._IO_read_end - file._IO_read_ptr + saved, unwritten_bytes(file), file._IO_read_ptr,
+                pushed_back ? file._IO_save_end : file._IO_read_end, file._offset};
     }
 
     void record_transfers(int64_t filled, int64_t put) {
