@@ -198,7 +198,9 @@ def test_definitions_that_cannot_be(stream: tailrace.Stream, tmp_path: Path) -> 
     for flag in ("static", "replicated"):
         with pytest.raises(errors.BadShape, match="cannot be static or replicated"):
             stream.var("v", ("particle",), "f8", **{flag: True})
-    with pytest.raises(errors.BadArgument, match="'particle_row_size' has the name of the variable in which the index stores the lengths"):
+    with pytest.raises(
+        errors.BadArgument, match="'particle_row_size' has the name of the variable in which the index stores the lengths"
+    ):
         stream.var("particle_row_size", (), "f8")
     stream.close()
     with (

@@ -1,6 +1,6 @@
 // How long ranks spin, sleep and poll while they wait for each other: every such constant of gather/ and forward/, with what it was
-// measured on. Measurements are from the development machine, a virtual machine with 2 cores. docs/decisions/0005, 0006 and 0007 give
-// the reasons.
+// measured on. Measurements are from the development machine, a virtual machine with 2 cores. docs/decisions/0005, 0006 and 0007
+// give the reasons.
 #pragma once
 
 #include <chrono>

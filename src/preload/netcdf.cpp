@@ -82,7 +82,8 @@ private:
         const RecordingPause pause;
         return as_int(call_words(inquiry(object()), words));
     }
-    // By the number of the type: NC_BYTE (1), NC_CHAR, NC_SHORT, NC_INT, NC_FLOAT, NC_DOUBLE, NC_UBYTE, NC_USHORT, NC_UINT, NC_INT64, NC_UINT64.
+    // By the number of the type: NC_BYTE (1), NC_CHAR, NC_SHORT, NC_INT, NC_FLOAT, NC_DOUBLE, NC_UBYTE, NC_USHORT, NC_UINT,
+    // NC_INT64, NC_UINT64.
     static constexpr uint8_t kClassicBytes[] = {0, 1, 1, 2, 4, 4, 8, 1, 2, 4, 8, 8};
     const Library& library_;
 };

@@ -7,8 +7,8 @@
 namespace tailrace {
 namespace {
 
-// The index and retention are refreshed while nothing is being committed. Where the device is slower than the simulation there is no
-// such moment: after so many calls no further commit is begun until there is one.
+// The index and retention are refreshed while nothing is being committed. Where the device is slower than the simulation there is
+// no such moment: after so many calls no further commit is begun until there is one.
 constexpr int kMostCallsWithoutUpkeep = 8;
 
 }  // namespace

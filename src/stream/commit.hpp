@@ -36,8 +36,8 @@ public:
     // What a rank reports: the steps in flight that it has not written, and on rank 0 those that it has committed.
     uint64_t unwritten_steps() const;
     uint64_t committed_steps() const;
-    // Collective. `unwritten`: the most on any rank; `committed`: on rank 0. Steps that rank 0 has committed are no longer in flight,
-    // and those that all ranks have written are given to rank 0's thread.
+    // Collective. `unwritten`: the most on any rank; `committed`: on rank 0. Steps that rank 0 has committed are no longer in
+    // flight, and those that all ranks have written are given to rank 0's thread.
     void commit_ready_steps(uint64_t unwritten, uint64_t committed);
     // Collective; Vote: FlushVote or CloseVote. Waits until all steps are committed that can be. Returns this rank's error.
     template <class Vote>

@@ -28,12 +28,12 @@ struct EarlierRuns {
     bool made_directory = false;  // there was no directory of parts
 };
 
-// Collective. Rank 0 makes the directory of parts, reads the journal, and removes what was never committed. Its choice of storage and
-// what the other ranks need is broadcast.
+// Collective. Rank 0 makes the directory of parts, reads the journal, and removes what was never committed. Its choice of storage
+// and what the other ranks need is broadcast.
 EarlierRuns load_history(const Communicator& ranks, const StreamPaths& paths, const StreamConfig& config, const Json& requested);
 
-// Rank 0, at a run's first step, when the definitions are final. Throws unless they fit the earlier runs; with mode = replace, removes
-// what those wrote.
+// Rank 0, at a run's first step, when the definitions are final. Throws unless they fit the earlier runs; with mode = replace,
+// removes what those wrote.
 void check_or_replace_history(const History& history, const Definitions& definitions, const StreamPaths& paths,
                               const StreamConfig& config, bool made_directory);
 

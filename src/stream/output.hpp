@@ -1,5 +1,5 @@
-// What a model hands over to a stream: definitions, then steps of blocks and values. The kinds of output differ in how a step reaches
-// storage: its ranks write it (Stream), or forward it to ranks that only write (ForwardedStream).
+// What a model hands over to a stream: definitions, then steps of blocks and values. The kinds of output differ in how a step
+// reaches storage: its ranks write it (Stream), or forward it to ranks that only write (ForwardedStream).
 #pragma once
 
 #include <optional>

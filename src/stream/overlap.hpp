@@ -20,8 +20,8 @@ public:
     WriteQueue& queue() const { return *queue_; }
     bool is_on() const { return queue_->is_async(); }
 
-    // overlap_policy = drop: whether this rank has no room for the next step, which all ranks then skip. `unwritten_steps`: those in
-    // flight that it has not written.
+    // overlap_policy = drop: whether this rank has no room for the next step, which all ranks then skip. `unwritten_steps`: those
+    // in flight that it has not written.
     bool must_skip_step(uint64_t unwritten_steps) const;
     void count_skipped_step() { ++skipped_steps_; }
     // Waits until fewer steps are in flight than the layout allows. The next step's bytes are counted from here.

@@ -32,16 +32,17 @@ public:
     // Local. The step will fail: forgets what was taken.
     void give_up();
 
-    // Collective over the part's ranks. `end`: behind all that is in the part, known on its first rank. The bytes of the ranks follow
-    // it, in the order of the ranks. The first rank gets the places of all chunks, by array.
+    // Collective over the part's ranks. `end`: behind all that is in the part, known on its first rank. The bytes of the ranks
+    // follow it, in the order of the ranks. The first rank gets the places of all chunks, by array.
     struct Placed {
         uint64_t address = 0;  // of this rank's bytes
         ChunkPlaces chunks;
         bool complete = true;  // false on the first rank if a rank gave up, which reports its error itself
     };
     Placed place(uint64_t end, const Placement& placement);
-    // Collective over the part's ranks. On a writer, write(address, data, bytes) is called for the bytes of each rank that it writes
-    // for, in ascending order; the data is valid until it returns. An error that it throws is kept until all bytes have arrived.
+    // Collective over the part's ranks. On a writer, write(address, data, bytes) is called for the bytes of each rank that it
+    // writes for, in ascending order; the data is valid until it returns. An error that it throws is kept until all bytes have
+    // arrived.
     void hand_over(uint64_t address, const std::function<void(uint64_t, const std::byte*, uint64_t)>& write);
 
 private:

@@ -1,5 +1,5 @@
-// The communicator of the ranks whose data is in the same part as this rank's. It serves the next stream that has the same parts, since making it takes
-// several collective calls (docs/decisions/0013).
+// The communicator of the ranks whose data is in the same part as this rank's. It serves the next stream that has the same parts,
+// since making it takes several collective calls (docs/decisions/0013).
 #pragma once
 
 #include <cstdint>

@@ -20,8 +20,8 @@
 
 namespace tailrace {
 
-// The first agreement of planning. In a stream's first step it is at the same time the first one of end_step, so the caller makes it.
-// `rank_0_does` may be empty.
+// The first agreement of planning. In a stream's first step it is at the same time the first one of end_step, so the caller makes
+// it. `rank_0_does` may be empty.
 using PlanAgreement =
     std::function<PlanVote(const PlanVote& mine, const std::optional<Error>& error, const RankZeroDoes<PlanVote>& rank_0_does)>;
 
@@ -35,8 +35,8 @@ public:
     // variables are written too.
     StepIntent intent(const Definitions& definitions, const StepData& data, bool with_static) const;
 
-    // Collective. Checks that the blocks of all ranks make up every variable, and plans. Then rank 0 does `rank_0_does`, which may be
-    // empty. Throws the same error on all ranks. `error`: this rank's, which the first agreement reports.
+    // Collective. Checks that the blocks of all ranks make up every variable, and plans. Then rank 0 does `rank_0_does`, which may
+    // be empty. Throws the same error on all ranks. `error`: this rank's, which the first agreement reports.
     void make(const Definitions& definitions, const StepData& data, bool with_static, const std::optional<Error>& error,
               const PlanAgreement& first_agreement, const std::function<void()>& rank_0_does);
 
@@ -45,7 +45,8 @@ public:
     // Indices of the slabs that are exchanged, and the exchange: null where none is.
     const std::vector<size_t>& exchanged() const { return exchanged_; }
     Exchange* exchange() const { return exchange_.get(); }
-    // Indices of the compressed slabs, and the exchange that brings chunks to the ranks of the part: null where it has only this one.
+    // Indices of the compressed slabs, and the exchange that brings chunks to the ranks of the part: null where it has only this
+    // one.
     const std::vector<size_t>& packed() const { return packed_; }
     Exchange* packed_exchange() const { return packed_exchange_.get(); }
     // The writers of this rank's part.

@@ -52,8 +52,8 @@ std::optional<Error> StepWriter::plan_step(StepInput& input, StepIntent intent, 
     return std::nullopt;
 }
 
-// Where one rank fails, all ranks that need the group open it again at the next step. Collective, unless each rank has a part of its
-// own: then the error is this rank's.
+// Where one rank fails, all ranks that need the group open it again at the next step. Collective, unless each rank has a part of
+// its own: then the error is this rank's.
 std::optional<Error> StepWriter::open_group(StepInput& input, bool other_parts) {
     const bool reopens = existing_.exists() && needs_group();
     const auto error = attempt([&] {

@@ -35,7 +35,8 @@ public:
     // Whether the step begins another group; whether the part is described as the step needs it.
     bool needs_group() const { return !group_ || group_->is_full(); }
     bool is_described(const StepInput& input) const;
-    // Local. Opens the next group before the ranks agree on the step. `makes_files`: also its directories, where this rank makes any.
+    // Local. Opens the next group before the ranks agree on the step. `makes_files`: also its directories, where this rank makes
+    // any.
     void begin_next_group(const StepInput& input, bool makes_files);
     // Local. This rank has written the step, but other ranks must plan it anew: forgets what it wrote.
     void begin_group_again(const StepInput& input);

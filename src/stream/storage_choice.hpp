@@ -12,8 +12,8 @@
 
 namespace tailrace {
 
-// The report, complete on rank 0 alone: {"file_system", "block_bytes", "striping_by", "notes": [...]}. Once a part was created there,
-// also {"stripe_count", "stripe_bytes"} as the file system gives them.
+// The report, complete on rank 0 alone: {"file_system", "block_bytes", "striping_by", "notes": [...]}. Once a part was created
+// there, also {"stripe_count", "stripe_bytes"} as the file system gives them.
 struct StorageChoice {
     Storage storage;
     Json report;
@@ -24,8 +24,8 @@ struct StorageChoice {
     }
 };
 
-// Local, reads the file system. `requested`: the keys that were set. `before`: of the part that this run appends to, whose arrays stay
-// where they are; null if there is none.
+// Local, reads the file system. `requested`: the keys that were set. `before`: of the part that this run appends to, whose arrays
+// stay where they are; null if there is none.
 StorageChoice choose_storage(const std::string& directory, const Storage& wanted, const Json& requested, const Storage* before);
 StorageChoice choose_storage(const std::string& directory, const StreamConfig& config, const Json& requested,
                              const History& history);
@@ -33,8 +33,8 @@ StorageChoice choose_storage(const std::string& directory, const StreamConfig& c
 Json storage_json(const StorageChoice& choice, const StreamConfig& config);
 StorageChoice storage_of(const Json& json);
 
-// Local. Creates a part with the striping of `storage`, or without stripe keys with that of its directory. Makes the directory if it
-// does not exist and lies below `within`.
+// Local. Creates a part with the striping of `storage`, or without stripe keys with that of its directory. Makes the directory if
+// it does not exist and lies below `within`.
 File create_part(const std::string& path, const Storage& storage, const std::string& within = "");
 
 // Local, after the first part was created: reads its striping back, into storage and report.

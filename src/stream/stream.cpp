@@ -83,8 +83,8 @@ void Stream::end_step() {
         throw;
     }
     data_.clear_blocks();
-    // The step is committed. If the index cannot be written now, or old steps cannot be removed, a later step does it, at the latest
-    // close(), which reports the error.
+    // The step is committed. If the index cannot be written now, or old steps cannot be removed, a later step does it, at the
+    // latest close(), which reports the error.
     if (!stages_->overlap.is_on()) attempt([&] { stages_->upkeep.refresh_index_and_retention(); });
     stages_->times.index_s += run.watch.lap();
 }

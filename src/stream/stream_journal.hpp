@@ -20,8 +20,8 @@ namespace tailrace {
 
 class StreamJournal {
 public:
-    // Lines go through the queue. `requested`: the settings that were given, for the run's line. Takes over the history and the choice
-    // of storage of `earlier`.
+    // Lines go through the queue. `requested`: the settings that were given, for the run's line. Takes over the history and the
+    // choice of storage of `earlier`.
     StreamJournal(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, WriteQueue& queue, Json requested,
                   EarlierRuns& earlier);
 

@@ -27,8 +27,8 @@ public:
     void refresh_index_and_retention();
     void refresh_index(bool is_last);
 
-    // On rank `by`, without effect on the others: makes the directory of the step after this one. It may do so while rank 0 commits,
-    // which saves rank 0 about 0.1 ms a step.
+    // On rank `by`, without effect on the others: makes the directory of the step after this one. It may do so while rank 0
+    // commits, which saves rank 0 about 0.1 ms a step.
     void make_next_directory(uint64_t by, uint64_t next_step);
     void remove_next_directory() noexcept;
 

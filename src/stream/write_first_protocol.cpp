@@ -1,6 +1,6 @@
-// The protocol in which a rank writes first: a rank whose blocks are as planned writes its part of the step and agrees with the others
-// afterwards, once. Rank 0 commits the step within that agreement. If a rank could not write first, all agree on the step again, and
-// the others write it again into the same pending file.
+// The protocol in which a rank writes first: a rank whose blocks are as planned writes its part of the step and agrees with the
+// others afterwards, once. Rank 0 commits the step within that agreement. If a rank could not write first, all agree on the step
+// again, and the others write it again into the same pending file.
 #include <functional>
 #include <optional>
 

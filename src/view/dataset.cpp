@@ -104,8 +104,8 @@ private:
         });
     }
 
-    // The source of a variable that no rank has put: a virtual dataset without elements, which reads as fill values and takes no room.
-    // HDF5 has no virtual scalars; those are written.
+    // The source of a variable that no rank has put: a virtual dataset without elements, which reads as fill values and takes no
+    // room. HDF5 has no virtual scalars; those are written.
     static std::vector<Source> no_elements(const Variable& variable, bool varies) {
         if (variable.fill.empty() || variable.shape.empty()) return {};
         const Extents none(variable.shape.size(), 0);

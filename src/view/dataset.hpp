@@ -18,8 +18,8 @@ namespace tailrace {
 // write_arrays_without_sources() writes it.
 Description describe_steps(const History& history, const std::string& stream, size_t first, size_t last);
 
-// Writes the arrays that no part has: times, lengths, coordinates of the journal, and fill values of variables that no rank has put.
-// `places`: as places_of() returns them. `block`: the steps from History::steps[first] on.
+// Writes the arrays that no part has: times, lengths, coordinates of the journal, and fill values of variables that no rank has
+// put. `places`: as places_of() returns them. `block`: the steps from History::steps[first] on.
 void write_arrays_without_sources(File& out, const Description& description, const std::vector<uint64_t>& places,
                                   const Placement& placement, const StepBlock& block, const History& history, size_t first);
 

@@ -1,4 +1,5 @@
-// The index: a small NetCDF-4 file that shows all parts of a stream as one dataset. Its variables are virtual datasets over the parts.
+// The index: a small NetCDF-4 file that shows all parts of a stream as one dataset. Its variables are virtual datasets over the
+// parts.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +11,8 @@
 namespace tailrace {
 
 // Writes the index of all committed steps under a temporary name and renames it. An index file has at most kMaxIndexParts parts. A
-// stream with more of them has no NAME.nc, but files NAME.SSSSSS.nc with the steps from S on. If a single step has more parts, there
-// is no index. Files that show only steps among the first `unchanged` of History::steps are not written again.
+// stream with more of them has no NAME.nc, but files NAME.SSSSSS.nc with the steps from S on. If a single step has more parts,
+// there is no index. Files that show only steps among the first `unchanged` of History::steps are not written again.
 void write_index(const std::string& directory, const std::string& stream, const History& history, size_t unchanged, bool sync);
 
 // The steps of an index file, [from, to) in History::steps, and its path below the directory.

@@ -1,5 +1,5 @@
-// What every rank knows of a stream that is open for reading, and of the step that it reads. Rank 0 reads the journal and sends both
-// as 64-bit words.
+// What every rank knows of a stream that is open for reading, and of the step that it reads. Rank 0 reads the journal and sends
+// both as 64-bit words.
 #pragma once
 
 #include <cstdint>
