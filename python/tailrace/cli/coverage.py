@@ -65,19 +65,29 @@ def _print(found: list[Coverage], top: int) -> None:
     )
     shown = output.table("process", "rank", "program", *numbers[2:], numbers=numbers)
     largest = sorted(found, key=lambda coverage: -(coverage.kernel or coverage.descriptors).bytes)[:top]
-    for of in largest:
-        moved = [_bytes_text(each) for each in (of.descriptors, of.streams, of.library, of.loader)]
-        rest = f"{of.rest.read_bytes} / {of.rest.written_bytes}" if of.kernel else ""
-        kernel, calls = (_bytes_text(of.kernel), _calls_text(of.kernel)) if of.kernel else ("unknown", "")
-        seen = f"{100 * of.bytes_seen:.1f} %" if of.kernel else ""
-        rank = str(of.rank) if of.rank >= 0 else ""
-        row = (str(of.process), rank, Path(of.program).name, kernel, *moved, rest, seen, calls, _calls_text(of.descriptors))
+    for coverage in largest:
+        moved = [_bytes_text(each) for each in (coverage.descriptors, coverage.streams, coverage.library, coverage.loader)]
+        rest = f"{coverage.rest.read_bytes} / {coverage.rest.written_bytes}" if coverage.kernel else ""
+        kernel, calls = (_bytes_text(coverage.kernel), _calls_text(coverage.kernel)) if coverage.kernel else ("unknown", "")
+        seen = f"{100 * coverage.bytes_seen:.1f} %" if coverage.kernel else ""
+        rank = str(coverage.rank) if coverage.rank >= 0 else ""
+        row = (
+            str(coverage.process),
+            rank,
+            Path(coverage.program).name,
+            kernel,
+            *moved,
+            rest,
+            seen,
+            calls,
+            _calls_text(coverage.descriptors),
+        )
         shown.add_row(*map(output.escape, row))
     console.print(shown)
     unseen: dict[tuple[str, Unseen], list[int]] = {}
-    for of in largest:
-        for each in of.unseen:
-            unseen.setdefault((Path(of.program).name, each), []).append(of.process)
+    for coverage in largest:
+        for each in coverage.unseen:
+            unseen.setdefault((Path(coverage.program).name, each), []).append(coverage.process)
     if unseen:
         console.print("\nnot recorded:")
         table = output.table("process", "program", "what", "")

@@ -213,7 +213,7 @@ def _raw_text(found: SystemCalls) -> str:
     places = [f"not on files in {others} places"] if others else []
     if found.unclear:
         chance = f" (about {found.by_chance} of these are parts of other instructions)" if found.by_chance else ""
-        places.append(f"unknown ones in {found.unclear} places{chance}")
+        places.append(f"of unknown numbers in {found.unclear} places{chance}")
     return f"makes system calls without the C library: {', '.join(places)}"
 
 

@@ -72,7 +72,7 @@ class Coverage:
 
     @property
     def bytes_seen(self) -> float:
-        """The share of the kernel's bytes that the log has: 1 is all. Not a number where the kernel's counts are unknown."""
+        """The fraction of the kernel's bytes that the log has: 1 is all. Not a number where the kernel's counts are unknown."""
         if self.kernel is None:
             return float("nan")
         missing = abs(self.rest.read_bytes) + abs(self.rest.written_bytes)

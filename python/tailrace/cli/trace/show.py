@@ -46,7 +46,7 @@ def command(
 def _print(summary: Summary, top: int, every: bool) -> None:
     from tailrace.trace.summary import is_user_data
 
-    files = {name: of for name, of in summary.files.items() if every or is_user_data(name)}
+    files = {name: sums for name, sums in summary.files.items() if every or is_user_data(name)}
     tables = (
         _processes(summary.processes, top),
         _sums("call", summary.calls, top),
@@ -79,9 +79,9 @@ def _processes(processes: list[dict[str, Any]], top: int) -> Table:
 def _sums(heading: str, sums: dict[str, Sum], top: int) -> Table:
     numbers = ("calls", "failed", "read", "written", "busy s")
     shown = output.table(heading, *numbers, numbers=numbers)
-    for name, of in sorted(sums.items(), key=lambda item: -item[1].busy_s)[:top]:
-        moved = (output.bytes_text(of.read_bytes), output.bytes_text(of.written_bytes))
-        shown.add_row(output.escape(name), output.count_text(of.calls), str(of.failed), *moved, f"{of.busy_s:.4f}")
+    for name, total in sorted(sums.items(), key=lambda item: -item[1].busy_s)[:top]:
+        moved = (output.bytes_text(total.read_bytes), output.bytes_text(total.written_bytes))
+        shown.add_row(output.escape(name), output.count_text(total.calls), str(total.failed), *moved, f"{total.busy_s:.4f}")
     return shown
 
 
