@@ -70,7 +70,7 @@ def test_what_is_left_of_a_stream(tmp_path: Path, layout: str, steps: int | str)
     write(tmp_path, "history", layout=layout, steps=steps)
     (tmp_path / "history.parts").rename(tmp_path / "moved")
     if steps == "all":
-        with pytest.raises(errors.BadArgument, match=r"history\.nc is there"):
+        with pytest.raises(errors.BadArgument, match=r"history\.nc exists and is not an index"):
             write(tmp_path, "history", layout=layout, steps=steps)
         return
     write(tmp_path, "history", layout=layout, steps=steps)
