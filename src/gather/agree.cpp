@@ -148,33 +148,4 @@ void agree_to_fail(const Communicator& ranks, Call call, const Error& error) {
 uint64_t smallest(const Communicator& ranks, uint64_t value) { return reduce_one(ranks, value, MPI_MIN); }
 uint64_t largest(const Communicator& ranks, uint64_t value) { return reduce_one(ranks, value, MPI_MAX); }
 
-// The untyped vote takes the places of the fields `equal`, `largest` and `sum` one after the other.
-Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error, const FirstDoes& first_does,
-             const Meanwhile& meanwhile) {
-    const auto differs = [](const VoteNumbers& all) -> const char* { return all[2] != ~all[3] ? "" : nullptr; };
-    const auto decode = [&](const VoteNumbers& all) {
-        Ballot ballot = mine;
-        ballot.any = all[4], ballot.behind = all[5], ballot.told = all[6], ballot.bytes = all[8], ballot.digest = all[9];
-        return ballot;
-    };
-    const VoteNumbers numbers{
-        0, vote::call_bit(mine.call), mine.same, ~mine.same, mine.any, mine.behind, mine.told, 0, mine.bytes, mine.digest};
-    const auto act = [&](VoteNumbers& all) {
-        Ballot ballot = decode(all);
-        first_does(ballot);
-        all[6] = ballot.told;
-    };
-    try {
-        return decode(agree_on_numbers(ranks, {numbers, differs}, error, first_does ? Then(std::ref(act)) : Then(), meanwhile));
-    } catch (const Error& failed) {
-        if (failed.status() != Status::RANKS_DISAGREE || failed.origin() != Origin::several_ranks) throw;
-        throw Error(failed.status(), std::string(mine.same_means) + failed.what(), failed.origin());
-    }
-}
-
-std::string agree_on_text(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error,
-                          const std::function<std::string()>& first_says) {
-    return agree_on_text(ranks, OpenVote{.place = mine.same}, error, first_says);
-}
-
 }  // namespace tailrace

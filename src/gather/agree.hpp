@@ -106,21 +106,4 @@ void attempt(std::optional<Error>& error, Work&& work) {
 uint64_t smallest(const Communicator& ranks, uint64_t value);
 uint64_t largest(const Communicator& ranks, uint64_t value);
 
-// The untyped vote of before, until all calls have a vote of their own.
-struct Ballot {
-    Call call = Call::open;
-    uint64_t same = 0;    // must be equal on all ranks (definitions, time); else RANKS_DISAGREE with `same_means`
-    uint64_t any = 0;     // largest over ranks
-    uint64_t behind = 0;  // largest over ranks: steps whose data is still being written
-    uint64_t told = 0;    // largest over ranks: what one rank knows and the others do not
-    uint64_t bytes = 0;   // summed over ranks
-    uint64_t digest = 0;  // summed over ranks, modulo 2^64
-    const char* same_means = "";
-};
-using FirstDoes = std::function<void(Ballot& all)>;
-Ballot agree(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error, const FirstDoes& first_does = {},
-             const Meanwhile& meanwhile = {});
-std::string agree_on_text(const Communicator& ranks, const Ballot& mine, const std::optional<Error>& error,
-                          const std::function<std::string()>& first_says);
-
 }  // namespace tailrace

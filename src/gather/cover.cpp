@@ -182,18 +182,4 @@ std::vector<bool> arrays_with_gaps(const Communicator& ranks, const std::vector<
     return has_gaps;
 }
 
-Cover check_cover(const Communicator& ranks, const std::vector<CoverArray>& arrays, Ballot mine, const std::optional<Error>& error,
-                  const FirstDoes& first_does) {
-    enum Finding : uint64_t { kCovered, kFaulty, kElsewhere };
-    CoverCheck check(ranks, arrays);
-    mine.any = check.has_blocks_elsewhere() ? kElsewhere : check.covers_badly() ? kFaulty : kCovered;
-    const FirstDoes if_covered = [&](Ballot& all) {
-        if (all.any == kCovered) first_does(all);
-    };
-    const Ballot all = agree(ranks, mine, error, first_does ? if_covered : FirstDoes());
-    check.finish(all.any == kFaulty, all.any == kElsewhere);
-    if (all.any != kCovered && first_does) agree(ranks, Ballot{.call = Call::plan}, std::nullopt, first_does);
-    return {arrays_with_gaps(ranks, arrays), all};
-}
-
 }  // namespace tailrace

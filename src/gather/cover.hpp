@@ -50,12 +50,4 @@ private:
 // Collective if an array may have gaps. For each array: whether some of its elements belong to no rank.
 std::vector<bool> arrays_with_gaps(const Communicator& ranks, const std::vector<CoverArray>& arrays);
 
-// The same with the untyped vote, whose `any` it uses.
-struct Cover {
-    std::vector<bool> has_gaps;  // of each array; only those that may
-    Ballot all;                  // what is known of all ranks, but for `any`
-};
-Cover check_cover(const Communicator& ranks, const std::vector<CoverArray>& arrays, Ballot mine, const std::optional<Error>& error,
-                  const FirstDoes& first_does = {});
-
 }  // namespace tailrace
