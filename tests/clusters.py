@@ -1,4 +1,4 @@
-"""Clusters for tests: brought up where the machine can have one, each with its own name, ended with the test run, whatever ends it.
+"""Clusters for tests, where the machine can have one. Each has its own name and ends with the test run, however that ends.
 
 A machine that lacks a right or a kernel feature skips these tests and says which; one that lacks only programs fails them, as they
 are installed by `make setup`.
@@ -39,7 +39,7 @@ def skip_or_fail(spec: ClusterSpec) -> None:
 
 
 def own_name() -> str:
-    """Tests of several runs share the machine."""
+    """A name that no other test run on the machine has."""
     return f"test-{os.getpid()}-{next(numbers)}"
 
 
@@ -77,7 +77,7 @@ KINDS = ("net", "mnt", "pid", "uts")
 
 @dataclasses.dataclass(frozen=True)
 class Traces:
-    """What a cluster would leave on the machine."""
+    """Traces that a cluster would leave on the machine."""
 
     name: str
     images: str  # the folder of its disks; "": they are memory
@@ -86,16 +86,16 @@ class Traces:
 
     @staticmethod
     def before(name: str, images: Path | str = "") -> Traces:
-        """To be taken before the cluster is made."""
+        """Call it before the cluster is made."""
         return Traces(name, str(images), files_there())
 
     def of(self, process: int) -> Traces:
-        """With the namespaces of a process and its descendants, as the machine numbers it, that are not the machine's."""
+        """These traces, with the namespaces of a process (by its number on the machine) and its descendants that are not the machine's."""
         ours = {os.readlink(f"/proc/self/ns/{kind}") for kind in KINDS}
         return dataclasses.replace(self, namespaces=frozenset(namespaces_of(family_of(process)) - ours))
 
     def left(self) -> list[str]:
-        """Processes, namespaces, mounts, links, control groups, loop devices and files of it; none: the machine is clean."""
+        """The traces that are left: processes, namespaces, mounts, links, control groups, loop devices, files. None: the machine is clean."""
         left = []
         for pid in (int(entry) for entry in os.listdir("/proc") if entry.isdecimal()):
             try:

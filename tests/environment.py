@@ -1,4 +1,4 @@
-"""Where the tests are and what surrounds them."""
+"""The paths, time limits and environment of the tests."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tailrace.launch.local import launcher_environment
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# What has not ended by then hangs, however little of its processors the host leaves to this machine. Most of it takes a second.
+# A program that has not ended by then hangs, even on a machine whose host leaves it little processor time. Most take a second.
 HANGS_S = 240.0
 
 
 def open_mpi_environment() -> dict[str, str]:
-    """Open MPI as root, with more ranks than cores, and without warnings about what a container lacks."""
+    """Variables for Open MPI as root, with more ranks than cores, and without warnings in a container."""
     copying = "OMPI_MCA_btl_vader_single_copy_mechanism"
     needed = launcher_environment({copying: os.environ[copying]} if copying in os.environ else {}, as_root=True)
     return {**needed, "OMPI_MCA_hwloc_base_binding_policy": "none"}

@@ -73,7 +73,7 @@ def run_within(
 
 
 def kill_group(process: subprocess.Popen[Any]) -> None:
-    """First mpirun alone: it ends its ranks, which it starts in groups of their own; then whatever is left of the group."""
+    """Ends mpirun first, because it ends its ranks, which are in groups of their own. Then kills the rest of the group."""
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout=5)

@@ -1,4 +1,4 @@
-"""What the benches make of their timings: which settings are kept, and what a claim compares."""
+"""How benches use their timings: which settings are kept, and what a claim compares."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_interval_tells_noise_from_a_miss() -> None:
 
 @fast
 def test_runs_that_end_on_the_device_are_one_time() -> None:
-    """The longest wait is in one call or another."""
+    """The longest wait falls on different calls."""
     calls = [[1.0, 9.0, 1.0], [9.0, 1.0, 1.0], [1.0, 1.0, 9.0]]
     rows: list[Row] = []
     for mode in ("cache", "fsync"):

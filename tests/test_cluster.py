@@ -36,7 +36,7 @@ def cluster(new_cluster: NewCluster) -> Cluster:
 
 @pytest.fixture
 def drill(cluster: Cluster) -> Iterator[Cluster]:
-    """The same, without faults and with links as at first when the test has ended, also when it has failed."""
+    """The same cluster. After each test its faults are undone and its links reset, also when the test failed."""
     yield cluster
     faults.undo(cluster)
     for host in cluster.hosts:
@@ -186,7 +186,7 @@ def test_status(cluster: Cluster, tailrace_command: list[str]) -> None:
 
 
 def process_of(cluster: Cluster, name: str) -> int:
-    """Of the cluster, as the machine numbers it."""
+    """The cluster's process, by its number on the machine."""
     for pid in (int(entry) for entry in os.listdir("/proc") if entry.isdecimal()):
         with contextlib.suppress(OSError):  # it has just ended
             if Path(f"/proc/{pid}/comm").read_text().strip() == "cluster keeper":
@@ -228,7 +228,7 @@ def test_what_was_killed_from_outside_is_known_to_have_ended(new_cluster: NewClu
 
 
 def round_trip_ms(cluster: Cluster, node: str = "n1", to: str = "n2") -> float:
-    """The least of some: what others do on this machine makes packets late."""
+    """The least of several: other programs on this machine delay packets."""
     shown = cluster.on(node, "ping", "-q", "-c", "20", "-i", "0.02", to)
     found = re.search(r"= ([\d.]+)/", shown)
     assert found, shown
@@ -245,7 +245,7 @@ def test_delay(drill: Cluster) -> None:
 
 
 def test_rate(drill: Cluster) -> None:
-    """64 MiB at 400 Mbit/s take 1.34 s, and longer where the machine has other things to do."""
+    """64 MiB at 400 Mbit/s take 1.34 s, and longer on a busy machine."""
     drill.set_link("n1", rate_mbit=400.0)
     began_s = time.monotonic()
     drill.on("n1", "dd", "if=/dev/zero", "of=/mnt/pfs/rate", "bs=1M", "count=64", "conv=fsync")
@@ -256,7 +256,7 @@ def test_rate(drill: Cluster) -> None:
 
 
 def seconds_to_send(cluster: Cluster, count: int) -> float:
-    """So many bytes from n1 to n2, until the last has arrived."""
+    """Sends bytes from n1 to n2, and returns when the last has arrived."""
     receive = "import socket; s = socket.create_server(('', 7000)); c, _ = s.accept()\nwhile c.recv(1 << 20): pass"
     send = f"import socket; s = socket.create_connection(('n2', 7000)); s.sendall(bytes({count})); s.shutdown(1); s.recv(1)"
     server = threading.Thread(target=cluster.on, args=("n2", "python3", "-c", receive))
@@ -288,7 +288,7 @@ def test_the_network_of_the_kernel(new_cluster: NewCluster) -> None:
 
 
 class Beside:
-    """A command on a node that may not come to its end yet."""
+    """A command on a node that may not have ended yet."""
 
     def __init__(self, cluster: Cluster, node: str, script: str) -> None:
         self.done: list[Done] = []
@@ -379,7 +379,7 @@ def test_a_compute_node_is_killed_and_has_its_mount_and_slurm_again(drill: Clust
 
 
 def test_many_faults_are_undone_whatever_came_first(drill: Cluster) -> None:
-    """A node's mount needs the metadata server, and Slurm's nodes their controller: in the order of the faults none would start."""
+    """A node's mount needs the metadata server, and Slurm's nodes their controller. In the order of the faults none would start."""
     drill.shell("n1", "echo kept > /mnt/pfs/kept-by-all")
     for fault, node in (("fill", "store1"), ("cut", "n1"), ("kill", "meta"), ("kill", "store1"), ("kill", "login"), ("kill", "n1")):
         faults.inject(drill, fault, node)
@@ -394,7 +394,7 @@ def test_many_faults_are_undone_whatever_came_first(drill: Cluster) -> None:
 
 
 def test_one_of_two_killed_nodes_is_revived(drill: Cluster) -> None:
-    """Slurm takes the other one for dead meanwhile."""
+    """Meanwhile Slurm treats the other node as dead."""
     for node in ("n3", "n4"):
         faults.inject(drill, "kill", node)
     until(lambda: re.search(r"\*|down", drill.on("login", "sinfo", "-h", "-n", "n4", "-o", "%T")), 60)
@@ -436,7 +436,7 @@ def test_a_disk_that_is_being_written_is_filled(drill: Cluster) -> None:
 
 
 def test_full_servers_hold_writers_up_until_there_is_room(drill: Cluster) -> None:
-    """MooseFS does not refuse the bytes: who writes waits."""
+    """MooseFS returns no error: the writer waits."""
     for store in drill.with_role("store"):
         faults.inject(drill, "fill", store)
     waiting = Beside(drill, "n1", "dd if=/dev/zero of=/mnt/pfs/full bs=1M count=32 conv=fsync")

@@ -1,4 +1,4 @@
-"""What wears the disks of a cluster: loads on scratch and on the file system, and disks that are slow."""
+"""Loads on scratch and on the file system, and slow disks."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_bonnie_on_the_file_system(cluster: Cluster, tailrace_command: list[str]
 
 @pytest.mark.skipif(throttle.why_not() is not None, reason=f"no slow disks: {throttle.why_not()}")
 def test_slow_disks(new_cluster: NewCluster, tmp_path: Path) -> None:
-    """Images of ext4: 12 MiB take a second and a half at 8 MiB/s, and much less when the disk is let go."""
+    """Images of ext4: 12 MiB take a second and a half at 8 MiB/s, and much less after the limit is lifted."""
     cluster = new_cluster(nodes=2, file_system="none", images=str(tmp_path), disk_bytes=256 << 20)
     assert "ext4" in cluster.on("n1", "stat", "-f", "-c", "%T", "/mnt/scratch").replace("ext2/ext3", "ext4")
     assert list(tmp_path.iterdir()) == [], "images have no names"
@@ -78,7 +78,7 @@ def test_slow_disks(new_cluster: NewCluster, tmp_path: Path) -> None:
         return time.monotonic() - began_s
 
     def least_seconds(node: str) -> float:
-        """What others do on this machine makes it longer, not shorter."""
+        """Other programs on this machine make it longer, not shorter."""
         return min(seconds(node) for _ in range(4))
 
     with pytest.raises(ClusterError, match="20 bytes a second"):

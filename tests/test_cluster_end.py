@@ -1,4 +1,4 @@
-"""However a cluster ends, the machine is as before: no process, mount, namespace, link, control group or file is left."""
+"""After every kind of end of a cluster the machine is as before: no process, mount, namespace, link, control group or file is left."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LIMIT_S = 30.0
 
 @dataclass
 class Held:
-    """A cluster that another process has brought up and holds."""
+    """A cluster that another process started and holds."""
 
     cluster: Cluster
     starter: subprocess.Popen[bytes]
@@ -46,7 +46,7 @@ def left_in_the_end(traces: Traces) -> list[str]:
 
 @pytest.fixture
 def held(tailrace_command: list[str], tmp_path: Path) -> Iterator[Held]:
-    """With disks that are images, one of them slow where the kernel can: the kinds of things that it does not end by itself."""
+    """With images as disks, one of them limited where the kernel can. The kernel does not remove these by itself."""
     name = own_name()
     skip_or_fail(ClusterSpec(name, images=str(tmp_path)))
     before = Traces.before(name, tmp_path)
@@ -61,7 +61,7 @@ def held(tailrace_command: list[str], tmp_path: Path) -> Iterator[Held]:
 
 
 def see_all_of(starter: subprocess.Popen[bytes], name: str, before: Traces) -> Held:
-    """When it is up; what is looked for when it has ended is there then."""
+    """While the cluster is up, all the traces exist that are searched after its end."""
     assert starter.stdout is not None
     for line in starter.stdout:
         if line.startswith(b"up after"):
@@ -91,14 +91,14 @@ def kill(pid: int) -> None:
 
 
 def kill_starter_of_a_busy_cluster(held: Held) -> None:
-    """While a program runs, and a server stands still."""
+    """While a program runs and a server is paused."""
     held.cluster.shell("n1", "sleep 1000 & sleep 1000 &")
     held.cluster.shell("store1", "kill -s STOP -- -1")
     held.starter.kill()
 
 
 def down_while_a_slow_disk_is_written(held: Held) -> None:
-    """Who writes waits for 64 seconds, and no signal ends that."""
+    """A writer waits for 64 seconds, and no signal ends that."""
     if throttle.why_not() is None:
         held.cluster.limit_disk("n1", 1 << 18)
     held.cluster.shell("n1", "setsid dd if=/dev/zero of=/mnt/scratch/slow bs=16M count=1 2>/dev/null & sleep 1")
@@ -140,7 +140,7 @@ def test_what_a_killed_keeper_and_supervisor_leave_is_swept_by_the_next_command(
 
 
 def programs_of(pid: int) -> list[str]:
-    """What a process and its descendants are called."""
+    """The names of a process and its descendants."""
     found = []
     for member in family_of(pid):
         with contextlib.suppress(OSError):  # it has just ended
@@ -177,7 +177,7 @@ def test_killed_while_it_comes_up(tailrace_command: list[str], tmp_path: Path, m
 
 @pytest.mark.parametrize("file_system", ["moosefs", "glusterfs"])
 def test_services_leave_no_file(file_system: str) -> None:
-    """Not where their packages would have them write: on the machine they run as root, in folders that others may use."""
+    """Services run as root and write only in the cluster's folders, not in those of their packages, which other services may use."""
     name = own_name()
     spec = ClusterSpec(name, nodes=2, servers=2, file_system=file_system, slurm=True)
     skip_or_fail(spec)
@@ -213,7 +213,7 @@ def test_a_cluster_that_stays_outlives_its_starter(tailrace_command: list[str]) 
 
 
 def test_a_cluster_that_cannot_start_leaves_nothing(tailrace_command: list[str], tmp_path: Path) -> None:
-    """Its disks have no place."""
+    """The folder for its disks does not exist."""
     name = own_name()
     skip_or_fail(ClusterSpec(name))
     traces = Traces.before(name)
@@ -225,7 +225,7 @@ def test_a_cluster_that_cannot_start_leaves_nothing(tailrace_command: list[str],
 
 
 def test_a_cluster_whose_nodes_cannot_start_leaves_nothing(tailrace_command: list[str], tmp_path: Path) -> None:
-    """Their disks are larger than a file may be: found out on the nodes."""
+    """Their disks are larger than a file may be, which only the nodes find out."""
     name = own_name()
     skip_or_fail(ClusterSpec(name, images=str(tmp_path)))
     traces = Traces.before(name, tmp_path)
@@ -237,7 +237,7 @@ def test_a_cluster_whose_nodes_cannot_start_leaves_nothing(tailrace_command: lis
 
 @pytest.mark.full
 def test_many_times_up_and_down() -> None:
-    """With everything in it, and nothing left after each of them."""
+    """Each cluster has all services, and leaves nothing behind."""
     skip_or_fail(ClusterSpec(own_name(), slurm=True))
     for _ in range(30):
         name = own_name()

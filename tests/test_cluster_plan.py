@@ -1,4 +1,4 @@
-"""What a cluster is made of, as arithmetic: placement, addresses, links, commands; and what is refused."""
+"""The pure parts of a cluster: placement, addresses, links, commands; and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs on the nodes of a cluster: their streams, status, signals and folders, and what cannot be started."""
+"""Programs on the nodes of a cluster: their streams, status, signals and folders, and programs that cannot start."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_exec_passes_input_status_and_signals(cluster: Cluster, tailrace_command
 
 
 def test_what_cannot_be_started_harms_nothing_on_the_node(cluster: Cluster, tailrace_command: list[str]) -> None:
-    """No program, one whose name is no UTF-8, nowhere to say why, a folder that the node does not have."""
+    """No program, a name that is not UTF-8, a full standard error, a folder that the node does not have."""
     cluster.shell("n1", "sleep 5432 & sleep 0.1")
     running = cluster.on("n1", "pgrep", "-f", "sleep 5432")
     on = [*tailrace_command, "cluster", "exec", "-c", cluster.name, "n1", "--"]

@@ -54,7 +54,7 @@ def test_failing_program_fails_with_its_output(mpirun: Mpirun, tmp_path: Path) -
 
 
 def test_a_launcher_that_notes_an_end_too_late_is_no_failure(mpirun: Mpirun, tmp_path: Path) -> None:
-    """It says the same of a rank that ends without MPI_Finalize, which is easier to have here."""
+    """The launcher prints the same for a rank that ends without MPI_Finalize, which is easier to produce."""
     (tmp_path / "ends.py").write_text("import os; from mpi4py import MPI; MPI.COMM_WORLD.Barrier(); os._exit(0)")
     with pytest.warns(UserWarning, match="noted too late"):
         assert mpirun(tmp_path / "ends.py", 2).returncode == 0
@@ -73,7 +73,7 @@ def test_missing_program_fails_and_does_not_skip(needs: object, monkeypatch: pyt
 
 
 def test_resume_skips_what_passed_at_this_commit(tmp_path: Path) -> None:
-    """Three runs: one test of two fails; mended within the same commit's record it alone runs; a new commit runs both."""
+    """Three runs: first, one test of two fails. Then only that test runs again. After a new commit both run."""
     (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "-p tests.conftest"\n')
     (tmp_path / "test_two.py").write_text(
         "import os, pytest\ndef test_a(): pass\ndef test_b(): assert 'MENDED' in os.environ\ndef test_c(): pytest.skip('why')\n"

@@ -1,4 +1,4 @@
-"""The checks of `make lint` find what they are for: each is run on a small repository with one planted fault."""
+"""The checks of `make lint` find faults: each runs on a small repository with one planted fault."""
 
 from __future__ import annotations
 

@@ -319,7 +319,7 @@ def test_tailrace_steps_in_a_file(olam: Callable, tmp_path: Path, layout: str, s
 
 
 def test_tailrace_layout_from_the_environment(olam: Callable, tmp_path: Path) -> None:
-    """The kernel knows no layout: without `layout=` the environment chooses."""
+    """The kernel has no default layout: without `layout=` the environment chooses."""
     assert_right(tmp_path, olam(2, "output=tailrace", "steps=2", env={"TAILRACE_LAYOUT": "fpp"}))
     parts = list((tmp_path / "out" / "plot.parts").rglob("*.nc"))
     assert len(parts) == 2 * 2, "a file per rank and step"

@@ -1,4 +1,4 @@
-"""Studies: the order of the runs, what happens to runs that go wrong, going on after a kill, and what is said at the end."""
+"""Studies: the order of the runs, runs that fail, continuing after a kill, and the final report."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def results_in(out: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.fast
 def test_rounds_are_interleaved_in_an_order_drawn_for_each() -> None:
-    """Layouts that are compared stand next to each other, and none always comes behind the same one."""
+    """Compared layouts are neighbours, and none always follows the same one."""
     spec = spec_of(matrix={"ranks": [1, 2]}, repetitions=12, warm_up=0)
     cases = plan_cases(spec)
     assert cases == plan_cases(spec)
@@ -293,7 +293,7 @@ def test_too_little_space_is_said_before_the_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("launcher", ["mpirun.openmpi", "mpirun.mpich"])
 def test_mpirun_is_that_of_any_mpi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: Any, launcher: str) -> None:
-    """With more ranks than cores; the first of them does what the application does."""
+    """With more ranks than cores; only the first of them runs the application."""
     needs(launcher)
     (tmp_path / "bin").mkdir()
     mpirun = tmp_path / "bin" / "mpirun"

@@ -185,7 +185,7 @@ def test_the_version_of_any_mpi(monkeypatch: pytest.MonkeyPatch, said: str, vers
 
 
 def result_of(out: Path, monkeypatch: pytest.MonkeyPatch, record: Any, **changes: Any) -> RunResult:
-    """Of a run of a layout that leaves only this record."""
+    """The result of a run of a layout that leaves only this record."""
     study = Study(spec_of(matrix={"layouts": [{"name": "later", "layout": "fpp", "overlap": 2}]}, **changes), out)
     places = places_of(study, study.cases[0], out, "")
 

@@ -1,4 +1,4 @@
-"""What is said of a study's results: verdicts, ratios, times, tables."""
+"""Reports of a study's results: verdicts, ratios, times, tables."""
 
 from __future__ import annotations
 
