@@ -90,12 +90,12 @@ class Traces:
         return Traces(name, str(images), files_there())
 
     def of(self, process: int) -> Traces:
-        """These traces, with the namespaces of a process (by its number on the machine) and its descendants that are not the machine's."""
+        """These traces, with those namespaces of a process and its descendants that are not the machine's."""
         ours = {os.readlink(f"/proc/self/ns/{kind}") for kind in KINDS}
         return dataclasses.replace(self, namespaces=frozenset(namespaces_of(family_of(process)) - ours))
 
     def left(self) -> list[str]:
-        """The traces that are left: processes, namespaces, mounts, links, control groups, loop devices, files. None: the machine is clean."""
+        """What is left: processes, namespaces, mounts, links, control groups, loop devices and files. None: the machine is clean."""
         left = []
         for pid in (int(entry) for entry in os.listdir("/proc") if entry.isdecimal()):
             try:

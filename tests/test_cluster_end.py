@@ -1,4 +1,4 @@
-"""After every kind of end of a cluster the machine is as before: no process, mount, namespace, link, control group or file is left."""
+"""However a cluster ends, the machine is as before: no process, mount, namespace, link, control group or file is left."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_killed_while_it_comes_up(tailrace_command: list[str], tmp_path: Path, m
 
 @pytest.mark.parametrize("file_system", ["moosefs", "glusterfs"])
 def test_services_leave_no_file(file_system: str) -> None:
-    """Services run as root and write only in the cluster's folders, not in those of their packages, which other services may use."""
+    """Services write only in the cluster's folders, not in those of their packages, which other services may use."""
     name = own_name()
     spec = ClusterSpec(name, nodes=2, servers=2, file_system=file_system, slurm=True)
     skip_or_fail(spec)
