@@ -95,7 +95,7 @@ class Traces:
         return dataclasses.replace(self, namespaces=frozenset(namespaces_of(family_of(process)) - ours))
 
     def left(self) -> list[str]:
-        """What is left: processes, namespaces, mounts, links, control groups, loop devices and files. None: the machine is clean."""
+        """What is left: processes, namespaces, mounts, links, control groups, loop devices, files. None: the machine is clean."""
         left = []
         for pid in (int(entry) for entry in os.listdir("/proc") if entry.isdecimal()):
             try:
