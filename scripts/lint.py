@@ -35,6 +35,7 @@ def checks() -> list[Check]:
         Check("Python rules", (ruff, "check", "."), (ruff, "check", "--fix", ".")),
         Check("Python types", (python, "-m", "mypy", *typed)),
         Check("direction of dependency", (python, "scripts/check_direction.py")),
+        Check("environment variables", (python, "scripts/check_variables.py")),
         Check("public headers alone", (python, "scripts/check_headers.py")),
         Check("files: length, names, columns", (python, "scripts/check_files.py")),
         Check("links", (python, "scripts/check_links.py")),

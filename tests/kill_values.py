@@ -41,7 +41,7 @@ def check_values(directory: Path, steps: int) -> None:
     files = [directory / "history.nc"]
     if not files[0].exists():
         files = sorted(directory.glob("history.[0-9]*.nc"))
-        assert len(files) > 1, "neither history.nc nor index files of stretches of steps"
+        assert len(files) > 1, "neither history.nc nor index files of several steps each"
     first = 0
     for file in files:
         with netCDF4.Dataset(file) as dataset:

@@ -203,7 +203,7 @@ def test_filters_of_others_are_refused(mpirun: Mpirun, tmp_path: Path) -> None:
         del file["T"]
         file.create_dataset("T", data=values, chunks=(1, 3, 50, 90), compression="lzf", maxshape=(None, 3, 50, 90))
     finished = mpirun("read_case", 1, [tmp_path, STREAM, "set=climate", SIZES.argument], check=False)
-    assert "is stored with HDF5's filter 32000, which is not undone here" in finished.output
+    assert "is stored with HDF5's filter 32000, which Tailrace cannot undo" in finished.output
 
 
 # ---- rounding -------------------------------------------------------------------------------------------------------------------
@@ -270,5 +270,5 @@ def test_the_journal_says_how_it_was_stored(mpirun: Mpirun, tmp_path: Path) -> N
     text = json.dumps(run)
     for said in ('"compression": "zstd:7"', '"bit_round": "9"', '"shuffle": "on"'):
         assert said in text
-    with pytest.raises(errors.BadLayout, match="no meaning without compression"):
+    with pytest.raises(errors.BadLayout, match="no effect without compression"):
         tailrace.open(tmp_path / "other", STREAM, bit_round=3)

@@ -228,12 +228,12 @@ OPTIONS = [
     ("alignment = '5 B'", "BAD_CONFIG", r"alignment.*'5 B'.*multiple of 8"),
     ("steps = 1.5", "BAD_CONFIG", r"steps is of TOML type float.*; write a string"),
     ("layout = ", "BAD_CONFIG", r"line 1: not TOML"),
-    ("layout = 'fpp'\nwriters = 'all'", "BAD_LAYOUT", r"writers = all contradicts files = per-rank.*say writers = one"),
+    ("layout = 'fpp'\nwriters = 'all'", "BAD_LAYOUT", r"writers = all contradicts files = per-rank.*set writers = one"),
     ("layout = 'hds'\ntree = 2", "BAD_CONFIG", r"tree.*2.*at least 8"),
     ("writers = 'dedicated:1'", "BAD_LAYOUT", r"writers = dedicated:1 needs ranks that are set aside; call tailrace_set_aside"),
     ("layout = 'scratch'", "UNSUPPORTED", r"stage = scratch can be planned, .* it writes the layouts single, fpp"),
     ("compression = 'gzip'", "BAD_CONFIG", r"compression.*'gzip'.*deflate\[:N\]"),
-    ("chunk = '1 MiB'", "BAD_LAYOUT", r"chunk = 1 MiB has no meaning without compression.*say compression = deflate"),
+    ("chunk = '1 MiB'", "BAD_LAYOUT", r"chunk = 1 MiB has no effect without compression.*set compression = deflate"),
 ]
 
 

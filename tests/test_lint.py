@@ -17,6 +17,7 @@ PAGE = """
 | folder | concept | may include |
 |---|---|---|
 | `include/tailrace/` | public headers | nothing of `src/` |
+| `src/environment/` | names | - |
 | `src/base/` | errors | - |
 | `src/layout/` | plans. Pure: no MPI, no I/O | base |
 | `src/part/` | one file | base, layout |
@@ -25,11 +26,15 @@ PAGE = """
 | `python/tailrace/study/` | runs | launch |
 | `bench/` | | |
 """
-CMAKE = "tailrace_layer(base)\ntailrace_layer(layout DEPENDS base)\ntailrace_layer(part DEPENDS base layout LINK x)\n"
+CMAKE = (
+    "tailrace_layer(environment)\ntailrace_layer(base)\ntailrace_layer(layout DEPENDS base)\n"
+    "tailrace_layer(part DEPENDS base layout LINK x)\n"
+)
 CLEAN = {
     "docs/architecture.md": PAGE,
     "CMakeLists.txt": CMAKE,
     "include/tailrace/tailrace.h": "#ifndef T\n#define T\nint tailrace_f(void);\n#endif\n",
+    "src/environment/variables.def": 'TAILRACE_VARIABLE(TRACE, "tracer", "the folder", "none")\n',
     "src/base/error.hpp": "#pragma once\n",
     "src/layout/plan.hpp": '#pragma once\n#include "base/error.hpp"\n',
     "src/part/part.cpp": '#include <hdf5.h>\n#include "base/error.hpp"\n#include "layout/plan.hpp"\n',
@@ -68,7 +73,7 @@ def run(repository: Path, script: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-SCRIPTS = ["check_direction", "check_headers", "check_files", "check_links", "check_language", "check_classes"]
+SCRIPTS = ["check_direction", "check_headers", "check_files", "check_links", "check_language", "check_classes", "check_variables"]
 LONG = " ".join(["word"] * 36)
 MEMBERS = "".join(f"    int member{number}_;\n" for number in range(16))
 LINES = "    //\n" * 301
@@ -147,6 +152,8 @@ def test_clean_repository_passes(repository: Path, script: str) -> None:
         ("check_files", "src/base/a.cpp", "/" * 133, "src/base/a.cpp:1: 133 columns"),
         ("check_files", "src/base/file_utils.cpp", "", "the name says nothing"),
         ("check_files", "left.nc", "CDF\1\0", "left.nc: no text"),
+        ("check_variables", "src/base/a.cpp", '\ngetenv("TAILRACE_TRACE")', "src/base/a.cpp:2: TAILRACE_TRACE as text"),
+        ("check_variables", "python/tailrace/a.py", 'KEY = "TAILRACE_TRASE"\n', "a.py:1: TAILRACE_TRASE is not in src/environment"),
         ("check_links", "docs/a.md", "[a](b.md)", "docs/a.md:1: b.md leads nowhere"),
         ("check_links", "docs/a.md", "# One\n[a](#two)", "docs/a.md:2: #two: the page has no such heading"),
         ("check_language", "README.md", f"{LONG}.\n", "README.md:1: page: 36 words in the sentence that begins 'word"),

@@ -369,7 +369,7 @@ def test_layout_fields_are_the_librarys_keys() -> None:
     names = [key["name"] for key in tailrace.keys()["keys"]]
     layout = tailrace.Layout()
     assert [name for name in names if name != "layout"] == list(layout.__dataclass_fields__)
-    effective = tailrace.resolve()["layout"]
+    effective = tailrace.describe_layout()["layout"]
     assert all(str(getattr(layout, name)) == effective[name] for name in layout.__dataclass_fields__)
 
 

@@ -84,7 +84,7 @@ void for_pattern(Pattern pattern, Work &&work) {
 
 // Calls each(index, offset in elements, length) for ranges in which the upper half of the index is constant.
 template <typename Each>
-void for_pieces(uint64_t first, uint64_t count, Each each) {
+void for_spans(uint64_t first, uint64_t count, Each each) {
     for (uint64_t done = 0; done < count;) {
         const uint64_t to_boundary = (1ULL << 32) - ((first + done) & 0xffffffffULL);
         const uint64_t length = std::min({piece, count - done, to_boundary});
@@ -97,7 +97,7 @@ void for_pieces(uint64_t first, uint64_t count, Each each) {
 
 void fill_values(void *out, int element_bytes, int variable, int step, uint64_t first, uint64_t count, Pattern pattern) {
     for_pattern(pattern, [&](auto of) {
-        for_pieces(first, count, [&](uint64_t index, uint64_t at, uint32_t length) {
+        for_spans(first, count, [&](uint64_t index, uint64_t at, uint32_t length) {
             const uint32_t seed = seed_of(variable, step, index);
             const auto low = static_cast<uint32_t>(index);
             if (element_bytes == 4)
@@ -112,7 +112,7 @@ uint64_t count_mismatches(const void *in, int element_bytes, int variable, int s
                           uint64_t *first_wrong, Pattern pattern) {
     uint64_t wrong = 0;
     for_pattern(pattern, [&](auto of) {
-        for_pieces(first, count, [&](uint64_t index, uint64_t at, uint32_t length) {
+        for_spans(first, count, [&](uint64_t index, uint64_t at, uint32_t length) {
             const uint32_t seed = seed_of(variable, step, index);
             const auto low = static_cast<uint32_t>(index);
             const auto *floats = static_cast<const uint32_t *>(in) + at;

@@ -33,7 +33,7 @@ void check_values(const Restart &restart, const std::string &entry) {
     const auto element = static_cast<uint64_t>(restart.shape.element_bytes);
     for (int v = 0; v < restart.shape.variables; ++v) {
         uint64_t wrong = 0, first = 0;
-        for_runs(restart.global, restart.slab, [&](uint64_t index, uint64_t before, uint64_t length) {
+        for_spans(restart.global, restart.slab, [&](uint64_t index, uint64_t before, uint64_t length) {
             uint64_t first_here = 0;
             const uint64_t here = count_mismatches(restart.of_variable(v) + before * element, restart.shape.element_bytes, v, 0,
                                                    index, length, &first_here);

@@ -21,16 +21,16 @@ public:
         if (fd < 0) fail("cannot open " + path + ": " + std::strerror(errno));
         const auto element = static_cast<uint64_t>(restart.shape.element_bytes);
         for (int v = 0; v < restart.shape.variables; ++v)
-            for_runs(restart.global, restart.slab, [&](uint64_t index, uint64_t before, uint64_t length) {
-                read_run(fd, path, restart.shape, v, index, restart.of_variable(v) + before * element, length);
+            for_spans(restart.global, restart.slab, [&](uint64_t index, uint64_t before, uint64_t length) {
+                read_span(fd, path, restart.shape, v, index, restart.of_variable(v) + before * element, length);
             });
         close(fd);
     }
 
 private:
     // A contiguous range may cross from one writer's rows into the next one's.
-    void read_run(int fd, const std::string &path, const Case &shape, int variable, uint64_t index, std::byte *to,
-                  uint64_t length) const {
+    void read_span(int fd, const std::string &path, const Case &shape, int variable, uint64_t index, std::byte *to,
+                   uint64_t length) const {
         const auto element = static_cast<uint64_t>(shape.element_bytes);
         while (length > 0) {
             const uint64_t writer = index / shape.block_elements(), within = index % shape.block_elements();

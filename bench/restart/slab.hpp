@@ -21,7 +21,7 @@ Slab slab_of(const std::string &split, const std::array<uint64_t, 3> &global, in
 // Calls each(global index, elements of the slab before it, length) for the spans of the slab: they are contiguous in the global
 // array.
 template <typename Each>
-void for_runs(const std::array<uint64_t, 3> &global, const Slab &slab, Each &&each) {
+void for_spans(const std::array<uint64_t, 3> &global, const Slab &slab, Each &&each) {
     std::array<uint64_t, 3> outer = slab.count;  // the number of spans along each dimension
     uint64_t length = 1;
     for (int d = 2; d >= 0; --d) {

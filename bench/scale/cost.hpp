@@ -23,23 +23,23 @@ void forget_peak();
 // A slow call is made once.
 template <class Call>
 Cost cost_of(Call&& call) {
-    constexpr double kBatchSeconds = 1e-3, kLongSeconds = 0.05;
-    constexpr int kBatches = 5;
+    constexpr double kSampleSeconds = 1e-3, kLongSeconds = 0.05;
+    constexpr int kSamples = 5;
     const uint64_t before = heap_bytes();
     forget_peak();
     const double start = seconds_now();
     call();
     Cost cost{seconds_now() - start, peak_heap_bytes() - before};
     if (cost.seconds > kLongSeconds) return cost;
-    const int calls = 1 + static_cast<int>(kBatchSeconds / std::max(cost.seconds, 1e-9));
-    std::array<double, kBatches> seconds{};
+    const int calls = 1 + static_cast<int>(kSampleSeconds / std::max(cost.seconds, 1e-9));
+    std::array<double, kSamples> seconds{};
     for (double& of_one : seconds) {
         Stopwatch watch;
         for (int i = 0; i < calls; ++i) call();
         of_one = watch.lap() / calls;
     }
     std::sort(seconds.begin(), seconds.end());
-    cost.seconds = seconds[kBatches / 2];
+    cost.seconds = seconds[kSamples / 2];
     return cost;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "layout/slabs.hpp"
+#include "layout/part_boxes.hpp"
 
 namespace tailrace::bench {
 
@@ -22,8 +22,8 @@ NamedLayout most_indexed_parts() {
 
 Job::Job(const std::string& toml, uint64_t ranks) : config(resolve({parse_options(toml, "layout")})) {
     // As near to a cube as the factors of the number allow.
-    const Extents grid = choose_grid(ranks, {ranks, ranks, ranks});
-    Extents shape;
+    const Shape grid = choose_grid(ranks, {ranks, ranks, ranks});
+    Shape shape;
     for (const uint64_t blocks : grid) shape.push_back(blocks * kBlockAlong);
     request.layout = config.layout;
     request.topology = {ranks, std::max<uint64_t>(1, ranks / kRanksOnNode)};
@@ -33,7 +33,7 @@ Job::Job(const std::string& toml, uint64_t ranks) : config(resolve({parse_option
 
 Definitions Job::definitions() const {
     Definitions definitions;
-    const Extents& shape = request.variables.front().shape;
+    const Shape& shape = request.variables.front().shape;
     const char* const dims[] = {"z", "y", "x"};
     for (size_t d = 0; d < shape.size(); ++d) definitions.define_dimension(dims[d], shape[d]);
     for (const PlanVariable& variable : request.variables)

@@ -13,7 +13,8 @@
 #include <stdexcept>
 
 #include "base/error.hpp"
-#include "base/system.hpp"
+#include "base/file.hpp"
+#include "base/paths.hpp"
 #include "cost.hpp"
 #include "job.hpp"
 #include "layout/parts.hpp"

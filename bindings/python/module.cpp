@@ -85,8 +85,10 @@ void define_text_functions(nb::module_ &module) {
         "request"_a);
     module.def("keys", [] { return text_from([](char **json) { return tailrace_keys(json); }); });
     module.def(
-        "resolve",
-        [](const std::string &options) { return text_from([&](char **json) { return tailrace_resolve(options.c_str(), json); }); },
+        "describe_layout",
+        [](const std::string &options) {
+            return text_from([&](char **json) { return tailrace_describe_layout(options.c_str(), json); });
+        },
         "options"_a);
     module.def(
         "list_streams",

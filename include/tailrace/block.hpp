@@ -70,7 +70,7 @@ inline constexpr tailrace_type type_of = static_cast<tailrace_type>(detail::type
 
 // ---- blocks -------------------------------------------------------------------------------------------------------------------
 
-// Offsets, extents or strides of an array, slowest dimension first; at most TAILRACE_MAX_DIMS of them, never on the heap.
+// Offsets, lengths or strides of an array, slowest dimension first; at most TAILRACE_MAX_DIMS of them, never on the heap.
 template <class T>
 class Indices {
 public:
@@ -119,7 +119,7 @@ private:
                                                 (index.negative_ ? std::to_string(static_cast<std::int64_t>(index.value_))
                                                                  : std::to_string(static_cast<std::uint64_t>(index.value_))) +
                                                 " of dimension " + std::to_string(dimension) +
-                                                " is out of range; offsets and extents are 0 or more");
+                                                " is out of range; offsets and lengths are 0 or more");
         values_[dimension] = index.value_;
     }
 
@@ -127,12 +127,12 @@ private:
     std::size_t size_ = 0;
 };
 // In elements.
-using Extents = Indices<std::uint64_t>;
+using Shape = Indices<std::uint64_t>;
 // In bytes.
 using Strides = Indices<std::int64_t>;
 
-// How many elements a block or array of these extents has.
-inline std::uint64_t element_count(const Extents &count) {
+// How many elements a block or array of these lengths has.
+inline std::uint64_t element_count(const Shape &count) {
     std::uint64_t product = 1;
     for (std::size_t i = 0; i < count.size(); ++i) product *= count[i];
     return product;
@@ -143,23 +143,23 @@ template <Element E>
 class Hyperslab {
 public:
     // Dense, C order: the span is the block.
-    Hyperslab(std::span<E> data, const Extents &offset, const Extents &count)
+    Hyperslab(std::span<E> data, const Shape &offset, const Shape &count)
         : Hyperslab(data.data(), offset, count, dense_strides_bytes(count)) {
         if (data.size() != element_count(count))
             throw Error(TAILRACE_BAD_SHAPE, "a block of " + std::to_string(element_count(count)) + " elements was given " +
                                                 std::to_string(data.size()) + " of them; hand over exactly the block");
     }
     // Any strides, in bytes from one element to the next of each dimension; `first` is the block's first element.
-    Hyperslab(E *first, const Extents &offset, const Extents &count, const Strides &stride_bytes)
+    Hyperslab(E *first, const Shape &offset, const Shape &count, const Strides &stride_bytes)
         : first_(first), offset_(offset), count_(count), stride_bytes_(stride_bytes) {
         if (offset.size() != count.size() || stride_bytes.size() != count.size())
             throw Error(TAILRACE_BAD_SHAPE, "a block with " + std::to_string(offset.size()) + " offsets, " +
-                                                std::to_string(count.size()) + " extents and " +
+                                                std::to_string(count.size()) + " lengths and " +
                                                 std::to_string(stride_bytes.size()) + " strides; give as many of each");
     }
-    // A part of a dense array with the extents `allocated`, from the element `first` of it on: an array without its halo.
-    static Hyperslab part_of(std::span<E> array, const Extents &allocated, const Extents &first, const Extents &offset,
-                             const Extents &count) {
+    // A part of a dense array with the lengths `allocated`, from the element `first` of it on: an array without its halo.
+    static Hyperslab part_of(std::span<E> array, const Shape &allocated, const Shape &first, const Shape &offset,
+                             const Shape &count) {
         if (allocated.size() != count.size() || first.size() != count.size())
             throw Error(TAILRACE_BAD_SHAPE, "a part of " + std::to_string(count.size()) + " dimensions of an array of " +
                                                 std::to_string(allocated.size()) + "; give as many of each");
@@ -187,19 +187,19 @@ public:
     }
 
 private:
-    static Strides dense_strides_bytes(const Extents &extents) {
-        Strides strides(std::vector<std::int64_t>(extents.size(), 0));
+    static Strides dense_strides_bytes(const Shape &shape) {
+        Strides strides(std::vector<std::int64_t>(shape.size(), 0));
         auto bytes = std::int64_t{sizeof(E)};
-        for (std::size_t i = extents.size(); i-- > 0;) {
+        for (std::size_t i = shape.size(); i-- > 0;) {
             strides[i] = bytes;
-            bytes *= static_cast<std::int64_t>(extents[i]);
+            bytes *= static_cast<std::int64_t>(shape[i]);
         }
         return strides;
     }
 
     E *first_;
-    Extents offset_;
-    Extents count_;
+    Shape offset_;
+    Shape count_;
     Strides stride_bytes_;
 };
 

@@ -58,7 +58,7 @@ public:
     // Collective. The step to read from now on, by its number; -1 is the last one, -2 the one before.
     void select(std::int64_t step) { check(tailrace_select_step(handle_, step)); }
 
-    [[nodiscard]] Extents shape(const std::string &var) const { return known(var).shape; }
+    [[nodiscard]] Shape shape(const std::string &var) const { return known(var).shape; }
     // The whole stream as JSON: steps, times, dimensions, variables.
     [[nodiscard]] std::string inquire() const {
         const char *json = "";
@@ -85,7 +85,7 @@ public:
     }
     // Dense, C order: the span is the block.
     template <Element T>
-    void get(const std::string &var, std::span<std::type_identity_t<T>> data, const Extents &offset, const Extents &count) {
+    void get(const std::string &var, std::span<std::type_identity_t<T>> data, const Shape &offset, const Shape &count) {
         get(var, Target<T>(data, offset, count));
     }
     template <Element T>
@@ -119,7 +119,7 @@ public:
 private:
     struct Known {
         tailrace_type type;
-        Extents shape;
+        Shape shape;
     };
 
     [[nodiscard]] Known known(const std::string &var) const {
@@ -127,7 +127,7 @@ private:
         int ndims = 0;
         std::array<std::uint64_t, TAILRACE_MAX_DIMS> shape{};
         check(tailrace_inquire_var(handle_, var.c_str(), &type, &ndims, shape.data(), nullptr));
-        return {type, Extents(std::span<const std::uint64_t>(shape.data(), static_cast<std::size_t>(ndims)))};
+        return {type, Shape(std::span<const std::uint64_t>(shape.data(), static_cast<std::size_t>(ndims)))};
     }
 
     template <Element T>

@@ -210,10 +210,12 @@ void tailrace_free(char *text);
  *   "notes": what the figures leave out,
  *   "rank_plan": with "rank", each write of that rank: {"path", "address", "bytes", "variable"}}. */
 int tailrace_plan(const char *request, char **json);
-/* The layout keys, their values, defaults and meaning, the presets, and which choices go together: JSON, made from the one list. */
+/* JSON, made from the library's lists: "keys" with values, default and meaning, "presets", "combinations" (which choices go
+ * together), "tables" of tailrace.toml, and environment "variables". */
 int tailrace_keys(char **json);
-/* Checks a layout or configuration text, and resolves it: TOML in, JSON of all effective keys out. */
-int tailrace_resolve(const char *options, char **json);
+/* Checks a layout, as TOML text with keys at top level, and completes it: {"layout": each key's effective value, "given": {key:
+ * {"value", "origin"}}}. Looks at no file and no environment variable; what is in force for a stream is in tailrace_report. */
+int tailrace_describe_layout(const char *options, char **json);
 /* What a directory's stream (or all of them, name = NULL) holds: layout, steps, times, files, bytes, dimensions, variables. */
 int tailrace_list(const char *directory, const char *name, char **json);
 /* Checks a stream: every committed step's parts are there, whole and of the recorded size; with `deep` != 0 every byte against
@@ -238,8 +240,9 @@ typedef int (*tailrace_progress)(uint64_t done_bytes, uint64_t all_bytes, void *
 int tailrace_combine(const char *directory, const char *name, const char *output, const char *options, tailrace_progress progress,
                      void *context, char **json);
 /* Collective over `comm`. All committed steps of a stream once more, as the stream of the same name in directory `to`, under the
- * layout of `options` (TOML) and the configuration; each rank holds its share of a step in memory. A call for steps that are there
- * already goes on behind them. `progress` is called on rank 0, with steps in place of bytes. Errors and TAILRACE_STOPPED as above.
+ * layout of `options` (TOML) and the configuration; each rank holds an equal part of each array of a step in
+ * memory. A call for steps that are there already continues behind them. `progress` is called on rank 0, with steps in place of
+ * bytes. Errors and TAILRACE_STOPPED as above.
  * JSON: {"stream", "steps", "steps_before": done by an earlier call, "rank": that of the caller}. */
 int tailrace_convert(MPI_Comm comm, const char *from, const char *name, const char *to, const char *options,
                      tailrace_progress progress, void *context, char **json);

@@ -39,7 +39,7 @@ namespace tailrace {
 template <Element T>
 struct Variable {
     std::string name;
-    Extents shape;
+    Shape shape;
 };
 
 class Stream {
@@ -80,7 +80,7 @@ public:
             shape.push_back(found == dims_.end() ? 0 : found->second);  // an unknown one: C refuses it
         }
         check(tailrace_define_var(handle_, name.c_str(), type_of<T>, static_cast<int>(names.size()), names.data(), flags));
-        return {name, Extents(shape)};
+        return {name, Shape(shape)};
     }
 
     // Attributes of a variable, or of the stream where `var` is "".

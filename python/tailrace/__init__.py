@@ -15,6 +15,7 @@ from tailrace._core import TYPES, __version__
 from tailrace.contract import (
     combine,
     convert,
+    describe_layout,
     index,
     journal_append,
     journal_read,
@@ -22,7 +23,6 @@ from tailrace.contract import (
     list_streams,
     plan,
     repair,
-    resolve,
     verify,
 )
 from tailrace.errors import *  # noqa: F403  one class for each line of status.def
@@ -41,6 +41,7 @@ __all__ = [
     "__version__",
     "combine",
     "convert",
+    "describe_layout",
     "journal_append",
     "journal_read",
     "keys",
@@ -50,7 +51,6 @@ __all__ = [
     "phase",
     "plan",
     "repair",
-    "resolve",
     "set_aside",
     "index",
     "verify",

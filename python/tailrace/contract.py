@@ -41,14 +41,15 @@ def keys() -> Json:
     """The configuration keys, the presets, and which choices go together.
 
     {"keys": [{"name", "values", "default", "meaning"}...], "presets": [...],
-    "combinations": [{"files", "writers", "steps", "tree", "refusal": "" or why it is not written}...]}.
+    "combinations": [{"files", "writers", "steps", "tree", "refusal": "" or why it is not written}...],
+    "tables": [{"name", "meaning"}...] of tailrace.toml, "variables": [{"name", "reader", "meaning", "default"}...]}.
     """
     return json.loads(_core.keys())
 
 
-def resolve(layout: Any = None, **choices: Any) -> Json:
+def describe_layout(layout: Any = None, **choices: Any) -> Json:
     """Checks a layout and completes it: {"layout": every key's effective value, "given": those asked for}."""
-    return json.loads(_core.resolve(options_toml(layout, **choices)))
+    return json.loads(_core.describe_layout(options_toml(layout, **choices)))
 
 
 def plan(
@@ -139,9 +140,9 @@ def convert(
 ) -> Json:
     """All committed steps of a stream once more, in directory `target`, under another layout; collective over `comm`.
 
-    `layout` and `choices` are as in tailrace.open. Each rank holds its share of a step in memory. Steps that an earlier call has
-    put there stay, and the rest follow. `progress` is called on rank 0 with the steps done and all; an exception of it stops the
-    work on all ranks. {"stream", "steps", "steps_before", "rank"}.
+    `layout` and `choices` are as in tailrace.open. Each rank holds an equal part of each array of a step in memory.
+    Steps that an earlier call has put there stay, and the rest follow. `progress` is called on rank 0 with the steps done and
+    all; an exception of it stops the work on all ranks. {"stream", "steps", "steps_before", "rank"}.
     """
     options = options_toml(layout, **choices)
     tell = progress or (lambda _done, _all: None)

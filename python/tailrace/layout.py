@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tailrace.contract import keys, options_toml, resolve
+from tailrace.contract import describe_layout, keys, options_toml
 
 PRESET_KEY = "layout"
 
@@ -28,7 +28,7 @@ class Layout(_Choices):  # type: ignore[misc]
 
     def __init__(self, preset: str | None = None, /, **choices: Any) -> None:
         given = ({PRESET_KEY: preset} if preset is not None else {}) | choices
-        effective = resolve(given)["layout"]
+        effective = describe_layout(given)["layout"]
         for field in dataclasses.fields(self):
             object.__setattr__(self, field.name, _value(effective[field.name]))
         object.__setattr__(self, "given", MappingProxyType(given))

@@ -13,8 +13,8 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kFewest = 512u << 10;    // mapping has a cost of its own
-constexpr uint64_t kLookEvery = 1u << 20;   // a page in so many bytes tells whether they are cached
+constexpr uint64_t kFewest = 512u << 10;    // for fewer bytes, mapping costs more than it saves
+constexpr uint64_t kCheckEvery = 1u << 20;  // one page in so many bytes is checked for being cached
 constexpr uint32_t kXfsMagic = 0x58465342;  // xfs.org; not in linux/magic.h of older systems
 constexpr int kPopulateRead = 22;           // MADV_POPULATE_READ of Linux 5.14: page faults that return errors, and raise no signal
 
@@ -33,13 +33,14 @@ std::optional<struct stat> reaching(int descriptor, uint64_t end) {
     return status;
 }
 
-// Linux tells others that all of a file is in the page cache: mapped on its word, they would read the device page by page.
-bool is_told_what_is_cached(int descriptor, uid_t owner) {
+// RATIONALE: for a file that the caller may not write, mincore() reports every page as cached. Mapped because of that, the file
+// would be read from the device page by page.
+bool mincore_is_reliable(int descriptor, uid_t owner) {
     return owner == ::geteuid() || ::faccessat(descriptor, "", W_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
 }
 
 bool is_cached(std::byte* base, uint64_t bytes, uint64_t page) {
-    for (uint64_t at = 0;; at += kLookEvery) {
+    for (uint64_t at = 0;; at += kCheckEvery) {
         unsigned char there = 0;
         const uint64_t last = (bytes - 1) / page * page;
         if (::mincore(base + std::min(at, last), page, &there) != 0 || (there & 1) == 0) return false;
@@ -52,7 +53,7 @@ bool is_cached(std::byte* base, uint64_t bytes, uint64_t page) {
 std::optional<CachedBytes> CachedBytes::find(int descriptor, uint64_t address, uint64_t bytes) {
     if (bytes < kFewest || !maps_cheaply(descriptor)) return std::nullopt;
     const auto file = reaching(descriptor, address + bytes);
-    if (!file || !is_told_what_is_cached(descriptor, file->st_uid)) return std::nullopt;
+    if (!file || !mincore_is_reliable(descriptor, file->st_uid)) return std::nullopt;
     const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
     const uint64_t before = address % page, mapped = before + bytes;
     void* base = ::mmap(nullptr, mapped, PROT_READ, MAP_SHARED, descriptor, static_cast<off_t>(address - before));

@@ -1,5 +1,5 @@
-// Bytes of a file that lie in the page cache, as memory: copied from there they are in the caller's array in half to three
-// quarters of the time of a read call (docs/decisions/0021-cached-bytes-are-copied-from-where-they-are.md).
+// Bytes of a file in the page cache, mapped as memory. Copying from there takes half to three quarters of the time of a read call
+// (docs/decisions/0021-cached-bytes-are-copied-from-where-they-are.md).
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace tailrace {
 
 class CachedBytes {
 public:
-    // None where they are few, are not in the page cache, or belong to a file system for which mapping costs more than reading:
-    // such bytes are read as ever. None, too, where the file ends before them; reading then says so.
+    // Nothing where the bytes are few, are not all in the page cache, or are on a file system where mapping costs more than
+    // reading: read them instead. Nothing, too, where the file ends before them; reading reports that.
     static std::optional<CachedBytes> find(int descriptor, uint64_t address, uint64_t bytes);
     CachedBytes(CachedBytes&& other) noexcept
         : descriptor_(other.descriptor_), end_(other.end_), base_(std::exchange(other.base_, nullptr)), mapped_(other.mapped_),
@@ -21,7 +21,7 @@ public:
     ~CachedBytes();
 
     const std::byte* data() const { return base_ + before_; }
-    // To be asked when all has been copied. If not, the file was truncated meanwhile, and what was copied may be zeros.
+    // Call it after copying. False: the file was truncated meanwhile, and the copy may hold zeros.
     bool are_still_there() const;
 
 private:
@@ -30,7 +30,7 @@ private:
     int descriptor_;
     uint64_t end_;  // of the bytes, in the file
     std::byte* base_;
-    uint64_t mapped_, before_;  // from the page's begin
+    uint64_t mapped_, before_;  // bytes that are mapped, and those before the wanted ones in the first page
 };
 
 }  // namespace tailrace

@@ -1,4 +1,4 @@
-// A run of bytes of a file.
+// A contiguous range of bytes of a file.
 #pragma once
 
 #include <cstdint>

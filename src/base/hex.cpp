@@ -26,7 +26,7 @@ std::vector<std::byte> bytes_of_hex(std::string_view text) {
         const char* last = first + (i + 1 < text.size() ? 2 : 1);
         const auto [end, code] = std::from_chars(first, last, value, 16);
         if (last != first + 2 || code != std::errc() || end != last)
-            fail(Status::CORRUPT, "'", std::string(first, last), "' are no two hexadecimal digits");
+            fail(Status::CORRUPT, "'", std::string(first, last), "' is not two hexadecimal digits");
         bytes.push_back(static_cast<std::byte>(value));
     }
     return bytes;

@@ -9,7 +9,7 @@
 namespace tailrace {
 
 std::string hex_bytes(const std::vector<std::byte>& bytes);
-// Throws CORRUPT for what is no pairs of hexadecimal digits.
+// Throws CORRUPT for text that is not pairs of hexadecimal digits.
 std::vector<std::byte> bytes_of_hex(std::string_view text);
 
 }  // namespace tailrace

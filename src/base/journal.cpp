@@ -6,7 +6,8 @@
 
 #include "base/checksum.hpp"
 #include "base/error.hpp"
-#include "base/system.hpp"
+#include "base/file.hpp"
+#include "base/paths.hpp"
 
 namespace tailrace {
 namespace {
@@ -34,7 +35,7 @@ std::optional<Json> parse_line(std::string_view line) {
     return object;
 }
 
-// Whether an intact line stands behind the damage in a line: then the newline between the two is what was damaged.
+// Whether a damaged line contains an intact one: then the newline between the two was damaged.
 bool hides_intact_line(std::string_view line) {
     for (size_t at = line.find('{', 1); at != std::string_view::npos; at = line.find('{', at + 1))
         if (parse_line(line.substr(at))) return true;
@@ -59,7 +60,7 @@ File open_to_append(const std::string& path, bool is_there) {
     } catch (const Error& error) {
         if (!is_there || error.status() != Status::NOT_FOUND) throw;
         fail(Status::NOT_FOUND, error.what(),
-             "; what it says is committed has vanished with it: put it back, or begin anew in another directory");
+             "; the list of committed steps is lost with it: restore it from a copy, or open the stream in another directory");
     }
 }
 
@@ -113,11 +114,11 @@ void Journal::append_line(const std::string& line, bool sync) {
         file.append(line.data(), line.size());
         if (sync) file.sync();
     } catch (const Error&) {
-        // A line that may be there or not is worse than none: the caller was told that it is not.
+        // The caller learns that the line was not written, so it must not be there.
         try {
             file.set_size(intact);
         } catch (const Error&) {
-            // A torn line is dropped by the next append; a whole one stays.
+            // The next append removes a torn line; a whole one stays.
         }
         throw;
     }

@@ -1,5 +1,5 @@
-// The one append-only journal: JSON objects, one a line, each with the checksum of its text. A line is there whole or it is torn;
-// torn lines can only stand at the end, and are dropped by the next append.
+// An append-only journal: JSON objects, one a line, each with the checksum of its text. A line is whole or torn. Only lines at the
+// end can be torn; the next append removes them.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,13 @@ std::string journal_line(const Json& object);
 // The same of an object's text, which has at least one key and none named "sum".
 std::string journal_line_of(std::string object);
 
-// A journal that is appended to. Local; by several threads, such as the one of the write queue and its owner.
+// A journal that is appended to. Local. Several threads may append, such as that of a write queue and its owner.
 class Journal {
 public:
-    // `is_there`: it must be, and one that has vanished is not begun anew (NOT_FOUND).
+    // `is_there`: the first append fails with NOT_FOUND where the file is absent, and does not create it.
     explicit Journal(std::string path, bool is_there = false) : path_(std::move(path)), is_there_(is_there) {}
 
-    // Appends one object, in one write; with `sync` it is on the device on return. A torn tail is cut off first.
+    // Appends one object, in one write; with `sync` it is on the device on return. Removes a torn tail first.
     void append(const Json& object, bool sync) { append_line(journal_line(object), sync); }
     void append_line(const std::string& line, bool sync);  // one of journal_line()
 
@@ -40,7 +40,7 @@ private:
     std::string path_;
     bool is_there_;
     std::mutex appending_;
-    uint64_t intact_bytes_ = 0;  // what the last append left: a file of that size needs no look at its end
+    uint64_t intact_bytes_ = 0;  // size after the last append: the end of a file of this size needs no check
 };
 
 }  // namespace tailrace

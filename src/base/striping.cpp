@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/system.hpp"
+#include "base/paths.hpp"
 
 extern char** environ;
 
@@ -24,9 +24,9 @@ namespace tailrace {
 namespace {
 
 constexpr long kLustreMagic = 0x0BD00BD0;
-constexpr uint64_t kSaneCount = 1u << 16, kSaneBytes = uint64_t{1} << 40;  // above them liblustreapi means "default"
+constexpr uint64_t kMostCount = 1u << 16, kMostBytes = uint64_t{1} << 40;  // liblustreapi: larger numbers mean "default"
 
-// The functions of liblustreapi that are used, as its manual pages declare them; it has no package on most machines.
+// The functions of liblustreapi that are used, as its manual pages declare them. Most machines have no package with its headers.
 struct LustreLibrary {
     struct llapi_layout;
     int (*file_create)(const char* name, unsigned long long stripe_size, int stripe_offset, int stripe_count,
@@ -69,12 +69,12 @@ bool has_lfs() {
     return false;
 }
 
-struct Answer {
+struct LfsResult {
     int status = 0;
     std::string output;
 };
 
-Answer run_lfs(std::vector<std::string> words) {
+LfsResult run_lfs(std::vector<std::string> words) {
     words.insert(words.begin(), "lfs");
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
@@ -91,24 +91,24 @@ Answer run_lfs(std::vector<std::string> words) {
     const int code = ::posix_spawnp(&process, "lfs", &actions, nullptr, arguments.data(), environ);
     ::posix_spawn_file_actions_destroy(&actions);
     ::close(ends[1]);
-    Answer answer;
-    std::array<char, 512> piece;
-    for (ssize_t n; code == 0 && (n = ::read(ends[0], piece.data(), piece.size())) != 0;) {
+    LfsResult result;
+    std::array<char, 512> bytes;
+    for (ssize_t n; code == 0 && (n = ::read(ends[0], bytes.data(), bytes.size())) != 0;) {
         if (n < 0 && errno != EINTR) break;
-        if (n > 0) answer.output.append(piece.data(), static_cast<size_t>(n));
+        if (n > 0) result.output.append(bytes.data(), static_cast<size_t>(n));
     }
     ::close(ends[0]);
     if (code != 0) fail(Status::IO_FAILED, "cannot start lfs: ", std::strerror(code));
-    while (::waitpid(process, &answer.status, 0) < 0 && errno == EINTR) {}
-    while (!answer.output.empty() && std::isspace(static_cast<unsigned char>(answer.output.back()))) answer.output.pop_back();
-    return answer;
+    while (::waitpid(process, &result.status, 0) < 0 && errno == EINTR) {}
+    while (!result.output.empty() && std::isspace(static_cast<unsigned char>(result.output.back()))) result.output.pop_back();
+    return result;
 }
 
-std::optional<uint64_t> number_of(const Answer& answer) {
+std::optional<uint64_t> number_of(const LfsResult& result) {
     uint64_t number = 0;
-    const char* end = answer.output.data() + answer.output.size();
-    const auto [at, code] = std::from_chars(answer.output.data(), end, number);
-    if (answer.status != 0 || code != std::errc() || at != end) return std::nullopt;
+    const char* end = result.output.data() + result.output.size();
+    const auto [at, code] = std::from_chars(result.output.data(), end, number);
+    if (result.status != 0 || code != std::errc() || at != end) return std::nullopt;
     return number;
 }
 
@@ -145,8 +145,8 @@ void create_striped(const std::string& path, const Striping& striping) {
         if (striping.count > 0) words.insert(words.end(), {"-c", std::to_string(striping.count)});
         if (striping.bytes > 0) words.insert(words.end(), {"-S", std::to_string(striping.bytes)});
         words.push_back(path);
-        const Answer answer = run_lfs(words);
-        if (answer.status != 0) fail_striping(path, striping, "lfs: " + answer.output);
+        const LfsResult result = run_lfs(words);
+        if (result.status != 0) fail_striping(path, striping, "lfs: " + result.output);
     } else {
         fail(Status::UNSUPPORTED, "cannot stripe ", path, ": neither liblustreapi nor lfs is on this node; install one, or set ",
              "stripe_count = 0 and stripe_size = 0");
@@ -159,11 +159,12 @@ std::optional<Striping> striping_of(const std::string& path) {
     if (library.is_there()) {
         LustreLibrary::llapi_layout* layout = library.layout_get_by_path(path.c_str(), 0);
         if (layout == nullptr) return std::nullopt;
-        const bool told = library.stripe_count_get(layout, &found.count) == 0 && library.stripe_size_get(layout, &found.bytes) == 0;
+        const bool known =
+            library.stripe_count_get(layout, &found.count) == 0 && library.stripe_size_get(layout, &found.bytes) == 0;
         library.layout_free(layout);
-        if (!told) return std::nullopt;
+        if (!known) return std::nullopt;
     } else if (has_lfs()) {
-        // -d: of a directory itself, not of what is in it.
+        // -d: the directory itself, not its content.
         const auto count = number_of(run_lfs({"getstripe", "-d", "-c", path})),
                    bytes = number_of(run_lfs({"getstripe", "-d", "-S", path}));
         if (!count || !bytes) return std::nullopt;
@@ -171,8 +172,8 @@ std::optional<Striping> striping_of(const std::string& path) {
     } else {
         return std::nullopt;
     }
-    if (found.count > kSaneCount) found.count = 0;
-    if (found.bytes > kSaneBytes) found.bytes = 0;
+    if (found.count > kMostCount) found.count = 0;
+    if (found.bytes > kMostBytes) found.bytes = 0;
     return found;
 }
 

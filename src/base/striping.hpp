@@ -1,5 +1,5 @@
-// What the file system of a directory prefers, and striping: Lustre spreads a file over storage servers as it was told when the
-// file was created, never later. Tailrace tells it through liblustreapi where that can be loaded, else through the program lfs.
+// What the file system of a directory prefers, and striping. Lustre spreads a file over storage servers; how is fixed when the file
+// is created. Tailrace sets it with liblustreapi where that can be loaded, else with the program lfs.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 namespace tailrace {
 
 struct Striping {
-    uint64_t count = 0;  // servers; 0: as the directory has it
-    uint64_t bytes = 0;  // on one server before the next; 0: as the directory has it
+    uint64_t count = 0;  // servers; 0: the directory's default
+    uint64_t bytes = 0;  // on one server before the next; 0: the directory's default
     bool operator==(const Striping&) const = default;
 };
 
 // st_blksize: the size of writes that the file system prefers.
 uint64_t preferred_bytes_of(const std::string& directory);
 bool is_on_lustre(const std::string& directory);
-// "liblustreapi", "lfs", or "" where neither is there.
+// "liblustreapi", "lfs", or "" where neither is found.
 std::string striping_tool();
 
-// A new, empty file; one that is there is removed first. Without a tool: UNSUPPORTED.
+// Makes a new, empty file; removes an existing one first. Throws UNSUPPORTED without a tool.
 void create_striped(const std::string& path, const Striping& striping);
-// Of a file, or what a directory gives its new files; none without a tool, or where the file system has none.
+// The striping of a file, or of new files in a directory. Nothing without a tool, or where the file system has no striping.
 std::optional<Striping> striping_of(const std::string& path);
 
 }  // namespace tailrace

@@ -1,6 +1,6 @@
-// Code that was built for wide vectors and does not clear their upper halves (Debian's libxxhash; reductions of some MPI
-// libraries) leaves every later SSE instruction of the thread slow, those of the model included: a stencil took four times as long
-// on an EPYC; measured. So they are cleared behind each checksum and where a call of the C contract returns.
+// Clears the upper halves of the vector registers. RATIONALE: some code for wide vectors does not clear them (Debian's libxxhash;
+// reductions of some MPI libraries). Every later SSE instruction of the thread is then slow, the model's included: a stencil took
+// four times as long on an EPYC; measured. So they are cleared after each checksum and where a call of the C contract returns.
 #pragma once
 
 namespace tailrace {

@@ -8,14 +8,14 @@
 namespace tailrace {
 
 Workers::Workers(size_t threads, size_t most) : most_(most) {
-    // Signals are for the thread that waits for us.
+    // Signals go to the thread that waits for these.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-        for (size_t k = 0; k < threads; ++k) threads_.emplace_back([this, k] { work_off(k); });
+        for (size_t k = 0; k < threads; ++k) threads_.emplace_back([this, k] { run_pieces(k); });
     } catch (const std::system_error& error) {
-        // One does as well as several, only slower.
+        // With fewer threads the work only takes longer.
         if (threads_.empty()) {
             pthread_sigmask(SIG_SETMASK, &before, nullptr);
             fail(Status::NO_MEMORY, "no thread could be started (", error.what(), "); raise the limit of processes (ulimit -u)");
@@ -38,7 +38,7 @@ void Workers::check() const {
     if (error_) throw *error_;
 }
 
-void Workers::ask(Work work) {
+void Workers::submit(Work work) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return waiting_.size() < most_ || error_; });
     check();
@@ -52,7 +52,7 @@ void Workers::wait() {
     check();
 }
 
-void Workers::work_off(size_t thread) {
+void Workers::run_pieces(size_t thread) {
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [&] { return ending_ || (!waiting_.empty() && !error_); });

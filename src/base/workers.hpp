@@ -1,4 +1,4 @@
-// A few threads that do pieces of work in any order.
+// A few threads that do pieces of a work list in any order.
 #pragma once
 
 #include <condition_variable>
@@ -16,19 +16,19 @@ namespace tailrace {
 
 class Workers {
 public:
-    // Each thread does `work` with its own number; at most `most` pieces wait for a thread.
+    // A thread calls `work` with its own number. At most `most` pieces wait for a thread.
     using Work = std::function<void(size_t thread)>;
     Workers(size_t threads, size_t most);
     Workers(const Workers&) = delete;
-    ~Workers();  // what has not begun is left
+    ~Workers();  // drops pieces that have not begun
 
-    // Waits for room. Throws the first error of a piece; what comes after it is not done.
-    void ask(Work work);
-    // Until all is done. Throws the first error.
+    // Adds a piece; waits while `most` pieces wait. Throws the first error of a piece; no piece is begun after it.
+    void submit(Work work);
+    // Waits until all pieces are done. Throws the first error.
     void wait();
 
 private:
-    void work_off(size_t thread);
+    void run_pieces(size_t thread);
     void check() const;
 
     const size_t most_;

@@ -43,7 +43,7 @@ int tailrace_keys(char** json) {
     return give(json, [&] { return tailrace::keys_json(); });
 }
 
-int tailrace_resolve(const char* options, char** json) {
+int tailrace_describe_layout(const char* options, char** json) {
     return give(json, [&] {
         const std::vector<tailrace::Settings> settings = {tailrace::parse_options(options != nullptr ? options : "", "options")};
         const tailrace::StreamConfig config = tailrace::resolve(settings);

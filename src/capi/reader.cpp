@@ -36,8 +36,8 @@ void get_targets(tailrace_reader* reader, const char* var, int ntargets, const t
         const tailrace_target& target = targets[t];
         tailrace::Box box;
         if (dims > 0) {
-            box.offset = tailrace::Extents(required(target.offset, "offset"), target.offset + dims);
-            box.count = tailrace::Extents(required(target.count, "count"), target.count + dims);
+            box.offset = tailrace::Shape(required(target.offset, "offset"), target.offset + dims);
+            box.count = tailrace::Shape(required(target.count, "count"), target.count + dims);
         }
         std::vector<int64_t> stride;
         if (target.stride != nullptr) stride.assign(target.stride, target.stride + dims);

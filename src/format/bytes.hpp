@@ -1,4 +1,4 @@
-// Bytes of a file in HDF5's format while they are put together: numbers are little endian, addresses and lengths have 8 bytes.
+// Encodes bytes of a file in HDF5's format: numbers are little endian, addresses and lengths have 8 bytes.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ static_assert(std::endian::native == std::endian::little, "numbers are stored as
 constexpr uint64_t kChecksumBytes = 4;
 constexpr uint64_t kUndefined = ~uint64_t{0};  // the address of what is not stored
 
-// Bytes that are written before they are read: room for more is not set to zero first.
+// An allocator whose memory is not set to zero: the bytes are written before they are read.
 template <class Byte>
 struct Unset : std::allocator<Byte> {
     template <class Other>
@@ -41,8 +41,8 @@ using ByteVector = std::vector<std::byte, Unset<std::byte>>;
 
 // Bob Jenkins' lookup3 ("hashlittle", public domain), with which HDF5 sums metadata.
 uint32_t lookup3(std::span<const std::byte> bytes);
-// Of four pieces of the same size at once, in the time of one: each sum alone waits for itself at every word.
-std::array<uint32_t, 4> lookup3_of_4(const std::array<const std::byte*, 4>& pieces, uint64_t bytes);
+// Four checksums of `bytes` bytes each. RATIONALE: this takes the time of one, in which each word waits for the sum before it.
+std::array<uint32_t, 4> lookup3_of_4(const std::array<const std::byte*, 4>& from, uint64_t bytes);
 
 class Bytes {
 public:
@@ -62,13 +62,13 @@ public:
     void put_zeros(uint64_t count) {
         if (count > 0) std::memset(grow(count), 0, count);
     }
-    // The checksum of what is there from `begin` on.
+    // Appends the checksum of the bytes from `begin` on.
     void put_checksum(uint64_t begin = 0) { put(lookup3(part(begin, size_))); }
-    // Pieces of what is there, each with the checksum of its other bytes at its end, for which there is room.
+    // Positions of bytes that end with room for the checksum of those before it.
     struct Range {
         uint64_t begin, end;
     };
-    void set_checksums(std::span<const Range> pieces);
+    void set_checksums(std::span<const Range> ranges);
 
     template <class Number>
     void set(uint64_t at, Number number) {
@@ -89,7 +89,7 @@ public:
     }
 
 private:
-    // Many short numbers: more than a call to append each would cost as much as what it appends to.
+    // RATIONALE: most calls append a short number. Anything slower than this would cost as much as encoding itself.
     std::byte* grow(uint64_t bytes) {
         if (size_ + bytes > room_.size()) room_.resize(std::max<uint64_t>({2 * room_.size(), size_ + bytes, kLeastRoom}));
         return room_.data() + std::exchange(size_, size_ + bytes);

@@ -1,5 +1,5 @@
-// The global heap ("Level 1E"): pieces of bytes that headers name by the address of their collection and a number in it. A
-// collection is read as a whole by who needs one piece of it, so its size is a choice.
+// The global heap ("Level 1E"): objects of any size, in collections. Headers name an object by the address of its collection and
+// its number there. A reader that needs one object reads the whole collection, so the size of collections is a choice.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace tailrace::format {
 
-// Appends its collections to `out`, from a multiple of 8 on. Only it may add to `out` until end().
+// Appends collections to `out`, from a multiple of 8 on. Nothing else may be added to `out` until end().
 class GlobalHeap {
 public:
-    // A collection is closed when it has so many bytes; a larger piece has its own.
+    // A collection is closed before it has more than `collection_bytes`; a larger object has a collection of its own.
     GlobalHeap(Bytes& out, uint64_t collection_bytes) : out_(out), collection_bytes_(collection_bytes) {}
 
-    // In `out`: where its collection begins, and its bytes.
+    // Positions in `out`: of the collection, and of the object's bytes.
     struct Place {
         uint64_t collection = 0;
         uint32_t number = 0;
         uint64_t at = 0;
     };
-    Place add(std::span<const std::byte> piece);
+    Place add(std::span<const std::byte> object);
     void end();
 
 private:
@@ -29,7 +29,7 @@ private:
     Bytes& out_;
     uint64_t collection_bytes_;
     uint64_t begin_ = 0;   // of the open collection
-    uint32_t number_ = 0;  // of its last piece; 0: none is open
+    uint32_t number_ = 0;  // of its last object; 0: no collection is open
 };
 
 }  // namespace tailrace::format

@@ -7,7 +7,7 @@
 namespace tailrace::format {
 namespace {
 
-enum class Layout : uint8_t { contiguous = 1, chunked = 2, shown_from_elsewhere = 3 };
+enum class Layout : uint8_t { contiguous = 1, chunked = 2, from_other_files = 3 };
 
 void put_layout(Bytes& out, uint8_t version, Layout layout) {
     out.put(version);
@@ -38,7 +38,7 @@ Bytes contiguous_layout(uint64_t address, uint64_t bytes) {
 
 Bytes virtual_layout(uint64_t collection, uint32_t number) {
     Bytes out;
-    put_layout(out, 4, Layout::shown_from_elsewhere);
+    put_layout(out, 4, Layout::from_other_files);
     out.put(collection);
     out.put(number);
     return out;
@@ -50,7 +50,7 @@ Bytes fixed_array_layout(std::span<const uint64_t> chunk, uint64_t element_bytes
     put_layout(out, 4, Layout::chunked);
     out.put(uint8_t{0});
     out.put(static_cast<uint8_t>(chunk.size() + 1));
-    // As few bytes for each length as the largest needs: newer versions of HDF5 insist on it.
+    // Each length has as few bytes as the largest needs: newer versions of HDF5 require it.
     uint64_t all = element_bytes;
     for (const uint64_t length : chunk) all |= length;
     const auto width = static_cast<uint8_t>((std::bit_width(all) + 7) / 8);
@@ -75,7 +75,7 @@ Bytes chunk_tree_layout(std::span<const uint64_t> chunk, uint64_t element_bytes,
 }
 
 Bytes filter_pipeline(std::span<const Filter> filters) {
-    constexpr uint16_t kOwnNumbers = 256;  // below them HDF5's own filters, which have no name here
+    constexpr uint16_t kOwnNumbers = 256;  // smaller numbers are HDF5's own filters, which have no name here
     constexpr uint16_t kOptional = 1;
     Bytes out;
     out.put(uint8_t{2});  // version
@@ -95,17 +95,17 @@ Bytes filter_pipeline(std::span<const Filter> filters) {
 Bytes link_info(uint64_t links) {
     Bytes out;
     out.put(uint8_t{0});  // version
-    out.put(uint8_t{3});  // the order is kept and asked for
+    out.put(uint8_t{3});  // the order is kept and indexed
     out.put(links);
     for (int tree = 0; tree < 3; ++tree) out.put(kUndefined);
     return out;
 }
 
 Bytes group_info() {
-    constexpr uint8_t kSaysWhenLinksMove = 1;
+    constexpr uint8_t kHasLinkLimits = 1;
     Bytes out;
     out.put(uint8_t{0});  // version
-    out.put(kSaysWhenLinksMove);
+    out.put(kHasLinkLimits);
     out.put(static_cast<uint16_t>(kMostLinks));
     out.put(static_cast<uint16_t>(kMostLinks - 1));
     return out;
@@ -142,7 +142,7 @@ Bytes superblock(uint64_t root_address, uint64_t extension_address, uint64_t fil
 }
 
 Bytes tree_widths(uint64_t most_children) {
-    constexpr uint16_t kOfGroups = 16, kOfGroupLeaves = 4;  // HDF5's own; we make no such trees
+    constexpr uint16_t kOfGroups = 16, kOfGroupLeaves = 4;  // HDF5's defaults; Tailrace makes no such trees
     Bytes out;
     out.put(uint8_t{0});  // version
     out.put(static_cast<uint16_t>(most_children / 2));

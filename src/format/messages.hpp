@@ -21,20 +21,20 @@ Bytes fill_value(Allocation allocation, FillTime time, std::span<const std::byte
 Bytes contiguous_layout(uint64_t address, uint64_t bytes);
 // The list of sources is in the global heap.
 Bytes virtual_layout(uint64_t collection, uint32_t number);
-// `chunk`: its extents. The address is of the fixed array, or of the root of the tree.
+// `chunk`: its lengths. The address is of the fixed array, or of the root of the tree.
 Bytes fixed_array_layout(std::span<const uint64_t> chunk, uint64_t element_bytes, uint64_t address);
 Bytes chunk_tree_layout(std::span<const uint64_t> chunk, uint64_t element_bytes, uint64_t address);
 
 struct Filter {
     uint16_t number;
-    std::string_view name;  // of those that HDF5 does not bring itself
+    std::string_view name;  // of filters that HDF5 does not contain
     std::vector<uint32_t> values;
 };
 Bytes filter_pipeline(std::span<const Filter> filters);
 
 // ---- the root group ----------------------------------------------------------------------------------------------------------
 
-// Its links are messages of its header, and know the order in which they were made.
+// Its links are messages of its header, and keep the order in which they were made.
 constexpr uint64_t kMostLinks = 65535;
 Bytes link_info(uint64_t links);
 Bytes group_info();
@@ -42,9 +42,9 @@ Bytes link(std::string_view name, uint64_t number, uint64_t address);
 
 // ---- the superblock ----------------------------------------------------------------------------------------------------------
 
-// Version 3, HDF5 1.10. The extension is an object header with what is unlike HDF5's own choices; kUndefined: there is none.
+// Version 3, HDF5 1.10. The extension is an object header with the choices that are not HDF5's defaults; kUndefined: none.
 Bytes superblock(uint64_t root_address, uint64_t extension_address, uint64_t file_bytes);
-// For the extension: an even number of children of the nodes of chunk trees.
+// For the extension: the most children of a node of a chunk tree, an even number.
 Bytes tree_widths(uint64_t most_children);
 
 }  // namespace tailrace::format

@@ -4,22 +4,22 @@ namespace tailrace::format {
 namespace {
 
 constexpr uint8_t kConstant = 0x01, kNeverShared = 0x04;            // of a message
-constexpr uint8_t kSizeOf4Bytes = 0x02, kOrderOfAttributes = 0x0C;  // of the header: the order is kept, and asked for
-constexpr uint8_t kSaysWhenAttributesMove = 0x10;
+constexpr uint8_t kSizeOf4Bytes = 0x02, kOrderOfAttributes = 0x0C;  // of the header: the order is kept and indexed
+constexpr uint8_t kHasAttributeLimits = 0x10;
 
 }  // namespace
 
 ObjectHeader::ObjectHeader(Bytes& out) : out_(out), begin_(out.size()) {
     out_.put_text("OHDR");
     out_.put(uint8_t{2});  // version
-    out_.put(static_cast<uint8_t>(kSizeOf4Bytes | kOrderOfAttributes | kSaysWhenAttributesMove));
+    out_.put(static_cast<uint8_t>(kSizeOf4Bytes | kOrderOfAttributes | kHasAttributeLimits));
     out_.put(kMostAttributes);
     out_.put(static_cast<uint16_t>(kMostAttributes / 2));
     size_at_ = out_.size();
     out_.put(uint32_t{0});
     begin_message(Message::attribute_info, 28, kNeverShared, 0);
     out_.put(uint8_t{0});  // version
-    out_.put(uint8_t{3});  // the order is kept and asked for
+    out_.put(uint8_t{3});  // the order is kept and indexed
     attributes_at_ = out_.size();
     out_.put(uint16_t{0});
     for (int tree = 0; tree < 3; ++tree) out_.put(kUndefined);

@@ -1,5 +1,5 @@
-// The header of an object ("Data Object Header", version 2): its messages, one behind the other in one block. Attributes are
-// messages and know the order in which they were made, as netCDF needs it.
+// The header of an object ("Data Object Header", version 2): its messages in one block. Attributes are messages, and keep the order
+// in which they were made: netCDF needs it.
 #pragma once
 
 #include <cstdint>
@@ -26,23 +26,23 @@ enum class Message : uint8_t {
 };
 
 constexpr uint64_t kMostMessageBytes = 65535;
-constexpr uint16_t kMostAttributes = 64;  // beyond these HDF5 makes a heap and two trees for one object's attributes
+constexpr uint16_t kMostAttributes = 64;  // for more, HDF5 makes a heap and two trees for one object's attributes
 
-// Begins a header at the end of `out`. Only this one may add to `out` until end().
+// Begins a header at the end of `out`. Nothing else may be added to `out` until end().
 class ObjectHeader {
 public:
     explicit ObjectHeader(Bytes& out);
 
-    // `constant`: nobody changes it in place.
+    // `constant`: the message is never changed in place.
     void add(Message kind, const Bytes& body, bool constant = false);
-    // Returns where its values are in `out`.
+    // Returns the position of its values in `out`.
     uint64_t add_attribute(std::string_view name, const Bytes& type, const Bytes& space, std::span<const std::byte> values);
 
     uint64_t begin() const { return begin_; }
-    // Where it is in `out`. The checksum at its end is left out: it is set when everything that the header names is known.
+    // The header's range in `out`. Its checksum is left out: it is set when all addresses in the header are known.
     Bytes::Range end();
 
-    // Whether all of it can be said in this form.
+    // False: the header has too many attributes or too large a message for this form.
     bool fits() const { return fits_; }
 
 private:

@@ -17,12 +17,12 @@ Bytes big_endian_float();  // of 4 bytes: netCDF's for a dimension without value
 enum class TextEnd : uint8_t { terminator = 0, padding = 1 };
 enum class Encoding : uint8_t { ascii = 0, utf8 = 1 };
 Bytes text_type(uint32_t bytes, TextEnd end, Encoding encoding);
-Bytes lists_type();  // lists of references to objects: their elements are in the global heap
-Bytes uses_type();   // a reference to an object and a 32-bit number: who uses a dimension scale, as which of its dimensions
+Bytes lists_type();  // a list of references to objects; its elements are in the global heap
+Bytes uses_type();   // a reference to a dataset that uses a dimension scale, and the number of that dimension in it (32 bits)
 
 Bytes scalar_space();
 Bytes empty_space();
-// No lengths make a scalar. `most`: kUnlimited, or the lengths.
+// Without lengths: a scalar. `most`: for each dimension kUnlimited or its length.
 Bytes simple_space(std::span<const uint64_t> lengths, std::span<const uint64_t> most);
 inline Bytes simple_space(std::span<const uint64_t> lengths) { return simple_space(lengths, lengths); }
 

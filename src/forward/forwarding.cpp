@@ -6,6 +6,7 @@
 #include "forward/server.hpp"
 #include "gather/agree.hpp"
 #include "gather/at_finalize.hpp"
+#include "layout/keys.hpp"
 #include "layout/value.hpp"
 
 namespace tailrace {
@@ -44,7 +45,7 @@ std::vector<uint64_t> nodes_of_ranks(const Communicator& job) {
 }
 
 uint64_t ranks_per_node() {
-    const char* text = std::getenv("TAILRACE_RANKS_PER_NODE");
+    const char* text = std::getenv(variable::RANKS_PER_NODE);
     return text == nullptr ? 0 : parse_number(text).value_or(0);
 }
 

@@ -61,8 +61,8 @@ void pack_step(const PackedStep& step, const StepData& data, std::byte* to) {
             continue;
         }
         const BlockView& memory = data.memory[block.variable][number];
-        if (memory.piece_bytes() >= 4096)
-            memory.for_pieces(0, block.box.elements(), [&](const std::byte* from, uint64_t bytes) {
+        if (memory.span_bytes() >= 4096)
+            memory.for_spans(0, block.box.elements(), [&](const std::byte* from, uint64_t bytes) {
                 copy_past_caches(at, from, bytes);
                 at += bytes;
             });

@@ -14,7 +14,7 @@ Roles choose_roles(const std::vector<uint64_t>& node_of, uint64_t dedicated) {
     // The last ranks of each node write.
     std::vector<uint64_t> on_node(nodes, 0), first_writer(nodes + 1, 0);
     for (uint64_t k = 0; k < dedicated; ++k)
-        ++on_node[dedicated >= nodes ? share_of(dedicated, nodes, k) : share_begin(nodes, dedicated, k)];
+        ++on_node[dedicated >= nodes ? split_index(dedicated, nodes, k) : split_begin(nodes, dedicated, k)];
     bool all_have_work = true;
     for (uint64_t n = 0; n < nodes; ++n) {
         const uint64_t here = first[n + 1] - first[n];
@@ -31,11 +31,11 @@ Roles choose_roles(const std::vector<uint64_t>& node_of, uint64_t dedicated) {
         if (roles.writes[r]) continue;
         const uint64_t n = node_of[r], computing = all_have_work ? first[n + 1] - first[n] - on_node[n] : 0;
         if (!all_have_work)
-            roles.writer[r] = share_of(ranks - dedicated, dedicated, number);
+            roles.writer[r] = split_index(ranks - dedicated, dedicated, number);
         else if (on_node[n] > 0)
-            roles.writer[r] = first_writer[n] + share_of(computing, on_node[n], r - first[n]);
+            roles.writer[r] = first_writer[n] + split_index(computing, on_node[n], r - first[n]);
         else
-            roles.writer[r] = share_of(nodes, dedicated, n);
+            roles.writer[r] = split_index(nodes, dedicated, n);
         ++number;
     }
     return roles;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/system.hpp"
+#include "base/file.hpp"
 
 namespace tailrace {
 

@@ -16,7 +16,7 @@ inline void put_box(std::vector<uint64_t>& words, const Box& box) {
 inline Box take_box(const std::vector<uint64_t>& words, size_t& at, size_t dims) {
     const auto begin = words.begin() + static_cast<long>(at), middle = begin + static_cast<long>(dims);
     at += 2 * dims;
-    return {Extents(begin, middle), Extents(middle, middle + static_cast<long>(dims))};
+    return {Shape(begin, middle), Shape(middle, middle + static_cast<long>(dims))};
 }
 
 }  // namespace tailrace

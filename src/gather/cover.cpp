@@ -6,7 +6,7 @@
 #include "gather/box_words.hpp"
 #include "gather/sparse_exchange.hpp"
 #include "layout/coverage.hpp"
-#include "layout/share.hpp"
+#include "layout/slab.hpp"
 #include "layout/topology.hpp"
 
 namespace tailrace {
@@ -22,7 +22,7 @@ uint64_t smooth(uint64_t number) {
 // Cuts an array regularly into at most `tiles` tiles of similar shape.
 class Tiling {
 public:
-    Tiling(const Extents& shape, uint64_t tiles) : shape_(shape), grid_(shape.size(), 1) {
+    Tiling(const Shape& shape, uint64_t tiles) : shape_(shape), grid_(shape.size(), 1) {
         for (uint64_t left = smooth(tiles); left > 1;) {
             const uint64_t factor = left % 3 == 0 ? 3 : 2;
             left /= factor;
@@ -32,11 +32,11 @@ public:
     }
 
     Box tile(uint64_t number) const {
-        Box box{Extents(shape_.size()), Extents(shape_.size())};
+        Box box{Shape(shape_.size()), Shape(shape_.size())};
         for (size_t d = shape_.size(); d-- > 0; number /= grid_[d]) {
             const uint64_t k = number % grid_[d];
-            box.offset[d] = share_begin(shape_[d], grid_[d], k);
-            box.count[d] = share_begin(shape_[d], grid_[d], k + 1) - box.offset[d];
+            box.offset[d] = split_begin(shape_[d], grid_[d], k);
+            box.count[d] = split_begin(shape_[d], grid_[d], k + 1) - box.offset[d];
         }
         return box;
     }
@@ -46,12 +46,12 @@ public:
     // Calls use(number) for every tile that a box touches.
     template <class Use>
     void touched(const Box& box, Use&& use) const {
-        Extents first(shape_.size()), last(shape_.size());
+        Shape first(shape_.size()), last(shape_.size());
         for (size_t d = 0; d < shape_.size(); ++d) {
-            first[d] = share_of(shape_[d], grid_[d], box.offset[d]);
-            last[d] = share_of(shape_[d], grid_[d], box.offset[d] + box.count[d] - 1);
+            first[d] = split_index(shape_[d], grid_[d], box.offset[d]);
+            last[d] = split_index(shape_[d], grid_[d], box.offset[d] + box.count[d] - 1);
         }
-        Extents at = first;
+        Shape at = first;
         for (;;) {
             uint64_t number = 0;
             for (size_t d = 0; d < at.size(); ++d) number = number * grid_[d] + at[d];
@@ -69,7 +69,7 @@ private:
             if (shape_[d] * grid_[best] > shape_[best] * grid_[d]) best = d;
         return best;
     }
-    Extents shape_, grid_;
+    Shape shape_, grid_;
 };
 
 Messages blocks_for_checkers(const Communicator& ranks, const std::vector<CoverArray>& arrays, const std::vector<Tiling>& tilings) {

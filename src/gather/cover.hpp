@@ -15,7 +15,7 @@ namespace tailrace {
 
 struct CoverArray {
     std::string name;
-    Extents shape;
+    Shape shape;
     std::vector<Box> mine;
     bool gaps_allowed = false;
 };

@@ -59,7 +59,7 @@ struct Exchange::Impl {
     Sequence sequence(uint64_t writers, uint64_t k) const {
         Sequence result;
         for (const ExchangeArray& array : arrays)
-            result.add(array.shape, array.element_bytes, array.share_begin(writers, k), array.share_begin(writers, k + 1));
+            result.add(array.shape, array.element_bytes, array.slab_begin(writers, k), array.slab_begin(writers, k + 1));
         return result;
     }
 
@@ -69,22 +69,22 @@ struct Exchange::Impl {
         for (size_t a = 0; a < arrays.size(); ++a) {
             const ExchangeArray& array = arrays[a];
             for (size_t b = 0; b < array.mine.size(); ++b) {
-                const Runs runs(array.shape, array.mine[b]);
-                if (runs.count() == 0) continue;
-                const uint64_t first = array.share_of(writers, runs.begin(0));
-                const uint64_t last = array.share_of(writers, runs.begin(runs.count() - 1) + runs.length() - 1);
+                const Spans spans(array.shape, array.mine[b]);
+                if (spans.count() == 0) continue;
+                const uint64_t first = array.slab_of(writers, spans.begin(0));
+                const uint64_t last = array.slab_of(writers, spans.begin(spans.count() - 1) + spans.length() - 1);
                 for (uint64_t k = first; k <= last; ++k)
-                    if (runs.elements_within(array.share_begin(writers, k), array.share_begin(writers, k + 1)) > 0)
-                        result[k].push_back({a, b, runs});
+                    if (spans.elements_within(array.slab_begin(writers, k), array.slab_begin(writers, k + 1)) > 0)
+                        result[k].push_back({a, b, spans});
             }
         }
         return result;
     }
 
-    // The writer's own blocks with long runs are written from where they are; the others go through the ring.
+    // The writer's own blocks with long spans are written from where they are; the others go through the ring.
     std::vector<RankBlock> take_direct(std::vector<RankBlock>& own) const {
         const auto is_copied = [&](const RankBlock& block) {
-            return block.runs.length() * arrays[block.array].element_bytes < kOwnPieceBytes;
+            return block.spans.length() * arrays[block.array].element_bytes < kOwnSpanBytes;
         };
         const auto middle = std::stable_partition(own.begin(), own.end(), is_copied);
         std::vector<RankBlock> direct(middle, own.end());
@@ -112,14 +112,14 @@ struct Exchange::Impl {
             for (size_t at = 0; at < words.size();) {
                 const size_t a = words[at++];
                 const Box box = take_box(words, at, arrays[a].shape.size());
-                senders[rank].push_back({a, 0, Runs(arrays[a].shape, box)});
+                senders[rank].push_back({a, 0, Spans(arrays[a].shape, box)});
             }
         }
         if (!copied.empty()) senders[ranks.rank()] = std::move(copied);
         collector = std::make_unique<PieceCollector>(ranks, *node, mine, arrays, senders, std::move(direct), piece_bytes);
     }
 
-    void run(const std::vector<std::vector<BlockView>>& memory, const std::function<void(const Stretch&)>& take,
+    void run(const std::vector<std::vector<BlockView>>& memory, const std::function<void(const Span&)>& take,
              const std::function<void()>& flush) {
         for (PieceSender& sender : senders) sender.begin_step(&memory);
         if (collector) collector->begin_step(&memory);
@@ -147,7 +147,7 @@ Exchange::Exchange(const Communicator& ranks, std::vector<ExchangeArray> arrays,
 
 Exchange::~Exchange() = default;
 
-void Exchange::run(const std::vector<std::vector<BlockView>>& memory, const std::function<void(const Stretch&)>& take,
+void Exchange::run(const std::vector<std::vector<BlockView>>& memory, const std::function<void(const Span&)>& take,
                    const std::function<void()>& flush) {
     Impl& impl = *impl_;
     run_or_end_job(impl.ranks.size() > 1, [&] { impl.run(memory, take, flush); });

@@ -1,4 +1,4 @@
-// Moves blocks to their writers. Ranks of the writer's node copy their runs into place in its ring; other ranks send one message
+// Moves blocks to their writers. Ranks of the writer's node copy their spans into place in its ring; other ranks send one message
 // for each piece. The writer passes on complete pieces in ascending order while the next ones are being filled.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace tailrace {
 
 // An array to exchange: what this rank has of it.
 struct ExchangeArray {
-    Extents shape;
+    Shape shape;
     uint64_t element_bytes = 1;
     std::vector<Box> mine;
     bool has_gaps = false;                         // some elements belong to no rank: the writer sets them to `fill`
@@ -26,18 +26,18 @@ struct ExchangeArray {
     std::optional<ChunkGrid> grid = std::nullopt;  // no chunk is split between writers
 
     // Where the elements of the k-th of `writers` begin; the number of the writer of an element.
-    uint64_t share_begin(uint64_t writers, uint64_t k) const {
-        return grid ? grid->begin(tailrace::share_begin(grid->count(), writers, k))
-                    : tailrace::share_begin(volume(shape), writers, k);
+    uint64_t slab_begin(uint64_t writers, uint64_t k) const {
+        return grid ? grid->begin(tailrace::split_begin(grid->count(), writers, k))
+                    : tailrace::split_begin(volume(shape), writers, k);
     }
-    uint64_t share_of(uint64_t writers, uint64_t element) const {
-        return grid ? tailrace::share_of(grid->count(), writers, grid->at(element))
-                    : tailrace::share_of(volume(shape), writers, element);
+    uint64_t slab_of(uint64_t writers, uint64_t element) const {
+        return grid ? tailrace::split_index(grid->count(), writers, grid->at(element))
+                    : tailrace::split_index(volume(shape), writers, element);
     }
 };
 
-// A stretch of an array's slab in the memory of its writer, in file order.
-struct Stretch {
+// A span of an array's slab in the memory of its writer, in file order.
+struct Span {
     size_t array = 0;
     uint64_t element = 0;  // position of its first element in the array
     const std::byte* data = nullptr;
@@ -46,15 +46,15 @@ struct Stretch {
 
 class Exchange {
 public:
-    // Collective. `writers`: the (renumbered) ranks that write the arrays; each gets an equal share of every array.
+    // Collective. `writers`: the (renumbered) ranks that write the arrays; each gets an equal slab of every array.
     // `memory_bytes`: of each writer's ring.
     Exchange(const Communicator& ranks, std::vector<ExchangeArray> arrays, const PartWriters& writers, uint64_t memory_bytes);
     ~Exchange();
 
     // Collective. Moves one step's data: memory[array][block] is where this rank's blocks are. On writers it calls `take` for every
-    // stretch, in ascending order of (array, element), and `flush` before the memory of these stretches is reused. An exception in
+    // span, in ascending order of (array, element), and `flush` before the memory of these spans is reused. An exception in
     // either is thrown after all pieces have passed, so that no rank waits for this writer.
-    void run(const std::vector<std::vector<BlockView>>& memory, const std::function<void(const Stretch&)>& take,
+    void run(const std::vector<std::vector<BlockView>>& memory, const std::function<void(const Span&)>& take,
              const std::function<void()>& flush);
 
 private:

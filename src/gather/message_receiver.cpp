@@ -7,9 +7,9 @@
 
 namespace tailrace {
 
-void MessageReceiver::add(uint64_t rank, std::vector<RankBlock> blocks, std::vector<Share> shares) {
-    Sender sender{rank, std::move(blocks), std::move(shares), 0, {}, MPI_REQUEST_NULL};
-    sender.next = sender.shares.size();
+void MessageReceiver::add(uint64_t rank, std::vector<RankBlock> blocks, std::vector<PieceBytes> pieces) {
+    Sender sender{rank, std::move(blocks), std::move(pieces), 0, {}, MPI_REQUEST_NULL};
+    sender.next = sender.pieces.size();
     senders_.push_back(std::move(sender));
 }
 
@@ -19,7 +19,7 @@ void MessageReceiver::begin_step() {
     for (std::vector<size_t>& due : due_) due.clear();
     for (size_t s = 0; s < senders_.size(); ++s) {
         senders_[s].next = 0;
-        due_[senders_[s].shares.front().piece].push_back(s);
+        due_[senders_[s].pieces.front().piece].push_back(s);
     }
 }
 
@@ -39,7 +39,7 @@ bool MessageReceiver::receive_all(uint64_t pieces_before) {
             ++k;
             continue;
         }
-        if (!sender.is_done()) due_[sender.shares[sender.next].piece].push_back(active_[k]);
+        if (!sender.is_done()) due_[sender.pieces[sender.next].piece].push_back(active_[k]);
         active_[k] = active_.back();
         active_.pop_back();
     }
@@ -48,19 +48,19 @@ bool MessageReceiver::receive_all(uint64_t pieces_before) {
 
 bool MessageReceiver::receive(Sender& sender, uint64_t pieces_before) {
     if (!sender.may_send(opened_)) return false;
-    const Share& share = sender.shares[sender.next];
+    const PieceBytes& mine = sender.pieces[sender.next];
     if (sender.request == MPI_REQUEST_NULL) {
-        sender.message.resize(share.bytes);
-        check_mpi(MPI_Irecv(sender.message.data(), static_cast<int>(share.bytes), MPI_BYTE, static_cast<int>(sender.rank),
-                            kPieceTag, ranks_.all(), &sender.request),
+        sender.message.resize(mine.bytes);
+        check_mpi(MPI_Irecv(sender.message.data(), static_cast<int>(mine.bytes), MPI_BYTE, static_cast<int>(sender.rank), kPieceTag,
+                            ranks_.all(), &sender.request),
                   "MPI_Irecv");
         return true;
     }
     int arrived = 0;
     check_mpi(MPI_Test(&sender.request, &arrived, MPI_STATUS_IGNORE), "MPI_Test");
     if (!arrived) return false;
-    put_into_slot(sender, ring_.slot(pieces_before + share.piece));
-    ring_.filled(pieces_before + share.piece).fetch_add(share.bytes);
+    put_into_slot(sender, ring_.slot(pieces_before + mine.piece));
+    ring_.filled(pieces_before + mine.piece).fetch_add(mine.bytes);
     ++sender.next;
     // There may be thousands of senders: only those that may send now hold memory.
     if (!sender.may_send(opened_)) sender.message = {};
@@ -68,7 +68,7 @@ bool MessageReceiver::receive(Sender& sender, uint64_t pieces_before) {
 }
 
 void MessageReceiver::put_into_slot(const Sender& sender, std::byte* slot) const {
-    const uint64_t from = sender.shares[sender.next].piece * piece_bytes_;
+    const uint64_t from = sender.pieces[sender.next].piece * piece_bytes_;
     const std::byte* data = sender.message.data();
     for_bytes(sequence_, sender.blocks, from, from + piece_bytes_,
               [&](const RankBlock& block, uint64_t, uint64_t n, uint64_t position) {

@@ -13,7 +13,7 @@ public:
     // `sequence` must live as long.
     MessageReceiver(const Communicator& ranks, const Ring& ring, const Sequence& sequence, uint64_t piece_bytes)
         : ranks_(ranks), ring_(ring), sequence_(sequence), piece_bytes_(piece_bytes), due_(sequence.pieces(piece_bytes)) {}
-    void add(uint64_t rank, std::vector<RankBlock> blocks, std::vector<Share> shares);
+    void add(uint64_t rank, std::vector<RankBlock> blocks, std::vector<PieceBytes> pieces);
 
     void begin_step();
     // Pieces below this number may be received from now on.
@@ -26,13 +26,13 @@ private:
     struct Sender {
         uint64_t rank = 0;
         std::vector<RankBlock> blocks;
-        std::vector<Share> shares;
+        std::vector<PieceBytes> pieces;
         size_t next = 0;
         std::vector<std::byte> message;
         MPI_Request request = MPI_REQUEST_NULL;
 
-        bool is_done() const { return next == shares.size(); }
-        bool may_send(uint64_t opened) const { return !is_done() && shares[next].piece < opened; }
+        bool is_done() const { return next == pieces.size(); }
+        bool may_send(uint64_t opened) const { return !is_done() && pieces[next].piece < opened; }
     };
     bool receive(Sender& sender, uint64_t pieces_before);
     void put_into_slot(const Sender& sender, std::byte* slot) const;

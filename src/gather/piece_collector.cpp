@@ -12,12 +12,12 @@ PieceCollector::PieceCollector(const Communicator& ranks, const NodeMemory& node
       piece_bytes_(piece_bytes), expected_(sequence_.pieces(piece_bytes), 0), receiver_(ranks, ring_, sequence_, piece_bytes) {
     for (const ExchangeArray& array : arrays) has_gaps_ = has_gaps_ || array.has_gaps;
     for (const auto& [rank, blocks] : senders) {
-        const std::vector<Share> shares = shares_of(sequence_, blocks, piece_bytes);
-        for (const Share& share : shares) expected_[share.piece] += share.bytes;
+        const std::vector<PieceBytes> pieces = pieces_of(sequence_, blocks, piece_bytes);
+        for (const PieceBytes& mine : pieces) expected_[mine.piece] += mine.bytes;
         if (!ranks.on_my_node(rank))
-            receiver_.add(rank, blocks, shares);
+            receiver_.add(rank, blocks, pieces);
         else if (rank != ranks.rank())
-            neighbours_.push_back({rank - ranks.node_first(), shares, 0});
+            neighbours_.push_back({rank - ranks.node_first(), pieces, 0});
     }
     done_ = opened_ = pieces();
 }
@@ -50,13 +50,13 @@ void PieceCollector::open_slots(uint64_t until) {
     ring_.header->open_until.store(pieces_before_ + opened_);
     for (Neighbour& neighbour : neighbours_) {
         const size_t before = neighbour.next;
-        while (neighbour.next < neighbour.shares.size() && neighbour.shares[neighbour.next].piece < opened_) ++neighbour.next;
+        while (neighbour.next < neighbour.pieces.size() && neighbour.pieces[neighbour.next].piece < opened_) ++neighbour.next;
         if (neighbour.next > before) node_.ring_bell(neighbour.node_rank);
     }
 }
 
-// Passes on a piece as stretches in ascending order: from this rank's own memory if it has the data, else from the slot.
-void PieceCollector::pass_on(uint64_t piece, const std::function<void(const Stretch&)>& take) const {
+// Passes on a piece as spans in ascending order: from this rank's own memory if it has the data, else from the slot.
+void PieceCollector::pass_on(uint64_t piece, const std::function<void(const Span&)>& take) const {
     const uint64_t from = piece * piece_bytes_, to = std::min(from + piece_bytes_, sequence_.total_bytes());
     std::byte* slot = ring_.slot(pieces_before_ + piece);
     struct Own {
@@ -67,8 +67,8 @@ void PieceCollector::pass_on(uint64_t piece, const std::function<void(const Stre
     std::vector<Own> own;
     for_bytes(sequence_, own_, from, to, [&](const RankBlock& block, uint64_t element, uint64_t n, uint64_t position) {
         const BlockView& view = (*memory_)[block.array][block.block];
-        if (view.piece_bytes() < kOwnPieceBytes) return view.copy_out(element, n, slot + (position - from));
-        view.for_pieces(element, n, [&](const std::byte* data, uint64_t bytes) {
+        if (view.span_bytes() < kOwnSpanBytes) return view.copy_out(element, n, slot + (position - from));
+        view.for_spans(element, n, [&](const std::byte* data, uint64_t bytes) {
             own.push_back({position, data, bytes});
             position += bytes;
         });
@@ -104,7 +104,7 @@ uint64_t PieceCollector::complete_pieces() const {
     return complete;
 }
 
-bool PieceCollector::advance(const std::function<void(const Stretch&)>& take, const std::function<void()>& flush) {
+bool PieceCollector::advance(const std::function<void(const Span&)>& take, const std::function<void()>& flush) {
     bool any = false;
     // Several at a time, so that the ranks that fill them are woken less often.
     const uint64_t until = std::min(pieces(), done_ + kSlots);

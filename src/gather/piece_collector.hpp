@@ -11,7 +11,7 @@
 
 namespace tailrace {
 
-constexpr uint64_t kOwnPieceBytes = 4096;  // shorter stretches of the writer's own memory are first copied into the slot
+constexpr uint64_t kOwnSpanBytes = 4096;  // shorter spans of the writer's own memory are first copied into the slot
 
 class PieceCollector {
 public:
@@ -23,7 +23,7 @@ public:
 
     void begin_step(const std::vector<std::vector<BlockView>>* memory);
     // Does what can be done without waiting; true if something was done.
-    bool advance(const std::function<void(const Stretch&)>& take, const std::function<void()>& flush);
+    bool advance(const std::function<void(const Span&)>& take, const std::function<void()>& flush);
     bool finished() const { return done_ == pieces(); }
     bool awaits_message() const { return receiver_.awaits_message(); }
     std::exception_ptr error() const { return error_; }
@@ -32,14 +32,14 @@ private:
     // A rank of this node. It is woken when slots open for which it has data.
     struct Neighbour {
         uint64_t node_rank = 0;
-        std::vector<Share> shares;
+        std::vector<PieceBytes> pieces;
         size_t next = 0;
     };
     uint64_t pieces() const { return expected_.size(); }
     void open_slots(uint64_t until);
     void fill_gaps(uint64_t piece);
     uint64_t complete_pieces() const;
-    void pass_on(uint64_t piece, const std::function<void(const Stretch&)>& take) const;
+    void pass_on(uint64_t piece, const std::function<void(const Span&)>& take) const;
 
     const NodeMemory& node_;
     Ring ring_;

@@ -5,9 +5,9 @@ namespace tailrace {
 PieceSender::PieceSender(const Communicator& ranks, const NodeMemory& node, uint64_t writer, Sequence sequence,
                          std::vector<RankBlock> blocks, uint64_t piece_bytes)
     : ranks_(ranks), node_(node), writer_(writer), same_node_(ranks.on_my_node(writer)), sequence_(std::move(sequence)),
-      blocks_(std::move(blocks)), piece_bytes_(piece_bytes), shares_(shares_of(sequence_, blocks_, piece_bytes)) {
+      blocks_(std::move(blocks)), piece_bytes_(piece_bytes), pieces_(pieces_of(sequence_, blocks_, piece_bytes)) {
     if (same_node_) ring_ = node.ring(writer - ranks.node_first());
-    next_ = shares_.size();
+    next_ = pieces_.size();
 }
 
 void PieceSender::begin_step(const std::vector<std::vector<BlockView>>* memory) {
@@ -21,7 +21,7 @@ bool PieceSender::advance() {
     return same_node_ ? fill_ring() : send_message();
 }
 
-// With `dense`, for a message, the runs follow one another; otherwise each goes to its place in the piece.
+// With `dense`, for a message, the spans follow one another; otherwise each goes to its place in the piece.
 void PieceSender::copy_piece(uint64_t piece, std::byte* to, bool dense) const {
     const uint64_t from = piece * piece_bytes_;
     for_bytes(sequence_, blocks_, from, from + piece_bytes_,
@@ -34,11 +34,11 @@ void PieceSender::copy_piece(uint64_t piece, std::byte* to, bool dense) const {
 
 bool PieceSender::fill_ring() {
     bool any = false;
-    for (; next_ < shares_.size(); ++next_, any = true) {
-        const uint64_t piece = pieces_before_ + shares_[next_].piece;
+    for (; next_ < pieces_.size(); ++next_, any = true) {
+        const uint64_t piece = pieces_before_ + pieces_[next_].piece;
         if (ring_.header->open_until.load() <= piece) break;
-        copy_piece(shares_[next_].piece, ring_.slot(piece), false);
-        ring_.filled(piece).fetch_add(shares_[next_].bytes);
+        copy_piece(pieces_[next_].piece, ring_.slot(piece), false);
+        ring_.filled(piece).fetch_add(pieces_[next_].bytes);
         node_.ring_bell(writer_ - ranks_.node_first());
     }
     return any;
@@ -48,11 +48,11 @@ bool PieceSender::send_message() {
     if (request_ != MPI_REQUEST_NULL) {
         int sent = 0;
         check_mpi(MPI_Test(&request_, &sent, MPI_STATUS_IGNORE), "MPI_Test");
-        if (sent && next_ == shares_.size()) message_ = {};
+        if (sent && next_ == pieces_.size()) message_ = {};
         return sent != 0;
     }
-    message_.resize(shares_[next_].bytes);
-    copy_piece(shares_[next_].piece, message_.data(), true);
+    message_.resize(pieces_[next_].bytes);
+    copy_piece(pieces_[next_].piece, message_.data(), true);
     check_mpi(MPI_Isend(message_.data(), static_cast<int>(message_.size()), MPI_BYTE, static_cast<int>(writer_), kPieceTag,
                         ranks_.all(), &request_),
               "MPI_Isend");

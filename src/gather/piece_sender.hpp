@@ -19,7 +19,7 @@ public:
 
     void begin_step(const std::vector<std::vector<BlockView>>* memory);
     bool advance();  // true: something was done
-    bool finished() const { return next_ == shares_.size() && request_ == MPI_REQUEST_NULL; }
+    bool finished() const { return next_ == pieces_.size() && request_ == MPI_REQUEST_NULL; }
     bool awaits_message() const { return !same_node_ && !finished(); }
     uint64_t writer() const { return writer_; }
 
@@ -36,7 +36,7 @@ private:
     Sequence sequence_;
     std::vector<RankBlock> blocks_;
     uint64_t piece_bytes_;
-    std::vector<Share> shares_;
+    std::vector<PieceBytes> pieces_;
     const std::vector<std::vector<BlockView>>* memory_ = nullptr;
     size_t next_ = 0;
     uint64_t pieces_before_ = 0;  // of earlier steps: the numbers of pieces continue over steps, so that no ring is ever reset

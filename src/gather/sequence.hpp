@@ -12,7 +12,7 @@ namespace tailrace {
 
 // An array that is exchanged, and its slab at one writer.
 struct SlabArray {
-    Extents shape;
+    Shape shape;
     uint64_t element_bytes = 1;
     uint64_t lo = 0, hi = 0;  // elements of the array, in file order
     uint64_t position = 0;    // of element lo in the sequence, in bytes
@@ -22,7 +22,7 @@ struct SlabArray {
 class Sequence {
 public:
     // The elements [lo, hi) of an array.
-    void add(const Extents& shape, uint64_t element_bytes, uint64_t lo, uint64_t hi) {
+    void add(const Shape& shape, uint64_t element_bytes, uint64_t lo, uint64_t hi) {
         // Arrays and pieces begin at multiples of the largest element, so that no element lies in two pieces.
         arrays_.push_back({shape, element_bytes, lo, hi, (total_bytes() + 7) / 8 * 8});
     }
@@ -40,17 +40,17 @@ private:
 struct RankBlock {
     size_t array = 0;
     size_t block = 0;  // the rank's own number of it
-    Runs runs;
+    Spans spans;
 };
 
 // The bytes that a rank has in a piece.
-struct Share {
+struct PieceBytes {
     uint64_t piece = 0;
     uint64_t bytes = 0;
 };
 
 // The pieces that a rank's blocks touch, ascending. Costs blocks x pieces touched.
-std::vector<Share> shares_of(const Sequence& sequence, const std::vector<RankBlock>& blocks, uint64_t piece_bytes);
+std::vector<PieceBytes> pieces_of(const Sequence& sequence, const std::vector<RankBlock>& blocks, uint64_t piece_bytes);
 
 // Calls use(block, first element within the block, elements, position in the sequence) for all bytes that the blocks have in
 // [from, to) of the sequence: array by array, block by block, ascending within a block. Sender and writer rely on this order.
@@ -61,11 +61,11 @@ void for_bytes(const Sequence& sequence, const std::vector<RankBlock>& blocks, u
         if (array.end() <= from || array.position >= to) continue;
         const uint64_t lo = array.lo + (from > array.position ? (from - array.position) / array.element_bytes : 0);
         const uint64_t hi = to < array.end() ? array.lo + (to - array.position) / array.element_bytes : array.hi;
-        const auto [first, last] = block.runs.touching(lo, hi);
-        for (uint64_t run = first; run < last; ++run) {
-            const uint64_t begin = block.runs.begin(run);
-            const uint64_t a = begin < lo ? lo : begin, b = begin + block.runs.length() > hi ? hi : begin + block.runs.length();
-            use(block, run * block.runs.length() + (a - begin), b - a, array.position + (a - array.lo) * array.element_bytes);
+        const auto [first, last] = block.spans.touching(lo, hi);
+        for (uint64_t span = first; span < last; ++span) {
+            const uint64_t begin = block.spans.begin(span);
+            const uint64_t a = begin < lo ? lo : begin, b = begin + block.spans.length() > hi ? hi : begin + block.spans.length();
+            use(block, span * block.spans.length() + (a - begin), b - a, array.position + (a - array.lo) * array.element_bytes);
         }
     }
 }

@@ -1,5 +1,5 @@
-// Where a block's elements are in this rank's memory: any strides, so halos and array sections are written without a copy by the
-// user.
+// Where a block's elements are in this rank's memory. Strides are arbitrary, so users need not copy halos and array
+// sections.
 #pragma once
 
 #include <algorithm>
@@ -16,44 +16,44 @@ class BlockView {
 public:
     BlockView() = default;
     // `stride` in bytes, empty: dense in C order.
-    BlockView(const void* data, uint64_t element_bytes, const Extents& count, const std::vector<int64_t>& stride)
+    BlockView(const void* data, uint64_t element_bytes, const Shape& count, const std::vector<int64_t>& stride)
         : data_(static_cast<const std::byte*>(data)), element_(element_bytes), count_(count), stride_(stride) {
-        // Inner dimensions that are dense in memory make one piece.
-        piece_ = 1;
+        // Inner dimensions that are dense in memory make one span.
+        span_ = 1;
         outer_ = static_cast<int>(count.size());
         while (outer_ > 0 &&
-               (stride.empty() || count[outer_ - 1] == 1 || stride[outer_ - 1] == static_cast<int64_t>(piece_ * element_)))
-            piece_ *= count[--outer_];
+               (stride.empty() || count[outer_ - 1] == 1 || stride[outer_ - 1] == static_cast<int64_t>(span_ * element_)))
+            span_ *= count[--outer_];
     }
 
     uint64_t element_bytes() const { return element_; }
-    // Where its elements are if they are dense in memory, else null.
+    // The first element if all are dense in memory, else null.
     const std::byte* dense() const { return outer_ == 0 ? data_ : nullptr; }
-    uint64_t piece_bytes() const { return piece_ * element_; }  // longest stretches that are contiguous in memory
+    uint64_t span_bytes() const { return span_ * element_; }  // elements that are contiguous in memory
 
-    // Calls use(pointer, bytes) for the contiguous pieces of elements [begin, begin + n), counted in C order within the block.
+    // Calls use(pointer, bytes) for the spans of elements [begin, begin + n), counted in C order within the block.
     template <class Use>
-    void for_pieces(uint64_t begin, uint64_t n, Use&& use) const {
+    void for_spans(uint64_t begin, uint64_t n, Use&& use) const {
         while (n > 0) {
-            const uint64_t within = begin % piece_;
-            const uint64_t take = std::min(n, piece_ - within);
-            use(at(begin / piece_) + within * element_, take * element_);
+            const uint64_t within = begin % span_;
+            const uint64_t take = std::min(n, span_ - within);
+            use(at(begin / span_) + within * element_, take * element_);
             begin += take;
             n -= take;
         }
     }
 
     void copy_out(uint64_t begin, uint64_t n, std::byte* to) const {
-        if (piece_ == 1 && outer_ > 0) return copy_single_elements(begin, n, to);
-        for_pieces(begin, n, [&](const std::byte* from, uint64_t bytes) {
+        if (span_ == 1 && outer_ > 0) return copy_single_elements(begin, n, to);
+        for_spans(begin, n, [&](const std::byte* from, uint64_t bytes) {
             std::memcpy(to, from, bytes);
             to += bytes;
         });
     }
 
-    // The other way, into memory that the caller may write to: elements [begin, begin + n) from dense bytes.
+    // Copies dense bytes to elements [begin, begin + n). The memory must be the caller's to write.
     void copy_in(uint64_t begin, uint64_t n, const std::byte* from) const {
-        for_pieces(begin, n, [&](const std::byte* to, uint64_t bytes) {
+        for_spans(begin, n, [&](const std::byte* to, uint64_t bytes) {
             std::memcpy(const_cast<std::byte*>(to), from, bytes);
             from += bytes;
         });
@@ -73,15 +73,15 @@ public:
     }
 
 private:
-    const std::byte* at(uint64_t piece) const {
+    const std::byte* at(uint64_t span) const {
         const std::byte* place = data_;
         for (int d = outer_ - 1; d >= 0; --d) {
-            place += static_cast<int64_t>(piece % count_[d]) * stride_[d];
-            piece /= count_[d];
+            place += static_cast<int64_t>(span % count_[d]) * stride_[d];
+            span /= count_[d];
         }
         return place;
     }
-    // Rows of elements that are apart in memory: the innermost stride is walked without division.
+    // For elements that are apart in memory: walks the innermost stride without division.
     void copy_single_elements(uint64_t begin, uint64_t n, std::byte* to) const {
         const uint64_t row = count_[outer_ - 1];
         const int64_t step = stride_[outer_ - 1];
@@ -107,9 +107,9 @@ private:
     }
 
     const std::byte* data_ = nullptr;
-    uint64_t element_ = 1, piece_ = 1;
+    uint64_t element_ = 1, span_ = 1;
     int outer_ = 0;
-    Extents count_;
+    Shape count_;
     std::vector<int64_t> stride_;
 };
 

@@ -13,7 +13,7 @@ std::string describe(const Box& box) {
     return out.str();
 }
 
-Box whole_box(const Extents& shape) { return {Extents(shape.size(), 0), shape}; }
+Box whole_box(const Shape& shape) { return {Shape(shape.size(), 0), shape}; }
 
 bool overlap(const Box& a, const Box& b) {
     for (size_t d = 0; d < a.count.size(); ++d)
@@ -26,10 +26,10 @@ Box within(const Box& outer, Box inner) {
     return inner;
 }
 
-Runs::Runs(const Extents& shape, const Box& box) {
+Spans::Spans(const Shape& shape, const Box& box) {
     const int dims = static_cast<int>(shape.size());
     if (box.elements() == 0) return;
-    // Dimensions that the box spans wholly join the run, with the one before them.
+    // A span covers the trailing dimensions that the box has whole, and its part of the dimension before them.
     int inner = dims;
     length_ = 1;
     while (inner > 0) {
@@ -52,23 +52,23 @@ Runs::Runs(const Extents& shape, const Box& box) {
     for (int d = 0; d < outer_; ++d) count_ *= count_of_[d];
 }
 
-void Runs::outer_index(uint64_t run, uint64_t* index) const {
+void Spans::outer_index(uint64_t span, uint64_t* index) const {
     for (int d = outer_ - 1; d >= 0; --d) {
-        index[d] = run % count_of_[d];
-        run /= count_of_[d];
+        index[d] = span % count_of_[d];
+        span /= count_of_[d];
     }
 }
 
-uint64_t Runs::begin(uint64_t run) const {
+uint64_t Spans::begin(uint64_t span) const {
     uint64_t position = base_;
     for (int d = outer_ - 1; d >= 0; --d) {
-        position += run % count_of_[d] * pitch_[d];
-        run /= count_of_[d];
+        position += span % count_of_[d] * pitch_[d];
+        span /= count_of_[d];
     }
     return position;
 }
 
-uint64_t Runs::first_run_ending_after(uint64_t position) const {
+uint64_t Spans::first_span_ending_after(uint64_t position) const {
     uint64_t lo = 0, hi = count_;
     while (lo < hi) {
         const uint64_t middle = lo + (hi - lo) / 2;
@@ -80,15 +80,15 @@ uint64_t Runs::first_run_ending_after(uint64_t position) const {
     return lo;
 }
 
-std::pair<uint64_t, uint64_t> Runs::touching(uint64_t lo, uint64_t hi) const {
+std::pair<uint64_t, uint64_t> Spans::touching(uint64_t lo, uint64_t hi) const {
     if (count_ == 0 || lo >= hi) return {0, 0};
-    const uint64_t first = first_run_ending_after(lo);
-    uint64_t last = first_run_ending_after(hi - 1);
+    const uint64_t first = first_span_ending_after(lo);
+    uint64_t last = first_span_ending_after(hi - 1);
     if (last < count_ && begin(last) < hi) ++last;
     return {first, std::max(first, last)};
 }
 
-uint64_t Runs::elements_within(uint64_t lo, uint64_t hi) const {
+uint64_t Spans::elements_within(uint64_t lo, uint64_t hi) const {
     const auto [first, last] = touching(lo, hi);
     if (first == last) return 0;
     uint64_t elements = (last - first) * length_;

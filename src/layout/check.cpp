@@ -1,4 +1,4 @@
-// Which layouts make no sense, and which this version does not have yet.
+// Which layouts contradict themselves, and which this version cannot write.
 #include "base/error.hpp"
 #include "layout/chunks.hpp"
 #include "layout/keys.hpp"
@@ -9,15 +9,15 @@ namespace {
 
 constexpr uint64_t kLeastTreeEntries = 8;
 
-// What the layout asks for that this version does not have; "" when it has everything.
+// The choice, as KEY = VALUE, that this version cannot write; "" when it can write all.
 std::string missing_feature(const Layout& layout) {
     const StreamConfig config{.layout = layout};
-    const auto asks = [&](const std::string& name) {
+    const auto setting = [&](const std::string& name) {
         for (const Key& key : all_keys())
             if (key.name == name) return name + " = " + key.get(config);
         fail(Status::INTERNAL, "no key ", name);
     };
-    if (layout.stage != Stage::none) return asks("stage");
+    if (layout.stage != Stage::none) return setting("stage");
     return "";
 }
 
@@ -37,41 +37,41 @@ void check_choices(const Layout& layout) {
     const auto refuse = [](const auto&... parts) { fail(Status::BAD_LAYOUT, parts...); };
     const bool per_rank = layout.files.kind == Files::Kind::per_rank;
     if (layout.files.kind == Files::Kind::number && layout.files.number == 0)
-        refuse("files = 0 leaves no file to write; say files = N with N at least 1, or files = one");
+        refuse("files = 0 leaves no file to write; set files = N with N at least 1, or files = one");
     if (per_rank && layout.writers.kind == Writers::Kind::all)
         refuse(
-            "writers = all contradicts files = per-rank: each file is one rank's; say writers = one (layout = fpp), "
+            "writers = all contradicts files = per-rank: each file is one rank's; set writers = one (layout = fpp), "
             "or files = one (layout = shared)");
     if (per_rank && layout.writers.kind == Writers::Kind::per_node)
         refuse(
-            "writers = per-node contradicts files = per-rank: each file is one rank's; say writers = one (layout = fpp), "
+            "writers = per-node contradicts files = per-rank: each file is one rank's; set writers = one (layout = fpp), "
             "or files = per-node (layout = node)");
     if (per_rank && layout.writers.kind == Writers::Kind::dedicated)
         refuse("writers = dedicated:", layout.writers.number, " contradicts files = per-rank: each file is one rank's; ",
-               "say writers = one, or files = N or per-node");
+               "set writers = one, or files = N or per-node");
     if (layout.writers.kind == Writers::Kind::dedicated && layout.writers.number == 0)
-        refuse("writers = dedicated:0 leaves no rank to write; say dedicated:N with N at least 1, or writers = one");
+        refuse("writers = dedicated:0 leaves no rank to write; set dedicated:N with N at least 1, or writers = one");
     if (layout.tree_entries > 0 && layout.tree_entries < kLeastTreeEntries)
-        refuse("tree = ", layout.tree_entries, " is too small a bound on the entries of a directory; say at least ",
+        refuse("tree = ", layout.tree_entries, " is too small a bound on the entries of a directory; set at least ",
                kLeastTreeEntries, ", or tree = flat");
     const Storage& storage = layout.storage;
     const bool compresses = storage.compression.kind != Compression::Kind::none;
     if (!compresses && storage.chunk_bytes > 0)
-        refuse("chunk = ", size_text(storage.chunk_bytes), " has no meaning without compression: an array is stored as one piece; ",
-               "say compression = deflate, or chunk = 0");
+        refuse("chunk = ", size_text(storage.chunk_bytes), " has no effect without compression: an array is stored as one extent; ",
+               "set compression = deflate, or chunk = 0");
     if (!compresses && storage.bit_round > 0)
-        refuse("bit_round = ", storage.bit_round, " has no meaning without compression: it makes no file smaller; ",
-               "say compression = deflate, or bit_round = 0");
+        refuse("bit_round = ", storage.bit_round, " has no effect without compression: it makes no file smaller; ",
+               "set compression = deflate, or bit_round = 0");
     if (compresses && layout.steps != 1 && layout.files.kind != Files::Kind::one && layout.writers.kind != Writers::Kind::one)
-        refuse("compression of several steps in each of several files with several writers is not possible: the place of a step's ",
-               "chunks is known to one rank of each file, and all must have written before it counts; say writers = one, ",
-               "files = one or steps = 1");
+        refuse("compression is not possible with several files, several steps in each and several writers: only one rank of each ",
+               "file knows the addresses of a step's chunks, and all must be written before the step is committed; ",
+               "set writers = one, files = one or steps = 1");
     if (storage.chunk_bytes > 0 && (storage.chunk_bytes < kLeastChunkBytes || storage.chunk_bytes > kMostChunkBytes))
         refuse("chunk = ", size_text(storage.chunk_bytes), " is not from ", size_text(kLeastChunkBytes), " to ",
-               size_text(kMostChunkBytes), "; say such a size, or chunk = 0");
+               size_text(kMostChunkBytes), "; set such a size, or chunk = 0");
     if (layout.steps == Layout::kAllSteps && layout.stage == Stage::scratch)
-        refuse("steps = all contradicts stage = scratch: a file leaves scratch when it is finished, and this one never is; ",
-               "say steps = N, or stage = none");
+        refuse("steps = all contradicts stage = scratch: a file leaves scratch when it is complete, and this one never is; ",
+               "set steps = N, or stage = none");
 }
 
 bool is_available(const Layout& layout) { return missing_feature(layout).empty(); }
@@ -88,8 +88,8 @@ void check_config(const StreamConfig& config) {
     check_available(config.layout);
     if (config.keep_steps > 0 && config.layout.steps == Layout::kAllSteps)
         fail(Status::BAD_LAYOUT, "keep = ", config.keep_steps,
-             " contradicts steps = all: old steps are removed with their files, and here one file has them all; ",
-             "say steps = N, or keep = all");
+             " contradicts steps = all: old steps are removed with their files, and here one file holds all steps; ",
+             "set steps = N, or keep = all");
 }
 
 }  // namespace tailrace

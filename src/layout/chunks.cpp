@@ -4,7 +4,7 @@
 
 namespace tailrace {
 
-ChunkGrid::ChunkGrid(const Extents& shape, uint64_t element_bytes, uint64_t chunk_bytes) : shape_(shape), chunk_(shape) {
+ChunkGrid::ChunkGrid(const Shape& shape, uint64_t element_bytes, uint64_t chunk_bytes) : shape_(shape), chunk_(shape) {
     const uint64_t most = std::max<uint64_t>((chunk_bytes > 0 ? chunk_bytes : kChunkBytes) / element_bytes, 1);
     size_t d = 0;
     uint64_t row_elements = volume(shape) / shape[0];
@@ -12,17 +12,17 @@ ChunkGrid::ChunkGrid(const Extents& shape, uint64_t element_bytes, uint64_t chun
         chunk_[d] = 1;
         row_elements /= shape[++d];
     }
-    // Pieces of nearly equal length: little of the last one is beyond the array.
-    const uint64_t longest = std::max<uint64_t>(most / row_elements, 1), pieces = (shape[d] + longest - 1) / longest;
-    chunk_[d] = (shape[d] + pieces - 1) / pieces;
+    // Chunks of nearly equal length, so that little of the last one is beyond the array.
+    const uint64_t longest = std::max<uint64_t>(most / row_elements, 1), count = (shape[d] + longest - 1) / longest;
+    chunk_[d] = (shape[d] + count - 1) / count;
     cut(d);
 }
 
-std::optional<ChunkGrid> ChunkGrid::of(const Extents& shape, const Extents& chunk) {
+std::optional<ChunkGrid> ChunkGrid::of(const Shape& shape, const Shape& chunk) {
     if (shape.empty() || chunk.size() != shape.size() || volume(shape) == 0) return std::nullopt;
     size_t d = 0;
     while (d + 1 < shape.size() && chunk[d] == 1) ++d;
-    // Before the cut all are 1, behind it all are whole; a dimension of length 1 is both.
+    // A chunk has length 1 before the cut, and the whole length after it. A dimension of length 1 is both.
     while (d > 0 && chunk[d] == shape[d]) --d;
     if (chunk[d] == 0 || chunk[d] > shape[d] ||
         !std::equal(shape.begin() + static_cast<long>(d) + 1, shape.end(), chunk.begin() + static_cast<long>(d) + 1))
@@ -50,16 +50,16 @@ uint64_t ChunkGrid::at(uint64_t element) const {
     return element / outer_elements() * rows_ + element % outer_elements() / row_elements_ / chunk_[cut_];
 }
 
-Extents ChunkGrid::offset(uint64_t chunk) const {
-    Extents offset(shape_.size(), 0);
+Shape ChunkGrid::offset(uint64_t chunk) const {
+    Shape offset(shape_.size(), 0);
     offset[cut_] = chunk % rows_ * chunk_[cut_];
     uint64_t rest = chunk / rows_;
     for (size_t d = cut_; d-- > 0; rest /= shape_[d]) offset[d] = rest % shape_[d];
     return offset;
 }
 
-Extents ChunkGrid::offset(uint64_t step, uint64_t chunk) const {
-    Extents offset = this->offset(chunk);
+Shape ChunkGrid::offset(uint64_t step, uint64_t chunk) const {
+    Shape offset = this->offset(chunk);
     offset.insert(offset.begin(), step);
     return offset;
 }
@@ -70,7 +70,7 @@ Box ChunkGrid::box(uint64_t chunk) const {
     return box;
 }
 
-bool is_compressed(const Storage& storage, const Extents& shape, uint64_t element_bytes) {
+bool is_compressed(const Storage& storage, const Shape& shape, uint64_t element_bytes) {
     return storage.compression.kind != Compression::Kind::none && !shape.empty() &&
            volume(shape) * element_bytes >= kLeastCompressedBytes;
 }

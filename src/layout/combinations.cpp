@@ -1,11 +1,11 @@
-// Every combination of files, writers, steps and tree: whether this version writes it, and if not the text that refuses it.
+// Every combination of files, writers, steps and tree, and for those that this version refuses the reason.
 #include "base/error.hpp"
 #include "layout/keys.hpp"
 
 namespace tailrace {
 namespace {
 
-// Numbers stand for any number.
+// 2 and 8 stand for any number.
 constexpr const char* kFiles[] = {"one", "2", "per-node", "per-rank"};
 constexpr const char* kWriters[] = {"one", "per-node", "all", "dedicated:2"};
 constexpr const char* kSteps[] = {"1", "2", "all"};

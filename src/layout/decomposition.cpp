@@ -5,11 +5,11 @@
 namespace tailrace {
 
 Box Decomposition::block(uint64_t rank) const {
-    Box box{Extents(shape_.size()), Extents(shape_.size())};
+    Box box{Shape(shape_.size()), Shape(shape_.size())};
     for (size_t d = shape_.size(); d-- > 0; rank /= grid_[d]) {
         const uint64_t at = rank % grid_[d];
-        box.offset[d] = share_begin(shape_[d], grid_[d], at);
-        box.count[d] = share_begin(shape_[d], grid_[d], at + 1) - box.offset[d];
+        box.offset[d] = split_begin(shape_[d], grid_[d], at);
+        box.count[d] = split_begin(shape_[d], grid_[d], at + 1) - box.offset[d];
     }
     return box;
 }
@@ -19,20 +19,20 @@ uint64_t Decomposition::elements_before(uint64_t rank) const {
     if (rank >= ranks()) return elements();
     uint64_t before = 0, inner = 1;  // elements of the array under one index of dimension d
     for (size_t d = shape_.size(); d-- > 0; rank /= grid_[d]) {
-        const uint64_t at = rank % grid_[d], begin = share_begin(shape_[d], grid_[d], at);
-        const uint64_t count = share_begin(shape_[d], grid_[d], at + 1) - begin;
+        const uint64_t at = rank % grid_[d], begin = split_begin(shape_[d], grid_[d], at);
+        const uint64_t count = split_begin(shape_[d], grid_[d], at + 1) - begin;
         before = begin * inner + count * before;
         inner *= shape_[d];
     }
     return before;
 }
 
-Extents choose_grid(uint64_t ranks, const Extents& shape) {
+Shape choose_grid(uint64_t ranks, const Shape& shape) {
     std::vector<uint64_t> factors;
     for (uint64_t factor = 2; factor * factor <= ranks; ++factor)
         for (; ranks % factor == 0; ranks /= factor) factors.push_back(factor);
     if (ranks > 1) factors.push_back(ranks);
-    Extents grid(shape.size(), 1);
+    Shape grid(shape.size(), 1);
     for (; !factors.empty() && !grid.empty(); factors.pop_back()) {
         size_t longest = 0;
         for (size_t d = 1; d < shape.size(); ++d)

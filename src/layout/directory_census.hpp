@@ -11,8 +11,8 @@ namespace tailrace {
 
 class DirectoryCensus {
 public:
-    // A path with '/' between names, below the directory that is counted as the top one. Paths come sorted by directory: a
-    // directory that was left is not entered again. Memory does not grow with their number.
+    // A path relative to the top directory, with '/' between names. Paths must come sorted by directory: after another directory,
+    // none is added to an earlier one. Memory does not grow with their number.
     void add(std::string_view path);
 
     uint64_t directories() const { return directories_; }    // below the top one

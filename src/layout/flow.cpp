@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "layout/share.hpp"
-#include "layout/slabs.hpp"
+#include "layout/part_boxes.hpp"
+#include "layout/slab.hpp"
 
 namespace tailrace {
 namespace {
 
-// Adds up the bytes of neighbours that agree in a member.
+// Adds up the bytes of neighbouring items whose `member` is equal.
 template <class Item>
 void add_up(std::vector<Item>& items, uint64_t Item::* member) {
     size_t kept = 0;
@@ -20,16 +20,17 @@ void add_up(std::vector<Item>& items, uint64_t Item::* member) {
     items.resize(kept);
 }
 
-// Adds up portions to the same writer; each half, [0, middle) and [middle, end), is in ascending order.
-void merge_portions(std::vector<PartFlow::Portion>& portions, size_t middle) {
-    const auto by_writer = [](const PartFlow::Portion& a, const PartFlow::Portion& b) { return a.writer < b.writer; };
+// Adds up what goes to the same writer; each half, [0, middle) and [middle, end), is in ascending order.
+void merge_by_writer(std::vector<PartFlow::WriterBytes>& to_writers, size_t middle) {
+    const auto by_writer = [](const PartFlow::WriterBytes& a, const PartFlow::WriterBytes& b) { return a.writer < b.writer; };
     if (middle > 0)
-        std::inplace_merge(portions.begin(), portions.begin() + static_cast<std::ptrdiff_t>(middle), portions.end(), by_writer);
-    add_up(portions, &PartFlow::Portion::writer);
+        std::inplace_merge(to_writers.begin(), to_writers.begin() + static_cast<std::ptrdiff_t>(middle), to_writers.end(),
+                           by_writer);
+    add_up(to_writers, &PartFlow::WriterBytes::writer);
 }
 
-uint64_t share_elements(uint64_t elements, uint64_t shares, uint64_t k) {
-    return share_begin(elements, shares, k + 1) - share_begin(elements, shares, k);
+uint64_t slab_elements(uint64_t elements, uint64_t n, uint64_t k) {
+    return split_begin(elements, n, k + 1) - split_begin(elements, n, k);
 }
 
 }  // namespace
@@ -58,7 +59,7 @@ bool Flow::may_have_messages() const {
     if (!has_one_part(layout_)) return !alike_.empty();
     return std::ranges::any_of(alike_, [&](const Alike& alike) {
         const Box whole = whole_box(alike.decomposition.shape());
-        return !is_written_by_owners(layout_, ranks_, runs_in_slab(alike.decomposition, whole, alike.element_bytes));
+        return !is_written_by_owners(layout_, ranks_, spans_in_box(alike.decomposition, whole, alike.element_bytes));
     });
 }
 
@@ -75,55 +76,55 @@ PartFlow::PartFlow(const Flow& flow, uint64_t part)
       writers_(flow.parts_.writers(part)) {
     if (writers_ == 1) return;
     for (const Alike& alike : flow.alike_) {
-        slabs_.emplace_back();
-        for (Box& box : slabs_of_part(flow.layout_, alike.decomposition, first_, last_)) {
-            const SlabRuns runs = runs_in_slab(alike.decomposition, box, alike.element_bytes);
-            slabs_.back().push_back({std::move(box), is_written_by_owners(flow.layout_, last_ - first_, runs)});
+        boxes_.emplace_back();
+        for (Box& box : boxes_of_part(flow.layout_, alike.decomposition, first_, last_)) {
+            const BoxSpans spans = spans_in_box(alike.decomposition, box, alike.element_bytes);
+            boxes_.back().push_back({std::move(box), is_written_by_owners(flow.layout_, last_ - first_, spans)});
         }
     }
 }
 
-void PartFlow::add_portions(size_t number, uint64_t rank, std::vector<Portion>& portions) const {
+void PartFlow::add_bytes_to_writers(size_t number, uint64_t rank, std::vector<WriterBytes>& to_writers) const {
     const Alike& alike = flow_.alike_[number];
     const auto add = [&](uint64_t writer, uint64_t elements) {
         if (elements == 0) return;
-        if (!portions.empty() && portions.back().writer == writer)
-            portions.back().bytes += alike.bytes(elements);
+        if (!to_writers.empty() && to_writers.back().writer == writer)
+            to_writers.back().bytes += alike.bytes(elements);
         else
-            portions.push_back({writer, alike.bytes(elements)});
+            to_writers.push_back({writer, alike.bytes(elements)});
     };
     if (writers_ == 1) return add(0, alike.decomposition.elements_of(rank));
     const Box block = alike.decomposition.block(rank);
-    for (const PartSlab& slab : slabs_[number]) {
-        if (!overlap(block, slab.box)) continue;  // a block lies in one of the slabs
-        if (slab.direct) return;
-        const Runs runs(slab.box.count, within(slab.box, block));
-        const uint64_t in_line = runs.outer_dims() > 0 ? block.count[static_cast<size_t>(runs.outer_dims()) - 1] : 1;
-        return for_each_share(runs, in_line, slab.box.elements(), writers_, add);
+    for (const FlowBox& stored : boxes_[number]) {
+        if (!overlap(block, stored.box)) continue;  // a block lies in one of the boxes
+        if (stored.direct) return;
+        const Spans spans(stored.box.count, within(stored.box, block));
+        const uint64_t in_line = spans.outer_dims() > 0 ? block.count[static_cast<size_t>(spans.outer_dims()) - 1] : 1;
+        return for_each_slab(spans, in_line, stored.box.elements(), writers_, add);
     }
 }
 
-void PartFlow::portions_of(uint64_t rank, std::vector<Portion>& portions) const {
-    portions.clear();
+void PartFlow::bytes_to_writers(uint64_t rank, std::vector<WriterBytes>& to_writers) const {
+    to_writers.clear();
     for (size_t alike = 0; alike < flow_.alike_.size(); ++alike) {
-        const size_t middle = portions.size();
-        // The marker keeps the two ascending halves apart.
-        if (middle > 0) portions.push_back({UINT64_MAX, 0});
-        add_portions(alike, rank, portions);
+        const size_t middle = to_writers.size();
+        // The marker separates the two ascending halves.
+        if (middle > 0) to_writers.push_back({UINT64_MAX, 0});
+        add_bytes_to_writers(alike, rank, to_writers);
         if (middle > 0) {
-            portions.erase(portions.begin() + static_cast<std::ptrdiff_t>(middle));
-            merge_portions(portions, middle);
+            to_writers.erase(to_writers.begin() + static_cast<std::ptrdiff_t>(middle));
+            merge_by_writer(to_writers, middle);
         }
     }
 }
 
 std::vector<PlannedMessage> PartFlow::sends_of(uint64_t rank) const {
-    std::vector<Portion> portions;
-    portions_of(rank, portions);
+    std::vector<WriterBytes> to_writers;
+    bytes_to_writers(rank, to_writers);
     std::vector<PlannedMessage> sends;
-    for (const Portion& portion : portions) {
-        const uint64_t to = flow_.parts_.writer(part_, portion.writer);
-        if (to != rank) sends.push_back({rank, to, portion.bytes});
+    for (const WriterBytes& mine : to_writers) {
+        const uint64_t to = flow_.parts_.writer(part_, mine.writer);
+        if (to != rank) sends.push_back({rank, to, mine.bytes});
     }
     return sends;
 }
@@ -145,12 +146,12 @@ std::vector<PlannedMessage> PartFlow::receives_of(uint64_t k) const {
     }
     for (size_t number = 0; number < flow_.alike_.size(); ++number) {
         const Alike& alike = flow_.alike_[number];
-        for (const PartSlab& slab : slabs_[number]) {
-            if (slab.direct) continue;
-            const uint64_t elements = slab.box.elements();
-            const uint64_t lo = share_begin(elements, writers_, k), hi = share_begin(elements, writers_, k + 1);
-            for (Box& box : share_boxes(slab.box.count, lo, hi)) {
-                for (size_t d = 0; d < box.offset.size(); ++d) box.offset[d] += slab.box.offset[d];
+        for (const FlowBox& stored : boxes_[number]) {
+            if (stored.direct) continue;
+            const uint64_t elements = stored.box.elements();
+            const uint64_t lo = split_begin(elements, writers_, k), hi = split_begin(elements, writers_, k + 1);
+            for (Box& box : slab_boxes(stored.box.count, lo, hi)) {
+                for (size_t d = 0; d < box.offset.size(); ++d) box.offset[d] += stored.box.offset[d];
                 alike.decomposition.for_each_rank(box, [&](uint64_t rank, uint64_t part) { receive(rank, alike.bytes(part)); });
             }
         }
@@ -166,10 +167,10 @@ uint64_t PartFlow::writer_bytes(uint64_t k) const {
     for (size_t number = 0; number < flow_.alike_.size(); ++number) {
         const Alike& alike = flow_.alike_[number];
         const Box own = alike.decomposition.block(flow_.parts_.writer(part_, k));
-        for (const PartSlab& slab : slabs_[number])
-            if (!slab.direct)
-                bytes += alike.bytes(share_elements(slab.box.elements(), writers_, k));
-            else if (overlap(own, slab.box))
+        for (const FlowBox& stored : boxes_[number])
+            if (!stored.direct)
+                bytes += alike.bytes(slab_elements(stored.box.elements(), writers_, k));
+            else if (overlap(own, stored.box))
                 bytes += alike.bytes(own.elements());
     }
     return bytes;

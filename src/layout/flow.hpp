@@ -1,5 +1,5 @@
-// The flow of one step's data from blocks to writers, by the rules of plan.hpp. Variables that are decomposed alike flow alike,
-// so they are taken together.
+// How much data of one step goes from which rank to which writer, by the rules of plan.hpp. Variables with the same decomposition
+// and element size are counted together.
 #pragma once
 
 #include <cstdint>
@@ -33,34 +33,34 @@ private:
     uint64_t single_bytes_ = sizeof(double);  // scalars and the time value
 };
 
-// The flow within one part; refers to the Flow that it is of.
+// The flow within one part. The Flow must outlive it.
 class PartFlow {
 public:
     PartFlow(const Flow& flow, uint64_t part);
 
-    // What goes from a rank to the writer of that number (itself perhaps), in ascending order.
-    struct Portion {
+    // What a rank sends to a writer of the part (perhaps itself), by the writer's number, ascending.
+    struct WriterBytes {
         uint64_t writer = 0, bytes = 0;
     };
-    // `portions` is used again from call to call, so that a million ranks cost no memory.
-    void portions_of(uint64_t rank, std::vector<Portion>& portions) const;
+    // `to_writers` is cleared and filled: reuse one vector, so that a million ranks cost no memory.
+    void bytes_to_writers(uint64_t rank, std::vector<WriterBytes>& to_writers) const;
     std::vector<PlannedMessage> sends_of(uint64_t rank) const;
-    // What the k-th writer receives from other ranks, in their order.
+    // What the k-th writer receives from other ranks, in the order of the ranks.
     std::vector<PlannedMessage> receives_of(uint64_t k) const;
     // Bytes that the k-th writer writes in a step.
     uint64_t writer_bytes(uint64_t k) const;
 
 private:
     using Alike = Flow::Alike;
-    struct PartSlab {
+    struct FlowBox {
         Box box;
         bool direct = false;
     };
-    void add_portions(size_t alike, uint64_t rank, std::vector<Portion>& portions) const;
+    void add_bytes_to_writers(size_t alike, uint64_t rank, std::vector<WriterBytes>& to_writers) const;
 
     const Flow& flow_;
     const uint64_t part_, first_, last_, writers_;
-    std::vector<std::vector<PartSlab>> slabs_;  // [alike]; none where one writer has everything
+    std::vector<std::vector<FlowBox>> boxes_;  // [alike]; empty where one writer writes everything
 };
 
 }  // namespace tailrace

@@ -1,4 +1,4 @@
-// Blocks of an array that lie side by side, as fewer boxes.
+// Joins blocks of an array that are side by side to fewer boxes.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace tailrace {
 
-// Boxes that hold the same elements, ascending by offset; one box where the blocks make up one. The blocks have elements and do not
-// overlap. Consecutive ranks of a regular decomposition make at most 2 * dimensions - 1 boxes, however many they are. n log n.
+// Boxes with the same elements, ascending by offset; one box where the blocks make up one. Each block has elements, and none
+// overlap. The blocks of consecutive ranks of a regular decomposition make at most 2 * dimensions - 1 boxes. n log n.
 std::vector<Box> join_blocks(std::vector<Box> blocks);
 
 }  // namespace tailrace

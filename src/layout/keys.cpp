@@ -150,7 +150,7 @@ Key number_or_word_key(std::string name, std::string allowed, std::string meanin
     return {name, allowed, meaning, set, get};
 }
 
-// A codec with its levels; the least is what its name alone means.
+// A codec with its levels. Its name alone means level 1.
 struct CodecWord {
     const char* word;
     Compression::Kind kind;
@@ -160,8 +160,7 @@ constexpr CodecWord kCodecs[] = {{"deflate", Compression::Kind::deflate, 9}, {"z
 
 Key compression_key() {
     std::string allowed = "none";
-    for (const CodecWord& codec : kCodecs)
-        allowed += text(" | ", codec.word, "[:N] (N from 1, if nobody says it, to ", codec.most, ")");
+    for (const CodecWord& codec : kCodecs) allowed += text(" | ", codec.word, "[:N] (N from 1, the default, to ", codec.most, ")");
     const Set set = [allowed](const std::string& value, StreamConfig& config) {
         Compression& compression = config.layout.storage.compression;
         if (value == "none") return void(compression = {});
@@ -179,8 +178,8 @@ Key compression_key() {
             if (codec.kind == compression.kind) return text(codec.word, ":", compression.level);
         return "none";
     };
-    return {"compression", allowed,
-            "how large arrays are compressed; every NetCDF-4 and HDF5 reader has deflate, not all have zstd", set, get};
+    return {"compression", allowed, "compresses large arrays; every NetCDF-4 and HDF5 reader has deflate, not all have zstd", set,
+            get};
 }
 
 Key time_key() {
@@ -210,12 +209,13 @@ Key path_key(std::string name, std::string allowed, std::string meaning, At at) 
 
 std::vector<Key> layout_keys() {
     std::vector<Key> keys{layout_key(), files_key(), writers_key()};
-    keys.push_back(number_or_word_key("steps", "1 | N | all (N at least 1)", "output steps in each file; all: appended along time",
-                                      "all", Layout::kAllSteps, 1, FIELD(layout.steps)));
+    keys.push_back(number_or_word_key("steps", "1 | N | all (N at least 1)",
+                                      "output steps in each file; all: one file grows along time", "all", Layout::kAllSteps, 1,
+                                      FIELD(layout.steps)));
     keys.push_back(number_or_word_key("tree", "flat | N (N at least 8)", "most entries in a directory", "flat", 0, 8,
                                       FIELD(layout.tree_entries)));
-    keys.push_back(word_key<Stage>("stage", "where files are written first", {{"none", Stage::none}, {"scratch", Stage::scratch}},
-                                   FIELD(layout.stage)));
+    keys.push_back(word_key<Stage>("stage", "where files are written first; scratch: on node-local storage",
+                                   {{"none", Stage::none}, {"scratch", Stage::scratch}}, FIELD(layout.stage)));
     keys.push_back(number_key("overlap", "N", "steps that may be in flight while the simulation computes; 0: none",
                               FIELD(layout.overlap_steps)));
     return keys;
@@ -225,19 +225,21 @@ std::vector<Key> storage_keys() {
     std::vector<Key> keys;
     keys.push_back(
         number_key("stripe_count", "N",
-                   "Lustre: storage servers a file is spread over (a prime above 2 is lowered by 1); 0: as the directory has it",
+                   "Lustre: storage servers a file is spread over (a prime above 2 is lowered by 1); 0: the directory's default",
                    FIELD(layout.storage.stripe_count)));
     keys.push_back(size_key("stripe_size", "a size that is a multiple of 64 KiB, such as 1 MiB; or 0",
-                            "Lustre: bytes on one server before the next; 0: as the directory has it", 0, 65536,
+                            "Lustre: bytes on one server before the next; 0: the directory's default", 0, 65536,
                             FIELD(layout.storage.stripe_bytes)));
-    keys.push_back(
-        size_key("alignment", "a size that is a multiple of 8, such as 4 KiB or 1 MiB",
-                 "large pieces begin at a multiple of it in the file; if nobody sets it, of the file system's block or stripe", 8,
-                 8, FIELD(layout.storage.alignment_bytes)));
-    keys.push_back(size_key("align_threshold", "a size, such as 64 KiB", "pieces of at least this size are aligned", 0, 1,
+    keys.push_back(size_key(
+        "alignment", "a size that is a multiple of 8, such as 4 KiB or 1 MiB",
+        "large arrays and chunks begin at a multiple of it in the file; by default at least the file system's block or stripe", 8,
+        8, FIELD(layout.storage.alignment_bytes)));
+    keys.push_back(size_key("align_threshold", "a size, such as 64 KiB",
+                            "arrays (of one step) and chunks of at least this size are aligned", 0, 1,
                             FIELD(layout.storage.align_threshold_bytes)));
     keys.push_back(compression_key());
-    keys.push_back(word_key<bool>("shuffle", "with compression: equal bytes of neighbouring elements are put side by side first",
+    keys.push_back(word_key<bool>("shuffle",
+                                  "with compression: stores the first bytes of all elements, then the second bytes, and so on",
                                   {{"on", true}, {"off", false}}, FIELD(layout.storage.shuffle)));
     keys.push_back(size_key("chunk", "a size from 32 KiB to 2 GiB, such as 4 MiB; or 0",
                             "with compression: most bytes that are compressed together; 0: 1 MiB", 0, 1,
@@ -248,33 +250,33 @@ std::vector<Key> storage_keys() {
                    "all, nothing is lost",
                    FIELD(layout.storage.bit_round)));
     keys.push_back(word_key<Durability>(
-        "durability", "when bytes are on the device: never waited for, when a file is closed, at the end of each step",
+        "durability", "when fsync is called: never, when a file is closed, or at the end of each step",
         {{"none", Durability::none}, {"close", Durability::close}, {"step", Durability::step}}, FIELD(layout.storage.durability)));
-    keys.push_back(word_key<bool>("checksum", "checksums of all bytes, for verify", {{"on", true}, {"off", false}},
-                                  FIELD(layout.storage.checksum)));
+    keys.push_back(word_key<bool>("checksum", "writes checksums of all bytes, for `tailrace verify --deep`",
+                                  {{"on", true}, {"off", false}}, FIELD(layout.storage.checksum)));
     return keys;
 }
 
 std::vector<Key> stream_keys() {
     std::vector<Key> keys;
-    keys.push_back(word_key<std::string>("mode", "what happens to an existing stream of the name",
+    keys.push_back(word_key<std::string>("mode", "what happens to an existing stream of this name",
                                          {{"append", "append"}, {"replace", "replace"}}, FIELD(mode)));
     keys.push_back(time_key());
     keys.push_back(number_or_word_key("keep", "all | N (N at least 1)",
-                                      "committed steps that stay; files whose steps are all older are removed after each commit",
+                                      "committed steps to keep; after each commit, files whose steps are all older are removed",
                                       "all", 0, 1, FIELD(keep_steps)));
     keys.push_back(size_key("overlap_memory", "a size of at least 1 MiB, such as 1 GiB",
                             "memory of each writing rank for data of steps in flight", 1u << 20, 1, FIELD(overlap_bytes)));
     keys.push_back(word_key<OverlapPolicy>(
         "overlap_policy",
-        "what happens to a step without room in it: end_step waits, the step is left out, or a file takes the data",
+        "what happens to a step without room in overlap_memory: end_step waits, the step is dropped, or its data goes to a file",
         {{"block", OverlapPolicy::block}, {"drop", OverlapPolicy::drop}, {"spill", OverlapPolicy::spill}}, FIELD(overlap_policy)));
-    keys.push_back(path_key("spill_directory", "a directory of a fast local disk", "where overlap_policy = spill has its file",
+    keys.push_back(path_key("spill_directory", "a directory of a fast local disk", "where overlap_policy = spill writes its file",
                             FIELD(spill_directory)));
     keys.push_back(size_key("exchange_bytes", "a size of at least 64 KiB, such as 32 MiB",
-                            "memory that a writer offers to other ranks' data", 65536, 1, FIELD(exchange_bytes)));
-    keys.push_back(number_key("ranks_per_node", "N", "ranks are grouped by this many as if into nodes; 0: as MPI says",
-                              FIELD(ranks_per_node)));
+                            "memory of a writer for other ranks' data", 65536, 1, FIELD(exchange_bytes)));
+    keys.push_back(
+        number_key("ranks_per_node", "N", "groups ranks by this many, as if into nodes; 0: MPI's nodes", FIELD(ranks_per_node)));
     return keys;
 }
 
@@ -291,33 +293,30 @@ std::span<const Key> all_keys() {
     return keys;
 }
 
-nlohmann::ordered_json effective_json(const StreamConfig& config) {
-    nlohmann::ordered_json json = nlohmann::ordered_json::object();
-    for (const Key& key : all_keys()) json[key.name] = key.get(config);
-    return json;
+std::vector<std::string> key_names() {
+    std::vector<std::string> names;
+    for (const Key& key : all_keys()) names.push_back(key.name);
+    return names;
 }
 
-nlohmann::ordered_json keys_json() {
-    nlohmann::ordered_json json{{"keys", nlohmann::ordered_json::array()}, {"presets", nlohmann::ordered_json::array()}};
+const Key* find_key(const std::string& name) {
     for (const Key& key : all_keys())
-        json["keys"].push_back(
-            {{"name", key.name}, {"values", key.values}, {"default", key.get(StreamConfig{})}, {"meaning", key.meaning}});
-    for (const Preset& preset : all_presets()) {
-        StreamConfig config;
-        const bool split = preset.name == "split";
-        preset.apply(split ? 2 : 0, config.layout);
-        nlohmann::ordered_json choices = nlohmann::ordered_json::object();
-        for (const Key& key : all_keys())
-            if (key.name == "files" || key.name == "writers" || key.name == "tree" || key.name == "stage")
-                choices[key.name] = key.get(config);
-        if (split) choices["files"] = "N";
-        json["presets"].push_back({{"name", split ? "split:N" : preset.name},
-                                   {"meaning", preset.meaning},
-                                   {"keys", choices},
-                                   {"available", is_available(config.layout)}});
+        if (key.name == name) return &key;
+    return nullptr;
+}
+
+void set_key(const std::string& origin, const std::string& name, const std::string& value, StreamConfig& config) {
+    const Key* key = find_key(name);
+    if (!key) {
+        const auto names = key_names();
+        fail(Status::BAD_CONFIG, origin, ": unknown key '", name, "'; did you mean '", nearest(name, names),
+             "'? The keys are: ", joined(names, ", "));
     }
-    json["combinations"] = combinations_json();
-    return json;
+    try {
+        key->set(value, config);
+    } catch (const Error& error) {
+        throw Error(error.status(), origin + ": " + error.what());
+    }
 }
 
 }  // namespace tailrace

@@ -1,4 +1,4 @@
-// The configuration keys, each declared once: TOML, environment, Python, `tailrace keys` and the documentation are made from this
+// The configuration keys, each declared once: TOML, environment, Python, `tailrace keys` and the documentation use this
 // list.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "environment/variables.hpp"
 #include "layout/layout.hpp"
 
 namespace tailrace {
@@ -22,17 +23,17 @@ struct StreamConfig {
     std::string preset = "single";  // the preset that was named last
     std::string mode = "append";    // append | replace
     std::string time_name = "time";
-    uint64_t exchange_bytes = 8u << 20;  // memory a writer offers to others' data: what fits into a shared cache is fastest
-    uint64_t overlap_bytes = 1u << 30;   // of a rank's data that waits to be written
+    uint64_t exchange_bytes = 8u << 20;  // memory of a writer for other ranks' data: what fits into a shared cache is fastest
+    uint64_t overlap_bytes = 1u << 30;   // memory of a rank for data that waits to be written
     OverlapPolicy overlap_policy = OverlapPolicy::block;
     std::string spill_directory = "/tmp";
     uint64_t keep_steps = 0;      // committed steps that stay; 0: all
-    uint64_t ranks_per_node = 0;  // 0: as MPI says; otherwise ranks are grouped by this many (for tests and dry runs)
+    uint64_t ranks_per_node = 0;  // groups ranks by this many, for tests and dry runs; 0: MPI's nodes
 };
 
 struct Key {
     std::string name;    // "files", "durability", ...
-    std::string values;  // for people: "one | per-node | per-rank | N"
+    std::string values;  // as text for users: "one | per-node | per-rank | N"
     std::string meaning;
     // Reads the value's text into the config; throws BAD_CONFIG naming key, value and remedy.
     std::function<void(const std::string& value, StreamConfig&)> set;
@@ -46,47 +47,62 @@ struct Preset {
 };
 
 std::span<const Key> all_keys();
+std::vector<std::string> key_names();
+const Key* find_key(const std::string& name);  // null: there is none
+// Sets the key's value in `config`. Errors begin with `origin`, which says where the setting is from.
+void set_key(const std::string& origin, const std::string& name, const std::string& value, StreamConfig& config);
 std::span<const Preset> all_presets();
-// N files as a choice; one file is Kind::one, however it was said.
+// The choice of N files; one file is always Kind::one.
 Files files_of_number(uint64_t number);
 
-// One source of settings: where it is from (for messages: "tailrace.toml, [stream.history]") and its key -> value texts, in order.
+// Settings of one source: its name for messages ("tailrace.toml, [stream.history]"), and keys with their values' text, in order.
 struct Settings {
     std::string origin;
     std::vector<std::pair<std::string, std::string>> values;
 };
 
+// A table at the top level of tailrace.toml. The reader of a stream's settings takes [stream] and passes over the others.
+struct ConfigTable {
+    std::string name, meaning;
+};
+std::span<const ConfigTable> config_tables();
+
+// A line of the list in environment/variables.def.
+struct EnvironmentVariable {
+    std::string name, reader, meaning, otherwise;  // otherwise: what holds where it is not set
+    bool is_pattern, is_key;                       // TAILRACE_<KEY>; a key that is also read elsewhere
+};
+std::span<const EnvironmentVariable> all_variables();
+
 // TOML text with keys at top level: options of an open call. Unknown keys and wrong types throw BAD_CONFIG with line and remedy.
 Settings parse_options(const std::string& toml, const std::string& origin);
-// The settings of a stream in a configuration file's text: [stream.default] then [stream.NAME]; {} where there is none.
-// The whole file is checked, so that a typing error in any table is found.
+// The settings of a stream in the text of a configuration file: [stream.default], then [stream.NAME]; {} where there is none.
+// Throws BAD_CONFIG for a typing error in any stream's table, and for what is at the top level and not in config_tables().
 std::vector<Settings> parse_config_file(const std::string& toml, const std::string& path, const std::string& stream);
-// TAILRACE_<KEY> then TAILRACE_<STREAM>_<KEY> from an environment given as NAME -> value. TAILRACE_ names that are no key are
-// refused with the nearest key, except those in `reserved_environment()`.
+// TAILRACE_<KEY>, then TAILRACE_<STREAM>_<KEY>, from an environment given as NAME -> value. Throws BAD_CONFIG, with the nearest
+// name, for a TAILRACE_ name that is neither a key nor in all_variables().
 std::vector<Settings> parse_environment(const std::map<std::string, std::string>& environment, const std::string& stream);
 
-// Later settings are stronger. Within one, "layout" (a preset) is applied before the single choices, whatever their order.
+// Merges settings into what is in force. Later ones are stronger. Within one, "layout" (a preset) is applied before the single
+// choices, whatever their order.
 StreamConfig resolve(const std::vector<Settings>& settings);
 
-// Names beginning with TAILRACE_ that are no keys.
-std::span<const std::string> reserved_environment();
-
-// All keys with their effective values as text, readable by the keys themselves: {key: value}; and only those that were asked for,
+// All keys with the text of their effective values, which the keys can read again: {key: value}. And only the keys that are set,
 // with their origin: {key: {"value", "origin"}}.
 nlohmann::ordered_json effective_json(const StreamConfig& config);
 nlohmann::ordered_json requested_json(const std::vector<Settings>& settings);
 // {"keys": [{"name", "values", "default", "meaning"}], "presets": [{"name", "meaning", "keys": {...}, "available": bool}],
-// "combinations": combinations_json()}
+// "combinations": combinations_json(), "tables": [{"name", "meaning"}], "variables": [{"name", "reader", "meaning", "default"}]}
 nlohmann::ordered_json keys_json();
-// [{"files", "writers", "steps", "tree", "refusal"}]: each combination, and why it is not written ("": it is).
+// [{"files", "writers", "steps", "tree", "refusal"}]: each combination, and why it is refused ("": it is written).
 nlohmann::ordered_json combinations_json();
 
 // Throws BAD_LAYOUT for choices that contradict each other, with the remedy. Every layout that passes can be planned.
 void check_choices(const Layout& layout);
-// Throws UNSUPPORTED for choices that this version plans but does not write yet, naming those that it writes.
+// Throws UNSUPPORTED for choices that this version can plan but not write, naming those that it writes.
 void check_available(const Layout& layout);
 bool is_available(const Layout& layout);
-// Both, and for keys of the stream that contradict its layout.
+// Does both, and throws BAD_LAYOUT for keys of the stream that contradict its layout.
 void check_config(const StreamConfig& config);
 
 }  // namespace tailrace

@@ -17,14 +17,14 @@ struct Files {
 struct Writers {
     enum class Kind { one, per_node, all, dedicated } kind = Kind::one;
     uint64_t number = 0;   // for Kind::dedicated: ranks that only write
-    uint64_t at_most = 0;  // of a part that an earlier run began, with room for the checksums of so many; 0: any number
+    uint64_t at_most = 0;  // the limit in a part that an earlier run began: its room for checksums is fixed; 0: no limit
     bool operator==(const Writers&) const = default;
 };
 
 enum class Stage { none, scratch };
 enum class Durability { none, close, step };
 
-// What is done to the bytes of large arrays before they are written: HDF5's filters, which readers undo.
+// How large arrays are compressed before they are written: filters of HDF5, which readers undo.
 struct Compression {
     enum class Kind { none, deflate, zstd } kind = Kind::none;
     uint64_t level = 0;
@@ -33,12 +33,12 @@ struct Compression {
 
 // How bytes lie in a file and when they are on the device.
 struct Storage {
-    uint64_t stripe_count = 0;        // 0: as the directory has it
-    uint64_t stripe_bytes = 0;        // 0: as the directory has it
-    uint64_t alignment_bytes = 4096;  // pieces of at least align_threshold_bytes begin at a multiple of it
+    uint64_t stripe_count = 0;        // 0: the directory's default
+    uint64_t stripe_bytes = 0;        // 0: the directory's default
+    uint64_t alignment_bytes = 4096;  // extents of at least align_threshold_bytes begin at a multiple of it
     uint64_t align_threshold_bytes = 65536;
     Compression compression = {};
-    bool shuffle = true;       // with compression: equal bytes of neighbouring elements side by side
+    bool shuffle = true;       // with compression: the first bytes of all elements come first, then the second bytes, ...
     uint64_t chunk_bytes = 0;  // of compressed arrays; 0: kChunkBytes
     uint64_t bit_round = 0;    // with compression: bits of a float's mantissa that are kept; 0: all
     Durability durability = Durability::none;
@@ -58,9 +58,9 @@ struct Layout {
     Storage storage = {};
     bool operator==(const Layout&) const = default;
 
-    // Nobody's bytes go to another's file, and all files to one directory: no rank needs another one to write.
+    // Each rank writes only its own file, and all files are in one directory: no rank needs another one to write.
     bool ranks_are_apart() const { return files.kind == Files::Kind::per_rank && tree_entries == 0; }
-    // The part is the dataset that people open; there is no index over it.
+    // The part itself is the dataset that people open; there is no index.
     bool part_is_dataset() const { return files.kind == Files::Kind::one && steps == kAllSteps; }
 };
 

@@ -12,12 +12,12 @@ std::string digits(uint64_t number) {
     return text;
 }
 
-// A directory also holds a few entries that are not counted off: the journal, a pending group, the deeper levels.
+// A directory also holds a few other entries: the journal, a pending group, deeper levels.
 constexpr uint64_t kOtherEntries = 4;
 
-// Directories above entry `number` so that none holds more than `entries` entries: "" under a flat tree, else "GGG/" for the first
-// fan^2 entries, "+/GGG/GGG/" for the next up to fan^3, "+/+/GGG/GGG/GGG/" after them: a pure function of the number, whatever else
-// exists. Deeper levels lie below each other, so that small bounds hold for any number, too.
+// The directories above entry `number`, so that none holds more than `entries` entries: "" in a flat tree, else "GGG/" for the
+// first fan^2 entries, "+/GGG/GGG/" for the next up to fan^3, then "+/+/GGG/GGG/GGG/". This is a pure function of the number.
+// Deeper levels lie below each other, so that small bounds hold for any number.
 std::string tree_directories(uint64_t entries, uint64_t number) {
     if (entries == 0) return "";
     const uint64_t fan = entries - kOtherEntries;
@@ -50,7 +50,7 @@ uint64_t PartMap::part_of(uint64_t rank) const {
         case Files::Kind::one: return 0;
         case Files::Kind::per_node: return topology_.node_of(rank);
         case Files::Kind::per_rank: return rank;
-        case Files::Kind::number: return share_of(topology_.ranks, parts(), rank);
+        case Files::Kind::number: return split_index(topology_.ranks, parts(), rank);
     }
     return 0;
 }
@@ -60,7 +60,7 @@ uint64_t PartMap::first_rank(uint64_t part) const {
         case Files::Kind::one: return part == 0 ? 0 : topology_.ranks;
         case Files::Kind::per_node: return topology_.first_rank(part);
         case Files::Kind::per_rank: return part;
-        case Files::Kind::number: return share_begin(topology_.ranks, parts(), part);
+        case Files::Kind::number: return split_begin(topology_.ranks, parts(), part);
     }
     return 0;
 }

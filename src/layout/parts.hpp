@@ -1,4 +1,4 @@
-// Which part a rank's data goes to, who writes it, and what its path is: arithmetic on ranks, nodes and the layout.
+// Which part a rank's data goes to, which ranks write it, and its path: arithmetic on ranks, nodes and the layout.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ public:
     // The ranks that write it.
     uint64_t writers(uint64_t part) const;
     uint64_t writer(uint64_t part, uint64_t k) const;
-    // The number of a rank among the writers of its part, or writers(part) if it is none of them.
+    // The number of a rank among the writers of its part; writers(part) for a rank that does not write.
     uint64_t writer_number(uint64_t part, uint64_t rank) const;
 
 private:
@@ -29,14 +29,14 @@ private:
     Topology topology_;
 };
 
-// The writers of one part, as ranks that are counted from `first_rank` on; ascending.
+// The writers of one part, as ranks counted from `first_rank` on, ascending.
 struct PartWriters {
     PartMap map;
     uint64_t part = 0, first_rank = 0;
 
     uint64_t count() const { return map.writers(part); }
     uint64_t rank(uint64_t k) const { return map.writer(part, k) - first_rank; }
-    // count() for a rank that is none of them.
+    // count() for a rank that does not write.
     uint64_t number(uint64_t rank) const { return map.writer_number(part, first_rank + rank); }
 };
 
@@ -45,7 +45,7 @@ std::string dataset_path(const std::string& stream);     // NAME.nc: the index, 
 std::string parts_directory(const std::string& stream);  // NAME.parts
 std::string journal_path(const std::string& stream);
 std::string group_path(const Layout& layout, const std::string& stream, uint64_t start);  // directory, or file where files = one
-constexpr const char* kPendingPrefix = ".pending-";  // of what is not committed, in the parts' directory
+constexpr const char* kPendingPrefix = ".pending-";  // of names in the parts' directory that are not committed
 std::string pending_path(const Layout& layout, const std::string& stream, uint64_t start);  // the same before it is committed
 std::string pending_index_path(const std::string& stream);
 // A part's path below its group's directory (several files): [PPP/]NAME.S.P.nc

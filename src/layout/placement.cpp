@@ -28,9 +28,9 @@ Placement::Placement(PartBytes bytes, const Storage& storage)
     static_end_ = align(static_end_, used);
 }
 
-uint64_t Placement::align(uint64_t address, uint64_t piece_bytes) const {
-    if (piece_bytes < threshold_) return round_up(address, kElementBytes);
-    return round_up(address, piece_bytes >= kLongBytes ? std::lcm(alignment_, kLargePageBytes) : alignment_);
+uint64_t Placement::align(uint64_t address, uint64_t bytes) const {
+    if (bytes < threshold_) return round_up(address, kElementBytes);
+    return round_up(address, bytes >= kLongBytes ? std::lcm(alignment_, kLargePageBytes) : alignment_);
 }
 
 uint64_t Placement::place(uint64_t at, const std::vector<uint64_t>& sizes, std::vector<uint64_t>& addresses) const {

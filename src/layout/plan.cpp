@@ -3,9 +3,9 @@
 #include "base/error.hpp"
 #include "layout/flow.hpp"
 #include "layout/keys.hpp"
+#include "layout/part_boxes.hpp"
 #include "layout/parts.hpp"
 #include "layout/placement.hpp"
-#include "layout/slabs.hpp"
 
 namespace tailrace {
 namespace {
@@ -14,8 +14,8 @@ namespace {
 struct PlannedArray {
     const PlanVariable* variable = nullptr;  // nullptr: the time value
     uint64_t elements = 0, element_bytes = 0;
-    Box slab;  // not of scalars and the time
-    SlabRuns runs;
+    Box box;  // not of scalars and the time
+    BoxSpans spans;
     bool direct = false;
     bool is_single() const { return !variable || variable->shape.empty(); }
 };
@@ -27,10 +27,10 @@ std::vector<PlannedArray> arrays_of(const PlanRequest& request, uint64_t first_r
         if (variable.shape.empty()) continue;
         const uint64_t element_bytes = type_bytes(variable.type);
         const Decomposition decomposition(variable.shape, variable.grid);
-        for (Box& slab : slabs_of_part(request.layout, decomposition, first_rank, last_rank)) {
-            const SlabRuns runs = runs_in_slab(decomposition, slab, element_bytes);
-            const bool direct = is_written_by_owners(request.layout, last_rank - first_rank, runs);
-            arrays.push_back({&variable, slab.elements(), element_bytes, std::move(slab), runs, direct});
+        for (Box& box : boxes_of_part(request.layout, decomposition, first_rank, last_rank)) {
+            const BoxSpans spans = spans_in_box(decomposition, box, element_bytes);
+            const bool direct = is_written_by_owners(request.layout, last_rank - first_rank, spans);
+            arrays.push_back({&variable, box.elements(), element_bytes, std::move(box), spans, direct});
         }
     }
     for (const PlanVariable& variable : request.variables)
@@ -42,27 +42,26 @@ std::vector<PlannedArray> arrays_of(const PlanRequest& request, uint64_t first_r
 void add_direct_writes(const PlannedArray& array, uint64_t address, uint64_t rank, std::vector<PlannedWrite>& writes) {
     const PlanVariable& variable = *array.variable;
     const Box block = Decomposition(variable.shape, variable.grid).block(rank);
-    if (!overlap(block, array.slab)) return;
-    const Runs runs(array.slab.count, within(array.slab, block));
-    for (uint64_t run = 0; run < runs.count(); ++run)
-        writes.push_back({variable.name, address + runs.begin(run) * array.element_bytes, runs.length() * array.element_bytes});
+    if (!overlap(block, array.box)) return;
+    const Spans spans(array.box.count, within(array.box, block));
+    for (uint64_t span = 0; span < spans.count(); ++span)
+        writes.push_back({variable.name, address + spans.begin(span) * array.element_bytes, spans.length() * array.element_bytes});
 }
 
-void add_share_writes(const PlannedArray& array, uint64_t address, uint64_t writers, uint64_t k,
-                      std::vector<PlannedWrite>& writes) {
-    const uint64_t lo = share_begin(array.elements, writers, k), hi = share_begin(array.elements, writers, k + 1);
+void add_slab_writes(const PlannedArray& array, uint64_t address, uint64_t writers, uint64_t k, std::vector<PlannedWrite>& writes) {
+    const uint64_t lo = split_begin(array.elements, writers, k), hi = split_begin(array.elements, writers, k + 1);
     if (lo < hi) writes.push_back({array.variable->name, address + lo * array.element_bytes, (hi - lo) * array.element_bytes});
 }
 
 uint64_t seal_bytes_of_writer(const PlanRequest& request, const std::vector<PlannedArray>& arrays) {
     if (!request.layout.storage.checksum) return 0;
-    uint64_t slabs = 0, direct_runs = 0;
+    uint64_t boxes = 0, direct_spans = 0;
     for (const PlannedArray& array : arrays) {
         if (array.is_single()) continue;
-        ++slabs;
-        if (array.direct) direct_runs += array.runs.most;
+        ++boxes;
+        if (array.direct) direct_spans += array.spans.most;
     }
-    return seal_slot_bytes(seal_records_of_writer(request.variables.size(), slabs, direct_runs));
+    return seal_slot_bytes(seal_records_of_writer(request.variables.size(), boxes, direct_spans));
 }
 
 std::vector<PlannedWrite> writes_of(const PlanRequest& request, const PartMap& parts, uint64_t part, uint64_t k) {
@@ -82,7 +81,7 @@ std::vector<PlannedWrite> writes_of(const PlanRequest& request, const PartMap& p
         } else if (array.direct) {
             add_direct_writes(array, address, parts.writer(part, k), writes);
         } else {
-            add_share_writes(array, address, writers, k, writes);
+            add_slab_writes(array, address, writers, k, writes);
         }
     }
     return writes;

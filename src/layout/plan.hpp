@@ -1,13 +1,15 @@
-// The plan: for a layout, a decomposition and a number of ranks, who sends what to whom and which byte goes where. Pure
-// arithmetic; the library follows the same rules. Counted are the arrays of the steps and the time values; metadata, checksums
-// and the index are not.
+// The plan: for a layout, a decomposition and a number of ranks, which rank sends what to which, and which byte goes where. It is
+// pure arithmetic, by the library's own rules. It counts the arrays of the steps and the time values, but not metadata, checksums
+// and index.
 //
-// Rules. Each part has W writers; each array of the part is cut into W equal shares of its elements in file order, and writer k
-// writes the k-th. In one part the array is the whole variable; in several, the variable is an array for each slab of the part
-// (slabs.hpp): the boxes that the blocks of the part's ranks make up. A rank sends to each writer, once a step, what it has of that
-// writer's shares of all arrays together: through memory within a node, as messages between nodes, in pieces where it is more than
-// the exchange takes at once. Scalars and the time value are the first writer's. With writers = all, an array of which every run is
-// long is written by its owners instead.
+// Rules:
+// - Each part has W writers. Each array of the part is cut into W equal slabs, and writer k writes the k-th.
+// - In a layout of one part the array is the whole variable. In one of several parts the variable has an array for each box of the
+//   part (part_boxes.hpp): the boxes that the blocks of the part's ranks make up.
+// - Once a step, a rank sends to each writer what it has of that writer's slabs of all arrays: through memory within a node, as
+//   messages between nodes. What is more than the exchange takes at once is sent in pieces.
+// - The first writer writes scalars and the time value.
+// - With writers = all, an array whose spans are all long is written by its owners instead.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +27,8 @@ namespace tailrace {
 struct PlanVariable {
     std::string name;
     Type type = Type::F64;
-    Extents shape;  // empty: a scalar
-    Extents grid;   // blocks along each dimension, one a rank
+    Shape shape;  // empty: a scalar
+    Shape grid;   // blocks along each dimension, one a rank
 };
 
 struct PlanRequest {
@@ -49,7 +51,7 @@ struct PlannedWrite {
     bool operator==(const PlannedWrite&) const = default;
 };
 
-// What one rank does in the first step of a part. No O(ranks) work, except for a writer: what it receives.
+// What one rank does in the first step of a part. The cost grows with the number of ranks only in what a writer receives.
 struct RankPlan {
     uint64_t rank = 0, part = 0;
     std::string path;  // of the part, below the stream's directory
@@ -57,7 +59,7 @@ struct RankPlan {
     std::vector<PlannedWrite> writes;
 };
 
-// All ranks and steps together.
+// The sums over all ranks and steps.
 struct Summary {
     uint64_t files = 0;        // parts
     uint64_t directories = 0;  // NAME.parts and those below it
@@ -69,12 +71,12 @@ struct Summary {
     bool operator==(const Summary&) const = default;
 };
 
-// Throws BAD_ARGUMENT or BAD_LAYOUT for what cannot be planned, naming it.
+// Throws BAD_ARGUMENT or BAD_LAYOUT, naming what cannot be planned.
 void check_request(const PlanRequest& request);
 RankPlan plan_rank(const PlanRequest& request, uint64_t rank);
 Summary summarise(const PlanRequest& request);
 
-// The C contract's tailrace_plan: request and answer as documented there.
+// The C contract's tailrace_plan: request and result as documented there.
 nlohmann::ordered_json plan_json(const nlohmann::json& request);
 
 }  // namespace tailrace

@@ -11,36 +11,36 @@
 namespace tailrace {
 namespace {
 
-using Answer = nlohmann::ordered_json;
-using Asked = nlohmann::json;
+using Output = nlohmann::ordered_json;
+using Input = nlohmann::json;
 
 constexpr size_t kListed = 64;  // parts, writers of a part and messages that are listed
 
 [[noreturn]] void bad_request(const std::string& what) { fail(Status::BAD_ARGUMENT, "plan request: ", what); }
 
-uint64_t whole_number(const Asked& value, const std::string& name) {
+uint64_t whole_number(const Input& value, const std::string& name) {
     if (value.is_number_unsigned() || (value.is_number_integer() && value.get<int64_t>() >= 0)) return value.get<uint64_t>();
     bad_request(name + " = " + value.dump() + " is not a whole number");
 }
 
-uint64_t whole_number_or(const Asked& object, const std::string& name, uint64_t otherwise) {
+uint64_t whole_number_or(const Input& object, const std::string& name, uint64_t otherwise) {
     return object.contains(name) ? whole_number(object[name], name) : otherwise;
 }
 
-Extents extents(const Asked& value, const std::string& name) {
+Shape shape_of(const Input& value, const std::string& name) {
     if (!value.is_array()) bad_request(name + " = " + value.dump() + " is not a list of whole numbers");
     if (value.size() > kMaxDims) bad_request(text(name, " has ", value.size(), " dimensions; at most ", kMaxDims, " are possible"));
-    Extents numbers;
-    for (const Asked& number : value) numbers.push_back(whole_number(number, name));
+    Shape numbers;
+    for (const Input& number : value) numbers.push_back(whole_number(number, name));
     return numbers;
 }
 
-std::string string(const Asked& value, const std::string& name) {
+std::string string(const Input& value, const std::string& name) {
     if (!value.is_string()) bad_request(name + " = " + value.dump() + " is not a text");
     return value.get<std::string>();
 }
 
-void check_names(const Asked& object, const std::string& what, std::initializer_list<std::string_view> known) {
+void check_names(const Input& object, const std::string& what, std::initializer_list<std::string_view> known) {
     if (!object.is_object()) bad_request(what + " is not a JSON object: " + object.dump());
     for (const auto& [name, value] : object.items())
         if (std::ranges::find(known, name) == known.end()) {
@@ -57,47 +57,47 @@ Type type_of(const std::string& code) {
     codes += (codes.empty() ? "" : ", ") + std::string(numpy);
 #include <tailrace/types.def>
 #undef TAILRACE_TYPE
-    bad_request("type '" + code + "' is none; the types are " + codes);
+    bad_request("type '" + code + "' is unknown; the types are " + codes);
 }
 
-PlanVariable variable_of(const Asked& asked, uint64_t ranks) {
-    check_names(asked, "a variable", {"name", "type", "shape", "grid"});
+PlanVariable variable_of(const Input& input, uint64_t ranks) {
+    check_names(input, "a variable", {"name", "type", "shape", "grid"});
     PlanVariable variable;
-    if (!asked.contains("name") || !asked.contains("shape")) bad_request("a variable needs 'name' and 'shape': " + asked.dump());
-    variable.name = string(asked["name"], "name");
-    if (asked.contains("type")) variable.type = type_of(string(asked["type"], "type"));
-    variable.shape = extents(asked["shape"], "shape of '" + variable.name + "'");
-    const bool given = asked.contains("grid") && !asked["grid"].is_null();
-    variable.grid = given ? extents(asked["grid"], "grid of '" + variable.name + "'") : choose_grid(ranks, variable.shape);
+    if (!input.contains("name") || !input.contains("shape")) bad_request("a variable needs 'name' and 'shape': " + input.dump());
+    variable.name = string(input["name"], "name");
+    if (input.contains("type")) variable.type = type_of(string(input["type"], "type"));
+    variable.shape = shape_of(input["shape"], "shape of '" + variable.name + "'");
+    const bool given = input.contains("grid") && !input["grid"].is_null();
+    variable.grid = given ? shape_of(input["grid"], "grid of '" + variable.name + "'") : choose_grid(ranks, variable.shape);
     return variable;
 }
 
-PlanRequest request_of(const Asked& asked, StreamConfig& config) {
-    check_names(asked, "it", {"layout", "ranks", "nodes", "steps", "name", "variables", "rank"});
-    config = resolve({parse_options(asked.contains("layout") ? string(asked["layout"], "layout") : "", "layout")});
+PlanRequest request_of(const Input& input, StreamConfig& config) {
+    check_names(input, "it", {"layout", "ranks", "nodes", "steps", "name", "variables", "rank"});
+    config = resolve({parse_options(input.contains("layout") ? string(input["layout"], "layout") : "", "layout")});
     PlanRequest request;
     request.layout = config.layout;
     request.time_name = config.time_name;
-    request.topology.ranks = whole_number_or(asked, "ranks", 1);
-    request.topology.nodes = whole_number_or(asked, "nodes", 1);
-    request.steps = whole_number_or(asked, "steps", 1);
-    if (asked.contains("name")) request.stream = string(asked["name"], "name");
-    if (!asked.contains("variables") || !asked["variables"].is_array() || asked["variables"].empty())
+    request.topology.ranks = whole_number_or(input, "ranks", 1);
+    request.topology.nodes = whole_number_or(input, "nodes", 1);
+    request.steps = whole_number_or(input, "steps", 1);
+    if (input.contains("name")) request.stream = string(input["name"], "name");
+    if (!input.contains("variables") || !input["variables"].is_array() || input["variables"].empty())
         bad_request("'variables' is a list of at least one {\"name\", \"type\", \"shape\", \"grid\"}");
     if (request.topology.ranks > 0)
-        for (const Asked& variable : asked["variables"]) request.variables.push_back(variable_of(variable, request.topology.ranks));
+        for (const Input& variable : input["variables"]) request.variables.push_back(variable_of(variable, request.topology.ranks));
     check_request(request);
     return request;
 }
 
 // The parts of the first group of steps.
-Answer parts_json(const PlanRequest& request, const Flow& flow) {
+Output parts_json(const PlanRequest& request, const Flow& flow) {
     const PartMap& map = flow.parts();
     const uint64_t in_group =
         request.layout.steps == Layout::kAllSteps ? request.steps : std::min(request.layout.steps, request.steps);
-    Answer list = Answer::array();
+    Output list = Output::array();
     for (uint64_t part = 0; part < std::min<uint64_t>(map.parts(), kListed); ++part) {
-        Answer writers = Answer::array();
+        Output writers = Output::array();
         for (uint64_t k = 0; k < std::min<uint64_t>(map.writers(part), kListed); ++k) writers.push_back(map.writer(part, k));
         list.push_back({{"path", part_path(request.layout, request.stream, 0, part)},
                         {"writers", writers},
@@ -108,8 +108,8 @@ Answer parts_json(const PlanRequest& request, const Flow& flow) {
     return list;
 }
 
-Answer messages_json(const std::vector<PlannedMessage>& messages) {
-    Answer list = Answer::array();
+Output messages_json(const std::vector<PlannedMessage>& messages) {
+    Output list = Output::array();
     for (const PlannedMessage& message : messages)
         list.push_back({{"from", message.from}, {"to", message.to}, {"bytes", message.bytes}});
     return list;
@@ -129,8 +129,8 @@ std::vector<PlannedMessage> first_sends(const Flow& flow) {
     return first;
 }
 
-Answer rank_json(const RankPlan& plan) {
-    Answer writes = Answer::array();
+Output rank_json(const RankPlan& plan) {
+    Output writes = Output::array();
     for (const PlannedWrite& write : plan.writes)
         writes.push_back({{"path", plan.path}, {"address", write.address}, {"bytes", write.bytes}, {"variable", write.variable}});
     return {{"rank", plan.rank},
@@ -141,29 +141,28 @@ Answer rank_json(const RankPlan& plan) {
             {"writes", writes}};
 }
 
-// What the figures leave out.
-Answer notes_of(const Layout& layout) {
-    Answer notes = Answer::array();
+// What the figures do not include.
+Output notes_of(const Layout& layout) {
+    Output notes = Output::array();
     if (layout.storage.compression.kind != Compression::Kind::none)
         notes.push_back(
-            "figures are of arrays that are not compressed: chunks of large ones are made by all ranks of a part, and where they "
-            "go is "
-            "known when they are made");
+            "figures are for uncompressed arrays: with compression, all ranks of a part compress chunks of large arrays, and their "
+            "addresses are known only afterwards");
     if (layout.writers.kind == Writers::Kind::dedicated)
         notes.push_back(
-            "the ranks are those that compute: each step goes to those that are set aside as a whole, within a node through "
-            "memory");
+            "the ranks are those that compute: each sends its whole step to a rank that is set aside to write, within a node "
+            "through memory");
     return notes;
 }
 
 }  // namespace
 
-Answer plan_json(const nlohmann::json& asked) {
+Output plan_json(const nlohmann::json& input) {
     StreamConfig config;
-    const PlanRequest request = request_of(asked, config);
+    const PlanRequest request = request_of(input, config);
     const Flow flow(request);
     const Summary summary = summarise(request);
-    Answer answer{{"layout", effective_json(config)},
+    Output answer{{"layout", effective_json(config)},
                   {"ranks", request.topology.ranks},
                   {"nodes", request.topology.nodes},
                   {"steps", request.steps},
@@ -179,8 +178,8 @@ Answer plan_json(const nlohmann::json& asked) {
                   {"parts", parts_json(request, flow)},
                   {"sends", messages_json(first_sends(flow))},
                   {"notes", notes_of(request.layout)}};
-    if (asked.contains("rank") && !asked["rank"].is_null())
-        answer["rank_plan"] = rank_json(plan_rank(request, whole_number(asked["rank"], "rank")));
+    if (input.contains("rank") && !input["rank"].is_null())
+        answer["rank_plan"] = rank_json(plan_rank(request, whole_number(input["rank"], "rank")));
     return answer;
 }
 

@@ -34,15 +34,15 @@ void count_writers(const PlanRequest& request, const PartFlow& flow, uint64_t wr
     }
 }
 
-void count_messages(const PartMap& parts, const PartFlow& flow, uint64_t part, std::vector<PartFlow::Portion>& portions,
+void count_messages(const PartMap& parts, const PartFlow& flow, uint64_t part, std::vector<PartFlow::WriterBytes>& to_writers,
                     Summary& summary) {
     for (uint64_t rank = parts.first_rank(part); rank < parts.last_rank(part); ++rank) {
-        flow.portions_of(rank, portions);
-        for (const PartFlow::Portion& portion : portions) {
-            if (parts.writer(part, portion.writer) == rank) continue;
+        flow.bytes_to_writers(rank, to_writers);
+        for (const PartFlow::WriterBytes& to : to_writers) {
+            if (parts.writer(part, to.writer) == rank) continue;
             ++summary.messages;
-            summary.message_bytes += portion.bytes;
-            summary.largest_message_bytes = std::max(summary.largest_message_bytes, portion.bytes);
+            summary.message_bytes += to.bytes;
+            summary.largest_message_bytes = std::max(summary.largest_message_bytes, to.bytes);
         }
     }
 }
@@ -58,12 +58,12 @@ Summary summarise(const PlanRequest& request) {
     summary.files = flow.parts().parts() * groups;
     count_directories(request, flow.parts(), groups, summary);
     summary.least_writer_bytes = UINT64_MAX;
-    std::vector<PartFlow::Portion> portions;
+    std::vector<PartFlow::WriterBytes> to_writers;
     const bool any_messages = flow.may_have_messages();
     for (uint64_t part = 0; part < flow.parts().parts(); ++part) {
         const PartFlow within(flow, part);
         count_writers(request, within, flow.parts().writers(part), summary);
-        if (any_messages) count_messages(flow.parts(), within, part, portions, summary);
+        if (any_messages) count_messages(flow.parts(), within, part, to_writers, summary);
     }
     summary.messages *= request.steps;
     summary.message_bytes *= request.steps;

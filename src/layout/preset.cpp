@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kHdsTreeEntries = 1000;
 
-// A preset decides these choices whole, so that what an earlier preset or key said of them is gone.
+// A preset sets all of these choices, and so replaces what an earlier preset or key set.
 std::function<void(uint64_t, Layout&)> choose(Files files, Writers writers, uint64_t tree_entries, Stage stage) {
     return [=](uint64_t number, Layout& layout) {
         layout.files = files;

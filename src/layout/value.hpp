@@ -1,5 +1,5 @@
-// The text of configuration values: whole numbers, sizes in bytes, words of a list. What is not possible throws BAD_CONFIG naming
-// the key, the value and what is allowed.
+// The text of configuration values: whole numbers, sizes in bytes, words of a
+// list.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace tailrace {
-
+// Throws BAD_CONFIG, naming the key, the value and what is allowed.
 [[noreturn]] void bad_value(const std::string& key, const std::string& value, const std::string& allowed);
 
 // Nothing when the text is not a whole number, or is too large for 64 bits.
@@ -26,7 +26,7 @@ struct Counted {
 };
 std::optional<Counted> parse_counted(const std::string& text);
 
-// The word of the list that takes the fewest edits to reach; the first of equals. The list is not empty.
+// The word of the list with the smallest edit distance; the first of equals. The list is not empty.
 const std::string& nearest(const std::string& word, std::span<const std::string> list);
 std::string joined(std::span<const std::string> list, const char* between);
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "layout/share.hpp"
+#include "layout/slab.hpp"
 
 namespace tailrace {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kPieceBytes = 8u << 20;
 
 // The array as boxes of at most so many bytes, each of which is contiguous in it.
-std::vector<Box> contiguous_boxes(const Extents& shape, uint64_t element_bytes, uint64_t max_bytes) {
+std::vector<Box> contiguous_boxes(const Shape& shape, uint64_t element_bytes, uint64_t max_bytes) {
     if (shape.empty()) return {Box{}};
     if (volume(shape) == 0) return {};
     size_t cut = 0;  // the dimension that is cut into several rows; those before it are cut into single rows
@@ -43,7 +43,7 @@ std::optional<std::pair<const File*, Extent>> same_chunk(const Packing& packing,
             stored.packing->grid.chunk() != packing.grid.chunk())
             return std::nullopt;
         const Box in_source = within(source.box, box);
-        const uint64_t chunk = stored.packing->grid.at(Runs(stored.shape, in_source).begin(0));
+        const uint64_t chunk = stored.packing->grid.at(Spans(stored.shape, in_source).begin(0));
         if (stored.packing->grid.box(chunk) != in_source) return std::nullopt;
         return std::pair(stored.file.get(), stored.chunks.at(chunk - stored.first_chunk));
     }
@@ -66,7 +66,7 @@ void CombineCopy::copy_step(Workers& workers, std::optional<uint64_t> step) {
             copy_chunks(workers, a, *step);
             continue;
         }
-        const Extents shape = step ? without_first(extents_of(plan_.output, array, 1)) : extents_of(plan_.output, array, 1);
+        const Shape shape = step ? without_first(stored_shape(plan_.output, array, 1)) : stored_shape(plan_.output, array, 1);
         const Array& source = plan_.sources.arrays[a];
         for (const SourcePiece& piece : step ? std::vector{all_sources(source)} : pieces_of_sources(source, shape))
             copy_rows(workers, a, step, shape, piece);
@@ -77,17 +77,17 @@ CombineCopy::Sources CombineCopy::find(size_t a, std::optional<uint64_t> step, c
     return std::make_shared<const std::vector<StoredBox>>(finder_.find(plan_.sources.arrays[a], step, piece));
 }
 
-void CombineCopy::copy_rows(Workers& workers, size_t a, std::optional<uint64_t> step, const Extents& shape,
+void CombineCopy::copy_rows(Workers& workers, size_t a, std::optional<uint64_t> step, const Shape& shape,
                             const SourcePiece& piece) {
     const Array& array = plan_.sources.arrays[a];
     const Sources sources = find(a, step, piece);
     const uint64_t element_bytes = type_bytes(array.type);
-    Extents rows = shape;
+    Shape rows = shape;
     if (!shape.empty()) rows[0] = std::min(shape[0], piece.end_row) - piece.begin_row;
     for (Box& box : contiguous_boxes(rows, element_bytes, kPieceBytes)) {
         if (!shape.empty()) box.offset[0] += piece.begin_row;
-        const uint64_t to = plan_.address(a, step) + Runs(shape, box).begin(0) * element_bytes;
-        workers.ask([this, &array, sources, to, box = std::move(box)](size_t thread) {
+        const uint64_t to = plan_.address(a, step) + Spans(shape, box).begin(0) * element_bytes;
+        workers.submit([this, &array, sources, to, box = std::move(box)](size_t thread) {
             copy_box(array, *sources, box, to, scratch_[thread].elements);
         });
         on_piece_();
@@ -117,7 +117,7 @@ bool CombineCopy::copy_in_kernel(const std::vector<StoredBox>& sources, const Bo
     for (const StoredBox& source : sources) {
         const Box common = intersection(source.box, box);
         if (common.elements() == 0) continue;
-        const Runs from(source.box.count, within(source.box, common)), into(box.count, within(box, common));
+        const Spans from(source.box.count, within(source.box, common)), into(box.count, within(box, common));
         if (source.stored.packing || from.count() > 1 || into.count() > 1) return false;
         copies.push_back({&source.stored, from.begin(0), into.begin(0), common.elements()});
     }
@@ -136,7 +136,7 @@ void CombineCopy::copy_chunks(Workers& workers, size_t a, uint64_t step) {
     chunks_[a].reserve(plan_.steps.steps * count);
     chunks_[a].resize((step + 1) * count);
     for (uint64_t c = 0; c < count; ++c) {
-        workers.ask([this, a, c, sources, place = chunks_[a].data() + step * count + c](size_t thread) {
+        workers.submit([this, a, c, sources, place = chunks_[a].data() + step * count + c](size_t thread) {
             *place = copy_chunk(a, c, *sources, scratch_[thread]);
         });
         on_piece_();
@@ -149,7 +149,7 @@ Extent CombineCopy::copy_chunk(size_t a, uint64_t chunk, const std::vector<Store
     scratch.encoded.clear();
     if (const auto same = same_chunk(packing, box, sources)) {
         scratch.encoded.resize(same->second.bytes);
-        same->first->read_settled_at(same->second.address, scratch.encoded.data(), scratch.encoded.size());
+        same->first->read_stable_at(same->second.address, scratch.encoded.data(), scratch.encoded.size());
     } else {
         encode_chunk(a, box, sources, scratch);
     }

@@ -39,7 +39,7 @@ private:
     };
 
     Sources find(size_t a, std::optional<uint64_t> step, const SourcePiece& piece);
-    void copy_rows(Workers& workers, size_t a, std::optional<uint64_t> step, const Extents& shape, const SourcePiece& piece);
+    void copy_rows(Workers& workers, size_t a, std::optional<uint64_t> step, const Shape& shape, const SourcePiece& piece);
     void copy_box(const Array& array, const std::vector<StoredBox>& sources, const Box& box, uint64_t to,
                   std::vector<std::byte>& elements);
     bool copy_in_kernel(const std::vector<StoredBox>& sources, const Box& box, uint64_t to, uint64_t element_bytes);

@@ -6,7 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "base/system.hpp"
+#include "base/file.hpp"
+#include "base/paths.hpp"
 #include "maintain/combine_plan.hpp"
 #include "part/image.hpp"
 

@@ -9,11 +9,11 @@ namespace {
 
 // The grid of the parts' chunks, if the boxes of the first step are made of whole chunks of the array: then these are copied as
 // they are. Else nothing.
-std::optional<ChunkGrid> common_grid(const std::vector<StoredBox>& boxes, const Extents& shape) {
+std::optional<ChunkGrid> common_grid(const std::vector<StoredBox>& boxes, const Shape& shape) {
     std::optional<ChunkGrid> common;
     for (const StoredBox& part : boxes) {
         if (!part.stored.packing) return std::nullopt;
-        const Extents& chunk = part.stored.packing->grid.chunk();
+        const Shape& chunk = part.stored.packing->grid.chunk();
         if (!common) common = ChunkGrid::of(shape, chunk);
         if (!common || common->chunk() != chunk) return std::nullopt;
         for (size_t d = 0; d < chunk.size(); ++d) {
@@ -29,7 +29,7 @@ void choose_packing(CombinePlan& plan, size_t a, const Storage& storage, SourceF
     Array& array = plan.output.arrays[a];
     if (!plan.is_copied(a) || !array.varies) return;
     const uint64_t element_bytes = type_bytes(array.type);
-    const Extents shape = without_first(extents_of(plan.output, array, 1));
+    const Shape shape = without_first(stored_shape(plan.output, array, 1));
     if (!is_compressed(storage, shape, element_bytes)) return;
     const Array& source = plan.sources.arrays[a];
     const auto grid = common_grid(finder.find(source, 0, all_sources(source)), shape);

@@ -16,7 +16,7 @@ namespace tailrace {
 namespace {
 
 // This rank's slab of an array: rows of the first dimension that has one for each rank, else of the longest dimension.
-Box slab_of_rank(const Extents& shape, uint64_t rank, uint64_t ranks) {
+Box slab_of_rank(const Shape& shape, uint64_t rank, uint64_t ranks) {
     Box slab = whole_box(shape);
     if (shape.empty()) return slab;
     auto cut = std::find_if(shape.begin(), shape.end(), [&](uint64_t length) { return length >= ranks; });

@@ -2,7 +2,8 @@
 
 #include "base/checksum.hpp"
 #include "base/error.hpp"
-#include "base/system.hpp"
+#include "base/file.hpp"
+#include "base/paths.hpp"
 #include "layout/parts.hpp"
 #include "part/seal.hpp"
 

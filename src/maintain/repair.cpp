@@ -6,7 +6,8 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "base/system.hpp"
+#include "base/file.hpp"
+#include "base/paths.hpp"
 #include "layout/parts.hpp"
 #include "maintain/group_check.hpp"
 #include "part/part_reader.hpp"

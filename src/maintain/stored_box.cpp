@@ -5,7 +5,7 @@
 #include "base/copy.hpp"
 #include "base/error.hpp"
 #include "layout/block_view.hpp"
-#include "layout/share.hpp"
+#include "layout/slab.hpp"
 
 namespace tailrace {
 namespace {
@@ -14,11 +14,11 @@ constexpr size_t kMaxOpenFiles = 16;  // of the sources of one piece
 
 }  // namespace
 
-Extents without_first(const Extents& shape) { return {shape.begin() + 1, shape.end()}; }
+Shape without_first(const Shape& shape) { return {shape.begin() + 1, shape.end()}; }
 
 Box without_time(const Box& box) { return {without_first(box.offset), without_first(box.count)}; }
 
-std::vector<SourcePiece> pieces_of_sources(const Array& array, const Extents& shape) {
+std::vector<SourcePiece> pieces_of_sources(const Array& array, const Shape& shape) {
     const std::span<const Source> sources = array.sources;
     if (shape.empty() || sources.size() <= kMaxOpenFiles) return {all_sources(array)};
     std::vector<uint64_t> first_row_from(sources.size() + 1, shape[0]);  // the first row of the sources from each one on
@@ -45,7 +45,7 @@ std::vector<StoredBox> SourceFinder::find(const Array& array, std::optional<uint
         if (step && (*step < source.to.offset[0] || *step - source.to.offset[0] >= source.to.count[0])) continue;
         const bool varies = source.from.count.size() > array.dims.size();
         const uint64_t step_of_part = varies ? source.from.offset[0] + (step ? *step - source.to.offset[0] : 0) : 0;
-        const Extents shape = varies ? without_first(source.from.count) : source.from.count;
+        const Shape shape = varies ? without_first(source.from.count) : source.from.count;
         PartReader& part = parts_.open(text(directory_, "/", source.file));
         found.push_back({part.find({array.name + source.suffix, array.type, shape, varies}, step_of_part),
                          step ? without_time(source.to) : source.to});

@@ -29,7 +29,7 @@ inline SourcePiece all_sources(const Array& array) { return {0, array.sources.si
 
 // A static array can have sources in all parts, such as an array over a ragged dimension. A source holds its file open while it is
 // copied, so a piece has few of them.
-std::vector<SourcePiece> pieces_of_sources(const Array& array, const Extents& shape);
+std::vector<SourcePiece> pieces_of_sources(const Array& array, const Shape& shape);
 
 // Finds the sources of arrays in the parts. Not thread-safe.
 class SourceFinder {
@@ -50,7 +50,7 @@ uint64_t stored_elements(const std::vector<StoredBox>& boxes, const Box& wanted)
 void read_stored(const Array& array, const std::vector<StoredBox>& boxes, const Box& wanted, std::span<std::byte> into,
                  const std::string& of);
 
-Extents without_first(const Extents& shape);
+Shape without_first(const Shape& shape);
 Box without_time(const Box& box);
 
 }  // namespace tailrace

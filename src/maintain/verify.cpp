@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/system.hpp"
+#include "base/paths.hpp"
 #include "layout/parts.hpp"
 #include "maintain/group_check.hpp"
 #include "record/history.hpp"

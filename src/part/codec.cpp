@@ -14,8 +14,8 @@
 namespace tailrace {
 namespace {
 
-// HDF5's order: the first byte of all elements, then the second, ... A constant number of bytes lets the compiler use vectors; the
-// elements are taken in pieces, so that what is written stays in a cache.
+// HDF5's order: the first bytes of all elements, then the second bytes, ... RATIONALE: a constant number of bytes lets the compiler
+// use vectors; so many elements at once stay in a cache.
 constexpr size_t kElementsAtOnce = 2048;
 
 template <size_t Bytes>
@@ -147,28 +147,28 @@ bool Codec::decode(const Filters& filters, std::span<const std::byte> stored, st
         shuffled_.resize(chunk.size());
         to = shuffled_;
     }
-    bool well = false;
+    bool decoded = false;
     switch (filters.compression.kind) {
         case Compression::Kind::none:
-            well = stored.size() == to.size();
-            if (well) std::memcpy(to.data(), stored.data(), to.size());
+            decoded = stored.size() == to.size();
+            if (decoded) std::memcpy(to.data(), stored.data(), to.size());
             break;
         case Compression::Kind::deflate: {
             auto* engine = Engines::ready(engines_->inflate, [] { return libdeflate_alloc_decompressor(); });
-            well = libdeflate_zlib_decompress(engine, stored.data(), stored.size(), to.data(), to.size(), nullptr) ==
-                   LIBDEFLATE_SUCCESS;
+            decoded = libdeflate_zlib_decompress(engine, stored.data(), stored.size(), to.data(), to.size(), nullptr) ==
+                      LIBDEFLATE_SUCCESS;
             break;
         }
         case Compression::Kind::zstd: {
             auto* engine = Engines::ready(engines_->unzstd, [] { return ZSTD_createDCtx(); });
-            well = ZSTD_decompressDCtx(engine, to.data(), to.size(), stored.data(), stored.size()) == to.size();
+            decoded = ZSTD_decompressDCtx(engine, to.data(), to.size(), stored.data(), stored.size()) == to.size();
             break;
         }
     }
-    if (well && filters.shuffled_bytes > 1)
+    if (decoded && filters.shuffled_bytes > 1)
         for_size(filters.shuffled_bytes,
                  [&](auto bytes) { unshuffle<bytes()>(shuffled_.data(), chunk.size() / bytes(), chunk.data()); });
-    return well;
+    return decoded;
 }
 
 bool Rounding::rounds() const {

@@ -1,5 +1,5 @@
-// The bytes of a chunk as they are stored, and back: the filters that its dataset names, in the order in which HDF5 applies them.
-// Without HDF5: any thread may, each with a Codec of its own.
+// Encodes and decodes the stored bytes of a chunk: the filters that its dataset names, in the order in which HDF5 applies them.
+// HDF5 is not called, so any thread may use a Codec of its own.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace tailrace {
 
 struct Filters {
     Compression compression;
-    uint64_t shuffled_bytes = 1;  // of an element whose equal bytes are put side by side; 1: they stay where they are
+    uint64_t shuffled_bytes = 1;  // element size of HDF5's shuffle filter; 1: no shuffling
     bool operator==(const Filters&) const = default;
 };
 
@@ -34,9 +34,9 @@ public:
     Codec(Codec&&) noexcept;
     Codec& operator=(Codec&&) noexcept;
 
-    // Appends the chunk as it is stored.
+    // Appends the stored form of the chunk.
     void encode(const Filters& filters, std::span<const std::byte> chunk, std::vector<std::byte>& stored);
-    // Fills the chunk. False where the stored bytes are not those of a chunk of that size.
+    // Fills the chunk. False where the stored bytes are not a chunk of that size.
     [[nodiscard]] bool decode(const Filters& filters, std::span<const std::byte> stored, std::span<std::byte> chunk);
 
 private:
@@ -45,20 +45,20 @@ private:
     std::vector<std::byte> shuffled_;
 };
 
-// Rounding that keeps so many explicit bits of each mantissa, the rest is 0: netCDF's BitRound (nc_def_var_quantize; Kloewer et al.
-// 2021, doi:10.1038/s43588-021-00156-2). Values that are `missing` (one element, or empty), infinite or no number stay as they are.
+// Rounding that keeps `bits` explicit bits of each mantissa and sets the rest to 0: netCDF's BitRound (nc_def_var_quantize; Kloewer
+// et al. 2021, doi:10.1038/s43588-021-00156-2). Values that equal `missing` (one element, or empty), infinite values and NaN stay.
 struct Rounding {
     Type type = Type::F32;
     uint64_t bits = 0;  // 0: nothing is rounded
     std::vector<std::byte> missing;
-    bool rounds() const;  // false where no value would change: also for types without a mantissa
+    bool rounds() const;  // false where no value would change, such as for types without a mantissa
     bool operator==(const Rounding&) const = default;
 };
 // How the storage keys round a variable of that type and with that fill value.
 Rounding rounding_of(const Storage& storage, Type type, const std::vector<std::byte>& fill);
 void round_mantissas(const Rounding& rounding, std::span<std::byte> values);
 
-// netCDF's attribute of a variable that was rounded: the number of bits.
+// netCDF's attribute of a rounded variable: the number of bits.
 constexpr const char* kBitRoundAttribute = "_QuantizeBitRoundNumberOfSignificantBits";
 Attribute rounding_attribute(const Rounding& rounding);
 

@@ -1,4 +1,4 @@
-// What makes an HDF5 file a NetCDF-4 file: names of attributes that HDF5's dimension scales and netCDF use between them.
+// The names of attributes by which HDF5's dimension scales and netCDF make an HDF5 file a NetCDF-4 file.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ constexpr const char* kUsesAttribute = "REFERENCE_LIST";    // of a scale: the a
 constexpr const char* kDimensionAttribute = "_Netcdf4Dimid";
 constexpr const char* kFillAttribute = "_FillValue";
 
-// The scale of a dimension without a coordinate array, as netCDF makes it.
+// The name that netCDF gives to the scale of a dimension without a coordinate array.
 inline std::string scale_name_without_array(uint64_t length) {
     char name[96];
     std::snprintf(name, sizeof name, "This is a netCDF dimension but not a netCDF variable.%10llu",

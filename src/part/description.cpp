@@ -11,7 +11,7 @@
 namespace tailrace {
 namespace {
 
-// What the conventions of HDF5 and netCDF keep for themselves.
+// Names that the conventions of HDF5 and netCDF reserve.
 constexpr std::array kReservedAttributes = {kScaleClassAttribute, kScaleNameAttribute, kScalesAttribute, kUsesAttribute,
                                             kDimensionAttribute,  "_NCProperties",     "_nc3_strict",    "_Netcdf4Coordinates"};
 
@@ -28,7 +28,7 @@ void check_attributes(const Array* array, const std::vector<Attribute>& attribut
         check_unique("attribute", attribute.name, seen);
         if (std::find(kReservedAttributes.begin(), kReservedAttributes.end(), attribute.name) != kReservedAttributes.end())
             fail(Status::BAD_ATTRIBUTE, "attribute '", attribute.name, "' of ", owner(),
-                 " is kept for the file format; use another name");
+                 " is reserved by the file format; use another name");
         const uint64_t expected = attribute.count * type_bytes(attribute.type);
         if (attribute.values.size() != expected)
             fail(Status::INTERNAL, "attribute '", attribute.name, "' of ", owner(), " has ", attribute.values.size(),
@@ -92,7 +92,7 @@ void check_array(const Description& description, size_t number) {
         fail(Status::BAD_SHAPE, "'", array.name, "' is the time coordinate: one f8 a step; rename the array");
     check_attributes(&array, array.attributes);
     check_fill(array);
-    // As many arrays share their sources as are cut in the same way.
+    // Consecutive arrays with the same sources and dimensions need one check.
     const Array* before = number > 0 ? &description.arrays[number - 1] : nullptr;
     const bool as_before = before != nullptr && array.sources.shared_with(before->sources) && array.dims == before->dims &&
                            array.varies == before->varies;
@@ -115,15 +115,15 @@ int coordinate_of(const Description& description, const Array& array) {
     return coordinate ? array.dims[0] : -1;
 }
 
-Extents extents_of(const Description& description, const Array& array, uint64_t steps) {
-    Extents extents;
-    if (array.varies) extents.push_back(steps);
-    for (const int d : array.dims) extents.push_back(description.dimensions[d].length);
-    return extents;
+Shape stored_shape(const Description& description, const Array& array, uint64_t steps) {
+    Shape shape;
+    if (array.varies) shape.push_back(steps);
+    for (const int d : array.dims) shape.push_back(description.dimensions[d].length);
+    return shape;
 }
 
 uint64_t bytes_of(const Description& description, const Array& array) {
-    return volume(extents_of(description, array, 1)) * type_bytes(array.type);
+    return volume(stored_shape(description, array, 1)) * type_bytes(array.type);
 }
 
 void check(const Description& description) {

@@ -19,7 +19,7 @@
 
 namespace tailrace {
 
-// Text that many share: an index names each of its files once for every variable and box.
+// Text with shared ownership. RATIONALE: an index names each of its files once for every variable and box.
 class SharedText {
 public:
     SharedText(std::string text) : text_(std::make_shared<const std::string>(std::move(text))) {}
@@ -100,8 +100,8 @@ const std::vector<std::byte>& fill_of(const Array& array);
 bool is_time(const Description& description, const Array& array);
 // The dimension that the array is the coordinate of (1-D, of the same name), or -1. Time is not one of the dimensions.
 int coordinate_of(const Description& description, const Array& array);
-// The extents with the leading time dimension where the array varies; `steps` long.
-Extents extents_of(const Description& description, const Array& array, uint64_t steps);
+// The shape of the array; if it varies, with a leading time dimension of length `steps`.
+Shape stored_shape(const Description& description, const Array& array, uint64_t steps);
 // Bytes of the array, of one step where it varies.
 uint64_t bytes_of(const Description& description, const Array& array);
 

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
-#include "format/chunk_index.hpp"
 #include "format/global_heap.hpp"
 #include "format/messages.hpp"
 #include "format/object_header.hpp"
 #include "format/types.hpp"
 #include "part/conventions.hpp"
+#include "part/encoded_chunks.hpp"
+#include "part/header_messages.hpp"
 #include "part/source_list.hpp"
 
 namespace tailrace {
@@ -18,33 +19,31 @@ using format::GlobalHeap;
 using format::Message;
 using format::ObjectHeader;
 
-// Who looks for a link reads all of them: with so many, opening every array of a file takes about as long as with HDF5's tree.
+// A reader that looks for a link reads all links. With so many, opening every array takes about as long as with HDF5's tree.
 constexpr size_t kMostObjects = 2048;
-// A list of sources is read with the others of its collection, so it shares one only with small ones; lists of scales are read
-// together.
+// A reader of one list of sources reads its whole collection, so large lists have collections of their own. Lists of scales are
+// read together.
 constexpr uint64_t kSourceCollectionBytes = 4096, kScaleCollectionBytes = 65536;
-
-std::span<const std::byte> bytes_of_text(const std::string& text) { return std::as_bytes(std::span(text)); }
 
 template <class Value>
 std::span<const std::byte> bytes_of_value(const Value& value) {
     return std::as_bytes(std::span(&value, 1));
 }
 
-// Everything is encoded in its order in the file, in one buffer: heaps, indexes of chunks, headers, the root's header. What names a
-// later address is filled in at the end; after that checksums are set.
+// Everything is encoded in one buffer, in its order in the file: heaps, indexes of chunks, headers, the root's header. References
+// to later addresses are filled in at the end; then checksums are set.
 class Encoder {
 public:
     explicit Encoder(const ImagePlan& plan)
         : plan_(plan), description_(plan.description), scales_(description_.dimensions.size() + plan.time_dimensions()),
-          lists_(description_.arrays.size()), sources_(lists_.size()), layouts_(lists_.size()), addresses_(lists_.size()) {}
+          lists_(description_.arrays.size()), sources_(lists_.size()), addresses_(lists_.size()) {}
 
     std::optional<Image> encode() {
         if (description_.arrays.size() + description_.dimensions.size() > kMostObjects) return std::nullopt;
         out_.reserve(expected_bytes());
         list_scales();
         put_source_lists();
-        put_chunk_indexes();
+        chunks_ = put_chunk_indexes(out_, plan_);
         put_objects();
         put_root();
         put_extension();
@@ -67,7 +66,7 @@ private:
         uint32_t number = 0;
     };
 
-    // About as much as it will be, so that it is not moved while it grows.
+    // An estimate, so that the buffer is not moved while it grows.
     uint64_t expected_bytes() const {
         constexpr uint64_t kOfAnArray = 1024;
         uint64_t bytes = 16384;
@@ -76,10 +75,9 @@ private:
     }
 
     uint64_t address() const { return plan_.metadata_address + out_.size(); }
-    void align() { out_.put_zeros((8 - out_.size() % 8) % 8); }
 
     void list_scales() {
-        align();
+        align(out_);
         GlobalHeap heap(out_, kScaleCollectionBytes);
         constexpr uint64_t kNotYet = 0;
         for (size_t a = 0; a < lists_.size(); ++a) {
@@ -96,7 +94,7 @@ private:
     }
 
     void put_source_lists() {
-        align();
+        align(out_);
         GlobalHeap heap(out_, kSourceCollectionBytes);
         SourceListEncoder lists;
         for (size_t a = 0; a < sources_.size(); ++a) {
@@ -110,60 +108,6 @@ private:
         heap.end();
     }
 
-    // How an array is cut, and where its chunks are, step by step.
-    struct Chunks {
-        Extents chunk;
-        std::optional<ChunkGrid> grid;  // of a step; a scalar has none
-        std::vector<Extent> places;
-        bool in_tree;  // with positions and sizes
-    };
-
-    std::optional<Chunks> chunks_of(size_t a) const {
-        const Array& array = description_.arrays[a];
-        if (array.packing) {
-            Extents chunk = array.packing->grid.chunk();
-            chunk.insert(chunk.begin(), 1);
-            return Chunks{std::move(chunk), array.packing->grid, plan_.chunks.at(a), true};
-        }
-        if (!array.is_placed() || !plan_.is_chunked(array)) return std::nullopt;
-        const Extents chunk = plan_.chunk(array), all = plan_.extents(array);
-        std::vector<Extent> places = plan_.chunk_extents(a);
-        const bool in_tree = description_.time_unlimited || places.empty();
-        return Chunks{chunk, ChunkGrid::of({all.begin() + 1, all.end()}, {chunk.begin() + 1, chunk.end()}), std::move(places),
-                      in_tree};
-    }
-
-    void put_chunk_indexes() {
-        std::vector<std::optional<Chunks>> chunks;
-        uint64_t most = 0;
-        for (size_t a = 0; a < layouts_.size(); ++a) {
-            chunks.push_back(chunks_of(a));
-            if (chunks[a] && chunks[a]->in_tree) most = std::max<uint64_t>(most, chunks[a]->places.size());
-        }
-        if (most > 0) most_children_ = format::children_for(most);
-        for (size_t a = 0; a < layouts_.size(); ++a) {
-            align();
-            if (chunks[a]) layouts_[a] = put_chunk_index(*chunks[a], type_bytes(description_.arrays[a].type));
-        }
-    }
-
-    Bytes put_chunk_index(const Chunks& chunks, uint64_t element_bytes) {
-        for (const Extent& place : chunks.places) raw_end_ = std::max(raw_end_, place.address + place.bytes);
-        if (!chunks.in_tree)
-            return format::fixed_array_layout(chunks.chunk, element_bytes,
-                                              format::put_fixed_array(out_, plan_.metadata_address, chunks.places));
-        std::vector<uint64_t> offsets;
-        offsets.reserve(chunks.places.size() * chunks.chunk.size());
-        const uint64_t a_step = chunks.grid ? chunks.grid->count() : 1;
-        for (uint64_t k = 0; k < chunks.places.size(); ++k) {
-            const Extents offset = chunks.grid ? chunks.grid->offset(k / a_step, k % a_step) : Extents{k};
-            offsets.insert(offsets.end(), offset.begin(), offset.end());
-        }
-        const uint64_t root = format::put_chunk_tree(out_, plan_.metadata_address, chunks.places, offsets, chunks.chunk,
-                                                     element_bytes, most_children_);
-        return format::chunk_tree_layout(chunks.chunk, element_bytes, root);
-    }
-
     void put_objects() {
         for (size_t a = 0; a < description_.arrays.size(); ++a)
             if (plan_.is_scale(description_.arrays[a])) put_array(a);
@@ -173,7 +117,7 @@ private:
     }
 
     void begin_object(const std::string& name) {
-        align();
+        align(out_);
         links_.push_back(format::link(name, links_.size(), address()));
     }
 
@@ -199,8 +143,8 @@ private:
     void put_storage(ObjectHeader& header, size_t a) const {
         using format::Allocation, format::FillTime;
         const Array& array = description_.arrays[a];
-        const Extents lengths = plan_.extents(array);
-        Extents most = lengths;
+        const Shape lengths = plan_.stored_shape(array);
+        Shape most = lengths;
         const bool is_chunked = !array.is_virtual() && plan_.is_chunked(array);
         if (is_chunked && description_.time_unlimited) most[0] = format::kUnlimited;
         header.add(Message::dataspace, format::simple_space(lengths, most));
@@ -214,56 +158,22 @@ private:
             header.add(Message::layout, sources_[a].number > 0 ? format::virtual_layout(sources_[a].collection, sources_[a].number)
                                                                : format::contiguous_layout(format::kUndefined, bytes));
         } else if (array.packing) {
-            // Steps that are laid out and not there yet have no chunks: they read as fill values.
+            // Steps that are laid out but not written have no chunks: they read as fill values.
             add_fill(Allocation::incremental, FillTime::if_set);
-            header.add(Message::layout, layouts_[a]);
+            header.add(Message::layout, chunks_.layouts[a]);
             put_filters(header, array.packing->filters);
         } else if (is_chunked) {
             add_fill(description_.time_unlimited ? Allocation::early : Allocation::late, FillTime::never);
-            header.add(Message::layout, layouts_[a]);
+            header.add(Message::layout, chunks_.layouts[a]);
         } else {
             add_fill(Allocation::early, FillTime::never);
             header.add(Message::layout, format::contiguous_layout(bytes > 0 ? plan_.address(a) : format::kUndefined, bytes), true);
         }
     }
 
-    static void put_filters(ObjectHeader& header, const Filters& filters) {
-        constexpr uint16_t kShuffle = 2, kDeflate = 1;
-        std::vector<format::Filter> pipeline;
-        if (filters.shuffled_bytes > 1) pipeline.push_back({kShuffle, "", {static_cast<uint32_t>(filters.shuffled_bytes)}});
-        const auto level = static_cast<uint32_t>(filters.compression.level);
-        switch (filters.compression.kind) {
-            case Compression::Kind::none: break;
-            case Compression::Kind::deflate: pipeline.push_back({kDeflate, "", {level}}); break;
-            case Compression::Kind::zstd: pipeline.push_back({kZstdFilter, kZstdName, {level}}); break;
-        }
-        header.add(Message::filters, format::filter_pipeline(pipeline), true);
-    }
-
-    static void put_attribute(ObjectHeader& header, const Attribute& attribute) {
-        if (attribute.is_text()) {
-            const auto bytes = static_cast<uint32_t>(attribute.values.size());
-            header.add_attribute(attribute.name,
-                                 format::text_type(std::max(bytes, 1u), format::TextEnd::padding, format::Encoding::utf8),
-                                 bytes > 0 ? format::scalar_space() : format::empty_space(), attribute.values);
-        } else {
-            const uint64_t lengths[] = {attribute.count};
-            header.add_attribute(attribute.name, format::type_of(attribute.type),
-                                 attribute.count > 0 ? format::simple_space(lengths) : format::empty_space(), attribute.values);
-        }
-    }
-
-    // As HDF5's own H5DSset_scale writes it: ASCII, with the terminator.
-    static void put_text(ObjectHeader& header, const char* name, std::string value) {
-        value.push_back('\0');
-        const Bytes type =
-            format::text_type(static_cast<uint32_t>(value.size()), format::TextEnd::terminator, format::Encoding::ascii);
-        header.add_attribute(name, type, format::scalar_space(), bytes_of_text(value));
-    }
-
     void put_scale_attributes(ObjectHeader& header, size_t dimension, const std::string& scale_name) {
-        put_text(header, kScaleClassAttribute, kScaleClass);
-        put_text(header, kScaleNameAttribute, scale_name);
+        put_scale_text(header, kScaleClassAttribute, kScaleClass);
+        put_scale_text(header, kScaleNameAttribute, scale_name);
         const auto number = static_cast<int32_t>(dimension);
         header.add_attribute(kDimensionAttribute, format::type_of(Type::I32), format::scalar_space(), bytes_of_value(number));
         Scale& scale = scales_[dimension];
@@ -299,16 +209,16 @@ private:
     }
 
     void put_extension() {
-        if (most_children_ == format::kMostChildren) return;
-        align();
+        if (chunks_.most_children == format::kMostChildren) return;
+        align(out_);
         extension_ = address();
         ObjectHeader header(out_);
-        header.add(Message::tree_widths, format::tree_widths(most_children_));
+        header.add(Message::tree_widths, format::tree_widths(chunks_.most_children));
         end_object(header);
     }
 
     void put_root() {
-        align();
+        align(out_);
         root_ = address();
         ObjectHeader header(out_);
         header.add(Message::link_info, format::link_info(links_.size()));
@@ -334,7 +244,7 @@ private:
     Image finish() {
         Image image;
         image.metadata_address = plan_.metadata_address;
-        image.file_bytes = std::max({address(), plan_.reserved_end, raw_end_});
+        image.file_bytes = std::max({address(), plan_.reserved_end, chunks_.raw_end});
         image.metadata = out_.take();
         image.superblock = format::superblock(root_, extension_, image.file_bytes).take();
         return image;
@@ -344,12 +254,11 @@ private:
     const Description& description_;
     Bytes out_;  // from the metadata's address on
     bool fits_ = true;
-    uint64_t raw_end_ = 0, root_ = 0, extension_ = format::kUndefined;
-    uint64_t most_children_ = format::kMostChildren;
+    uint64_t root_ = 0, extension_ = format::kUndefined;
+    ChunkIndexes chunks_;
     std::vector<Scale> scales_;                  // by the number of the dimension
     std::vector<std::vector<ListPlace>> lists_;  // of each array: for each of its dimensions, the list of scales
     std::vector<ListPlace> sources_;             // of each array that is virtual; number 0: it shows nothing
-    std::vector<Bytes> layouts_;                 // of each array that has chunks
     std::vector<uint64_t> addresses_;            // of each array's header
     std::vector<Bytes> links_;
     std::vector<Bytes::Range> summed_;  // what has a checksum at its end

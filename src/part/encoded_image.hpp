@@ -1,4 +1,4 @@
-// The metadata image, encoded here (src/format): microseconds where HDF5 takes milliseconds. RATIONALE: decisions/0018.
+// The metadata image, encoded by src/format. RATIONALE: microseconds where HDF5 takes milliseconds (decisions/0018).
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace tailrace {
 
-// Nothing where an object has more attributes than fit its header, or one of 64 KiB, or there are more arrays than one header's
-// links serve well: HDF5 then makes heaps and trees of them.
+// Nothing where HDF5 would make heaps and trees: an object has too many attributes for its header or one of 64 KiB, or there are
+// too many arrays for the links of one header.
 std::optional<Image> encoded_image(const ImagePlan& plan);
 
 }  // namespace tailrace

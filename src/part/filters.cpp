@@ -7,7 +7,7 @@
 namespace tailrace {
 namespace {
 
-// Nothing passes through here: the chunks are compressed beforehand.
+// HDF5 never calls it: the chunks are compressed before HDF5 sees them.
 size_t pass_nothing(unsigned, size_t, const unsigned*, size_t, size_t*, void**) { return 0; }
 
 }  // namespace
@@ -16,12 +16,12 @@ KnownFilters::KnownFilters(const Description& description) {
     const auto named = [](const Array& array) {
         return array.packing && array.packing->filters.compression.kind == Compression::Kind::zstd;
     };
-    ours_ = std::ranges::any_of(description.arrays, named) && !hdf5::filter_is_known(kZstdFilter);
-    if (ours_) hdf5::register_filter({H5Z_CLASS_T_VERS, kZstdFilter, 1, 1, kZstdName, nullptr, nullptr, pass_nothing});
+    registered_ = std::ranges::any_of(description.arrays, named) && !hdf5::filter_is_known(kZstdFilter);
+    if (registered_) hdf5::register_filter({H5Z_CLASS_T_VERS, kZstdFilter, 1, 1, kZstdName, nullptr, nullptr, pass_nothing});
 }
 
 KnownFilters::~KnownFilters() {
-    if (ours_) hdf5::unregister_filter(kZstdFilter);
+    if (registered_) hdf5::unregister_filter(kZstdFilter);
 }
 
 void set_filters(hid_t creation, const Filters& filters) {
@@ -48,7 +48,7 @@ Filters read_filters(hid_t creation, uint64_t bytes, const std::string& name) {
             filters.compression = {Compression::Kind::zstd, value};
         else
             fail(Status::UNSUPPORTED, "array '", name, "' is stored with HDF5's filter ", filter,
-                 ", which is not undone here; Tailrace writes shuffle, deflate and zstd (", kZstdFilter, ")");
+                 ", which Tailrace cannot undo; it writes shuffle, deflate and zstd (", kZstdFilter, ")");
     }
     return filters;
 }

@@ -1,4 +1,4 @@
-// The filters of a compressed array as HDF5 has them.
+// The filters of a compressed array in HDF5's terms.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tailrace {
 
-// HDF5 lets no dataset name a filter that it does not know. While this lives it knows those of the arrays; a plugin of the
-// application is left alone.
+// Registers the filters of the arrays with HDF5 during its lifetime: HDF5 refuses a dataset with an unknown filter. A filter that
+// the application has registered stays.
 class KnownFilters {
 public:
     explicit KnownFilters(const Description& description);
@@ -18,11 +18,11 @@ public:
     KnownFilters& operator=(const KnownFilters&) = delete;
 
 private:
-    bool ours_ = false;
+    bool registered_ = false;
 };
 
 void set_filters(hid_t creation, const Filters& filters);
-// Throws UNSUPPORTED for filters that we do not undo. `bytes`: of an element.
+// Throws UNSUPPORTED for filters that Codec cannot undo. `bytes`: of an element.
 Filters read_filters(hid_t creation, uint64_t bytes, const std::string& name);
 
 }  // namespace tailrace

@@ -1,5 +1,5 @@
-// One checked function for each HDF5 call that is used: handles close themselves, failures are Errors with HDF5's own reasons in
-// the text. Only src/part/ includes this; nothing above sees an hid_t.
+// One checked function for each HDF5 call that is used. Handles close themselves; failures are Errors with HDF5's own reasons in
+// the text. Only src/part/ includes this file: no layer above uses an hid_t.
 #pragma once
 
 #include <hdf5.h>
@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/system.hpp"
-#include "layout/extents.hpp"
+#include "base/system_error.hpp"
+#include "layout/shape.hpp"
 
 namespace tailrace::hdf5 {
 
-// Whoever calls HDF5 holds one. Many builds of HDF5 serve one thread at a time: these wait for each other. It prints its error
-// stack by itself; while one of these lives, it does not. The application's setting comes back afterwards.
+// Must be held during calls of HDF5. It is a lock, since many builds of HDF5 serve only one thread at a time. It also keeps HDF5
+// from printing its error stack, and restores the application's setting at its end.
 class Quiet {
 public:
     Quiet() : alone_(mutex()) {
@@ -32,7 +32,7 @@ public:
     Quiet& operator=(const Quiet&) = delete;
 
 private:
-    // Opening a part may ask for a filter, which is registered under another Quiet.
+    // Recursive: opening a part may register a filter, which takes the lock again.
     static std::recursive_mutex& mutex() {
         static std::recursive_mutex only;
         return only;
@@ -53,11 +53,11 @@ inline std::string reasons() {
     };
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, visit, &found);
     H5Eclear2(H5E_DEFAULT);
-    std::replace(found.begin(), found.end(), '\n', ' ');  // HDF5 tells the time with one
+    std::replace(found.begin(), found.end(), '\n', ' ');  // HDF5 writes the time with one
     return found.empty() ? "no reason given" : found;
 }
 
-// A file whose reading or writing failed is not damaged: HDF5 tells the system's error, but in words only.
+// The status of the errno in HDF5's message, or else `otherwise`. Only this function reads a message: HDF5 has errno only as text.
 inline Status status_of(const std::string& found, Status otherwise) {
     static constexpr std::string_view key = "errno = ";
     const size_t at = found.find(key);
@@ -104,7 +104,7 @@ using Properties = Handle<H5Pclose>;
 using Driver = Handle<H5FDunregister>;
 
 using Lengths = std::vector<hsize_t>;
-inline Lengths lengths_of(const Extents& extents) { return {extents.begin(), extents.end()}; }
+inline Lengths lengths_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
 // ---- properties ----------------------------------------------------------------------------------------------------------------
 
@@ -162,7 +162,7 @@ inline void set_chunk_cache(hid_t access, size_t slots, size_t bytes) {
 inline FileId create_file(const std::string& path, hid_t creation, hid_t access) {
     return FileId(check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access), "H5Fcreate", path));
 }
-// To read, without the file lock: some file systems have none, and parts are not changed under their name.
+// Opens for reading, without a file lock: some file systems have no locks, and a part with its final name is not changed.
 inline FileId open_file(const std::string& path) {
     const Properties access = create_properties(H5P_FILE_ACCESS);
     check(H5Pset_file_locking(access, false, true), "H5Pset_file_locking", path);
@@ -174,7 +174,7 @@ inline void close_file(FileId file, const std::string& path) { check(H5Fclose(fi
 // ------------------------------------------------------------------------------------------------------------
 
 inline Space create_space(H5S_class_t kind) { return Space(check(H5Screate(kind), "H5Screate", "a space")); }
-// No dimensions make a scalar.
+// Without dimensions: a scalar.
 inline Space create_space(const Lengths& lengths, const Lengths& most) {
     if (lengths.empty()) return create_space(H5S_SCALAR);
     const int dims = static_cast<int>(lengths.size());
@@ -186,7 +186,7 @@ inline void select(hid_t space, const Lengths& offset, const Lengths& count) {
           "a space");
 }
 
-// Fixed text of so many bytes, UTF-8.
+// Text of a fixed number of bytes.
 inline TypeId create_text_type(size_t bytes, H5T_str_t end, H5T_cset_t encoding) {
     TypeId type(check(H5Tcopy(H5T_C_S1), "H5Tcopy", "text"));
     check(H5Tset_size(type, bytes), "H5Tset_size", "text");
@@ -212,7 +212,7 @@ inline Dataset create_dataset(hid_t where, const std::string& name, hid_t type, 
     return Dataset(check(H5Dcreate2(where, name.c_str(), type, space, properties.link, properties.creation, properties.access),
                          "H5Dcreate2", name));
 }
-// The chunk as it is stored, filters already applied.
+// Writes a chunk in its stored form: the filters are already applied.
 inline void write_chunk(hid_t dataset, const Lengths& offset, size_t bytes, const void* data) {
     check(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, offset.data(), bytes, data), "H5Dwrite_chunk", "a chunk");
 }
@@ -258,7 +258,7 @@ inline bool dataset_has_type(hid_t dataset, hid_t type, const std::string& name)
     const TypeId stored(check(H5Dget_type(dataset), "H5Dget_type", name, Status::CORRUPT));
     return check(H5Tequal(stored, type), "H5Tequal", name, Status::CORRUPT) > 0;
 }
-// HADDR_UNDEF where nothing is stored.
+// HADDR_UNDEF if nothing is stored.
 inline haddr_t contiguous_address(hid_t dataset) { return H5Dget_offset(dataset); }
 struct Chunk {
     unsigned skipped_filters = 0;
@@ -302,7 +302,7 @@ inline bool attribute_holds_integers(hid_t attribute, const std::string& name) {
     const TypeId type(check(H5Aget_type(attribute), "H5Aget_type", name, Status::CORRUPT));
     return H5Tget_class(type) == H5T_INTEGER;
 }
-// Text of a fixed length, without the zeros behind it; empty where the attribute is something else.
+// Text of a fixed length, without the zeros behind it; empty if the attribute is of another kind.
 inline std::string attribute_text(hid_t attribute, const std::string& name) {
     const TypeId type(check(H5Aget_type(attribute), "H5Aget_type", name, Status::CORRUPT));
     if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 || attribute_elements(attribute, name) != 1) return "";

@@ -49,7 +49,7 @@ void ImageBuilder::build() {
     PlacementDriver driver(capture_);
     const KnownFilters known(description_);
     hdf5::Properties creation = hdf5::create_properties(H5P_FILE_CREATE);
-    // netCDF opens no file for writing whose root does not know the order of its objects.
+    // netCDF opens a file for writing only if its root group tracks the order of its objects.
     hdf5::track_link_order(creation);
     hdf5::track_attribute_order(creation);
     hdf5::keep_attributes_compact(creation, format::kMostAttributes);
@@ -86,7 +86,7 @@ void ImageBuilder::create_scale_without_array(size_t dimension) {
     hdf5::Properties creation = hdf5::create_properties(H5P_DATASET_CREATE);
     hdf5::track_attribute_order(creation);
     hdf5::leave_out_times(creation);
-    // Never allocated: it has a length and no values.
+    // No storage is ever allocated: it has a length and no values.
     hdf5::Dataset dataset =
         hdf5::create_dataset(file_, of.name, H5T_IEEE_F32BE, hdf5::create_space({of.length}), {link_, creation, H5P_DEFAULT});
     scales_.add(dimension + plan_.time_dimensions(), std::move(dataset), scale_name_without_array(of.length));
@@ -115,7 +115,7 @@ hdf5::Dataset ImageBuilder::create(size_t index) {
 }
 
 hdf5::Dataset ImageBuilder::create_dataset(const Array& array, hdf5::DatasetProperties properties) {
-    const hdf5::Lengths lengths = hdf5::lengths_of(plan_.extents(array));
+    const hdf5::Lengths lengths = hdf5::lengths_of(plan_.stored_shape(array));
     hdf5::Lengths most = lengths;
     if (plan_.is_chunked(array) && !array.is_virtual() && description_.time_unlimited) most[0] = H5S_UNLIMITED;
     return hdf5::create_dataset(file_, array.name, stored_type(array.type), hdf5::create_space(lengths, most), properties);
@@ -126,7 +126,7 @@ hdf5::Dataset ImageBuilder::create_virtual(const Array& array, hdf5::DatasetProp
         if (!source.shows_elements()) continue;
         hdf5::Lengths ends = hdf5::lengths_of(source.from.offset);
         for (size_t d = 0; d < ends.size(); ++d) ends[d] += source.from.count[d];
-        const hdf5::Space from = hdf5::create_space(ends), to = hdf5::create_space(hdf5::lengths_of(plan_.extents(array)));
+        const hdf5::Space from = hdf5::create_space(ends), to = hdf5::create_space(hdf5::lengths_of(plan_.stored_shape(array)));
         hdf5::select(from, hdf5::lengths_of(source.from.offset), hdf5::lengths_of(source.from.count));
         hdf5::select(to, hdf5::lengths_of(source.to.offset), hdf5::lengths_of(source.to.count));
         hdf5::set_virtual(properties.creation, to, as_pattern(source.file), as_pattern(array.name + source.suffix), from);
@@ -147,13 +147,13 @@ hdf5::Dataset ImageBuilder::create_contiguous(size_t index, hdf5::DatasetPropert
 
 hdf5::Dataset ImageBuilder::create_chunked(size_t index, hdf5::DatasetProperties properties) {
     const Array& array = description_.arrays[index];
-    const Extents chunk = plan_.chunk(array);
+    const Shape chunk = plan_.chunk(array);
     std::vector<Extent> extents = plan_.chunk_extents(index);
     const uint64_t chunk_bytes = volume(chunk) * type_bytes(array.type);
     hdf5::set_chunk(properties.creation, hdf5::lengths_of(chunk));
     hdf5::never_write_fill(properties.creation);
-    // Fixed extents with early allocation would make HDF5 take all chunks as one piece. Late, it takes them one by one at the first
-    // write; that write is recorded and not performed, its bytes are never looked at.
+    // With fixed lengths and early allocation, HDF5 allocates all chunks as one extent. With late allocation it allocates them one
+    // by one at the first write. The driver records that write and does not perform it, so its bytes do not matter.
     const bool early = description_.time_unlimited, empty = extents.empty();
     hdf5::set_allocation(properties.creation, early ? H5D_ALLOC_TIME_EARLY : H5D_ALLOC_TIME_LATE);
     capture_.place_next(std::move(extents));
@@ -163,7 +163,7 @@ hdf5::Dataset ImageBuilder::create_chunked(size_t index, hdf5::DatasetProperties
     return dataset;
 }
 
-// HDF5 takes the chunks one by one, as if they were written compressed; their bytes are never looked at.
+// HDF5 allocates the chunks one by one as they are written. The driver does not perform the writes, so their bytes do not matter.
 hdf5::Dataset ImageBuilder::create_packed(size_t index, hdf5::DatasetProperties properties) {
     const Array& array = description_.arrays[index];
     const ChunkGrid& grid = array.packing->grid;

@@ -1,4 +1,4 @@
-// The metadata image as HDF5 itself makes it, over the placement driver: for what the encoder (encoded_image.hpp) leaves to it.
+// The metadata image made by HDF5 itself over the placement driver: for files that the encoder (encoded_image.hpp) cannot encode.
 #pragma once
 
 #include "part/image_plan.hpp"

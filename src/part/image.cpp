@@ -21,7 +21,7 @@ std::vector<uint64_t> step_addresses(const Description& description, const Place
     return addresses;
 }
 
-// Behind everything that the placement gave away, so that tools which append never take it.
+// The end of all space that the placement has assigned, so that tools which append do not use it.
 uint64_t reserved_end(const Placement& placement, const std::vector<StepBlock>& blocks) {
     uint64_t end =
         placement.bytes().static_bytes.empty() ? kSuperblockBytes : placement.static_seal() + placement.bytes().seal_bytes;

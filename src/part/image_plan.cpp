@@ -30,26 +30,26 @@ std::vector<size_t> ImagePlan::dimensions_without_array() const {
     return without;
 }
 
-Extents ImagePlan::chunk(const Array& array) const {
-    const Extents all = extents(array);
-    Extents chunk = all;
+Shape ImagePlan::chunk(const Array& array) const {
+    const Shape all = stored_shape(array);
+    Shape chunk = all;
     chunk[0] = 1;
     for (auto& length : chunk) length = std::max<uint64_t>(length, 1);
     uint64_t bytes = volume(chunk) * type_bytes(array.type), chunks = 1;
     for (size_t d = 1; d < chunk.size() && bytes > kMaxChunkBytes; ++d) {
         const uint64_t row = bytes / chunk[d];
-        uint64_t shares =
+        uint64_t parts =
             std::min<uint64_t>(chunk[d], row > kMaxChunkBytes ? chunk[d] : (bytes + kMaxChunkBytes - 1) / kMaxChunkBytes);
-        while (chunk[d] % shares != 0 && shares <= kMaxChunksAStep) ++shares;
-        chunks *= shares;
+        while (chunk[d] % parts != 0 && parts <= kMaxChunksAStep) ++parts;
+        chunks *= parts;
         if (chunks > kMaxChunksAStep) break;
-        bytes /= shares;
-        chunk[d] /= shares;
+        bytes /= parts;
+        chunk[d] /= parts;
     }
     if (chunks > kMaxChunksAStep)
         fail(Status::UNSUPPORTED, "a step of '", array.name, "' has ",
              volume(all) / std::max<uint64_t>(all[0], 1) * type_bytes(array.type),
-             " bytes and its extents have no divisor that makes few pieces below 4 GiB of it; choose other extents, more files, or "
+             " bytes, and no divisor of its lengths splits it into few chunks below 4 GiB; choose other lengths, more files, or "
              "steps = 1");
     return chunk;
 }

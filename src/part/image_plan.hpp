@@ -1,4 +1,4 @@
-// What both ways of making an image start from: the description with the address of everything that is stored.
+// The input of both makers of an image: the description, and the address of everything that is stored.
 #pragma once
 
 #include <cstdint>
@@ -12,36 +12,36 @@ struct ImagePlan {
     const Description& description;
     uint64_t steps;  // that readers see
     uint64_t metadata_address;
-    uint64_t reserved_end;                 // all of the file below is somebody's, even if no array of this description lies there
-    std::vector<uint64_t> step_addresses;  // of `steps` steps, or none if nothing is placed in them
+    uint64_t reserved_end;                 // the file below is in use, even where no array of this description lies
+    std::vector<uint64_t> step_addresses;  // of `steps` steps; empty if nothing is placed in them
     std::vector<uint64_t> places;          // of each array: its address if it is static, its offset within a step if it varies
     const ChunkPlaces& chunks;
 
-    // The arrays that are scales of dimensions come before the others: in netCDF's order of objects, and since lists of scales need
-    // their addresses.
+    // Arrays that are scales of dimensions come before the others: netCDF has this order, and lists of scales need their
+    // addresses.
     bool is_scale(const Array& array) const { return is_time(description, array) || coordinate_of(description, array) >= 0; }
-    // The number of the dimension that a scale is of; time is the first, if there is time.
+    // The number of the scale's dimension. Time is the first, if there is time.
     size_t dimension_of_scale(const Array& array) const {
         return is_time(description, array) ? 0 : static_cast<size_t>(coordinate_of(description, array)) + time_dimensions();
     }
     size_t time_dimensions() const { return description.time_name.empty() ? 0 : 1; }
-    // The dimensions of an array, by number.
+    // The numbers of an array's dimensions.
     std::vector<size_t> dimensions_of(const Array& array) const;
-    // The fixed dimensions that no array is the coordinate of, by their index in the description.
+    // The fixed dimensions without a coordinate array, by their index in the description.
     std::vector<size_t> dimensions_without_array() const;
 
     bool is_chunked(const Array& array) const { return array.varies && (steps != 1 || description.time_unlimited); }
-    Extents extents(const Array& array) const { return extents_of(description, array, steps); }
-    // Of an array in one run of bytes.
+    Shape stored_shape(const Array& array) const { return tailrace::stored_shape(description, array, steps); }
+    // The address of an array that is one extent.
     uint64_t address(size_t array) const { return places[array] + (description.arrays[array].varies ? step_addresses[0] : 0); }
-    // The chunk of an array that is placed: a step, or where that has 4 GiB or more, an equal share of it. Shares are of one size
-    // and leave no rest: a chunk is stored whole, and would reach into the next array. Throws UNSUPPORTED where there are none.
-    Extents chunk(const Array& array) const;
-    // Its chunks in the file, step by step.
+    // The chunks of a placed array: a step, or an equal part of a step of 4 GiB or more. They divide it without a rest: each is
+    // stored whole, and the last one would overwrite the next array. Throws UNSUPPORTED where no such chunks exist.
+    Shape chunk(const Array& array) const;
+    // The extents of an array's chunks, step by step.
     std::vector<Extent> chunk_extents(size_t array) const;
-    // Its own and, where none of them says it, the fill value.
+    // The array's attributes; with _FillValue, where they do not contain it.
     std::vector<Attribute> attributes(const Array& array) const;
-    // Throws BAD_SHAPE for sources that show steps that there are not.
+    // Throws BAD_SHAPE for sources that show steps beyond `steps`.
     void check_sources() const;
 };
 

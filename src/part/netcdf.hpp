@@ -1,5 +1,5 @@
-// What makes an HDF5 file a NetCDF-4 file: dimension scales and attributes. The scales are linked by writing each list once;
-// H5DSattach_scale rewrites the scale's whole list for every array, which is quadratic.
+// Writes the dimension scales and attributes that make an HDF5 file a NetCDF-4 file. Each scale's list of users is written once.
+// RATIONALE: H5DSattach_scale rewrites the whole list for every array, which is quadratic.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ public:
     AttributeWriter();
     void write(hid_t object, const Attribute& attribute) const;
     void write_all(hid_t object, const std::vector<Attribute>& attributes) const;
-    // The same for types that only the conventions use.
+    // The same, for types that only the conventions use.
     void write_typed(hid_t object, const std::string& name, hid_t stored, hid_t memory, hid_t space, const void* values) const;
     void write_text(hid_t object, const std::string& name, const std::string& value, H5T_str_t end, H5T_cset_t encoding) const;
     hid_t scalar() const { return scalar_; }
@@ -31,14 +31,14 @@ private:
     mutable std::unordered_map<size_t, hdf5::TypeId> text_types_;  // by size, end and encoding
 };
 
-// The scales of one file, by the number of the dimension; time is the first (if there is time).
+// The scales of one file, by the number of the dimension. Time is the first, if there is time.
 class Scales {
 public:
     Scales(const AttributeWriter& attributes, size_t count);
 
     // Marks a dataset as the scale of a dimension and keeps it open until finish().
     void add(size_t dimension, hdf5::Dataset dataset, const std::string& scale_name);
-    // Links an array to the scales of its dimensions, all of which have been added.
+    // Links an array to the scales of its dimensions. All of them must have been added.
     void link(hid_t array, const std::vector<size_t>& dimensions);
     // Writes each scale's list of the arrays that use it.
     void finish();

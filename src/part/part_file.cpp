@@ -8,30 +8,30 @@
 namespace tailrace {
 namespace {
 
-constexpr size_t kMaxPieces = 512;               // of one vectored write
+constexpr size_t kMaxBuffers = 512;              // of one vectored write
 constexpr uint64_t kCallBytes = 8u << 20;        // of one write
-constexpr uint64_t kSummedCallBytes = 4u << 20;  // with checksums: what was just summed is still in a cache when it is written
+constexpr uint64_t kSummedCallBytes = 4u << 20;  // with checksums: summed bytes are still in a cache when they are written
 constexpr uint64_t kBounceBytes = 1u << 20;
-constexpr uint64_t kSmallPieceBytes = 4096;  // below this, copying is cheaper than one more piece
+constexpr uint64_t kSmallSpanBytes = 4096;  // below this, copying is cheaper than one more buffer
 constexpr uint64_t kMaxBridgeBytes = 64u << 10;
 constexpr std::byte kZeros[kMaxBridgeBytes] = {};
 
-WriteQueue at_once;
+WriteQueue without_queue;
 
 }  // namespace
 
-void ExtentWriter::write(uint64_t address, std::span<iovec> pieces) {
+void ExtentWriter::write(uint64_t address, std::span<iovec> buffers) {
     if (address != end_) {
         end_extent();
         extent_ = end_ = address;
     }
-    for (const iovec& piece : pieces) {
-        if (checksum_) sum_.add(piece.iov_base, piece.iov_len);
-        end_ += piece.iov_len;
+    for (const iovec& buffer : buffers) {
+        if (checksum_) sum_.add(buffer.iov_base, buffer.iov_len);
+        end_ += buffer.iov_len;
     }
     bytes_ += end_ - address;
     ++write_calls_;
-    file_->write_at(address, pieces);
+    file_->write_at(address, buffers);
 }
 
 void ExtentWriter::end_extent() {
@@ -45,11 +45,11 @@ void ExtentWriter::end_extent() {
 PartWriter::PartWriter(WriteQueue& queue, std::shared_ptr<HeldFile> file, bool checksum, Gaps gaps)
     : queue_(queue), written_(std::make_shared<ExtentWriter>(file, checksum)), file_(std::move(file)), gaps_(gaps),
       call_bytes_(checksum ? kSummedCallBytes : kCallBytes) {
-    pieces_.reserve(kMaxPieces);
+    buffers_.reserve(kMaxBuffers);
 }
 
 PartWriter::PartWriter(HeldFile& file, bool checksum, Gaps gaps)
-    : PartWriter(at_once, std::shared_ptr<HeldFile>(std::shared_ptr<void>(), &file), checksum, gaps) {}
+    : PartWriter(without_queue, std::shared_ptr<HeldFile>(std::shared_ptr<void>(), &file), checksum, gaps) {}
 
 void PartWriter::add(uint64_t address, const void* data, uint64_t bytes) {
     if (bytes == 0) return;
@@ -63,38 +63,38 @@ void PartWriter::zeros(uint64_t address, uint64_t bytes) {
     append_zeros(bytes);
 }
 
-void PartWriter::add_strided(uint64_t array_address, const Runs& runs, const BlockView& memory, uint64_t lo, uint64_t hi) {
+void PartWriter::add_strided(uint64_t array_address, const Spans& spans, const BlockView& memory, uint64_t lo, uint64_t hi) {
     const uint64_t element_bytes = memory.element_bytes();
-    const auto [first, last] = runs.touching(lo, hi);
-    for (uint64_t run = first; run < last; ++run) {
-        const uint64_t begin = runs.begin(run);
-        const uint64_t from = std::max(begin, lo) - begin, to = std::min(begin + runs.length(), hi) - begin;
+    const auto [first, last] = spans.touching(lo, hi);
+    for (uint64_t span = first; span < last; ++span) {
+        const uint64_t begin = spans.begin(span);
+        const uint64_t from = std::max(begin, lo) - begin, to = std::min(begin + spans.length(), hi) - begin;
         go_to(array_address + (begin + from) * element_bytes);
-        append_elements(memory, run * runs.length() + from, to - from);
+        append_elements(memory, span * spans.length() + from, to - from);
     }
 }
 
-// Long pieces are written from where they are; short ones are copied together first.
+// Long spans are written from where they are; short ones are copied together first.
 void PartWriter::append_elements(const BlockView& memory, uint64_t begin, uint64_t n) {
-    if (memory.piece_bytes() >= kSmallPieceBytes)
-        return memory.for_pieces(begin, n, [&](const std::byte* data, uint64_t bytes) { append(data, bytes); });
+    if (memory.span_bytes() >= kSmallSpanBytes)
+        return memory.for_spans(begin, n, [&](const std::byte* data, uint64_t bytes) { append(data, bytes); });
     while (n > 0) {
         const uint64_t now = std::min(n, kBounceBytes / memory.element_bytes() / 4);
         std::byte* to = room_in_bounce(now * memory.element_bytes());
         memory.copy_out(begin, now, to);
-        push_piece(to, now * memory.element_bytes());
+        push_buffer(to, now * memory.element_bytes());
         begin += now;
         n -= now;
     }
 }
 
-// Begins a new extent at an address, unless it goes on from the last one.
+// Begins a new extent, unless the address is the end of the open one.
 void PartWriter::go_to(uint64_t address) {
     if (address == end_ && end_ != extent_) return;
     if (address < bridged_end_)
         fail(Status::INTERNAL, "address ", address, " of ", file_->path(), " comes after a gap before ", bridged_end_,
              " was filled with zeros; add in ascending order, or with gaps that are not the writer's");
-    // Only behind all that was added: a gap further in front may hold what an earlier call wrote.
+    // Only a gap behind all added bytes: one before them may hold bytes of an earlier call.
     const bool behind_all = end_ != extent_ && end_ == highest_ && address > end_;
     if (gaps_ == Gaps::mine && behind_all && address - end_ < kMaxBridgeBytes) {
         append_zeros(address - end_);
@@ -107,15 +107,15 @@ void PartWriter::go_to(uint64_t address) {
 }
 
 void PartWriter::append(const void* data, uint64_t bytes) {
-    if (bytes < kSmallPieceBytes) {
+    if (bytes < kSmallSpanBytes) {
         std::byte* to = room_in_bounce(bytes);
         std::memcpy(to, data, bytes);
-        return push_piece(to, bytes);
+        return push_buffer(to, bytes);
     }
     const auto* from = static_cast<const std::byte*>(data);
     while (bytes > 0) {
         const uint64_t now = std::min(bytes, call_bytes_ - gathered_);
-        push_piece(from, now);
+        push_buffer(from, now);
         from += now;
         bytes -= now;
     }
@@ -124,40 +124,40 @@ void PartWriter::append(const void* data, uint64_t bytes) {
 void PartWriter::append_zeros(uint64_t bytes) {
     while (bytes > 0) {
         const uint64_t now = std::min(bytes, kMaxBridgeBytes);
-        if (now < kSmallPieceBytes)
+        if (now < kSmallSpanBytes)
             append(kZeros, now);
         else
-            push_piece(kZeros, now);
+            push_buffer(kZeros, now);
         bytes -= now;
     }
 }
 
 std::byte* PartWriter::room_in_bounce(uint64_t bytes) {
-    if (!bounce_) bounce_ = std::make_unique_for_overwrite<std::byte[]>(kBounceBytes);  // its pages come where they are used
+    if (!bounce_) bounce_ = std::make_unique_for_overwrite<std::byte[]>(kBounceBytes);  // only used pages take memory
     if (bounce_used_ + bytes > kBounceBytes) write_out();
     std::byte* room = bounce_.get() + bounce_used_;
     bounce_used_ += bytes;
     return room;
 }
 
-void PartWriter::push_piece(const void* data, uint64_t bytes) {
+void PartWriter::push_buffer(const void* data, uint64_t bytes) {
     auto* from = static_cast<std::byte*>(const_cast<void*>(data));
-    if (!pieces_.empty() && static_cast<std::byte*>(pieces_.back().iov_base) + pieces_.back().iov_len == from)
-        pieces_.back().iov_len += bytes;
+    if (!buffers_.empty() && static_cast<std::byte*>(buffers_.back().iov_base) + buffers_.back().iov_len == from)
+        buffers_.back().iov_len += bytes;
     else
-        pieces_.push_back({from, bytes});
+        buffers_.push_back({from, bytes});
     gathered_ += bytes;
     end_ += bytes;
     highest_ = std::max(highest_, end_);
-    if (gathered_ >= call_bytes_ || pieces_.size() == kMaxPieces) write_out();
+    if (gathered_ >= call_bytes_ || buffers_.size() == kMaxBuffers) write_out();
 }
 
 void PartWriter::write_out() {
     if (gathered_ > 0)
-        queue_.run(pieces_, [to = written_, address = end_ - gathered_](uint64_t offset, std::span<iovec> pieces) {
-            to->write(address + offset, pieces);
+        queue_.run(buffers_, [to = written_, address = end_ - gathered_](uint64_t offset, std::span<iovec> buffers) {
+            to->write(address + offset, buffers);
         });
-    pieces_.clear();
+    buffers_.clear();
     gathered_ = 0;
     bounce_used_ = 0;
 }

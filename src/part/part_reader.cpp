@@ -11,11 +11,11 @@ namespace tailrace {
 namespace {
 
 constexpr size_t kMostOpenParts = 64;
-constexpr uint64_t kWindowBytes = 4u << 20;    // read at once where runs are short
-constexpr uint64_t kShortGapBytes = 8192;      // read over: as cheap as a further call
-constexpr uint64_t kLongGapBytes = 64u << 10;  // at most so many, and four times the run
-constexpr uint64_t kSmallPieceBytes = 4096;    // shorter pieces of memory are filled by copying
-constexpr size_t kMaxPieces = 512;             // of one vectored read
+constexpr uint64_t kWindowBytes = 4u << 20;    // read at once where spans are short
+constexpr uint64_t kShortGapBytes = 8192;      // shorter gaps are read, too: this is as cheap as another call
+constexpr uint64_t kLongGapBytes = 64u << 10;  // gaps up to four times the span are read, but none longer than this
+constexpr uint64_t kSmallSpanBytes = 4096;     // shorter spans of memory are filled by copying
+constexpr size_t kMaxBuffers = 512;            // of one vectored read
 
 std::vector<uint64_t> read_numbers(hid_t object, const char* name) {
     const hdf5::AttributeId attribute = hdf5::open_attribute(object, name);
@@ -25,22 +25,22 @@ std::vector<uint64_t> read_numbers(hid_t object, const char* name) {
     return values;
 }
 
-// A run that is contiguous in the file, into pieces of memory.
-void read_run(const File& file, uint64_t address, const BlockView& memory, uint64_t begin, uint64_t n) {
-    std::vector<iovec> pieces;
+// Reads bytes that are contiguous in the file into spans of memory.
+void read_span(const File& file, uint64_t address, const BlockView& memory, uint64_t begin, uint64_t n) {
+    std::vector<iovec> buffers;
     uint64_t bytes = 0;
     const auto read_gathered = [&] {
-        file.read_settled_at(address, pieces);
+        file.read_stable_at(address, buffers);
         address += bytes;
         bytes = 0;
-        pieces.clear();
+        buffers.clear();
     };
-    memory.for_pieces(begin, n, [&](const std::byte* to, uint64_t piece_bytes) {
-        pieces.push_back({const_cast<std::byte*>(to), piece_bytes});
-        bytes += piece_bytes;
-        if (pieces.size() == kMaxPieces) read_gathered();
+    memory.for_spans(begin, n, [&](const std::byte* to, uint64_t span_bytes) {
+        buffers.push_back({const_cast<std::byte*>(to), span_bytes});
+        bytes += span_bytes;
+        if (buffers.size() == kMaxBuffers) read_gathered();
     });
-    if (!pieces.empty()) read_gathered();
+    if (!buffers.empty()) read_gathered();
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ StoredArray PartReader::find(const Wanted& array, uint64_t step, const Box& box)
     if (lengths.size() != array.shape.size() + outer ||
         !std::equal(array.shape.begin(), array.shape.end(), lengths.begin() + outer))
         refuse("has another shape");
-    if (array.varies && step >= lengths[0]) refuse(text("has ", lengths[0], " steps, asked for is step ", step));
+    if (array.varies && step >= lengths[0]) refuse(text("has ", lengths[0], " steps and no step ", step));
     StoredArray stored{file_, array.name, type_bytes(array.type), array.shape};
     const uint64_t bytes = volume(array.shape) * stored.element_bytes;
     if (bytes == 0) return stored;
@@ -102,7 +102,7 @@ StoredArray PartReader::find(const Wanted& array, uint64_t step, const Box& box)
         }
         hdf5::Lengths first(lengths.size(), 0);
         if (array.varies) first[0] = step;
-        // The chunks of a step lie one behind the other.
+        // The chunks of a step are contiguous.
         stored.address = hdf5::find_chunk(dataset, first, array.name).address;
     } else {
         stored.address = hdf5::contiguous_address(dataset);
@@ -116,13 +116,13 @@ StoredArray PartReader::find(const Wanted& array, uint64_t step, const Box& box)
 void PartReader::find_chunks(hid_t dataset, hid_t creation, uint64_t step, const Box& box, StoredArray& stored) const {
     const hdf5::Lengths chunk = hdf5::chunk_lengths(creation, stored.shape.size() + 1, stored.name);
     const auto grid = ChunkGrid::of(stored.shape, {chunk.begin() + 1, chunk.end()});
-    if (!grid || chunk[0] != 1) refuse(stored.name, "has other chunks than Tailrace makes");
+    if (!grid || chunk[0] != 1) refuse(stored.name, "has chunks that Tailrace does not make");
     stored.packing = {*grid, read_filters(creation, stored.element_bytes, stored.name)};
-    const Runs runs(stored.shape, box);
-    if (runs.count() == 0) return;
-    const uint64_t most = 2 * grid->whole() * stored.element_bytes + (64u << 10);  // no codec makes so much of a chunk
-    stored.first_chunk = grid->at(runs.begin(0));
-    const uint64_t last = grid->at(runs.begin(runs.count() - 1) + runs.length() - 1);
+    const Spans spans(stored.shape, box);
+    if (spans.count() == 0) return;
+    const uint64_t most = 2 * grid->whole() * stored.element_bytes + (64u << 10);  // no codec stores a chunk in more
+    stored.first_chunk = grid->at(spans.begin(0));
+    const uint64_t last = grid->at(spans.begin(spans.count() - 1) + spans.length() - 1);
     for (uint64_t c = stored.first_chunk; c <= last; ++c) {
         const hdf5::Chunk found = hdf5::find_chunk(dataset, hdf5::lengths_of(grid->offset(step, c)), stored.name);
         if (found.address == HADDR_UNDEF) refuse(stored.name, "has no values");
@@ -138,28 +138,28 @@ namespace {
 
 void read_packed(const StoredArray& array, const Box& box, const BlockView& memory) {
     const ChunkGrid& grid = array.packing->grid;
-    const Runs runs(array.shape, box);
+    const Spans spans(array.shape, box);
     Codec codec;
     std::vector<std::byte> stored, chunk(grid.whole() * array.element_bytes);
     for (uint64_t c = array.first_chunk; c < array.first_chunk + array.chunks.size(); ++c) {
         const uint64_t begin = grid.begin(c), end = grid.begin(c + 1);
-        const auto [first, last] = runs.touching(begin, end);
+        const auto [first, last] = spans.touching(begin, end);
         if (first == last) continue;
         const Extent& place = array.chunks[c - array.first_chunk];
         stored.resize(place.bytes);
-        array.file->read_settled_at(place.address, stored.data(), stored.size());
+        array.file->read_stable_at(place.address, stored.data(), stored.size());
         if (!codec.decode(array.packing->filters, stored, chunk))
             fail(Status::CORRUPT, array.file->path(), ": array '", array.name, "': the ", place.bytes, " bytes at ", place.address,
                  " are not those of a chunk; the part was changed after it was written");
-        for (uint64_t run = first; run < last; ++run) {
-            const uint64_t from = std::max(runs.begin(run), begin), to = std::min(runs.begin(run) + runs.length(), end);
-            memory.copy_in(run * runs.length() + (from - runs.begin(run)), to - from,
+        for (uint64_t span = first; span < last; ++span) {
+            const uint64_t from = std::max(spans.begin(span), begin), to = std::min(spans.begin(span) + spans.length(), end);
+            memory.copy_in(span * spans.length() + (from - spans.begin(span)), to - from,
                            chunk.data() + (from - begin) * array.element_bytes);
         }
     }
 }
 
-// Calls use(bytes) with bytes of a file: where they lie in the page cache, or as they have been read into the window.
+// Calls use(bytes) with bytes of a file: in the page cache, or else read into the window.
 template <class Use>
 void with_bytes(const File& file, uint64_t address, uint64_t bytes, std::unique_ptr<std::byte[]>& window, Use&& use) {
     if (const auto cached = file.cached(address, bytes)) {
@@ -173,36 +173,36 @@ void with_bytes(const File& file, uint64_t address, uint64_t bytes, std::unique_
 
 void read_placed(const StoredArray& array, const Box& box, const BlockView& memory) {
     const File& file = *array.file;
-    const Runs runs(array.shape, box);
-    const uint64_t element_bytes = array.element_bytes, run_bytes = runs.length() * element_bytes;
-    const auto place = [&](uint64_t run) { return array.address + runs.begin(run) * element_bytes; };
+    const Spans spans(array.shape, box);
+    const uint64_t element_bytes = array.element_bytes, span_bytes = spans.length() * element_bytes;
+    const auto place = [&](uint64_t span) { return array.address + spans.begin(span) * element_bytes; };
     std::unique_ptr<std::byte[]> window;
-    for (uint64_t run = 0; run < runs.count();) {
-        // Runs with short gaps between them are read together.
-        uint64_t last = run + 1;
-        while (last < runs.count()) {
-            const uint64_t gap = place(last) - place(last - 1) - run_bytes;
-            if (gap > kShortGapBytes && gap > std::min(kLongGapBytes, 4 * run_bytes)) break;
-            if (place(last) + run_bytes - place(run) > kWindowBytes) break;
+    for (uint64_t span = 0; span < spans.count();) {
+        // Spans with short gaps between them are read together.
+        uint64_t last = span + 1;
+        while (last < spans.count()) {
+            const uint64_t gap = place(last) - place(last - 1) - span_bytes;
+            if (gap > kShortGapBytes && gap > std::min(kLongGapBytes, 4 * span_bytes)) break;
+            if (place(last) + span_bytes - place(span) > kWindowBytes) break;
             ++last;
         }
-        const bool pieces_are_small = memory.piece_bytes() < kSmallPieceBytes;
-        if (last - run == 1 && !pieces_are_small) {
-            read_run(file, place(run), memory, run * runs.length(), runs.length());
-        } else if (last - run == 1) {
+        const bool spans_are_small = memory.span_bytes() < kSmallSpanBytes;
+        if (last - span == 1 && !spans_are_small) {
+            read_span(file, place(span), memory, span * spans.length(), spans.length());
+        } else if (last - span == 1) {
             const uint64_t at_once = kWindowBytes / element_bytes;
-            for (uint64_t done = 0; done < runs.length(); done += at_once) {
-                const uint64_t now = std::min(at_once, runs.length() - done);
-                with_bytes(file, place(run) + done * element_bytes, now * element_bytes, window,
-                           [&](const std::byte* bytes) { memory.copy_in(run * runs.length() + done, now, bytes); });
+            for (uint64_t done = 0; done < spans.length(); done += at_once) {
+                const uint64_t now = std::min(at_once, spans.length() - done);
+                with_bytes(file, place(span) + done * element_bytes, now * element_bytes, window,
+                           [&](const std::byte* bytes) { memory.copy_in(span * spans.length() + done, now, bytes); });
             }
         } else {
-            with_bytes(file, place(run), place(last - 1) + run_bytes - place(run), window, [&](const std::byte* bytes) {
-                for (uint64_t r = run; r < last; ++r)
-                    memory.copy_in(r * runs.length(), runs.length(), bytes + (place(r) - place(run)));
+            with_bytes(file, place(span), place(last - 1) + span_bytes - place(span), window, [&](const std::byte* bytes) {
+                for (uint64_t s = span; s < last; ++s)
+                    memory.copy_in(s * spans.length(), spans.length(), bytes + (place(s) - place(span)));
             });
         }
-        run = last;
+        span = last;
     }
 }
 
@@ -223,7 +223,7 @@ std::vector<PartReader::Block> PartReader::blocks() const {
         if (lengths.size() < offset.size() || lengths.size() > offset.size() + 1 || offset.size() > kMaxDims)
             fail(Status::CORRUPT, path(), ": array '", name, "' and its attribute ", kOffsetAttribute, " do not fit");
         const auto inner = lengths.end() - static_cast<long>(offset.size());  // without the time
-        found.push_back({name, {Extents(offset.begin(), offset.end()), Extents(inner, lengths.end())}});
+        found.push_back({name, {Shape(offset.begin(), offset.end()), Shape(inner, lengths.end())}});
     };
     hdf5::for_each_link(metadata_, visit, path());
     return found;

@@ -1,5 +1,5 @@
-// Reading one part: where its arrays are, as HDF5 tells from the file; the bytes themselves are read by address, straight into the
-// caller's memory where they are not compressed. What is read is not trusted.
+// Reads one part. HDF5 finds the addresses of arrays in the file; the bytes are then read by address, straight into the caller's
+// memory if they are not compressed. Every value that is read is checked.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/system.hpp"
+#include "base/file.hpp"
 #include "base/type.hpp"
 #include "layout/block_view.hpp"
 #include "part/description.hpp"
@@ -17,15 +17,15 @@
 
 namespace tailrace {
 
-// An array, or one step of it, as it is stored: dense, in C order from an address on; or in chunks.
+// Where an array, or one step of it, is stored: contiguous in C order at an address, or in chunks.
 struct StoredArray {
     std::shared_ptr<const File> file;
     std::string name;
     uint64_t element_bytes = 1;
-    Extents shape;
+    Shape shape;
     uint64_t address = 0;
     std::optional<Packing> packing = std::nullopt;
-    uint64_t first_chunk = 0;  // of those that were asked for
+    uint64_t first_chunk = 0;  // the number of chunks[0] in the grid
     std::vector<Extent> chunks = {};
 };
 
@@ -37,18 +37,18 @@ public:
 
     const std::string& path() const { return file_->path(); }
 
-    // Where an array is; where `step` (of the part) of it is if it varies. Of its chunks those that `box` touches.
-    // Throws CORRUPT with the path unless the array is there with this type and shape, within the file.
+    // Finds an array; step `step` of the part if it varies; only the chunks that `box` touches. Throws CORRUPT with the path unless
+    // the array has this type and shape and lies within the file.
     struct Wanted {
         std::string name;
         Type type = Type::F64;
-        Extents shape;  // without time
+        Shape shape;  // without time
         bool varies = false;
     };
     StoredArray find(const Wanted& array, uint64_t step, const Box& box) const;
     StoredArray find(const Wanted& array, uint64_t step) const { return find(array, step, whole_box(array.shape)); }
 
-    // The blocks that the part has: arrays with an offset within the global one.
+    // The blocks in the part: arrays with an offset in the global one.
     struct Block {
         std::string array;
         Box box;
@@ -63,7 +63,7 @@ private:
     hdf5::FileId metadata_;
 };
 
-// Parts that are open for reading, by path. Only some at a time: when there are many, all are closed before the next is opened.
+// Parts that are open for reading, by path. When too many are open, all are closed before the next one is opened.
 class OpenParts {
 public:
     PartReader& open(const std::string& path);
@@ -74,11 +74,11 @@ private:
     std::map<std::string, std::unique_ptr<PartReader>> parts_;
 };
 
-// A text attribute of the root; nothing where the file has none, or is none of HDF5's.
+// A text attribute of the root; nothing where the file has no such attribute or is not an HDF5 file.
 std::optional<std::string> root_text(const std::string& path, const std::string& name);
 
-// Reads the elements of `box`, or of less than was asked for, to `memory`, a block of box.count. Without HDF5: any thread may.
-// Throws CORRUPT where a chunk is none.
+// Reads the elements of `box` to `memory`, a block of box.count. `box` must lie within that of find(). HDF5 is not called, so any
+// thread may. Throws CORRUPT where a chunk cannot be decoded.
 void read_box(const StoredArray& array, const Box& box, const BlockView& memory);
 
 }  // namespace tailrace

@@ -42,7 +42,8 @@ haddr_t Capture::allocate(H5FD_mem_t kind, uint64_t bytes) {
         superblock_.resize(bytes);
         return 0;
     }
-    // Large attributes are kept as raw data too; only what is asked for while an array is placed belongs to the array.
+    // HDF5 allocates large attributes as raw data, too. Only raw data that is allocated while an array is placed belongs to the
+    // array.
     return kind == H5FD_MEM_DRAW && placing_ ? next_placed(bytes) : allocate_metadata(bytes);
 }
 
@@ -73,12 +74,12 @@ haddr_t Capture::allocate_metadata(uint64_t bytes) {
 }
 
 void Capture::free(uint64_t address, uint64_t bytes) {
-    // Only the end can be given back; HDF5 itself reuses what lies between.
+    // Only space at the end can be freed. HDF5 itself reuses other free space.
     if (in_metadata(address, bytes) && address + bytes == metadata_end()) metadata_.resize(address - metadata_address_);
 }
 
 bool Capture::extend_to(uint64_t end) {
-    // HDF5 makes the last block longer by moving the end of allocation; where that block is ours, the move is an allocation.
+    // HDF5 extends the last block by moving the end of allocation. If that block is metadata, this is an allocation.
     if (end <= file_bytes()) return true;
     if (file_bytes() != metadata_end()) {
         hdf5::push_reason("extend_to", text("the file cannot end at ", end, ": array data ends at ", file_bytes()));
@@ -146,7 +147,7 @@ herr_t close_driver(H5FD_t* file) {
     return 0;
 }
 
-// No aggregation: every request comes to us by itself, with its own kind and size.
+// No aggregation: the driver receives every request separately, with its own kind and size.
 herr_t query_driver(const H5FD_t*, unsigned long* flags) {
     *flags = 0;
     return 0;
@@ -187,7 +188,7 @@ H5FD_class_t driver_class() {
     driver.get_eof = end_of_file;
     driver.read = read;
     driver.write = write;
-    for (auto& kind : driver.fl_map) kind = H5FD_MEM_DEFAULT;  // space that is freed serves only its own kind again
+    for (auto& kind : driver.fl_map) kind = H5FD_MEM_DEFAULT;  // freed space is reused for its own kind only
     return driver;
 }
 
@@ -197,7 +198,7 @@ PlacementDriver::PlacementDriver(Capture& capture)
     : driver_(hdf5::register_driver(driver_class())), access_(hdf5::create_properties(H5P_FILE_ACCESS)) {
     const DriverInformation information{&capture};
     hdf5::set_driver(access_, driver_, &information);
-    // Format 1.10 and nothing newer, whatever library is linked: Debian's readers refuse what comes after it.
+    // Format 1.10 with any library: Debian's readers refuse newer formats.
     hdf5::set_format(access_, H5F_LIBVER_V110, H5F_LIBVER_V110);
 }
 

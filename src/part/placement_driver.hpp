@@ -1,6 +1,6 @@
-// The placement driver: an HDF5 file driver without a file. It lays a file out in memory: metadata is kept, array data goes to
-// addresses that the caller chose beforehand and is not stored at all. What HDF5 believes to have written is then written by
-// whoever has the bytes.
+// The placement driver: an HDF5 file driver without a file. It lays out a file in memory. Metadata is kept. Array data
+// gets the addresses that the caller has chosen before, and is not stored: the ranks that have the data write it
+// themselves.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@
 
 namespace tailrace {
 
-// What one file becomes: the superblock at 0, metadata from metadata_address on, array data where it was placed.
+// The content of one file: the superblock at 0, metadata from metadata_address on, array data at its chosen addresses.
 class Capture {
 public:
-    // All of the file below `reserved_end` is somebody's, even if no array of this description lies there.
+    // The file below `reserved_end` is in use, even where no array of this description lies.
     Capture(uint64_t metadata_address, uint64_t reserved_end);
 
-    // The addresses for the array data that HDF5 will ask for next, in its order: contiguous data at once, chunks in row-major
-    // order (or in the order of writing, where they are filtered).
+    // The addresses of the array data that HDF5 allocates next, in its order: contiguous data at once, chunks in row-major order
+    // (filtered chunks in the order of writing).
     void place_next(std::vector<Extent> extents);
-    // Throws INTERNAL unless HDF5 asked for all of them; ends the placing.
+    // Throws INTERNAL unless HDF5 has allocated all of them. Later allocations are metadata again.
     void end_placing(const std::string& array);
 
     // The writes of array data that were not performed.
@@ -54,7 +54,7 @@ private:
     uint64_t raw_end_ = 0;
 };
 
-// A registered driver, and file access properties that lead to `capture`, which must outlive every file opened with them.
+// A registered driver, and file access properties for `capture`, which must outlive every file that is opened with them.
 class PlacementDriver {
 public:
     explicit PlacementDriver(Capture& capture);

@@ -38,7 +38,7 @@ bool fits(uint64_t address, uint64_t bytes, uint64_t end) { return address <= en
     fail(Status::CORRUPT, "the seal of ", path, " is damaged: ", why, "; the part was changed or cut short after it was written");
 }
 
-// a * b, or the largest number where that is more: no file has so many bytes.
+// a * b; on overflow the largest number, which is more bytes than any file has.
 uint64_t times(uint64_t a, uint64_t b) {
     uint64_t product;
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;

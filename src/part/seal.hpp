@@ -1,5 +1,5 @@
-// The seal: the checksums of what one writer wrote of one step, stored in the part behind the step's arrays. Its address follows
-// from the root attribute `tailrace_seals`, so whoever has the file alone can check it. What is read is not trusted.
+// The seal: the checksums of the bytes that one writer wrote in one step, stored in the part behind the step's arrays. Its address
+// follows from the root attribute `tailrace_seals`, so a part can be checked alone. Every value that is read is checked.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/system.hpp"
+#include "base/file.hpp"
 #include "layout/placement.hpp"
 #include "part/description.hpp"
 #include "part/part_file.hpp"
@@ -22,30 +22,30 @@ constexpr uint64_t kSealOfStatic = UINT64_MAX;  // the "step" of the seal of the
 struct Seal {
     uint64_t step = 0;        // within the part, or kSealOfStatic
     uint64_t writer = 0;      // within the part
-    uint64_t part_bytes = 0;  // what this writer wrote: the sum of its records
+    uint64_t part_bytes = 0;  // bytes that this writer wrote: the sum of its records
     std::vector<SealRecord> records;
     bool operator==(const Seal&) const = default;
 };
 
-// The records are in ascending order of addresses and do not overlap, or parse_seal will refuse them.
+// The records must ascend by address and not overlap: parse_seal refuses others.
 std::vector<std::byte> make_seal(uint64_t step, uint64_t writer, const std::vector<SealRecord>& records);
-// `path` is for the message only. Throws CORRUPT unless every field is as make_seal makes it.
+// `path` is for the message. Throws CORRUPT unless every field is as make_seal makes it.
 Seal parse_seal(std::span<const std::byte> bytes, const std::string& path);
 
-// Reads each record's bytes again: the first that does not match, or nothing.
+// Reads each record's bytes again. Returns the first record that does not match, or nothing.
 std::optional<SealRecord> verify_records(const File& file, const std::vector<SealRecord>& records);
 
-// Where the seals of a part are: the value of the root attribute.
+// The addresses of a part's seals: the value of the root attribute.
 struct SealMap {
     uint64_t writers = 0;  // slots side by side at each place
     uint64_t slot_bytes = 0;
-    uint64_t static_seal = 0;  // address, or 0: there are no static arrays
-    uint64_t step_seal = 0;    // from the step's address
+    uint64_t static_seal = 0;  // address; 0: no static arrays
+    uint64_t step_seal = 0;    // offset within a step
     uint64_t step_pitch = 0;
     std::vector<StepBlock> blocks;
 
     uint64_t static_address(uint64_t writer) const { return static_seal + writer * slot_bytes; }
-    uint64_t address(uint64_t step, uint64_t writer) const;  // throws BAD_ARGUMENT for a step or writer that is not there
+    uint64_t address(uint64_t step, uint64_t writer) const;  // throws BAD_ARGUMENT for an unknown step or writer
     uint64_t steps() const;
 };
 
@@ -53,9 +53,9 @@ SealMap seal_map(const Placement& placement, const std::vector<StepBlock>& block
 Attribute seal_attribute(const SealMap& map);
 // Throws CORRUPT where the numbers cannot be those of a file of `file_bytes` bytes.
 SealMap parse_seal_map(std::span<const uint64_t> values, uint64_t file_bytes, const std::string& path);
-// From the file; nothing where it has no seals.
+// Reads the attribute from the file; nothing where it has no seals.
 std::optional<SealMap> read_seal_map(const std::string& path);
-// One seal of a part, from its place.
+// Reads one seal of a part at its address.
 Seal read_seal(const File& file, uint64_t address, uint64_t slot_bytes);
 
 }  // namespace tailrace

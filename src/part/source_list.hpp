@@ -1,4 +1,4 @@
-// The list of sources of a virtual dataset as HDF5 stores it: one piece in the global heap, in the layout of the HDF5 file format
+// Encodes the list of sources of a virtual dataset: one object in the global heap, in the form of the HDF5 file format
 // specification ("Data Layout Message", class 3, and "Dataspace Selection").
 #pragma once
 
@@ -11,15 +11,15 @@
 
 namespace tailrace {
 
-// HDF5 takes the names of a virtual dataset's sources for patterns, in which a percent sign is written twice.
+// HDF5 reads the names of a virtual dataset's sources as patterns, in which a percent sign is written twice.
 std::string as_pattern(const std::string& name);
 
 constexpr uint64_t kExpectedSourceBytes = 192;  // of one source, about
 
 class SourceListEncoder {
 public:
-    // Of the sources that show elements, of the array `name`; the checksum at its end is left out. It stands until the next call.
-    // Where arrays that share their sources follow each other, only the name is put anew.
+    // Encodes the sources of array `name` that show elements; the checksum at the end is left out. Valid until the next call. Where
+    // consecutive arrays share their sources, only the name is replaced.
     std::span<const std::byte> encode(const std::string& name, const Sources& sources);
 
 private:
@@ -27,7 +27,7 @@ private:
     format::Bytes bytes_;
     Sources sources_;
     std::string pattern_;             // of the name
-    std::vector<uint64_t> names_at_;  // where it stands
+    std::vector<uint64_t> names_at_;  // positions of the name
 };
 
 }  // namespace tailrace

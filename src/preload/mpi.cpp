@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "environment/variables.hpp"
 #include "preload/handles.hpp"
 #include "trace/raw.hpp"
 
@@ -107,7 +108,7 @@ bool wants_barrier(Call call) {
     static constinit std::atomic<const char*> names = nullptr;
     const char* wanted = names.load(std::memory_order_relaxed);
     if (wanted == nullptr) {
-        wanted = getenv("TAILRACE_BARRIERS");
+        wanted = getenv(variable::BARRIERS);
         if (wanted == nullptr) wanted = "";
         names.store(wanted);
     }

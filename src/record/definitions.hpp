@@ -16,7 +16,7 @@ struct Variable {
     std::string name;
     Type type = Type::F64;
     std::vector<int> dims;
-    Extents shape;
+    Shape shape;
     bool is_static = false;
     bool replicated = false;
     std::vector<Attribute> attributes;

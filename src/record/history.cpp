@@ -35,7 +35,7 @@ std::vector<std::vector<PartBox>> boxes_of(const Json& line) {
         const size_t dims = (words.size() - 3) / 2;
         const auto begin = words.begin() + 3, middle = begin + static_cast<long>(dims);
         if (words[0] >= boxes.size()) boxes.resize(words[0] + 1);
-        boxes[words[0]].push_back({words[1], words[2], {Extents(begin, middle), Extents(middle, words.end())}});
+        boxes[words[0]].push_back({words[1], words[2], {Shape(begin, middle), Shape(middle, words.end())}});
     }
     return boxes;
 }

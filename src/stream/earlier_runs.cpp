@@ -2,6 +2,7 @@
 
 #include <tuple>
 
+#include "base/paths.hpp"
 #include "gather/agree.hpp"
 #include "stream/group.hpp"
 #include "view/index.hpp"

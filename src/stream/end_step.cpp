@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "base/paths.hpp"
 #include "gather/agree.hpp"
 
 namespace tailrace {

@@ -4,7 +4,8 @@
 #include <map>
 
 #include "base/checksum.hpp"
-#include "base/system.hpp"
+#include "base/file.hpp"
+#include "base/paths.hpp"
 #include "gather/agree.hpp"
 
 extern char** environ;
@@ -31,7 +32,7 @@ void check_stream_name(const std::string& name) {
 
 Json gather_settings(const std::string& stream, const std::string& options) {
     std::vector<Settings> sources = {parse_options(options, "options of tailrace_open")};
-    const char* named = std::getenv("TAILRACE_CONFIG");
+    const char* named = std::getenv(variable::CONFIG);
     const std::string path = named != nullptr ? named : "tailrace.toml";
     if (named != nullptr || path_exists(path))
         for (Settings& settings : parse_config_file(File::open_read(path).read_all(), path, stream))

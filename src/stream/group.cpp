@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 #include "gather/agree.hpp"
 #include "layout/parts.hpp"
 #include "part/part_reader.hpp"

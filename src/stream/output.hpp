@@ -28,7 +28,7 @@ public:
     // Takes over all definitions of another stream; once the ranks have agreed on them, only its attributes.
     void adopt(const Definitions& other);
     void put_attribute(const std::string& variable, Attribute attribute);
-    const Extents& shape_of(const std::string& variable) { return definitions_.variables()[number_of(variable)].shape; }
+    const Shape& shape_of(const std::string& variable) { return definitions_.variables()[number_of(variable)].shape; }
     // By its number, in the order of definition.
     const std::string& name_of(size_t variable) const { return definitions_.variables().at(variable).name; }
     void begin_step(double time);

@@ -40,7 +40,7 @@ Packer::Packer(const Communicator* ranks, const PartWriters& writers, std::vecto
 // The exchange gives each rank the same chunks.
 Packer::ChunkRange Packer::chunks_of_rank(size_t array, uint64_t rank) const {
     const uint64_t chunks = arrays_[array].packing.grid.count();
-    return {share_begin(chunks, size(), rank), share_begin(chunks, size(), rank + 1)};
+    return {split_begin(chunks, size(), rank), split_begin(chunks, size(), rank + 1)};
 }
 
 void Packer::give_up() {
@@ -80,9 +80,9 @@ void Packer::take(size_t array, const BlockView& whole) {
     for (uint64_t chunk = 0; chunk < grid.count(); ++chunk) {
         const uint64_t begin = grid.begin(chunk), n = grid.begin(chunk + 1) - begin;
         const std::span<std::byte> into = chunk_being_filled(array);
-        if (n == grid.whole() && whole.piece_bytes() >= into.size() &&
-            begin * whole.element_bytes() % whole.piece_bytes() + into.size() <= whole.piece_bytes()) {
-            whole.for_pieces(begin, n, [&](const std::byte* data, uint64_t bytes) { encode(array, chunk, {data, bytes}); });
+        if (n == grid.whole() && whole.span_bytes() >= into.size() &&
+            begin * whole.element_bytes() % whole.span_bytes() + into.size() <= whole.span_bytes()) {
+            whole.for_spans(begin, n, [&](const std::byte* data, uint64_t bytes) { encode(array, chunk, {data, bytes}); });
             continue;
         }
         whole.copy_out(begin, n, into.data());

@@ -70,7 +70,7 @@ void PartSpace::find_chunks(const PartReader& file, uint64_t steps) {
     keep_chunks_of(0);
     for (const size_t a : content().packed) {
         const Array& array = content().description.arrays[a];
-        const Extents extents = extents_of(content().description, array, 1), shape(extents.begin() + 1, extents.end());
+        const Shape stored = stored_shape(content().description, array, 1), shape(stored.begin() + 1, stored.end());
         for (uint64_t step = 0; step < steps; ++step)
             std::ranges::copy(file.find({array.name, array.type, shape, true}, step).chunks, std::back_inserter(chunks_[a]));
     }

@@ -59,9 +59,9 @@ void PartStepWriter::write_slab(uint64_t address, const Slab& slab, const StepDa
         const Box& box = data.boxes[slab.variable][b];
         const BlockView& memory = data.memory[slab.variable][b];
         if (memory.dense() != nullptr && box == slab.box)
-            out.add(address, memory.dense(), memory.piece_bytes());
+            out.add(address, memory.dense(), memory.span_bytes());
         else
-            out.add_strided(address, Runs(slab.box.count, within(slab.box, box)), memory, 0, slab.box.elements());
+            out.add_strided(address, Spans(slab.box.count, within(slab.box, box)), memory, 0, slab.box.elements());
     }
 }
 

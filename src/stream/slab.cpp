@@ -77,27 +77,27 @@ std::vector<Slab> joined_slabs(const Communicator& part_ranks, const std::vector
     return slabs;
 }
 
-std::vector<SlabRuns> runs_in_slabs(const std::vector<Slab>& slabs, const Definitions& definitions,
-                                    const std::vector<VariablePlan>& variables, const Communicator* part_ranks,
-                                    bool all_ranks_write) {
-    std::vector<SlabRuns> runs(slabs.size());
+std::vector<BoxSpans> spans_in_slabs(const std::vector<Slab>& slabs, const Definitions& definitions,
+                                     const std::vector<VariablePlan>& variables, const Communicator* part_ranks,
+                                     bool all_ranks_write) {
+    std::vector<BoxSpans> spans(slabs.size());
     for (size_t i = 0; i < slabs.size(); ++i) {
         const Slab& slab = slabs[i];
         const uint64_t element_bytes = type_bytes(definitions.variables()[slab.variable].type);
         for (const size_t b : slab.mine) {
-            const Runs of_block(slab.box.count, within(slab.box, variables[slab.variable].boxes[b]));
-            runs[i].shortest_bytes = std::min(runs[i].shortest_bytes, of_block.length() * element_bytes);
-            runs[i].most += of_block.count();
+            const Spans of_block(slab.box.count, within(slab.box, variables[slab.variable].boxes[b]));
+            spans[i].shortest_bytes = std::min(spans[i].shortest_bytes, of_block.length() * element_bytes);
+            spans[i].most += of_block.count();
         }
     }
-    if (!all_ranks_write) return runs;
+    if (!all_ranks_write) return spans;
     // The largest of one number is the smallest of its complement, so one reduction does for both.
-    std::vector<uint64_t> mine, all(2 * runs.size());
-    for (const SlabRuns& of_slab : runs) mine.insert(mine.end(), {of_slab.shortest_bytes, ~of_slab.most});
+    std::vector<uint64_t> mine, all(2 * spans.size());
+    for (const BoxSpans& of_slab : spans) mine.insert(mine.end(), {of_slab.shortest_bytes, ~of_slab.most});
     check_mpi(MPI_Allreduce(mine.data(), all.data(), static_cast<int>(all.size()), MPI_UINT64_T, MPI_MIN, part_ranks->all()),
               "MPI_Allreduce");
-    for (size_t i = 0; i < runs.size(); ++i) runs[i] = {all[2 * i], ~all[2 * i + 1]};
-    return runs;
+    for (size_t i = 0; i < spans.size(); ++i) spans[i] = {all[2 * i], ~all[2 * i + 1]};
+    return spans;
 }
 
 }  // namespace tailrace

@@ -9,7 +9,7 @@
 #include "gather/communicator.hpp"
 #include "layout/box.hpp"
 #include "layout/chunks.hpp"
-#include "layout/slabs.hpp"
+#include "layout/part_boxes.hpp"
 #include "record/definitions.hpp"
 
 namespace tailrace {
@@ -46,9 +46,9 @@ std::vector<Slab> slabs_of_blocks(const std::vector<VariablePlan>& variables);
 // them: the blocks of all ranks would need too much memory on each of them.
 std::vector<Slab> joined_slabs(const Communicator& part_ranks, const std::vector<VariablePlan>& variables);
 
-// The runs of the blocks in each slab. Collective where `all_ranks_write`: then over the ranks of the part, else of this rank.
-std::vector<SlabRuns> runs_in_slabs(const std::vector<Slab>& slabs, const Definitions& definitions,
-                                    const std::vector<VariablePlan>& variables, const Communicator* part_ranks,
-                                    bool all_ranks_write);
+// The spans of the blocks in each slab. Collective where `all_ranks_write`: then over the ranks of the part, else of this rank.
+std::vector<BoxSpans> spans_in_slabs(const std::vector<Slab>& slabs, const Definitions& definitions,
+                                     const std::vector<VariablePlan>& variables, const Communicator* part_ranks,
+                                     bool all_ranks_write);
 
 }  // namespace tailrace

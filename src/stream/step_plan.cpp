@@ -97,10 +97,10 @@ void StepPlan::lay_slabs(const Definitions& definitions, const std::vector<size_
 // A slab is written by its owners, or goes through the writers, which also fill its gaps.
 void StepPlan::choose_ways(const Definitions& definitions) {
     const uint64_t ranks_of_part = part_ranks() == nullptr ? 1 : part_ranks()->size();
-    // Where few ranks write, the length of the runs makes no difference, so the ranks do not agree on it.
+    // Where few ranks write, the length of the spans makes no difference, so the ranks do not agree on it.
     const bool all_ranks_write = part_ranks() != nullptr && all_write(config_.layout, ranks_of_part);
-    const std::vector<SlabRuns> runs = runs_in_slabs(slabs_, definitions, variables_, part_ranks(), all_ranks_write);
-    uint64_t direct_runs = 0;
+    const std::vector<BoxSpans> spans = spans_in_slabs(slabs_, definitions, variables_, part_ranks(), all_ranks_write);
+    uint64_t direct_spans = 0;
     for (size_t i = 0; i < slabs_.size(); ++i) {
         Slab& slab = slabs_[i];
         const Variable& variable = definitions.variables()[slab.variable];
@@ -110,12 +110,12 @@ void StepPlan::choose_ways(const Definitions& definitions) {
             slab.grid.emplace(slab.box.count, element_bytes, config_.layout.storage.chunk_bytes);
             continue;
         }
-        const bool by_owners = !slab.has_gaps && is_written_by_owners(config_.layout, ranks_of_part, runs[i]);
+        const bool by_owners = !slab.has_gaps && is_written_by_owners(config_.layout, ranks_of_part, spans[i]);
         slab.way = by_owners ? Slab::Way::by_owners : Slab::Way::exchanged;
-        if (by_owners) direct_runs += runs[i].most;
+        if (by_owners) direct_spans += spans[i].most;
     }
     // The number is the same whether static variables are written or stored already.
-    const uint64_t records = seal_records_of_writer(definitions.variables().size(), slabs_.size(), direct_runs);
+    const uint64_t records = seal_records_of_writer(definitions.variables().size(), slabs_.size(), direct_spans);
     // One part continues with other blocks, but the room for its checksums stays. An exchanged slab needs only one record.
     if (has_one_part(config_.layout) && seal_records_ > 0) {
         if (records > seal_records_)

@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/paths.hpp"
 #include "gather/agree.hpp"
 #include "layout/parts.hpp"
 #include "stream/part_content.hpp"
@@ -157,11 +158,11 @@ std::vector<std::vector<BlockView>> StepWriter::memory_of(const std::vector<size
 // A rank that failed before takes part to the end, and writes nothing.
 void StepWriter::exchange_blocks(const StepInput& input, std::optional<Error>& error) {
     const bool writes = !error;
-    const auto take = [&](const Stretch& stretch) {
+    const auto take = [&](const Span& span) {
         const PartContent& content = part_->content;
-        const size_t array = content.array_of_slab[plan_->exchanged()[stretch.array]];
+        const size_t array = content.array_of_slab[plan_->exchanged()[span.array]];
         const uint64_t element_bytes = type_bytes(input.definitions.variables()[content.arrays[array].variable].type);
-        if (writes) group_->add_exchanged(array, stretch.element, element_bytes, stretch.data, stretch.bytes);
+        if (writes) group_->add_exchanged(array, span.element, element_bytes, span.data, span.bytes);
     };
     const auto flush = [&] {
         if (writes) group_->write_out();
@@ -175,9 +176,7 @@ void StepWriter::pack_step(const StepInput& input, std::optional<Error>& error) 
     attempt(error, [&] {
         const auto memory = memory_of(plan_->packed(), input.data);
         if (Exchange* exchange = plan_->packed_exchange())
-            exchange->run(
-                memory, [&](const Stretch& stretch) { packer_->take(stretch.array, stretch.element, stretch.data, stretch.bytes); },
-                [] {});
+            exchange->run(memory, [&](const Span& span) { packer_->take(span.array, span.element, span.data, span.bytes); }, [] {});
         else
             for (size_t k = 0; k < memory.size(); ++k) packer_->take(k, memory[k].front());
     });

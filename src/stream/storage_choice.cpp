@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/paths.hpp"
 
 namespace tailrace {
 namespace {

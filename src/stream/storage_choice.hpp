@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "base/file.hpp"
 #include "base/journal.hpp"
 #include "base/striping.hpp"
-#include "base/system.hpp"
 #include "layout/keys.hpp"
 #include "record/history.hpp"
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/paths.hpp"
 #include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
 #include "stream/end_step.hpp"

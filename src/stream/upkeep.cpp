@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/paths.hpp"
 #include "gather/agree.hpp"
 #include "view/index.hpp"
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "environment/variables.hpp"
 #include "trace/atomics.hpp"
 #include "trace/counters.hpp"
 #include "trace/kernel.hpp"
@@ -27,7 +28,7 @@ Moment now() { return {time_of(CLOCK_MONOTONIC), time_of(CLOCK_REALTIME)}; }
 
 // Whether this process records from now on.
 bool begin_log(ProcessState& process) {
-    const char* folder = getenv("TAILRACE_TRACE");
+    const char* folder = getenv(variable::TRACE);
     if (folder == nullptr || *folder == '\0') return false;
     static Header described;
     described = {};
@@ -36,7 +37,7 @@ bool begin_log(ProcessState& process) {
     if (is_launcher(described.program)) return false;
     process.header = create_log_file(process, folder, described);
     if (process.header == nullptr) return false;
-    described.room.budget_bytes = number_at(getenv("TAILRACE_TRACE_BYTES"), kDefaultBudgetBytes);
+    described.room.budget_bytes = number_at(getenv(variable::TRACE_BYTES), kDefaultBudgetBytes);
     const uint64_t chunks = described.room.budget_bytes / kChunkBytes;
     process.chunk_limit = static_cast<uint32_t>(chunks <= kReservedChunks ? kReservedChunks + 1 : chunks);
     *process.header = described;

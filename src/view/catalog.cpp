@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/system.hpp"
+#include "base/file.hpp"
+#include "base/paths.hpp"
 #include "layout/parts.hpp"
 #include "record/history.hpp"
 #include "view/index.hpp"

@@ -108,7 +108,7 @@ private:
     // room. HDF5 has no virtual scalars; those are written.
     static std::vector<Source> no_elements(const Variable& variable, bool varies) {
         if (variable.fill.empty() || variable.shape.empty()) return {};
-        const Extents none(variable.shape.size(), 0);
+        const Shape none(variable.shape.size(), 0);
         const Box nothing{none, none}, in_time = with_time(nothing, 0, 0);
         return {{"", "", varies ? in_time : nothing, varies ? in_time : nothing}};
     }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/system.hpp"
+#include "base/file.hpp"
 #include "layout/placement.hpp"
 #include "part/description.hpp"
 #include "record/history.hpp"

@@ -4,7 +4,8 @@
 #include <cstdio>
 
 #include "base/error.hpp"
-#include "base/system.hpp"
+#include "base/file.hpp"
+#include "base/paths.hpp"
 #include "gather/agree.hpp"
 #include "layout/parts.hpp"
 #include "part/image.hpp"

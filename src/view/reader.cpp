@@ -8,7 +8,7 @@
 #include "gather/communicator_pool.hpp"
 #include "gather/words.hpp"
 #include "layout/parts.hpp"
-#include "layout/share.hpp"
+#include "layout/slab.hpp"
 #include "record/block_name.hpp"
 #include "view/catalog.hpp"
 
@@ -186,9 +186,9 @@ void Reader::read_replicated(size_t variable, const Box& box, const BlockView& m
         read_common(variable, *location_, {ranks_->rank() % location_->parts, 0, whole_box(of.shape)}, box, memory);
         return;
     }
-    const Runs runs(of.shape, box);
-    for (uint64_t run = 0; run < runs.count(); ++run)
-        memory.copy_in(run * runs.length(), runs.length(), coordinate->second.data() + runs.begin(run) * type_bytes(of.type));
+    const Spans spans(of.shape, box);
+    for (uint64_t span = 0; span < spans.count(); ++span)
+        memory.copy_in(span * spans.length(), spans.length(), coordinate->second.data() + spans.begin(span) * type_bytes(of.type));
 }
 
 void Reader::get_shared(const std::string& variable, void* data) const {

@@ -106,8 +106,8 @@ void write_step(Stream &stream, const Variables &v, std::int64_t step, bool firs
     std::vector<Block<std::int32_t>> chunks;  // dealt to the ranks in turn
     for (std::int64_t begin = rank * chunk_cells; begin < cell; begin += ranks * chunk_cells) {
         const std::int64_t count = std::min(chunk_cells, cell - begin);
-        chunks.emplace_back(std::span<const std::int32_t>(values.soil).subspan(begin, count), tailrace::Extents{begin},
-                            tailrace::Extents{count});
+        chunks.emplace_back(std::span<const std::int32_t>(values.soil).subspan(begin, count), tailrace::Shape{begin},
+                            tailrace::Shape{count});
     }
     stream.put(v.soil, chunks);
 

@@ -26,7 +26,7 @@ void read_rows(Reader &reader, std::int64_t step) {
 
     const std::int64_t all_rows = rows + 2 * halo, all_columns = lon + 2 * halo;
     std::vector<double> W(level * all_rows * all_columns, -1.0);
-    const tailrace::Extents allocated{level, all_rows, all_columns}, count{level, rows, lon};
+    const tailrace::Shape allocated{level, all_rows, all_columns}, count{level, rows, lon};
     reader.get("W", Target<double>::part_of(W, allocated, {0L, halo, halo}, {0L, first, 0L}, count));
     for (std::int64_t l = 0, at = 0; l < level; ++l)
         for (std::int64_t j = -halo; j < rows + halo; ++j)
@@ -52,7 +52,7 @@ void read_lists(Reader &reader, std::int64_t step) {
     std::vector<Target<std::int32_t>> chunks;  // dealt to the ranks in turn
     for (std::int64_t begin = rank * chunk_cells; begin < cell; begin += ranks * chunk_cells) {
         const std::int64_t count = std::min(chunk_cells, cell - begin);
-        chunks.emplace_back(std::span(soil).subspan(begin, count), tailrace::Extents{begin}, tailrace::Extents{count});
+        chunks.emplace_back(std::span(soil).subspan(begin, count), tailrace::Shape{begin}, tailrace::Shape{count});
     }
     reader.get<std::int32_t>("soil", chunks);
     for (std::int64_t k = 0; k < cell; ++k)
@@ -69,7 +69,7 @@ void read_lists(Reader &reader, std::int64_t step) {
 }
 
 void read_replicated(Reader &reader, std::int64_t step) {
-    const tailrace::Extents shape = reader.shape("area");
+    const tailrace::Shape shape = reader.shape("area");
     expect(shape.size() == 2 && shape[0] == lat && shape[1] == lon, "the shape of area", step);
     std::vector<float> area(element_count(shape));
     reader.get_shared<float>("area", area);

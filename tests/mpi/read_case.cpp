@@ -16,7 +16,7 @@ void fail(const Variable& variable, uint64_t step, uint64_t index) {
     end_job(1);
 }
 
-void store_expected(const Variable& variable, const Extents& shape, uint64_t step, uint64_t index, std::byte* to) {
+void store_expected(const Variable& variable, const Shape& shape, uint64_t step, uint64_t index, std::byte* to) {
     const bool in_gap = variable.has_gap && index % shape.back() + 3 >= shape.back();
     if (variable.flags & TAILRACE_REPLICATED) return store_replicated(variable, volume(shape), step, index, to);
     if (!in_gap && !variable.is_empty) return store(variable, step, index, to);
@@ -26,7 +26,7 @@ void store_expected(const Variable& variable, const Extents& shape, uint64_t ste
     });
 }
 
-uint64_t read_block(tailrace_reader* r, const Variable& variable, const Extents& shape, const Block& block, uint64_t step,
+uint64_t read_block(tailrace_reader* r, const Variable& variable, const Shape& shape, const Block& block, uint64_t step,
                     const std::string& memory) {
     Stored expected = lay_block(variable, block, memory), found = expected;
     for_elements(expected, shape, bytes_of(variable.type),
@@ -44,9 +44,9 @@ uint64_t read_variable(tailrace_reader* r, const Case& c, const Variable& variab
     int ndims = 0, flags = 0;
     uint64_t lengths[TAILRACE_MAX_DIMS];
     check(tailrace_inquire_var(r, variable.name.c_str(), &type, &ndims, lengths, &flags));
-    const Extents shape = c.shape_of(variable);
-    if (type != variable.type || Extents(lengths, lengths + ndims) != shape) fail(variable, step, 0);
-    const Block whole{Extents(shape.size(), 0), shape};
+    const Shape shape = c.shape_of(variable);
+    if (type != variable.type || Shape(lengths, lengths + ndims) != shape) fail(variable, step, 0);
+    const Block whole{Shape(shape.size(), 0), shape};
     uint64_t compared = 0;
     if (!shape.empty())
         for (const Block& block : blocks_of(c.choices.at("decomposition"), shape, c.rank, c.ranks, step))

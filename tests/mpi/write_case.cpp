@@ -55,7 +55,7 @@ void put_replicated(tailrace_stream* s, const Case& c, const Variable& variable,
 }
 
 // A block without what is in the gap.
-Block without_gap(Block block, const Extents& shape) {
+Block without_gap(Block block, const Shape& shape) {
     const size_t d = shape.size() - 1;
     const uint64_t end = shape[d] > 3 ? shape[d] - 3 : 0, begin = block.offset[d];
     block.count[d] = begin >= end ? 0 : std::min(block.count[d], end - begin);
@@ -63,7 +63,7 @@ Block without_gap(Block block, const Extents& shape) {
 }
 
 void put(tailrace_stream* s, const Case& c, const Variable& variable, uint64_t step, std::vector<Stored>& kept) {
-    const Extents shape = c.shape_of(variable);
+    const Shape shape = c.shape_of(variable);
     const size_t first = kept.size();
     if (variable.is_empty) return;
     for (Block block : blocks_of(c.choices.at("decomposition"), shape, c.rank, c.ranks, step)) {

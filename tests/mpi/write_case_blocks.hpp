@@ -9,14 +9,14 @@
 namespace write_case {
 
 struct Block {
-    Extents offset, count;
+    Shape offset, count;
 };
 
 inline uint64_t begin_of(uint64_t length, uint64_t pieces, uint64_t k) { return length * k / pieces; }
 
 // One block a rank on a grid, the last dimension fastest.
-inline Block grid_block(const Extents& shape, const Extents& grid, uint64_t rank) {
-    Block block{Extents(shape.size()), Extents(shape.size())};
+inline Block grid_block(const Shape& shape, const Shape& grid, uint64_t rank) {
+    Block block{Shape(shape.size()), Shape(shape.size())};
     for (size_t d = shape.size(); d-- > 0; rank /= grid[d]) {
         const uint64_t at = rank % grid[d];
         block.offset[d] = begin_of(shape[d], grid[d], at);
@@ -25,8 +25,8 @@ inline Block grid_block(const Extents& shape, const Extents& grid, uint64_t rank
     return block;
 }
 
-inline Extents grid_of(const std::string& decomposition, size_t dims, uint64_t ranks) {
-    Extents grid(dims, 1);
+inline Shape grid_of(const std::string& decomposition, size_t dims, uint64_t ranks) {
+    Shape grid(dims, 1);
     if (decomposition == "rows") grid[dims >= 2 ? dims - 2 : 0] = ranks;
     if (decomposition == "columns") grid[dims - 1] = ranks;
     if (decomposition == "blocks2d" || decomposition == "blocks3d") {
@@ -48,13 +48,13 @@ inline Extents grid_of(const std::string& decomposition, size_t dims, uint64_t r
 }
 
 // Strips of one, two, three, one ... rows, each in two pieces, dealt to the ranks in turn: several blocks a rank, none alike.
-inline std::vector<Block> irregular(const Extents& shape, uint64_t rank, uint64_t ranks) {
+inline std::vector<Block> irregular(const Shape& shape, uint64_t rank, uint64_t ranks) {
     std::vector<Block> blocks;
     const size_t split = shape.size() >= 2 ? shape.size() - 2 : 0, last = shape.size() - 1;
     uint64_t strip = 0;
     for (uint64_t row = 0, rows; row < shape[split]; row += rows, ++strip) {
         rows = std::min(strip % 3 + 1, shape[split] - row);
-        Block block{Extents(shape.size(), 0), shape};
+        Block block{Shape(shape.size(), 0), shape};
         block.offset[split] = row;
         block.count[split] = rows;
         if (last == split) {
@@ -74,7 +74,7 @@ inline std::vector<Block> irregular(const Extents& shape, uint64_t rank, uint64_
 inline uint64_t scattered(uint64_t number) { return (number + 1) * 0x9E3779B97F4A7C15 >> 40; }
 
 // Cells of the last two dimensions in runs of one to three, each of any rank: an unstructured mesh with a list of cells a rank.
-inline std::vector<Block> cells(const Extents& shape, uint64_t rank, uint64_t ranks) {
+inline std::vector<Block> cells(const Shape& shape, uint64_t rank, uint64_t ranks) {
     std::vector<Block> blocks;
     const size_t last = shape.size() - 1;
     const uint64_t rows = shape.size() >= 2 ? shape[last - 1] : 1;
@@ -82,7 +82,7 @@ inline std::vector<Block> cells(const Extents& shape, uint64_t rank, uint64_t ra
         for (uint64_t at = 0, length; at < shape[last]; at += length, ++run) {
             length = std::min(scattered(run) % 3 + 1, shape[last] - at);
             if (scattered(run + 7) % ranks != rank) continue;
-            Block block{Extents(shape.size(), 0), shape};
+            Block block{Shape(shape.size(), 0), shape};
             if (last > 0) block.offset[last - 1] = row, block.count[last - 1] = 1;
             block.offset[last] = at;
             block.count[last] = length;
@@ -92,7 +92,7 @@ inline std::vector<Block> cells(const Extents& shape, uint64_t rank, uint64_t ra
 }
 
 // Halves of halves, some of which are not halved further, in every step others: a mesh that is refined where something happens.
-inline void refine(const Extents& shape, const Block& block, uint64_t depth, uint64_t number, uint64_t rank, uint64_t ranks,
+inline void refine(const Shape& shape, const Block& block, uint64_t depth, uint64_t number, uint64_t rank, uint64_t ranks,
                    std::vector<Block>& blocks) {
     const size_t d = shape.size() - 1 - depth % std::min<size_t>(shape.size(), 2);
     if (depth == 5 || block.count[d] < 2 || (depth > 1 && scattered(number) % 4 == 0)) {
@@ -109,18 +109,18 @@ inline void refine(const Extents& shape, const Block& block, uint64_t depth, uin
 
 // decomposition: rows, columns, blocks2d, blocks3d, irregular, cells, amr (other blocks in every step), one (the last rank owns
 // all), some (every second rank owns rows).
-inline std::vector<Block> blocks_of(const std::string& decomposition, const Extents& shape, uint64_t rank, uint64_t ranks,
+inline std::vector<Block> blocks_of(const std::string& decomposition, const Shape& shape, uint64_t rank, uint64_t ranks,
                                     uint64_t step) {
     if (decomposition == "irregular") return irregular(shape, rank, ranks);
     if (decomposition == "cells") return cells(shape, rank, ranks);
     if (decomposition == "amr") {
         std::vector<Block> blocks;
-        refine(shape, {Extents(shape.size(), 0), shape}, 0, step + 1, rank, ranks, blocks);
+        refine(shape, {Shape(shape.size(), 0), shape}, 0, step + 1, rank, ranks, blocks);
         return blocks;
     }
     if (decomposition == "one") {
         if (rank + 1 < ranks) return {};
-        return {{Extents(shape.size(), 0), shape}};
+        return {{Shape(shape.size(), 0), shape}};
     }
     if (decomposition == "some") {
         if (rank % 2 == 1) return {};
@@ -166,7 +166,7 @@ inline Stored lay_block(const Variable& variable, Block block, const std::string
 
 // Calls use(index in the array, place in memory) for each element of the block.
 template <class Use>
-void for_elements(const Stored& stored, const Extents& shape, size_t element_bytes, Use use) {
+void for_elements(const Stored& stored, const Shape& shape, size_t element_bytes, Use use) {
     const size_t dims = shape.size();
     const uint64_t elements = volume(stored.block.count);
     for (uint64_t i = 0; i < elements; ++i) {
@@ -183,7 +183,7 @@ void for_elements(const Stored& stored, const Extents& shape, size_t element_byt
     }
 }
 
-inline Stored store_block(const Variable& variable, const Extents& shape, Block block, uint64_t step, const std::string& memory) {
+inline Stored store_block(const Variable& variable, const Shape& shape, Block block, uint64_t step, const std::string& memory) {
     Stored stored = lay_block(variable, std::move(block), memory);
     for_elements(stored, shape, bytes_of(variable.type),
                  [&](uint64_t index, int64_t at) { store(variable, step, index, stored.bytes.data() + at); });

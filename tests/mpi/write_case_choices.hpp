@@ -27,8 +27,8 @@ struct Case {
     std::vector<Variable> variables;
     uint64_t rank = 0, ranks = 1;
 
-    Extents shape_of(const Variable& variable) const {
-        Extents shape;
+    Shape shape_of(const Variable& variable) const {
+        Shape shape;
         for (const std::string& dim : variable.dims) shape.push_back(lengths.at(dim));
         return shape;
     }

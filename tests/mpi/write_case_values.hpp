@@ -11,11 +11,11 @@
 
 namespace write_case {
 
-using Extents = std::vector<uint64_t>;
+using Shape = std::vector<uint64_t>;
 
-inline uint64_t volume(const Extents& extents) {
+inline uint64_t volume(const Shape& shape) {
     uint64_t elements = 1;
-    for (const uint64_t n : extents) elements *= n;
+    for (const uint64_t n : shape) elements *= n;
     return elements;
 }
 

@@ -55,9 +55,21 @@ _INTRODUCTION = """# Configuration keys
 
 What `tailrace keys --markdown` prints; every key is declared once, in the library.
 
-Keys stand in the program (the options of `tailrace_open`), in `tailrace.toml` of the directory where it starts (or the file that
-`TAILRACE_CONFIG` names) under `[stream.default]` or `[stream.NAME]`, and in the environment as `TAILRACE_<KEY>` or
-`TAILRACE_<NAME>_<KEY>`; what comes later here is the stronger. `tailrace resolve NAME` shows what is in force, and why.
+A key may stand in three places. The later one is the stronger:
+
+1. in the program: the options of `tailrace_open`;
+2. in `tailrace.toml` of the working directory, or in the file that `TAILRACE_CONFIG` names, under `[stream.default]` or
+   `[stream.NAME]`;
+3. in the environment: `TAILRACE_<KEY>` or `TAILRACE_<NAME>_<KEY>`.
+
+`tailrace resolve NAME` shows what is in force, and where it is from.
+"""
+
+
+_VARIABLES = """## Environment variables
+
+All names that begin with `TAILRACE_`, from the one list in `src/environment/variables.def`. Opening a stream fails where another
+such name is set, so that a typing error is found.
 """
 
 
@@ -73,6 +85,10 @@ def page(answer: dict[str, Any]) -> str:
     lines += ["", "## Presets", "", "| preset | stands for | meaning | |", "|---|---|---|---|"]
     lines += [row(f"`{name}`", choices, meaning, note) for name, choices, meaning, note in _preset_rows(answer)]
     lines += ["", "## Combinations", "", *_combination_lines(answer["combinations"], row)]
+    lines += ["", "## Tables of tailrace.toml", "", "| table | for |", "|---|---|"]
+    lines += [row(f"`[{table['name']}]`", table["meaning"]) for table in answer["tables"]]
+    lines += ["", _VARIABLES, "| variable | read by | meaning | without it |", "|---|---|---|---|"]
+    lines += [row(f"`{one['name']}`", one["reader"], one["meaning"], one["default"]) for one in answer["variables"]]
     return "\n".join(lines)
 
 

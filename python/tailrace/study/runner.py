@@ -57,7 +57,7 @@ def check_layouts(spec: StudySpec) -> None:
     for layout in spec.matrix.layouts:
         if layout.keys:
             try:
-                tailrace.resolve(tomllib.loads(layout.toml))
+                tailrace.describe_layout(tomllib.loads(layout.toml))
             except (tailrace.Error, tomllib.TOMLDecodeError) as error:
                 raise StudyError(f"layout {layout.name}: {error}") from error
 

@@ -9,7 +9,7 @@
 
 #include "../error_of.hpp"
 #include "../temporary_directory.hpp"
-#include "base/system.hpp"
+#include "base/file.hpp"
 
 namespace tailrace {
 namespace {
@@ -24,7 +24,7 @@ protected:
     }
     std::vector<char> read(uint64_t address, uint64_t bytes) {
         std::vector<char> got(bytes, '\x7f');
-        file_.read_settled_at(address, got.data(), bytes);
+        file_.read_stable_at(address, got.data(), bytes);
         return got;
     }
     std::vector<char> expected(uint64_t address, uint64_t bytes) {
@@ -64,7 +64,7 @@ TEST_P(CachedBytesTest, OthersRead) {
 TEST_P(CachedBytesTest, BytesBehindTheEndAreNotZeros) {
     EXPECT_FALSE(file_.cached(19 * kMiB, 2 * kMiB));
     std::vector<char> into(2 * kMiB);
-    const auto error = error_of([&] { file_.read_settled_at(19 * kMiB, into.data(), into.size()); });
+    const auto error = error_of([&] { file_.read_stable_at(19 * kMiB, into.data(), into.size()); });
     EXPECT_EQ(error.status(), Status::CORRUPT);
 }
 
@@ -75,10 +75,10 @@ TEST_P(CachedBytesTest, AFileThatIsCutMeanwhileIsNoticed) {
     EXPECT_FALSE(cached->are_still_there());
 }
 
-TEST_P(CachedBytesTest, PiecesOfAVectorMayBeLongAndShort) {
+TEST_P(CachedBytesTest, BuffersOfAVectorMayBeLongAndShort) {
     std::vector<char> a(100), b(2 * kMiB), c(5), d(18 * kMiB);
-    std::vector<iovec> pieces{{a.data(), a.size()}, {b.data(), b.size()}, {c.data(), c.size()}, {d.data(), d.size()}};
-    file_.read_settled_at(9, pieces);
+    std::vector<iovec> buffers{{a.data(), a.size()}, {b.data(), b.size()}, {c.data(), c.size()}, {d.data(), d.size()}};
+    file_.read_stable_at(9, buffers);
     std::vector<char> all;
     for (const auto* part : {&a, &b, &c, &d}) all.insert(all.end(), part->begin(), part->end());
     EXPECT_EQ(all, expected(9, all.size()));
@@ -97,7 +97,7 @@ TEST(CachedBytes, WhatIsOnTheDeviceOnlyIsRead) {
     ::close(descriptor);
     if (file.cached(0, values.size())) GTEST_SKIP() << "/tmp has no device: its pages do not leave";
     std::vector<char> got(values.size());
-    file.read_settled_at(0, got.data(), got.size());
+    file.read_stable_at(0, got.data(), got.size());
     EXPECT_EQ(got, values);
     EXPECT_TRUE(file.cached(0, values.size()));  // they are in the page cache now
 }

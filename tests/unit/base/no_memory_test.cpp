@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "../temporary_directory.hpp"
-#include "base/system.hpp"
+#include "base/paths.hpp"
 
 namespace {
 

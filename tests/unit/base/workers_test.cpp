@@ -17,14 +17,14 @@ TEST(Workers, each_piece_is_done_once) {
     std::vector<std::atomic<int>> by_thread(3);
     Workers workers(3, 4);
     for (auto& piece : done)
-        workers.ask([&](size_t thread) {
+        workers.submit([&](size_t thread) {
             ++piece;
             ++by_thread[thread];
         });
     workers.wait();
     for (const auto& piece : done) EXPECT_EQ(piece, 1);
     EXPECT_EQ(by_thread[0] + by_thread[1] + by_thread[2], 1000);
-    workers.ask([&](size_t) { ++done[0]; });
+    workers.submit([&](size_t) { ++done[0]; });
     workers.wait();
     EXPECT_EQ(done[0], 2) << "it can be used further";
 }
@@ -33,8 +33,8 @@ TEST(Workers, the_first_error_is_told_and_ends_it) {
     std::atomic<int> done = 0;
     Workers workers(2, 2);
     const auto ask_many = [&] {
-        workers.ask([](size_t) { fail(Status::NO_SPACE, "full"); });
-        for (int k = 0; k < 1000; ++k) workers.ask([&](size_t) { ++done; });
+        workers.submit([](size_t) { fail(Status::NO_SPACE, "full"); });
+        for (int k = 0; k < 1000; ++k) workers.submit([&](size_t) { ++done; });
         workers.wait();
     };
     EXPECT_EQ(error_of(ask_many).status(), Status::NO_SPACE);
@@ -48,8 +48,8 @@ TEST(Workers, what_has_not_begun_is_left) {
     std::atomic<int> done = 0;
     {
         Workers workers(1, 8);
-        workers.ask([gone](size_t) { gone.wait(); });
-        for (int k = 0; k < 5; ++k) workers.ask([&](size_t) { ++done; });
+        workers.submit([gone](size_t) { gone.wait(); });
+        for (int k = 0; k < 5; ++k) workers.submit([&](size_t) { ++done; });
         go.set_value();
     }
     EXPECT_LE(done, 5);

@@ -14,7 +14,7 @@ protected:
 
     void make(uint64_t element_bytes) {
         element_bytes_ = element_bytes;
-        count_ = Extents(between(0, 5));
+        count_ = Shape(between(0, 5));
         for (uint64_t& n : count_) n = between(1, 5);
         stride_.assign(count_.size(), 0);
         std::vector<size_t> order(count_.size());
@@ -47,7 +47,7 @@ protected:
     }
 
     uint64_t element_bytes_ = 1;
-    Extents count_;
+    Shape count_;
     std::vector<int64_t> stride_;
     std::vector<std::byte> memory_;
     const std::byte* first_ = nullptr;
@@ -56,7 +56,7 @@ private:
     std::mt19937_64 engine_{29};
 };
 
-TEST_F(BlockViewTest, AnyStretchOfAnyStridesIsCopiedOut) {
+TEST_F(BlockViewTest, AnySpanOfAnyStridesIsCopiedOut) {
     for (int round = 0; round < 4000; ++round) {
         make(1u << between(0, 3));
         const BlockView view(first_, element_bytes_, count_, stride_);
@@ -67,24 +67,24 @@ TEST_F(BlockViewTest, AnyStretchOfAnyStridesIsCopiedOut) {
         std::vector<std::byte> copied(n * element_bytes_, std::byte{0xEE});
         view.copy_out(begin, n, copied.data());
         ASSERT_EQ(copied, wanted) << "round " << round;
-        std::vector<std::byte> by_pieces;
-        view.for_pieces(begin, n,
-                        [&](const std::byte* piece, uint64_t bytes) { by_pieces.insert(by_pieces.end(), piece, piece + bytes); });
-        ASSERT_EQ(by_pieces, wanted) << "round " << round;
+        std::vector<std::byte> by_spans;
+        view.for_spans(begin, n,
+                       [&](const std::byte* span, uint64_t bytes) { by_spans.insert(by_spans.end(), span, span + bytes); });
+        ASSERT_EQ(by_spans, wanted) << "round " << round;
     }
 }
 
 TEST_F(BlockViewTest, DenseMemoryIsOnePiece) {
-    const Extents count{3, 4, 5};
+    const Shape count{3, 4, 5};
     const std::vector<double> data(60);
-    EXPECT_EQ(BlockView(data.data(), 8, count, {}).piece_bytes(), 480u);
-    EXPECT_EQ(BlockView(data.data(), 8, count, {160, 40, 8}).piece_bytes(), 480u);
-    EXPECT_EQ(BlockView(data.data(), 8, count, {200, 40, 8}).piece_bytes(), 160u) << "rows of a plane lie together, planes do not";
-    EXPECT_EQ(BlockView(data.data(), 8, count, {160, 48, 8}).piece_bytes(), 40u) << "a halo of one element";
-    EXPECT_EQ(BlockView(data.data(), 8, count, {8, 24, 96}).piece_bytes(), 8u) << "Fortran order";
-    EXPECT_EQ(BlockView(data.data(), 8, {3, 1, 5}, {40, 9999, 8}).piece_bytes(), 120u)
+    EXPECT_EQ(BlockView(data.data(), 8, count, {}).span_bytes(), 480u);
+    EXPECT_EQ(BlockView(data.data(), 8, count, {160, 40, 8}).span_bytes(), 480u);
+    EXPECT_EQ(BlockView(data.data(), 8, count, {200, 40, 8}).span_bytes(), 160u) << "rows of a plane lie together, planes do not";
+    EXPECT_EQ(BlockView(data.data(), 8, count, {160, 48, 8}).span_bytes(), 40u) << "a halo of one element";
+    EXPECT_EQ(BlockView(data.data(), 8, count, {8, 24, 96}).span_bytes(), 8u) << "Fortran order";
+    EXPECT_EQ(BlockView(data.data(), 8, {3, 1, 5}, {40, 9999, 8}).span_bytes(), 120u)
         << "the stride of an extent of 1 means nothing";
-    EXPECT_EQ(BlockView(data.data(), 8, {}, {}).piece_bytes(), 8u) << "a scalar";
+    EXPECT_EQ(BlockView(data.data(), 8, {}, {}).span_bytes(), 8u) << "a scalar";
 }
 
 }  // namespace

@@ -18,20 +18,20 @@ protected:
         arrays_.clear();
         blocks_.clear();
         for (size_t a = 0, n = between(1, 4); a < n; ++a) {
-            Extents shape(between(1, 3));
+            Shape shape(between(1, 3));
             for (uint64_t& extent : shape) extent = between(1, 7);
             arrays_.push_back({shape, 1u << between(0, 3)});
-            for (size_t b = 0, blocks = between(0, 3); b < blocks; ++b) blocks_.push_back({a, b, Runs(shape, box_in(shape))});
+            for (size_t b = 0, blocks = between(0, 3); b < blocks; ++b) blocks_.push_back({a, b, Spans(shape, box_in(shape))});
         }
     }
     Sequence sequence_of(uint64_t writer) const {
         Sequence sequence;
         for (const auto& [shape, bytes] : arrays_)
-            sequence.add(shape, bytes, share_begin(volume(shape), writers_, writer),
-                         share_begin(volume(shape), writers_, writer + 1));
+            sequence.add(shape, bytes, split_begin(volume(shape), writers_, writer),
+                         split_begin(volume(shape), writers_, writer + 1));
         return sequence;
     }
-    Box box_in(const Extents& shape) {
+    Box box_in(const Shape& shape) {
         Box box{shape, shape};
         for (size_t d = 0; d < shape.size(); ++d) {
             box.offset[d] = between(0, shape[d] - 1);
@@ -41,7 +41,7 @@ protected:
     }
 
     uint64_t writers_ = 1;
-    std::vector<std::pair<Extents, uint64_t>> arrays_;
+    std::vector<std::pair<Shape, uint64_t>> arrays_;
     std::vector<RankBlock> blocks_;
 
 private:
@@ -82,8 +82,8 @@ TEST_F(SequenceTest, EveryElementOfEveryBlockIsSentOnceToItsPlace) {
                               ASSERT_GE(position, from);
                               ASSERT_LE(position + elements * array.element_bytes, to);
                               for (uint64_t i = 0; i < elements; ++i) {
-                                  const uint64_t within = element + i, run = within / block.runs.length();
-                                  const uint64_t in_array = block.runs.begin(run) + within % block.runs.length();
+                                  const uint64_t within = element + i, span = within / block.spans.length();
+                                  const uint64_t in_array = block.spans.begin(span) + within % block.spans.length();
                                   ASSERT_EQ(position + i * array.element_bytes,
                                             array.position + (in_array - array.lo) * array.element_bytes);
                                   ++sent[{static_cast<size_t>(&block - blocks_.data()), within}];
@@ -91,12 +91,12 @@ TEST_F(SequenceTest, EveryElementOfEveryBlockIsSentOnceToItsPlace) {
                               bytes_of[piece] += elements * array.element_bytes;
                           });
             }
-            std::map<uint64_t, uint64_t> shares;
-            for (const Share& share : shares_of(sequence, blocks_, piece_bytes)) shares[share.piece] = share.bytes;
-            ASSERT_EQ(shares, bytes_of) << "what a rank says it has in a piece is what it sends";
+            std::map<uint64_t, uint64_t> pieces;
+            for (const PieceBytes& mine : pieces_of(sequence, blocks_, piece_bytes)) pieces[mine.piece] = mine.bytes;
+            ASSERT_EQ(pieces, bytes_of) << "what a rank says it has in a piece is what it sends";
         }
         size_t elements = 0;
-        for (const RankBlock& block : blocks_) elements += block.runs.count() * block.runs.length();
+        for (const RankBlock& block : blocks_) elements += block.spans.count() * block.spans.length();
         ASSERT_EQ(sent.size(), elements);
         for (const auto& [element, times] : sent) ASSERT_EQ(times, 1);
     }

@@ -7,13 +7,13 @@ using namespace tailrace;
 namespace {
 
 struct Case {
-    Extents shape;
+    Shape shape;
     uint64_t element_bytes, chunk_bytes;
-    Extents chunk;
+    Shape chunk;
     uint64_t count;
 };
 
-TEST(Chunks, AreRunsOfTheArrayThatFollowEachOther) {
+TEST(Chunks, AreSpansOfTheArrayThatFollowEachOther) {
     const Case cases[] = {
         {{1000, 100}, 4, 40000, {100, 100}, 10},  // rows of 400 bytes
         {{1001, 100}, 4, 40000, {91, 100}, 11},   // pieces of nearly equal length
@@ -33,13 +33,13 @@ TEST(Chunks, AreRunsOfTheArrayThatFollowEachOther) {
         EXPECT_EQ(grid.begin(0), 0u);
         EXPECT_EQ(grid.begin(grid.count()), volume(of.shape));
         for (uint64_t c = 0; c < grid.count(); ++c) {
-            const Extents offset = grid.offset(c);
+            const Shape offset = grid.offset(c);
             const Box box = grid.box(c);
             EXPECT_EQ(box.offset, offset);
-            const Runs runs(of.shape, box);
-            ASSERT_EQ(runs.count(), 1u) << describe(box);
-            EXPECT_EQ(runs.begin(0), grid.begin(c));
-            EXPECT_EQ(runs.begin(0) + runs.length(), grid.begin(c + 1));
+            const Spans spans(of.shape, box);
+            ASSERT_EQ(spans.count(), 1u) << describe(box);
+            EXPECT_EQ(spans.begin(0), grid.begin(c));
+            EXPECT_EQ(spans.begin(0) + spans.length(), grid.begin(c + 1));
             EXPECT_EQ(same->begin(c), grid.begin(c));
             EXPECT_EQ(same->offset(c), offset);
             EXPECT_EQ(grid.at(grid.begin(c)), c);
@@ -48,13 +48,13 @@ TEST(Chunks, AreRunsOfTheArrayThatFollowEachOther) {
     }
 }
 
-TEST(Chunks, OfOthersAreTakenWhereTheyAreRuns) {
+TEST(Chunks, OfOthersAreTakenWhereTheyAreSpans) {
     EXPECT_TRUE(ChunkGrid::of({4, 1, 6}, {1, 1, 6}));
     EXPECT_TRUE(ChunkGrid::of({4, 1, 6}, {2, 1, 6}));
     EXPECT_TRUE(ChunkGrid::of({4, 1, 6}, {1, 1, 2}));
     EXPECT_EQ(ChunkGrid::of({4, 5, 6}, {1, 5, 6})->count(), 4u);
     EXPECT_EQ(ChunkGrid::of({4, 5, 6}, {4, 5, 6})->count(), 1u);
-    for (const Extents& chunk : {Extents{2, 5, 3}, {2, 2, 6}, {0, 5, 6}, {8, 5, 6}, {5, 6}, {1, 2, 3}})
+    for (const Shape& chunk : {Shape{2, 5, 3}, {2, 2, 6}, {0, 5, 6}, {8, 5, 6}, {5, 6}, {1, 2, 3}})
         EXPECT_FALSE(ChunkGrid::of({4, 5, 6}, chunk)) << volume(chunk);
     EXPECT_FALSE(ChunkGrid::of({}, {}));
     EXPECT_FALSE(ChunkGrid::of({0, 3}, {1, 3}));

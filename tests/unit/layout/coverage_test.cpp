@@ -11,14 +11,14 @@
 namespace tailrace {
 namespace {
 
-bool holds(const Box& box, const Extents& index) {
+bool holds(const Box& box, const Shape& index) {
     for (size_t d = 0; d < index.size(); ++d)
         if (index[d] < box.offset[d] || index[d] >= box.offset[d] + box.count[d]) return false;
     return true;
 }
 
-Extents index_of(const Extents& shape, uint64_t position) {
-    Extents index(shape.size());
+Shape index_of(const Shape& shape, uint64_t position) {
+    Shape index(shape.size());
     for (size_t d = shape.size(); d-- > 0; position /= shape[d]) index[d] = position % shape[d];
     return index;
 }
@@ -45,7 +45,7 @@ public:
         return boxes;
     }
 
-    Box box_in(const Extents& shape) {
+    Box box_in(const Shape& shape) {
         Box box{shape, shape};
         for (size_t d = 0; d < shape.size(); ++d) {
             box.offset[d] = between(0, shape[d]);
@@ -60,13 +60,13 @@ private:
 
 struct Truth {
     bool overlap = false;
-    std::optional<Extents> missing;
+    std::optional<Shape> missing;
 };
 
-Truth by_counting(const Extents& shape, uint64_t lo, uint64_t hi, const std::vector<OwnedBox>& boxes) {
+Truth by_counting(const Shape& shape, uint64_t lo, uint64_t hi, const std::vector<OwnedBox>& boxes) {
     Truth truth;
     for (uint64_t position = lo; position < hi; ++position) {
-        const Extents index = index_of(shape, position);
+        const Shape index = index_of(shape, position);
         int owners = 0;
         for (const OwnedBox& owned : boxes) owners += holds(owned.box, index);
         truth.overlap |= owners > 1;
@@ -75,7 +75,7 @@ Truth by_counting(const Extents& shape, uint64_t lo, uint64_t hi, const std::vec
     return truth;
 }
 
-bool in_common_within(const Extents& shape, uint64_t lo, uint64_t hi, const Box& a, const Box& b) {
+bool in_common_within(const Shape& shape, uint64_t lo, uint64_t hi, const Box& a, const Box& b) {
     for (uint64_t position = lo; position < hi; ++position)
         if (holds(a, index_of(shape, position)) && holds(b, index_of(shape, position))) return true;
     return false;
@@ -85,9 +85,9 @@ TEST(Coverage, AgreesWithCountingOwnersOfEachElement) {
     Draw draw(20240501);
     std::map<std::string, int> seen;
     for (int round = 0; round < 12000; ++round) {
-        Extents shape(draw.between(0, 4));
+        Shape shape(draw.between(0, 4));
         for (uint64_t& n : shape) n = draw.between(1, 6);
-        std::vector<Box> boxes = draw.tiling({Extents(shape.size(), 0), shape}, static_cast<int>(draw.between(0, 60)));
+        std::vector<Box> boxes = draw.tiling({Shape(shape.size(), 0), shape}, static_cast<int>(draw.between(0, 60)));
         if (draw.between(0, 2) == 0) boxes.push_back(draw.box_in(shape));
         if (draw.between(0, 2) == 0) boxes.erase(boxes.begin() + static_cast<long>(draw.between(0, boxes.size() - 1)));
         std::vector<OwnedBox> owned;
@@ -128,7 +128,7 @@ TEST(Coverage, NamesTheRanksAndTheirBlocks) {
 // Seen by one checker, and by one of a million: who compares all pairs does not end within the time of a test.
 TEST(Coverage, OfAMillionBlocks) {
     constexpr uint64_t kAlong = kSanitized ? 20 : 100, kAt = kAlong / 5 * 3, kBlock = (kAt * kAlong + kAt) * kAlong + kAt;
-    const Extents shape{4 * kAlong, 3 * kAlong, 2 * kAlong};
+    const Shape shape{4 * kAlong, 3 * kAlong, 2 * kAlong};
     std::vector<OwnedBox> boxes;
     for (uint64_t i = 0; i < kAlong; ++i)
         for (uint64_t j = 0; j < kAlong; ++j)
@@ -137,7 +137,7 @@ TEST(Coverage, OfAMillionBlocks) {
     boxes[kBlock].box.count[2] = 1;
     const auto gap = check_coverage(shape, 0, volume(shape), boxes, false);
     ASSERT_TRUE(gap);
-    EXPECT_EQ(gap->missing, (Extents{kAt * 4, kAt * 3, kAt * 2 + 1}));
+    EXPECT_EQ(gap->missing, (Shape{kAt * 4, kAt * 3, kAt * 2 + 1}));
     boxes[kBlock].box.count[2] = 3;
     const auto fault = check_coverage(shape, 0, volume(shape), boxes, true);
     ASSERT_TRUE(fault && fault->kind == CoverageFault::Kind::overlap);

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "layout/decomposition.hpp"
-#include "layout/share.hpp"
+#include "layout/slab.hpp"
 
 namespace tailrace {
 namespace {
@@ -32,7 +32,7 @@ void check(const std::vector<Box>& blocks, const std::vector<Box>& boxes) {
 TEST(Join, ConsecutiveRanksAreFewBoxes) {
     std::mt19937_64 random(20261121);
     for (int round = 0; round < 300; ++round) {
-        Extents grid, shape;
+        Shape grid, shape;
         for (uint64_t d = 0, dims = 1 + random() % 4; d < dims; ++d) {
             grid.push_back(1 + random() % 5);
             shape.push_back(grid[grid.size() - 1] * (1 + random() % 3) + random() % 2);

@@ -82,8 +82,7 @@ TEST(Keys, EachKeyReadsBackWhatItSays) {
     EXPECT_EQ(names.size(), values.size());
 }
 
-constexpr const char* kCompressions =
-    "none | deflate[:N] (N from 1, if nobody says it, to 9) | zstd[:N] (N from 1, if nobody says it, to 19)";
+constexpr const char* kCompressions = "none | deflate[:N] (N from 1, the default, to 9) | zstd[:N] (N from 1, the default, to 19)";
 
 TEST(Keys, ACodecAloneIsItsLeastLevel) {
     for (const Key& key : all_keys())

@@ -69,7 +69,7 @@ TEST(PlanJson, RefusesWhatCannotBePlanned) {
         {Status::BAD_ARGUMENT, R"({"variables": [{"name": "T", "shape": [2], "grid": [1, 1]}]})",
          "variable 'T': the grid has 2 dimensions and the shape 1; give both as many"},
         {Status::BAD_ARGUMENT, R"({"variables": [{"name": "T", "shape": [2], "type": "f2"}]})",
-         "plan request: type 'f2' is none; the types are i1, i2, i4, i8, u1, u2, u4, u8, f4, f8, S1"},
+         "plan request: type 'f2' is unknown; the types are i1, i2, i4, i8, u1, u2, u4, u8, f4, f8, S1"},
         {Status::BAD_ARGUMENT, R"({"variables": [{"name": "T", "shape": [1,1,1,1,1,1,1,1,1]}]})",
          "plan request: shape of 'T' has 9 dimensions; at most 8 are possible"},
         {Status::BAD_ARGUMENT, R"({"variables": [{"name": "T", "shape": [4294967296, 4294967296, 4294967296]}]})",
@@ -77,7 +77,7 @@ TEST(PlanJson, RefusesWhatCannotBePlanned) {
         {Status::BAD_CONFIG, R"({"layout": "files = 'two'", )" + good + "}",
          "layout, line 1: files = 'two' is not possible; allowed: one | per-node | per-rank | N (N at least 1)"},
         {Status::BAD_LAYOUT, R"({"ranks": 4, "layout": "layout = 'fpp'\nwriters = 'all'", )" + good + "}",
-         "writers = all contradicts files = per-rank: each file is one rank's; say writers = one (layout = fpp), or files = one "
+         "writers = all contradicts files = per-rank: each file is one rank's; set writers = one (layout = fpp), or files = one "
          "(layout = shared)"},
     };
     for (const auto& [status, request, message] : refused) {

@@ -12,9 +12,9 @@
 #include "../sanitized.hpp"
 #include "layout/join.hpp"
 #include "layout/keys.hpp"
+#include "layout/part_boxes.hpp"
 #include "layout/parts.hpp"
 #include "layout/placement.hpp"
-#include "layout/slabs.hpp"
 
 namespace tailrace {
 namespace {
@@ -34,7 +34,7 @@ uint64_t owner_of(const PlanVariable& variable, uint64_t position) {
     for (size_t d = variable.shape.size(); d-- > 0; position /= variable.shape[d]) {
         const uint64_t index = position % variable.shape[d];
         uint64_t at = 0;
-        while (share_begin(variable.shape[d], variable.grid[d], at + 1) <= index) ++at;
+        while (split_begin(variable.shape[d], variable.grid[d], at + 1) <= index) ++at;
         rank += at * pitch;
         pitch *= variable.grid[d];
     }
@@ -44,7 +44,7 @@ uint64_t owner_of(const PlanVariable& variable, uint64_t position) {
 // The arrays that hold a variable in a part: its positions in the variable, in the order of the file.
 std::vector<std::vector<uint64_t>> arrays_of_part(const PlanRequest& request, const PlanVariable& variable, const PartMap& parts,
                                                   uint64_t part) {
-    const Box whole{Extents(variable.shape.size(), 0), variable.shape};
+    const Box whole{Shape(variable.shape.size(), 0), variable.shape};
     std::vector<Box> boxes{whole};
     if (request.layout.files.kind != Files::Kind::one) {
         boxes.clear();
@@ -54,10 +54,10 @@ std::vector<std::vector<uint64_t>> arrays_of_part(const PlanRequest& request, co
     }
     std::vector<std::vector<uint64_t>> arrays;
     for (const Box& box : boxes) {
-        const Runs runs(variable.shape, box);
+        const Spans spans(variable.shape, box);
         arrays.emplace_back();
-        for (uint64_t run = 0; run < runs.count(); ++run)
-            for (uint64_t i = 0; i < runs.length(); ++i) arrays.back().push_back(runs.begin(run) + i);
+        for (uint64_t span = 0; span < spans.count(); ++span)
+            for (uint64_t i = 0; i < spans.length(); ++i) arrays.back().push_back(spans.begin(span) + i);
     }
     return arrays;
 }
@@ -71,7 +71,7 @@ bool written_by_owners(const PlanRequest& request, const PlanVariable& variable,
         shortest = std::min(shortest, length);
         length = 0;
     }
-    return shortest * type_bytes(variable.type) >= kDirectRunBytes;
+    return shortest * type_bytes(variable.type) >= kDirectSpanBytes;
 }
 
 Truth by_element(const PlanRequest& request) {
@@ -90,8 +90,8 @@ Truth by_element(const PlanRequest& request) {
                 const bool direct = written_by_owners(request, variable, positions);
                 for (uint64_t at = 0; at < positions.size(); ++at) {
                     const uint64_t owner = owner_of(variable, positions[at]);
-                    const uint64_t share = share_of(positions.size(), parts.writers(part), at);
-                    const uint64_t writer = direct ? owner : parts.writer(part, share);
+                    const uint64_t slab = split_index(positions.size(), parts.writers(part), at);
+                    const uint64_t writer = direct ? owner : parts.writer(part, slab);
                     truth.writer_bytes[writer] += bytes;
                     if (writer != owner) truth.message_bytes[{owner, writer}] += bytes;
                 }
@@ -144,7 +144,7 @@ void print(std::ostream& out, const Summary& s) {
         << s.least_writer_bytes << ".." << s.most_writer_bytes << " entries " << s.most_directory_entries;
 }
 
-// The plans of all ranks: their messages are those of the truth at both ends; their writes fill each part once, each by its share.
+// The plans of all ranks: their messages are those of the truth at both ends; their writes fill each part once, each by its slab.
 void check_ranks(const PlanRequest& request, const Truth& truth) {
     std::map<std::pair<uint64_t, uint64_t>, uint64_t> sent, received;
     std::map<uint64_t, uint64_t> written;
@@ -198,7 +198,7 @@ TEST(Plan, EqualsBruteForceOnSmallCases) {
         if (request.layout.stage == Stage::scratch) request.layout.steps = 1;
         request.steps = between(1, 8);
         request.stream = "s";
-        const Extents grid{between(1, 3), between(1, 3), between(1, 3)};
+        const Shape grid{between(1, 3), between(1, 3), between(1, 3)};
         request.topology.ranks = volume(grid);
         request.topology.nodes = between(1, std::min<uint64_t>(request.topology.ranks, 4));
         for (uint64_t v = between(1, 3); v-- > 0;) {
@@ -224,8 +224,8 @@ TEST(Plan, EqualsBruteForceOnSmallCases) {
     EXPECT_GT(messages, 1000u);
 }
 
-TEST(Plan, LongRunsAreWrittenByTheirOwnersWhereAllWrite) {
-    const uint64_t long_enough = kDirectRunBytes / 8;
+TEST(Plan, LongSpansAreWrittenByTheirOwnersWhereAllWrite) {
+    const uint64_t long_enough = kDirectSpanBytes / 8;
     for (const char* layout : {"layout = 'shared'", "files = 2\nwriters = 'all'", "files = 3\nwriters = 'all'"})
         for (const uint64_t row : {long_enough - 1, long_enough}) {
             PlanRequest request;
@@ -273,7 +273,7 @@ TEST(Plan, OfAMillionRanksTakesNoMemory) {
         PlanRequest request;
         request.layout = layout_of(toml);
         request.topology = {kRanks, kRanks / 100};
-        const Extents shape{kAlong, kAlong, kAlong}, grid{kBlocksAlong, kBlocksAlong, kBlocksAlong};
+        const Shape shape{kAlong, kAlong, kAlong}, grid{kBlocksAlong, kBlocksAlong, kBlocksAlong};
         request.variables = {
             {"u", Type::F64, shape, grid}, {"v", Type::F64, shape, grid}, {"T", Type::F32, {kAlong + 1, kAlong, kAlong - 1}, grid}};
         const Summary summary = summarise(request);

@@ -15,6 +15,8 @@ const std::string kList = [] {
     return names;
 }();
 
+const std::string kTables = "The tables are: stream, trace, place, stage, machine, ensemble";
+
 TEST(Settings, TomlTakesStringsNumbersAndBooleans) {
     const StreamConfig config = resolve(
         {parse_options("steps = 24\nchecksum = false\nalignment = 1048576\nfiles = 'per-rank'\nlayout = 'shared'", "options")});
@@ -65,14 +67,33 @@ TEST(Settings, EveryTableOfTheConfigFileIsChecked) {
               "run/tailrace.toml, line 3: unknown key 'file'; did you mean 'files'? " + kList);
     EXPECT_EQ(message("[stream.plot]\nfiles = 'two'"),
               "run/tailrace.toml, line 2: files = 'two' is not possible; allowed: one | per-node | per-rank | N (N at least 1)");
-    EXPECT_EQ(
-        message("layout = 'fpp'"),
-        "run/tailrace.toml, line 1: 'layout' stands outside of a stream's table; put keys under [stream.default] or [stream.NAME]");
+    EXPECT_EQ(message("layout = 'fpp'"),
+              "run/tailrace.toml, line 1: key 'layout' stands outside of a table; did you mean 'layout' under [stream.default] or "
+              "[stream.NAME]?");
     EXPECT_EQ(message("[stream]\nlayout = 'fpp'"),
               "run/tailrace.toml, line 2: 'layout' stands in [stream] itself; put keys under [stream.default] or [stream.NAME]");
     EXPECT_EQ(message("[streams.history]"),
-              "run/tailrace.toml, line 1: 'streams' stands outside of a stream's table; put keys under [stream.default] or "
-              "[stream.NAME]");
+              "run/tailrace.toml, line 1: unknown table [streams]; did you mean [stream]? " + kTables);
+    EXPECT_EQ(message("[stream.plot]\nfiles = 'one'\n[stages]\nx = 1"),
+              "run/tailrace.toml, line 3: unknown table [stages]; did you mean [stage]? " + kTables);
+    EXPECT_EQ(message("[[place]]\n[[place]]\n[[plase]]"),
+              "run/tailrace.toml, line 3: unknown table [plase]; did you mean [place]? " + kTables);
+    EXPECT_EQ(message("fils = 1"),
+              "run/tailrace.toml, line 1: key 'fils' stands outside of a table; did you mean 'files' under "
+              "[stream.default] or [stream.NAME]?");
+    EXPECT_EQ(message("stream = 1"),
+              "run/tailrace.toml, line 1: 'stream' is a table and has no value; write [stream.NAME] and its keys "
+              "below it");
+    EXPECT_EQ(message("trace = 'logs'"),
+              "run/tailrace.toml, line 1: 'trace' is a table and has no value; write [trace] and its keys below it");
+}
+
+TEST(Settings, ReservedTablesArePassedOver) {
+    std::string file = "[stream.history]\nsteps = 3\n";
+    for (const ConfigTable& table : config_tables())
+        if (table.name != "stream") file += "[" + table.name + "]\nanything = [1, 'two']\n[" + table.name + ".below]\nlayout = 7\n";
+    EXPECT_EQ(resolve(parse_config_file(file, "tailrace.toml", "history")).layout.steps, 3u);
+    EXPECT_TRUE(parse_config_file(file, "tailrace.toml", "trace").empty());
 }
 
 TEST(Settings, EnvironmentIsForAllStreamsOrForOne) {
@@ -96,6 +117,12 @@ TEST(Settings, EnvironmentIsForAllStreamsOrForOne) {
 TEST(Settings, EnvironmentOfModuleSystemsIsNoKey) {
     for (const char* name : {"TAILRACE_ROOT", "TAILRACE_DIR", "TAILRACE_HOME", "TAILRACE_VERSION"})
         EXPECT_TRUE(parse_environment({{name, "/opt/tailrace"}}, "history").empty()) << name;
+}
+
+TEST(Settings, VariablesThatOthersReadArePassedOver) {
+    for (const EnvironmentVariable& variable : all_variables())
+        if (!variable.is_pattern)
+            EXPECT_EQ(parse_environment({{variable.name, "1"}}, "history").size(), variable.is_key ? 1u : 0u) << variable.name;
 }
 
 TEST(Settings, EnvironmentOfDefaultIsForAllStreams) {
@@ -136,24 +163,24 @@ TEST(Check, ContradictionsAreRefusedWithTheRemedy) {
     };
     EXPECT_EQ(
         message({.files = {F::per_rank}, .writers = {W::all}}),
-        "writers = all contradicts files = per-rank: each file is one rank's; say writers = one (layout = fpp), or files = one "
+        "writers = all contradicts files = per-rank: each file is one rank's; set writers = one (layout = fpp), or files = one "
         "(layout = shared)");
     EXPECT_EQ(
         message({.files = {F::per_rank}, .writers = {W::per_node}}),
-        "writers = per-node contradicts files = per-rank: each file is one rank's; say writers = one (layout = fpp), or files = "
+        "writers = per-node contradicts files = per-rank: each file is one rank's; set writers = one (layout = fpp), or files = "
         "per-node (layout = node)");
     EXPECT_EQ(
         message({.files = {F::per_rank}, .writers = {W::dedicated, 3}}),
-        "writers = dedicated:3 contradicts files = per-rank: each file is one rank's; say writers = one, or files = N or per-node");
+        "writers = dedicated:3 contradicts files = per-rank: each file is one rank's; set writers = one, or files = N or per-node");
     EXPECT_EQ(message({.files = {F::number, 0}}),
-              "files = 0 leaves no file to write; say files = N with N at least 1, or files = one");
+              "files = 0 leaves no file to write; set files = N with N at least 1, or files = one");
     EXPECT_EQ(message({.writers = {W::dedicated, 0}}),
-              "writers = dedicated:0 leaves no rank to write; say dedicated:N with N at least 1, or writers = one");
+              "writers = dedicated:0 leaves no rank to write; set dedicated:N with N at least 1, or writers = one");
     EXPECT_EQ(message({.tree_entries = 7}),
-              "tree = 7 is too small a bound on the entries of a directory; say at least 8, or tree = flat");
+              "tree = 7 is too small a bound on the entries of a directory; set at least 8, or tree = flat");
     EXPECT_EQ(
         message({.steps = Layout::kAllSteps, .stage = Stage::scratch}),
-        "steps = all contradicts stage = scratch: a file leaves scratch when it is finished, and this one never is; say steps = N, "
+        "steps = all contradicts stage = scratch: a file leaves scratch when it is complete, and this one never is; set steps = N, "
         "or stage = none");
 }
 
@@ -163,15 +190,15 @@ TEST(Check, CompressionThatMakesNoSenseSaysWhatDoes) {
         return error_of([&] { check_choices({.files = files, .writers = writers, .steps = steps, .storage = storage}); }).what();
     };
     EXPECT_EQ(message({.chunk_bytes = 1 << 20}),
-              "chunk = 1 MiB has no meaning without compression: an array is stored as one piece; say compression = deflate, or "
+              "chunk = 1 MiB has no effect without compression: an array is stored as one extent; set compression = deflate, or "
               "chunk = 0");
     EXPECT_EQ(message({.bit_round = 7}),
-              "bit_round = 7 has no meaning without compression: it makes no file smaller; say compression = deflate, or "
+              "bit_round = 7 has no effect without compression: it makes no file smaller; set compression = deflate, or "
               "bit_round = 0");
     EXPECT_EQ(message({.compression = deflate, .chunk_bytes = 1000}),
-              "chunk = 1000 is not from 32 KiB to 2 GiB; say such a size, or chunk = 0");
+              "chunk = 1000 is not from 32 KiB to 2 GiB; set such a size, or chunk = 0");
     const std::string several = message({.compression = deflate}, {Files::Kind::number, 2}, {Writers::Kind::all}, 4);
-    EXPECT_TRUE(several.ends_with("say writers = one, files = one or steps = 1")) << several;
+    EXPECT_TRUE(several.ends_with("set writers = one, files = one or steps = 1")) << several;
     EXPECT_NO_THROW(
         check_choices({.files = {Files::Kind::number, 2}, .writers = {Writers::Kind::all}, .storage = {.compression = deflate}}));
     EXPECT_NO_THROW(check_choices({.writers = {Writers::Kind::all}, .steps = 0, .storage = {.compression = deflate}}));
@@ -200,7 +227,7 @@ TEST(Check, KeepingSomeStepsNeedsFilesThatEnd) {
     const StreamConfig config = resolve({parse_options("keep = 2\nsteps = 'all'", "options")});
     EXPECT_EQ(
         std::string(error_of([&] { check_config(config); }).what()),
-        "keep = 2 contradicts steps = all: old steps are removed with their files, and here one file has them all; say steps = "
+        "keep = 2 contradicts steps = all: old steps are removed with their files, and here one file holds all steps; set steps = "
         "N, or keep = all");
 }
 

@@ -5,25 +5,26 @@
 namespace tailrace {
 namespace {
 
-TEST(Shares, AreContiguousNearlyEqualAndFound) {
+TEST(Split, AreContiguousNearlyEqualAndFound) {
     for (uint64_t total = 0; total < 40; ++total)
         for (uint64_t n = 1; n < 20; ++n) {
-            EXPECT_EQ(share_begin(total, n, 0), 0u);
-            EXPECT_EQ(share_begin(total, n, n), total);
+            EXPECT_EQ(split_begin(total, n, 0), 0u);
+            EXPECT_EQ(split_begin(total, n, n), total);
             for (uint64_t k = 0; k < n; ++k) {
-                const uint64_t lo = share_begin(total, n, k), hi = share_begin(total, n, k + 1);
+                const uint64_t lo = split_begin(total, n, k), hi = split_begin(total, n, k + 1);
                 EXPECT_TRUE(hi - lo == total / n || hi - lo == total / n + 1) << total << " in " << n;
-                for (uint64_t at = lo; at < hi; ++at) EXPECT_EQ(share_of(total, n, at), k) << at << " of " << total << " in " << n;
+                for (uint64_t at = lo; at < hi; ++at)
+                    EXPECT_EQ(split_index(total, n, at), k) << at << " of " << total << " in " << n;
             }
         }
 }
 
-TEST(Shares, OfLargeTotalsDoNotOverflow) {
+TEST(Split, OfLargeTotalsDoNotOverflow) {
     const uint64_t total = UINT64_MAX / 2, n = 1'000'003;
-    EXPECT_EQ(share_begin(total, n, n), total);
+    EXPECT_EQ(split_begin(total, n, n), total);
     for (const uint64_t k : {uint64_t{0}, uint64_t{1}, n / 2, n - 1}) {
-        EXPECT_EQ(share_of(total, n, share_begin(total, n, k)), k);
-        EXPECT_EQ(share_of(total, n, share_begin(total, n, k + 1) - 1), k);
+        EXPECT_EQ(split_index(total, n, split_begin(total, n, k)), k);
+        EXPECT_EQ(split_index(total, n, split_begin(total, n, k + 1) - 1), k);
     }
 }
 

@@ -25,8 +25,8 @@ TEST_F(HeldFileTest, HoldsWhatItWouldHaveWritten) {
             for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
             const uint64_t address = random() % (1u << random() % 19), half = bytes.size() / 2;
             for (HeldFile* file : {&held, &plain}) {
-                std::vector<iovec> pieces{{bytes.data(), half}, {bytes.data() + half, bytes.size() - half}};
-                bytes.empty() ? file->set_size(address) : file->write_at(address, pieces);
+                std::vector<iovec> buffers{{bytes.data(), half}, {bytes.data() + half, bytes.size() - half}};
+                bytes.empty() ? file->set_size(address) : file->write_at(address, buffers);
             }
         }
         held.close();

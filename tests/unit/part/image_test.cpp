@@ -104,7 +104,7 @@ TEST(Image, refuses_what_netcdf_cannot_say) {
     refused(Status::BAD_SHAPE, "rename the array or the dimension",
             [](Description& d) { d.arrays.push_back({"lat", Type::F64, {1}, false, {}, {}, {}}); });
     refused(Status::BAD_SHAPE, "time coordinate", [](Description& d) { d.arrays[0].type = Type::F32; });
-    refused(Status::BAD_ATTRIBUTE, "kept for", [](Description& d) { d.arrays[1].attributes[0].name = "DIMENSION_LIST"; });
+    refused(Status::BAD_ATTRIBUTE, "reserved by", [](Description& d) { d.arrays[1].attributes[0].name = "DIMENSION_LIST"; });
     refused(Status::BAD_ATTRIBUTE, "f8", [](Description& d) {
         const float fill = 0;
         d.arrays[1].attributes.push_back(number_attribute("_FillValue", Type::F32, 1, &fill));

@@ -101,7 +101,7 @@ TEST(PartWriter, refuses_to_write_into_a_bridge) {
 
 // Boxes of a 3-D array from memory with halos, reversed and interleaved dimensions, cut at any file position.
 TEST(PartWriter, strided_blocks) {
-    const Extents shape = {5, 7, 6};
+    const Shape shape = {5, 7, 6};
     const std::vector<Box> boxes = {{{0, 0, 0}, {5, 7, 6}}, {{1, 2, 3}, {3, 4, 2}}, {{2, 0, 0}, {2, 7, 6}},
                                     {{0, 3, 0}, {5, 2, 6}}, {{4, 6, 5}, {1, 1, 1}}, {{0, 0, 1}, {5, 7, 4}}};
     for (const uint64_t element_bytes : {1, 2, 4, 8})
@@ -118,7 +118,7 @@ TEST(PartWriter, strided_blocks) {
                 for (const int64_t stride : kinds[kind]) stride_bytes.push_back(stride * static_cast<int64_t>(element_bytes));
                 if (kind == 0) stride_bytes.clear();
                 const BlockView block(memory.data(), element_bytes, box.count, stride_bytes);
-                const Runs runs(shape, box);
+                const Spans spans(shape, box);
                 for (const auto& [lo, hi] : {std::pair<uint64_t, uint64_t>{0, 210}, {50, 133}, {97, 98}, {3, 3}}) {
                     const uint64_t base = 64;
                     std::string expected(base + 210 * element_bytes, '.');
@@ -136,7 +136,7 @@ TEST(PartWriter, strided_blocks) {
                     const std::string before(expected.size(), '.');
                     file.write_at(0, before.data(), before.size());
                     PartWriter writer(file, true);
-                    writer.add_strided(base, runs, block, lo, hi);
+                    writer.add_strided(base, spans, block, lo, hi);
                     writer.flush();
                     ASSERT_EQ(bytes_at(file, 0, expected.size()), expected) << describe(box) << " kind " << kind;
                     EXPECT_EQ(verify_records(File::open_read(file.path()), writer.records()), std::nullopt);

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "../error_of.hpp"
-#include "base/system.hpp"
+#include "base/file.hpp"
 #include "layout/placement.hpp"
 
 namespace tailrace {

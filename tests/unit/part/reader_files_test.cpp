@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "../error_of.hpp"
+#include "base/paths.hpp"
 #include "part/hdf5.hpp"
 #include "part/netcdf.hpp"
 #include "part_files.hpp"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "../error_of.hpp"
-#include "base/system.hpp"
+#include "base/file.hpp"
 #include "part/hdf5.hpp"
 #include "part_files.hpp"
 

@@ -106,8 +106,8 @@ TEST(WriteQueue, tells_whether_there_is_room) {
     EXPECT_TRUE(queue.has_room(100u << 20)) << "nothing waits: it goes through piece by piece";
     queue.run([&] { go.get_future().wait(); });
     std::vector<std::byte> bytes(500'000);
-    iovec piece{bytes.data(), bytes.size()};
-    queue.run({&piece, 1}, [](uint64_t, std::span<iovec>) {});
+    iovec buffer{bytes.data(), bytes.size()};
+    queue.run({&buffer, 1}, [](uint64_t, std::span<iovec>) {});
     EXPECT_FALSE(queue.has_room(500'000));
     go.set_value();
     queue.wait();
@@ -165,8 +165,8 @@ TEST(WriteQueue, a_spill_directory_that_is_none_is_an_error) {
     WriteQueue queue({1u << 20, "no/such/directory"});
     queue.run([&] { go.get_future().wait(); });
     std::vector<std::byte> bytes(3u << 20);
-    iovec piece{bytes.data(), bytes.size()};
-    EXPECT_THROW(queue.run({&piece, 1}, [](uint64_t, std::span<iovec>) {}), Error);
+    iovec buffer{bytes.data(), bytes.size()};
+    EXPECT_THROW(queue.run({&buffer, 1}, [](uint64_t, std::span<iovec>) {}), Error);
     go.set_value();
 }
 

@@ -5,7 +5,8 @@
 
 #include "../error_of.hpp"
 #include "../temporary_directory.hpp"
-#include "base/system.hpp"
+#include "base/file.hpp"
+#include "base/paths.hpp"
 
 namespace tailrace {
 namespace {

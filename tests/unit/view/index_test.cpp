@@ -5,7 +5,7 @@
 #include "../error_of.hpp"
 #include "../part/part_files.hpp"
 #include "../temporary_directory.hpp"
-#include "base/system.hpp"
+#include "base/file.hpp"
 
 namespace tailrace {
 namespace {

@@ -1,4 +1,5 @@
-#include "base/system.hpp"
+#include "base/file.hpp"
+#include "base/paths.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -19,12 +20,12 @@ namespace {
 
 std::string message_of(const Error& error) { return error.what(); }
 
-class SystemTest : public testing::Test {
+class FileTest : public testing::Test {
 protected:
     TemporaryDirectory directory_;
 };
 
-TEST_F(SystemTest, FilesAreWrittenAtAddressesAndReadBack) {
+TEST_F(FileTest, FilesAreWrittenAtAddressesAndReadBack) {
     const std::string path = directory_ / "data";
     File file = File::create(path);
     file.write_at(5, "world", 5);
@@ -43,21 +44,21 @@ TEST_F(SystemTest, FilesAreWrittenAtAddressesAndReadBack) {
     EXPECT_EQ(File::open_read(path).read_all(), "Hell");
 }
 
-TEST_F(SystemTest, MorePiecesThanACallTakesAreWrittenWhole) {
+TEST_F(FileTest, MoreBuffersThanACallTakesAreWrittenWhole) {
     std::string expected;
     std::vector<std::string> texts;
     for (int i = 0; i < 3 * IOV_MAX + 7; ++i) texts.push_back(i % 5 == 0 ? "" : std::to_string(i));
-    std::vector<iovec> pieces;
+    std::vector<iovec> buffers;
     for (std::string& text : texts) {
-        pieces.push_back({text.data(), text.size()});
+        buffers.push_back({text.data(), text.size()});
         expected += text;
     }
-    File file = File::create(directory_ / "pieces");
-    file.write_at(3, pieces);
+    File file = File::create(directory_ / "buffers");
+    file.write_at(3, buffers);
     EXPECT_EQ(file.read_all(), std::string(3, '\0') + expected);
 }
 
-TEST_F(SystemTest, FailuresNameThePathTheReasonAndTheStatus) {
+TEST_F(FileTest, FailuresNameThePathTheReasonAndTheStatus) {
     const std::string absent = directory_ / "absent";
     const Error missing = error_of([&] { File::open_read(absent); });
     EXPECT_EQ(missing.status(), Status::NOT_FOUND);
@@ -85,7 +86,7 @@ TEST_F(SystemTest, FailuresNameThePathTheReasonAndTheStatus) {
     EXPECT_EQ(error_of([&] { remove_file(directory_.path()); }).status(), Status::IO_FAILED);
 }
 
-TEST_F(SystemTest, AFullDeviceIsNoSpace) {
+TEST_F(FileTest, AFullDeviceIsNoSpace) {
     if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
     File full = File::open_write("/dev/full");
     const Error error = error_of([&] { full.write_at(0, "x", 1); });
@@ -94,7 +95,7 @@ TEST_F(SystemTest, AFullDeviceIsNoSpace) {
               "cannot write /dev/full: No space left on device; free space or raise the quota, or write elsewhere");
 }
 
-TEST_F(SystemTest, AFolderThatMayNotBeWrittenIsNamedWithTheRemedy) {
+TEST_F(FileTest, AFolderThatMayNotBeWrittenIsNamedWithTheRemedy) {
     if (::geteuid() == 0) {
         // Root may write everywhere, except where nobody may.
         const Error error = error_of([] { File::create("/proc/self/none"); });
@@ -111,7 +112,7 @@ TEST_F(SystemTest, AFolderThatMayNotBeWrittenIsNamedWithTheRemedy) {
 }
 
 // A limit on file sizes is the plainest way to make the middle of a large write fail.
-TEST_F(SystemTest, AWriteThatTheSystemCutsShortIsAnError) {
+TEST_F(FileTest, AWriteThatTheSystemCutsShortIsAnError) {
     File file = File::create(directory_ / "limited");
     rlimit before{};
     getrlimit(RLIMIT_FSIZE, &before);
@@ -126,7 +127,7 @@ TEST_F(SystemTest, AWriteThatTheSystemCutsShortIsAnError) {
     EXPECT_EQ(message_of(error), "cannot write " + directory_ / "limited" + std::string(": File too large"));
 }
 
-TEST_F(SystemTest, TooManyOpenFilesNamesTheLimit) {
+TEST_F(FileTest, TooManyOpenFilesNamesTheLimit) {
     rlimit before{};
     getrlimit(RLIMIT_NOFILE, &before);
     const rlimit none{3, before.rlim_max};
@@ -137,7 +138,7 @@ TEST_F(SystemTest, TooManyOpenFilesNamesTheLimit) {
     EXPECT_TRUE(message_of(error).ends_with("Too many open files; raise the limit of open files (ulimit -n)")) << error.what();
 }
 
-TEST_F(SystemTest, NothingIsMadeInThePlaceOfADirectoryThatVanished) {
+TEST_F(FileTest, NothingIsMadeInThePlaceOfADirectoryThatVanished) {
     const std::string gone = directory_ / "gone";
     EXPECT_EQ(error_of([&] { make_directories(gone + "/a/b", gone); }).status(), Status::NOT_FOUND);
     EXPECT_EQ(error_of([&] { make_directories(gone + "/a", gone); }).status(), Status::NOT_FOUND);
@@ -147,7 +148,7 @@ TEST_F(SystemTest, NothingIsMadeInThePlaceOfADirectoryThatVanished) {
     EXPECT_TRUE(path_exists(gone + "/a/b"));
 }
 
-TEST_F(SystemTest, DirectoriesAreMadeListedAndRemoved) {
+TEST_F(FileTest, DirectoriesAreMadeListedAndRemoved) {
     make_directories(directory_ / "a/b/c");
     make_directories(directory_ / "a/b/c");
     make_directories(directory_ / "a/b/");
@@ -168,7 +169,7 @@ TEST_F(SystemTest, DirectoriesAreMadeListedAndRemoved) {
     EXPECT_TRUE(list_directory(directory_.path()).empty());
 }
 
-TEST_F(SystemTest, LinksInATreeAreRemovedAndNotFollowed) {
+TEST_F(FileTest, LinksInATreeAreRemovedAndNotFollowed) {
     make_directories(directory_ / "kept");
     std::ofstream(directory_ / "kept/file") << "kept";
     make_directories(directory_ / "tree/deep");
@@ -185,7 +186,7 @@ TEST_F(SystemTest, LinksInATreeAreRemovedAndNotFollowed) {
               std::string::npos);
 }
 
-TEST_F(SystemTest, ReplacedFilesAreOldOrNew) {
+TEST_F(FileTest, ReplacedFilesAreOldOrNew) {
     const std::string path = directory_ / "index";
     replace_file(path, "old and long", false);
     replace_file(path, "new", true);
@@ -193,7 +194,7 @@ TEST_F(SystemTest, ReplacedFilesAreOldOrNew) {
     EXPECT_EQ(list_directory(directory_.path()), (std::vector<std::string>{"index"})) << "nothing temporary stays";
 }
 
-TEST_F(SystemTest, AMovedFileHasOneOwner) {
+TEST_F(FileTest, AMovedFileHasOneOwner) {
     File first = File::create(directory_ / "one");
     File second = std::move(first);
     EXPECT_TRUE(second.is_open());
@@ -203,7 +204,7 @@ TEST_F(SystemTest, AMovedFileHasOneOwner) {
     EXPECT_EQ(File::open_read(directory_ / "one").size_bytes(), 0u);
 }
 
-TEST_F(SystemTest, ReservedRoomKeepsContent) {
+TEST_F(FileTest, ReservedRoomKeepsContent) {
     File file = File::create(directory_ / "reserved");
     file.write_at(0, "abc", 3);
     file.reserve(0, 100'000);

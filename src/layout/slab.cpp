@@ -1,4 +1,4 @@
-#include "layout/share.hpp"
+#include "layout/slab.hpp"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@ namespace tailrace {
 namespace {
 
 // Cuts positions [lo, hi) of the sub-array under `prefix` (dimensions before d fixed to one index each).
-void cut(const Extents& shape, size_t d, Box prefix, uint64_t lo, uint64_t hi, std::vector<Box>& boxes) {
+void cut(const Shape& shape, size_t d, Box prefix, uint64_t lo, uint64_t hi, std::vector<Box>& boxes) {
     if (lo >= hi) return;
     uint64_t row = 1;  // elements under one index of dimension d
     for (size_t inner = d + 1; inner < shape.size(); ++inner) row *= shape[inner];
@@ -34,7 +34,7 @@ void cut(const Extents& shape, size_t d, Box prefix, uint64_t lo, uint64_t hi, s
 
 }  // namespace
 
-std::vector<Box> share_boxes(const Extents& shape, uint64_t lo, uint64_t hi) {
+std::vector<Box> slab_boxes(const Shape& shape, uint64_t lo, uint64_t hi) {
     std::vector<Box> boxes;
     cut(shape, 0, whole_box(shape), lo, hi, boxes);
     return boxes;

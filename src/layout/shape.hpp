@@ -1,5 +1,5 @@
-// Numbers along the dimensions of an array, in place: a stream of many variables has tens of thousands of boxes, and asking for
-// memory for each was most of what describing them took.
+// Numbers along the dimensions of an array: lengths, offsets or counts. They are stored in place. RATIONALE: a stream of many
+// variables has tens of thousands of boxes, and allocating memory for each took most of the time of describing them.
 #pragma once
 
 #include <algorithm>
@@ -14,24 +14,24 @@ namespace tailrace {
 
 constexpr int kMaxDims = 8;
 
-// As std::vector, as far as it goes; of kMaxDims and one in front of them, the time.
-class Extents {
+// Like a std::vector with room for the time dimension and kMaxDims more.
+class Shape {
 public:
     using value_type = uint64_t;
     using iterator = uint64_t*;
     using const_iterator = const uint64_t*;
 
-    Extents() = default;
-    Extents(const Extents& other) : size_(other.size_) { std::copy(other.begin(), other.end(), data()); }
-    Extents& operator=(const Extents& other) {
+    Shape() = default;
+    Shape(const Shape& other) : size_(other.size_) { std::copy(other.begin(), other.end(), data()); }
+    Shape& operator=(const Shape& other) {
         size_ = other.size_;
         std::copy(other.begin(), other.end(), data());
         return *this;
     }
-    explicit Extents(size_t size, uint64_t value = 0) { resize(size, value); }
-    Extents(std::initializer_list<uint64_t> values) : Extents(values.begin(), values.end()) {}
+    explicit Shape(size_t size, uint64_t value = 0) { resize(size, value); }
+    Shape(std::initializer_list<uint64_t> values) : Shape(values.begin(), values.end()) {}
     template <std::forward_iterator Iterator>
-    Extents(Iterator first, Iterator last) {
+    Shape(Iterator first, Iterator last) {
         set_size(static_cast<size_t>(std::distance(first, last)));
         std::copy(first, last, data());
     }
@@ -60,8 +60,8 @@ public:
         if (size > before) std::fill(data() + before, end(), value);
     }
 
-    friend bool operator==(const Extents& a, const Extents& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
-    friend auto operator<=>(const Extents& a, const Extents& b) {
+    friend bool operator==(const Shape& a, const Shape& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+    friend auto operator<=>(const Shape& a, const Shape& b) {
         return std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end());
     }
 
@@ -71,7 +71,7 @@ private:
         size_ = size;
     }
 
-    // Of a step with hundreds of blocks the caches hold little else: only what is used is touched, and it is side by side.
+    // RATIONALE: the blocks of a step fill the caches. Unused numbers are not written, and the used ones are beside the size.
     uint64_t size_ = 0;
     std::array<uint64_t, kMaxDims + 1> values_;
 };
