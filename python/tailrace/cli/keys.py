@@ -55,9 +55,12 @@ _INTRODUCTION = """# Configuration keys
 
 What `tailrace keys --markdown` prints; every key is declared once, in the library.
 
-Keys stand in the program (the options of `tailrace_open`), in `tailrace.toml` of the directory where it starts (or the file that
-`TAILRACE_CONFIG` names) under `[stream.default]` or `[stream.NAME]`, and in the environment as `TAILRACE_<KEY>` or
-`TAILRACE_<NAME>_<KEY>`; what comes later here is the stronger. `tailrace resolve NAME` shows what is in force, and why.
+Keys can be set in three places; a later one is stronger. `tailrace resolve NAME` shows what is in force, and why.
+
+1. The program: the options of `tailrace_open`.
+2. `tailrace.toml` in the directory where the program starts, or the file that `TAILRACE_CONFIG` names: `[stream.default]` and the
+   stronger `[stream.NAME]`.
+3. The environment: `TAILRACE_<KEY>` and the stronger `TAILRACE_<NAME>_<KEY>`.
 """
 
 
