@@ -67,7 +67,7 @@ def test_a_wrong_element_type_does_not_compile(tmp_path: Path, needs: Callable[.
 
 ENDS = {
     "exception": "other: the model failed",
-    "ndims": "BAD_SHAPE: shape does not fit the variable: {by}'T': a block of 1 dimensions; the variable has 2",
+    "ndims": "BAD_SHAPE: shape does not fit the variable: rank 0: 'T': a block of 1 dimensions; the variable has 2",
     "size": "BAD_SHAPE: a block of 8 elements was given 4 of them; hand over exactly the block",
 }
 LEFT = "ABANDONED: a rank abandoned the step: rank 0: its stream was destroyed in a step"
@@ -79,9 +79,9 @@ def test_rank_leaves_a_step_by_an_exception(mpirun: Mpirun, tmp_path: Path, case
     """No rank waits for ever: the others have an error from end_step, and the step before is there."""
     finished = mpirun("facade_errors", ranks, [tmp_path, "layout = 'fpp'", case])
     outcomes = dict(line.split(": ", 1) for line in finished.stdout.splitlines())
-    assert outcomes["rank 0"] == ENDS[case].format(by=""), finished.output
+    assert outcomes["rank 0"] == ENDS[case], finished.output
     for rank in range(1, ranks):
-        assert outcomes[f"rank {rank}"] == (ENDS[case].format(by="rank 0: ") if case == "ndims" else LEFT), finished.output
+        assert outcomes[f"rank {rank}"] == (ENDS[case] if case == "ndims" else LEFT), finished.output
     check_first_step(tmp_path, ranks)
 
 
@@ -108,8 +108,9 @@ READ_ERRORS = {
     "ndims": "BAD_SHAPE: 'T': a block of 1 dimensions; the variable has 2",
     "scalar": "BAD_SHAPE: 'T': a block of 0 dimensions; the variable has 2",
     "size": "BAD_SHAPE: a block of 20 elements was given 10 of them; hand over exactly the block",
-    "beyond": "BAD_SHAPE: shape does not fit the variable: variable 'T': box [7:8, 0:10] leaves the array in dimension 0",
-    "name": "NOT_FOUND: not found: variable 'nowhere' is not defined",
+    "beyond": "BAD_SHAPE: shape does not fit the variable: rank {rank}: "
+    "variable 'T': box [7:8, 0:10] leaves the array in dimension 0",
+    "name": "NOT_FOUND: not found: rank {rank}: variable 'nowhere' is not defined",
     "step": "NOT_FOUND: not found: rank 0: stream 'case' in ",
     "stream": "NOT_FOUND: not found: rank 0: there is no stream 'nothing'",
     "right": "OK",
@@ -124,7 +125,7 @@ def test_wrong_calls_of_a_reader(mpirun: Mpirun, tmp_path: Path) -> None:
     said = {tuple(line.split()[:2]): line.split(maxsplit=2)[2] for line in finished.stdout.splitlines()}
     for rank in ("0", "1"):
         for call, text in READ_ERRORS.items():
-            assert said[rank, call].startswith(text), finished.output
+            assert said[rank, call].startswith(text.replace("{rank}", rank)), finished.output
     assert said["0", "shared-size"].startswith("BAD_SHAPE: 'area': room for 10 elements of a variable of 70"), finished.output
     assert said["1", "shared-size"].startswith("BAD_ARGUMENT"), finished.output
 

@@ -6,6 +6,7 @@ be read back; its values are a formula of variable, step and global index.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -142,15 +143,35 @@ def test_every_kind_and_rank_as_sections(mpirun: Mpirun, tmp_path: Path, ranks: 
 
 NO_FIT = "BAD_SHAPE: shape does not fit the variable"
 ERRORS = {
-    "type": ("BAD_ARGUMENT", "'T' was defined as F32, the array is F64"),
-    "rank": ("BAD_SHAPE", "'T' was defined with 2 dimensions, the array has rank 1"),
+    "type": ("BAD_ARGUMENT", "rank 0: 'T' holds F32, the array is F64"),
+    "rank": ("BAD_SHAPE", "'T' has 2 dimensions, the array has rank 1"),
     "start-count": ("BAD_SHAPE", "start has 1 indices, the array has rank 2"),
-    "start-zero": ("BAD_SHAPE", "start = (0, 1); indices count from 1"),
+    "start-zero": ("BAD_SHAPE", "rank 0: block of 'T': start = (0, 1); indices count from 1"),
     "replicated-shape": ("BAD_SHAPE", "has the shape (4), the array (2)"),
-    "beyond": ("BAD_SHAPE", "T"),
-    "name": ("NOT_FOUND", "nowhere"),
+    "beyond": (
+        "BAD_SHAPE",
+        "rank 0: variable 'T': block (2:5, 1:1) leaves the array in dimension 1 ('x', length 4); "
+        "indices count from 1, fastest dimension first",
+    ),
+    "name": ("NOT_FOUND", "rank 0: variable 'nowhere'"),
     "refused": ("NOT_FOUND", "no column on this rank"),
 }
+
+
+# What only end_step can find: element numbers and blocks as Fortran counts them.
+END_ERRORS = {
+    "gap": ("BLOCK_GAP", "variable 'T': no rank owns element (1, 1)"),
+    "overlap": ("BLOCK_OVERLAP", "rank 0's block (1:4, 1:2) overlaps rank 1's block (1:4, 2:2)"),
+}
+
+
+@pytest.mark.parametrize("call", END_ERRORS)
+def test_wrong_blocks(mpirun: Mpirun, tmp_path: Path, call: str) -> None:
+    finished = mpirun("fortran_errors", 2, [tmp_path, "history", "layout = 'fpp'", call])
+    status, text = END_ERRORS[call]
+    lines = [line.split(maxsplit=3) for line in finished.stdout.splitlines()]
+    assert [line[:3] for line in lines] == [["OK", status, "OK"]] * 2, finished.output
+    assert all(text in line[3] for line in lines), finished.output
 
 
 @pytest.mark.parametrize("call", ERRORS)
@@ -173,7 +194,7 @@ def test_wrong_call_on_one_rank(mpirun: Mpirun, tmp_path: Path, call: str) -> No
 def test_without_error_argument_the_run_stops(mpirun: Mpirun, tmp_path: Path) -> None:
     finished = mpirun("fortran_errors", 2, [tmp_path, "history", "layout = 'fpp'", "no-error-argument"], check=False)
     assert finished.returncode != 0
-    assert f"tailrace_put T: {NO_FIT}: 'T' was defined with 2 dimensions, the array has rank 1" in finished.stderr
+    assert f"tailrace_put T: {NO_FIT}: rank 0: 'T' has 2 dimensions, the array has rank 1" in finished.stderr
 
 
 READ_ERRORS = {
@@ -205,11 +226,11 @@ def test_wrong_calls_of_a_reader(mpirun: Mpirun, tmp_path: Path) -> None:
             assert said[rank, call].startswith(status), finished.output
             assert text in said[rank, call], finished.output
     whole = "'rank_2' has the shape (3, 4), the array (3, 3); hand over an array for the whole of it"
-    assert said["0", "shared-shape"].strip() == f"{NO_FIT.replace(':', '', 1)}: {whole}"
+    assert said["0", "shared-shape"].strip() == f"{NO_FIT.replace(':', '', 1)}: rank 0: {whole}"
     assert said["1", "shared-shape"].startswith("BAD_ARGUMENT"), finished.output
     stopped = mpirun("fortran_read_errors", 2, [tmp_path, "ranks", "without-error-argument"], check=False)
     assert stopped.returncode != 0
-    assert f"tailrace_get rank_2: {NO_FIT}: 'rank_2' has the shape (3, 4), the array (3)" in stopped.stderr
+    assert re.search(rf"tailrace_get rank_2: {NO_FIT}: rank \d: 'rank_2' has the shape \(3, 4\), the array \(3\)", stopped.stderr)
 
 
 def generate(include: Path, output: Path) -> subprocess.CompletedProcess[str]:

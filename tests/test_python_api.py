@@ -279,7 +279,7 @@ def test_an_exception_abandons_the_step(tmp_path: Path) -> None:
 def test_names_that_are_not_defined(tmp_path: Path) -> None:
     with opened(tmp_path) as stream:
         stream.var("v", ("lat", "lon"), "f4")
-        with pytest.raises(LookupError, match=r"no variable 'w' \(defined: v\)"), stream.step(time=0.0) as step:
+        with pytest.raises(LookupError, match=r"variable 'w' is not defined; defined are: v"), stream.step(time=0.0) as step:
             step["w"] = 1.0
         with pytest.raises(tailrace.Error, match="height"):
             stream.var("w", ("height",), "f4")

@@ -3,14 +3,49 @@ module tailrace_message
   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int64_t, c_null_char, c_null_ptr, &
     c_ptr
   use, intrinsic :: iso_fortran_env, only: error_unit, int64
-  use tailrace_contract, only: contract_error_message, contract_refuse_step, contract_status_name, contract_strlen, &
-    contract_version, TAILRACE_OK, contract_phase_begin, contract_phase_end
+  use tailrace_contract, only: contract_error_message, contract_refuse_read, contract_refuse_step, contract_status_name, &
+    contract_strlen, contract_version, TAILRACE_OK, contract_phase_begin, contract_phase_end
   implicit none
   private
   public :: tailrace_error_message, tailrace_status_name, tailrace_version, tailrace_phase_begin, tailrace_phase_end
-  public :: refuse, finish, terminated, fortran_text, decimal, decimal_list
+  public :: caller, no_stream, stream_call, reader_call, of_reader, refuse, finish, terminated, fortran_text, decimal, decimal_list
+
+  !> The stream or reader that a call is made with: the handle that C has given.
+  type :: caller
+    type(c_ptr) :: handle = c_null_ptr
+    integer :: kind = 0
+  end type
+
+  integer, parameter :: kind_stream = 1, kind_reader = 2
 
 contains
+
+  pure function no_stream() result(made)
+    type(caller) :: made
+
+    made = caller()
+  end function
+
+  pure function stream_call(handle) result(made)
+    type(c_ptr), intent(in) :: handle
+    type(caller) :: made
+
+    made = caller(handle, kind_stream)
+  end function
+
+  pure function reader_call(handle) result(made)
+    type(c_ptr), intent(in) :: handle
+    type(caller) :: made
+
+    made = caller(handle, kind_reader)
+  end function
+
+  pure function of_reader(of)
+    type(caller), intent(in) :: of
+    logical :: of_reader
+
+    of_reader = of%kind == kind_reader
+  end function
 
   !> The text of the last failure; '' after none.
   function tailrace_error_message() result(text)
@@ -49,18 +84,18 @@ contains
     always_ok = contract_phase_end()
   end subroutine
 
-  !> A failure found here, before C. With a stream's handle its step fails on all ranks: what is refused would otherwise be missing
-  !> on this rank alone.
-  subroutine refuse(refused_with, text, status, handle)
+  !> A failure found here, before C. The step of a stream then fails on all ranks: what is refused would otherwise be missing on
+  !> this rank alone.
+  subroutine refuse(refused_with, text, status, of)
     integer(c_int), intent(in) :: refused_with
     character(*), intent(in) :: text
     integer(c_int), intent(out) :: status
-    type(c_ptr), intent(in), optional :: handle
+    type(caller), intent(in) :: of
 
-    if (present(handle)) then
-      status = contract_refuse_step(handle, refused_with, terminated(text))
+    if (of_reader(of)) then
+      status = contract_refuse_read(of%handle, refused_with, terminated(text))
     else
-      status = contract_refuse_step(c_null_ptr, refused_with, terminated(text))
+      status = contract_refuse_step(of%handle, refused_with, terminated(text))
     end if
   end subroutine
 

@@ -73,6 +73,12 @@ void define_errors(nb::module_ &module) {
     module.attr("ERRORS") = by_status;
 }
 
+tailrace_status status_named(const std::string &name) {
+    for (const StatusLine &line : kStatuses)
+        if (line.name == name) return static_cast<tailrace_status>(line.number);
+    return TAILRACE_INTERNAL;
+}
+
 void check(int status) {
     if (status == TAILRACE_OK) return;
     const bool known = status > 0 && status < TAILRACE_STATUS_END && exceptions[static_cast<size_t>(status)];

@@ -11,6 +11,9 @@ namespace tailrace::python {
 // Adds `Error` and its subclasses to the module, and `ERRORS`, a dict from status name to class.
 void define_errors(nanobind::module_ &module);
 
+// The status of a name such as "BAD_SHAPE"; INTERNAL for others.
+tailrace_status status_named(const std::string &name);
+
 // Raises the exception of `status` with the library's text; returns only for TAILRACE_OK. Needs the GIL.
 void check(int status);
 

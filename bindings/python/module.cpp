@@ -22,7 +22,7 @@ using namespace nb::literals;
 namespace tailrace::python {
 namespace {
 
-// Runs a function of the contract that hands out text, without the GIL; the text is copied and freed.
+// Spans a function of the contract that hands out text, without the GIL; the text is copied and freed.
 template <typename Call>
 std::string text_from(Call call) {
     char *text = nullptr;

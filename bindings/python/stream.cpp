@@ -14,7 +14,40 @@ namespace {
 // An attribute of the stream itself has no variable.
 const char *or_null(const std::string &var) { return var.empty() ? nullptr : var.c_str(); }
 
+std::vector<uint64_t> shape_of(const tailrace_var_info &info) { return {info.shape, info.shape + info.ndims}; }
+
+void compare_type(const tailrace_var_info &variable, const Array &array) {
+    if (array.type() == variable.type) return;
+    const std::string wanted = type_code(variable.type);
+    fail_type("variable '" + std::string(variable.name) + "' holds " + wanted + ", the array holds " + type_code(array.type()) +
+              "; pass array.astype('" + wanted + "') or define the variable with the array's type");
+}
+
 }  // namespace
+
+// ---- variables ----------------------------------------------------------------------------------------------------------------
+
+Variable::Variable(const Stream &stream, int number) : stream_(stream), number_(number) {
+    const tailrace_var_info variable = info();
+    type_ = variable.type;
+    flags_ = variable.flags;
+}
+
+tailrace_var_info Variable::info() const { return stream_.info_of(number_); }
+
+nb::tuple Variable::shape() const { return nb::tuple(nb::cast(shape_of(info()))); }
+
+nb::tuple Variable::dims() const {
+    const tailrace_var_info variable = info();
+    return nb::tuple(nb::cast(std::vector<int>(variable.dims, variable.dims + variable.ndims)));
+}
+
+bool Variable::is_ragged() const {
+    const tailrace_var_info variable = info();
+    return variable.ndims > 0 && variable.shape[0] == TAILRACE_RAGGED;
+}
+
+// ---- opening and definitions ----------------------------------------------------------------------------------------------------
 
 Stream::Stream(int fortran_comm, const std::string &directory, const std::string &name, const std::string &options) : name_(name) {
     int status;
@@ -23,7 +56,9 @@ Stream::Stream(int fortran_comm, const std::string &directory, const std::string
         status =
             tailrace_open_fortran(static_cast<MPI_Fint>(fortran_comm), directory.c_str(), name.c_str(), options.c_str(), &stream_);
     }
+    if (status != TAILRACE_OK) tailrace_close(&stream_);  // leaves the error message as it is
     check(status);
+    check(tailrace_get_definitions(stream_, &definitions_));
 }
 
 tailrace_stream *Stream::opened() const {
@@ -31,28 +66,52 @@ tailrace_stream *Stream::opened() const {
     return stream_;
 }
 
-const Stream::Variable &Stream::variable(const std::string &name) const {
-    const auto found = variables_.find(name);
-    if (found == variables_.end()) {
-        fail(TAILRACE_NOT_FOUND, "stream '" + name_ + "' has no variable '" + name + "'; define it with var() first");
-    }
-    return found->second;
-}
-
-void Stream::define_dim(const std::string &name, uint64_t length) {
-    check(tailrace_define_dim(opened(), name.c_str(), length));
-    dims_[name] = length;
-}
+void Stream::define_dim(const std::string &name, uint64_t length) { check(tailrace_define_dim(opened(), name.c_str(), length)); }
 
 void Stream::define_var(const std::string &name, const std::string &code, const std::vector<std::string> &dims, int flags) {
     const tailrace_type type = type_of_code(code);
     std::vector<const char *> names;
     for (const std::string &dim : dims) names.push_back(dim.c_str());
     check(tailrace_define_var(opened(), name.c_str(), type, static_cast<int>(names.size()), names.data(), flags));
-    Variable defined{type, {}};
-    for (const std::string &dim : dims) defined.shape.push_back(dims_.at(dim));
-    variables_.insert_or_assign(name, std::move(defined));
 }
+
+nb::dict Stream::dimensions() const {
+    opened();
+    int count = 0;
+    check(tailrace_inquire_dims(definitions_, &count));
+    nb::dict lengths;
+    for (int dim = 0; dim < count; ++dim) {
+        tailrace_dim_info info;
+        check(tailrace_inquire_dim(definitions_, dim, &info));
+        lengths[info.name] = info.length;
+    }
+    return lengths;
+}
+
+std::vector<std::string> Stream::variable_names() const {
+    opened();
+    int count = 0;
+    check(tailrace_inquire_vars(definitions_, &count));
+    std::vector<std::string> names;
+    for (int variable = 0; variable < count; ++variable) names.emplace_back(info_of(variable).name);
+    return names;
+}
+
+Variable Stream::variable(const std::string &name) const {
+    opened();
+    int number = 0;
+    check(tailrace_inquire_var_id(definitions_, name.c_str(), &number));
+    return {*this, number};
+}
+
+tailrace_var_info Stream::info_of(int variable) const {
+    opened();
+    tailrace_var_info info;
+    check(tailrace_inquire_var_info(definitions_, variable, &info));
+    return info;
+}
+
+// ---- attributes and steps -------------------------------------------------------------------------------------------------------
 
 void Stream::put_attr(const std::string &var, const std::string &name, nb::handle values) {
     const Array array(values);
@@ -71,50 +130,47 @@ void Stream::begin_step(double time) {
     blocks_.clear();
 }
 
-void Stream::compare_type(const std::string &name, const Variable &variable, const Array &array) const {
-    if (array.type() == variable.type) return;
-    const std::string wanted = type_code(variable.type);
-    fail_type("variable '" + name + "' holds " + wanted + ", the array holds " + type_code(array.type()) + "; pass array.astype('" +
-              wanted + "') or define the variable with the array's type");
-}
-
-void Stream::put(const std::string &var, nb::handle values, const std::vector<uint64_t> &offset) {
-    opened();
-    const Variable &target = variable(var);
+void Stream::put(const Variable &variable, nb::handle values, const std::vector<uint64_t> &offset) {
+    const tailrace_var_info target = variable.info();
+    const auto ndims = static_cast<size_t>(target.ndims);
     Array array(values);
-    compare_type(var, target, array);
-    if (array.shape().size() != target.shape.size()) {
-        fail(TAILRACE_BAD_SHAPE, "variable '" + var + "' has shape " + text_of(target.shape) + ", the block has shape " +
-                                     text_of(array.shape()) + "; a block has as many dimensions as its variable");
+    compare_type(target, array);
+    if (array.shape().size() != ndims) {
+        fail(TAILRACE_BAD_SHAPE, "variable '" + std::string(target.name) + "' has shape " + text_of(shape_of(target)) +
+                                     ", the block has shape " + text_of(array.shape()) +
+                                     "; a block has as many dimensions as its variable");
     }
-    if (offset.size() != target.shape.size()) {
-        fail(TAILRACE_BAD_SHAPE, "offset " + text_of(offset) + " of a block of variable '" + var + "' needs " +
-                                     std::to_string(target.shape.size()) + " numbers, one for each dimension");
+    if (offset.size() != ndims) {
+        fail(TAILRACE_BAD_SHAPE, "offset " + text_of(offset) + " of a block of variable '" + target.name + "' needs " +
+                                     std::to_string(ndims) + " numbers, one for each dimension");
     }
-    blocks_[var].push_back(Block{std::move(array), offset});
+    blocks_[variable.number()].push_back(Block{std::move(array), offset});
 }
 
-void Stream::put_replicated(const std::string &var, nb::handle values) {
-    const Variable &target = variable(var);
+void Stream::put_replicated(const Variable &variable, nb::handle values) {
+    const tailrace_var_info target = variable.info();
+    const std::string name = target.name;
     const Array array(values);
-    compare_type(var, target, array);
-    if (array.shape() != target.shape) {
-        fail(TAILRACE_BAD_SHAPE, "replicated variable '" + var + "' has shape " + text_of(target.shape) + ", the array has shape " +
-                                     text_of(array.shape()) + "; pass the whole array");
+    compare_type(target, array);
+    if (array.shape() != shape_of(target)) {
+        fail(TAILRACE_BAD_SHAPE, "replicated variable '" + name + "' has shape " + text_of(shape_of(target)) +
+                                     ", the array has shape " + text_of(array.shape()) + "; pass the whole array");
     }
-    if (!array.dense()) fail_type("variable '" + var + "' needs a contiguous array; pass numpy.ascontiguousarray(values)");
-    check(tailrace_put_replicated(opened(), var.c_str(), array.data()));
+    if (!array.dense()) fail_type("variable '" + name + "' needs a contiguous array; pass numpy.ascontiguousarray(values)");
+    check(tailrace_put_replicated(opened(), target.name, array.data()));
 }
 
-// What tailrace_put refuses, tailrace_end_step returns again, and on all ranks: so its own status is not looked at here.
+// What tailrace_put refuses, tailrace_end_step returns again, and on all ranks: so the status of the put is not needed here.
 void Stream::hand_over_blocks() {
-    for (const auto &[var, held] : blocks_) {
+    for (const auto &[variable, held] : blocks_) {
         std::vector<tailrace_block> blocks;
         for (const Block &block : held) {
             const Array &array = block.array;
             blocks.push_back({array.data(), block.offset.data(), array.shape().data(), array.strides_bytes().data()});
         }
-        tailrace_put(stream_, var.c_str(), static_cast<int>(blocks.size()), blocks.data());
+        tailrace_var_info info;
+        if (tailrace_inquire_var_info(definitions_, variable, &info) == TAILRACE_OK)
+            tailrace_put(stream_, info.name, static_cast<int>(blocks.size()), blocks.data());
     }
 }
 
@@ -130,13 +186,13 @@ void Stream::end_step() {
     check(status);
 }
 
-void Stream::abandon_step(const std::string &reason) {
+void Stream::abandon_step(const std::string &reason, const std::string &status_name) {
     opened();
     blocks_.clear();
     int status;
     {
         nb::gil_scoped_release released;
-        tailrace_refuse_step(stream_, TAILRACE_ABANDONED, reason.c_str());
+        tailrace_refuse_step(stream_, status_named(status_name), reason.c_str());
         status = tailrace_end_step(stream_);
     }
     if (status == TAILRACE_OK) fail(TAILRACE_INTERNAL, "an abandoned step of stream '" + name_ + "' was committed");
@@ -180,18 +236,30 @@ void define_stream(nb::module_ &module) {
     module.attr("RAGGED") = uint64_t{TAILRACE_RAGGED};
     module.attr("STATIC") = static_cast<int>(TAILRACE_STATIC);
     module.attr("REPLICATED") = static_cast<int>(TAILRACE_REPLICATED);
+    nb::class_<Variable>(module, "Variable", "A variable of an open stream, by its number.")
+        .def_prop_ro("name", &Variable::name)
+        .def_prop_ro("code", &Variable::code)
+        .def_prop_ro("shape", &Variable::shape)
+        .def_prop_ro("dims", &Variable::dims)
+        .def_prop_ro("is_static", &Variable::is_static)
+        .def_prop_ro("replicated", &Variable::replicated)
+        .def_prop_ro("holds_characters", &Variable::holds_characters)
+        .def_prop_ro("is_ragged", &Variable::is_ragged);
     nb::class_<Stream>(module, "Stream", "The C contract's stream; tailrace.Stream is the one to use.")
         .def(nb::init<int, const std::string &, const std::string &, const std::string &>(), "comm"_a, "directory"_a, "name"_a,
              "options"_a)
         .def("define_dim", &Stream::define_dim, "name"_a, "length"_a)
         .def("define_var", &Stream::define_var, "name"_a, "type"_a, "dims"_a, "flags"_a)
+        .def_prop_ro("dimensions", &Stream::dimensions)
+        .def_prop_ro("variable_names", &Stream::variable_names)
+        .def("variable", &Stream::variable, "name"_a, nb::keep_alive<0, 1>())
         .def("put_attr", &Stream::put_attr, "var"_a, "name"_a, "values"_a)
         .def("put_attr_text", &Stream::put_attr_text, "var"_a, "name"_a, "text"_a)
         .def("begin_step", &Stream::begin_step, "time"_a)
-        .def("put", &Stream::put, "var"_a, "values"_a, "offset"_a)
-        .def("put_replicated", &Stream::put_replicated, "var"_a, "values"_a)
+        .def("put", &Stream::put, "variable"_a, "values"_a, "offset"_a)
+        .def("put_replicated", &Stream::put_replicated, "variable"_a, "values"_a)
         .def("end_step", &Stream::end_step)
-        .def("abandon_step", &Stream::abandon_step, "reason"_a)
+        .def("abandon_step", &Stream::abandon_step, "reason"_a, "status"_a)
         .def("flush", &Stream::flush)
         .def("close", &Stream::close)
         .def_prop_ro("closed", &Stream::closed)

@@ -1,5 +1,5 @@
-// The stream as Python sees it: the functions of the C contract, plus what C leaves to the caller's types - element type and
-// shape of each array are compared with the variable - and the arrays of a step, held until the step has ended.
+// The stream as Python sees it: the functions of the C contract, and two things that C leaves to its caller. Element type and shape
+// of each array are compared with the variable. The arrays of a step are held until the step has ended.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,52 +14,77 @@
 
 namespace tailrace::python {
 
+class Stream;
+
+// A handle of a variable: its number, and the type and flags that each put needs. The contract is asked for everything else, so the
+// handle is of no use when the stream is closed.
+class Variable {
+public:
+    Variable(const Stream &stream, int number);
+
+    int number() const { return number_; }
+    tailrace_var_info info() const;
+    std::string name() const { return info().name; }
+    const char *code() const { return type_code(type_); }
+    nanobind::tuple shape() const;
+    nanobind::tuple dims() const;
+    bool is_static() const { return (flags_ & TAILRACE_STATIC) != 0; }
+    bool replicated() const { return (flags_ & TAILRACE_REPLICATED) != 0; }
+    bool holds_characters() const { return type_ == TAILRACE_CHAR; }
+    bool is_ragged() const;
+
+private:
+    const Stream &stream_;
+    int number_;
+    tailrace_type type_;
+    int flags_;
+};
+
 class Stream {
 public:
     Stream(int fortran_comm, const std::string &directory, const std::string &name, const std::string &options);
-    // No destructor closes the stream: closing is collective, and when Python collects an object is nobody's order.
+    // No destructor closes the stream: closing is collective, and Python collects objects in no agreed order.
     Stream(const Stream &) = delete;
     Stream &operator=(const Stream &) = delete;
 
     void define_dim(const std::string &name, uint64_t length);
     void define_var(const std::string &name, const std::string &code, const std::vector<std::string> &dims, int flags);
+    // Each dimension's length, by name; TAILRACE_RAGGED where it is another in every step.
+    nanobind::dict dimensions() const;
+    std::vector<std::string> variable_names() const;
+    Variable variable(const std::string &name) const;
     void put_attr(const std::string &var, const std::string &name, nanobind::handle values);
     void put_attr_text(const std::string &var, const std::string &name, const std::string &text);
 
     void begin_step(double time);
     // Holds one block; several for one variable are handed over together when the step ends.
-    void put(const std::string &var, nanobind::handle values, const std::vector<uint64_t> &offset);
-    void put_replicated(const std::string &var, nanobind::handle values);
+    void put(const Variable &variable, nanobind::handle values, const std::vector<uint64_t> &offset);
+    void put_replicated(const Variable &variable, nanobind::handle values);
     void end_step();
     // Collective, like the end_step that the other ranks are in: they get an error that carries `reason`, no rank keeps the step.
-    void abandon_step(const std::string &reason);
+    // `status` is the name of the error's status.
+    void abandon_step(const std::string &reason, const std::string &status);
     void flush();
     void close();
 
     bool closed() const { return stream_ == nullptr; }
     uint64_t step_count();
     std::string report();
+    tailrace_var_info info_of(int variable) const;
 
 private:
-    struct Variable {
-        tailrace_type type;
-        std::vector<uint64_t> shape;
-    };
     struct Block {
         Array array;
         std::vector<uint64_t> offset;
     };
 
     tailrace_stream *opened() const;
-    const Variable &variable(const std::string &name) const;
-    void compare_type(const std::string &name, const Variable &variable, const Array &array) const;
     void hand_over_blocks();
 
     std::string name_;
     tailrace_stream *stream_ = nullptr;
-    std::map<std::string, uint64_t> dims_;
-    std::map<std::string, Variable> variables_;
-    std::map<std::string, std::vector<Block>> blocks_;
+    const tailrace_definitions *definitions_ = nullptr;
+    std::map<int, std::vector<Block>> blocks_;  // by the number of the variable
 };
 
 void define_stream(nanobind::module_ &module);

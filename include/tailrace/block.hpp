@@ -58,6 +58,17 @@ constexpr int type_number() {
 #undef TAILRACE_TYPE
     return number;
 }
+
+// The C type that a type of the contract stands for, for messages.
+inline std::string name_of(tailrace_type type) {
+    switch (type) {
+#define TAILRACE_TYPE(name, value, bytes, c, numpy, fortran) \
+    case TAILRACE_##name: return #c;
+#include <tailrace/types.def>
+#undef TAILRACE_TYPE
+        default: return "an unknown type";
+    }
+}
 }  // namespace detail
 
 // The C++ types that a variable can hold.

@@ -134,19 +134,9 @@ private:
     [[nodiscard]] Known known_as(const std::string &var) const {
         const Known variable = known(var);
         if (variable.type != type_of<T>)
-            throw Error(TAILRACE_BAD_ARGUMENT, "'" + var + "' holds " + name_of(variable.type) + ", it was asked for as " +
-                                                   name_of(type_of<T>) + "; read it in its own type");
+            throw Error(TAILRACE_BAD_ARGUMENT, "'" + var + "' holds " + detail::name_of(variable.type) + ", it was asked for as " +
+                                                   detail::name_of(type_of<T>) + "; read it in its own type");
         return variable;
-    }
-
-    static std::string name_of(tailrace_type type) {
-        switch (type) {
-#define TAILRACE_TYPE(name, value, bytes, c, numpy, fortran) \
-    case TAILRACE_##name: return #c;
-#include <tailrace/types.def>
-#undef TAILRACE_TYPE
-            default: return "an unknown type";
-        }
     }
 
     void abandon() noexcept {

@@ -14,13 +14,14 @@
  *   tailrace_close(&s);
  *
  * Conventions
- *   status     every function returns TAILRACE_OK (0) or a tailrace_status; tailrace_error_message() has the text: what, where,
- *              and how to mend it. A failed collective call fails with the same status and text on every rank.
+ *   status     every function returns TAILRACE_OK (0) or a tailrace_status. tailrace_error_message() says what went wrong, where,
+ *              and how to mend it. A failed collective call has the same status and text on every rank.
  *   collective every rank of the stream's communicator calls it, in the same order. Marked below; all others are local.
  *   memory     strings and arrays passed in are copied before the call returns, except the data of tailrace_put.
  *   shapes     slowest dimension first (C order); offsets and counts are in elements, strides in bytes.
- *   threads    one thread at a time per stream; different streams may be used from different threads if MPI allows it. Streams that
- *              ranks write which are set aside: by the thread that called tailrace_set_aside.
+ *   threads    one thread at a time per stream. Different threads may use different streams if MPI allows it. With ranks that
+ * only
+ *              write, streams are used by the thread that called tailrace_set_aside.
  */
 #ifndef TAILRACE_H
 #define TAILRACE_H
@@ -34,10 +35,11 @@ extern "C" {
 
 /* ---- constants and types ---------------------------------------------------------------------------------------------------- */
 
+/* The version of this header; tailrace_version() is that of the library. */
 #define TAILRACE_VERSION "0.1.0"
 #define TAILRACE_MAX_DIMS 8 /* dimensions of a variable, the time dimension not counted */
-/* The length of a dimension that is another in every step (particles, observations); and the offset of a block along it that lies
- * behind the blocks of the ranks before. */
+/* The length of a dimension that has another length in every step (particles, observations). As an offset along it: the block
+ * lies behind the blocks of lower ranks. */
 #define TAILRACE_RAGGED UINT64_MAX
 
 /* What functions return; docs/errors.md has a remedy for each. */
@@ -56,7 +58,7 @@ typedef enum tailrace_type {
     TAILRACE_TYPE_END
 } tailrace_type;
 
-/* Their sum says what kind of variable it is; 0: another in every step, and distributed over the ranks. */
+/* The kind of a variable is a sum of these. 0: another array in every step, distributed over the ranks. */
 typedef enum tailrace_var_flags {
     TAILRACE_STATIC = 1,     /* the same in all steps: put once, before or in the first step of each run; no time dimension */
     TAILRACE_REPLICATED = 2, /* every rank has the whole array (coordinates, scalars): put with tailrace_put_replicated */
@@ -89,32 +91,34 @@ const char *tailrace_version(void);
  * `options` is TOML, e.g. "layout = 'hds'\nsteps = 'all'", or NULL. Stronger than it: the tables [stream.default] and
  * [stream.NAME], the latter stronger, of tailrace.toml
  * (in the working directory, or named by TAILRACE_CONFIG; read by rank 0); stronger still: environment variables
- * TAILRACE_<KEY> and TAILRACE_<NAME>_<KEY> of rank 0. The keys are listed by `tailrace keys`. `comm` is duplicated. */
+ * TAILRACE_<KEY> and TAILRACE_<NAME>_<KEY> of rank 0. The keys are listed by `tailrace keys`. `comm` is duplicated.
+ * A failed call sets *stream, too: every call with that handle returns the error of the opening, and waits for no rank.
+ * tailrace_close frees it. */
 int tailrace_open(MPI_Comm comm, const char *directory, const char *name, const char *options, tailrace_stream **stream);
 /* The same with a Fortran communicator handle. */
 int tailrace_open_fortran(MPI_Fint comm, const char *directory, const char *name, const char *options, tailrace_stream **stream);
 
-/* Ranks that only write, for streams with writers = dedicated:N. Collective over `all`, when the program starts: sets `dedicated`
- * of its ranks aside, spread over the nodes (at least 1, at most half of them). On the others it returns at once, with *compute:
- * their communicator, in the order of `all`, which the model uses in place of `all`. On those that are set aside it returns when
- * the others have called tailrace_release, with MPI_COMM_NULL: they have written meanwhile, and have nothing more to do.
- * tailrace_end_step of such a stream, opened over *compute or a duplicate, copies the step to memory that the writing rank of the
- * node sees, or sends it; with `overlap` = 0 it then waits until the step is committed, else at most so many steps are under way.
- * tailrace_flush waits for all. Other streams over *compute are written by its own ranks. */
+/* Ranks that only write, for streams with writers = dedicated:N. Collective over `all`, when the program starts. Sets `dedicated`
+ * of its ranks aside, spread over the nodes: at least 1, at most half of them.
+ * On the other ranks it returns at once. *compute is their communicator, in the order of `all`; the model uses it in place of
+ * `all`. On the ranks that are set aside it returns MPI_COMM_NULL, after the others have called tailrace_release. Until then
+ * they write. Such a stream is opened over *compute or a duplicate. Its tailrace_end_step copies the step to memory that the
+ * writing rank of the node sees, or sends it. With `overlap` = 0 it waits until the step is committed; with `overlap` = N at
+ * most N steps are in flight. tailrace_flush waits for all of them. Other streams over *compute are written by its own ranks. */
 int tailrace_set_aside(MPI_Comm all, int dedicated, MPI_Comm *compute);
 int tailrace_set_aside_fortran(MPI_Fint all, int dedicated, MPI_Fint *compute);
-/* Collective over *compute, after its streams are closed. Frees it and sets it to MPI_COMM_NULL, also when it fails: the ranks that
- * were set aside never wait for ever. From a thread other than that of tailrace_set_aside it is BAD_ORDER, and nothing is done.
- * Does nothing for MPI_COMM_NULL. Where a program has not called it, MPI_Finalize does. */
+/* Collective over *compute, after its streams are closed. Frees it and sets it to MPI_COMM_NULL, also when it fails, so that the
+ * ranks that were set aside always return. A thread other than that of tailrace_set_aside gets BAD_ORDER, and nothing is done.
+ * Does nothing for MPI_COMM_NULL. MPI_Finalize calls it where the program has not. */
 int tailrace_release(MPI_Comm *compute);
 int tailrace_release_fortran(MPI_Fint *compute);
 
 /* Names a dimension and its global length. Every rank defines the same; compared at the first tailrace_end_step.
- * `length` = TAILRACE_RAGGED: each step has as many elements along it as the ranks put. It is the slowest dimension of variables
- * that are neither static nor replicated. A block begins at a global offset, or at TAILRACE_RAGGED: then behind the blocks of lower
- * ranks, and those of this rank put before; of all variables each rank then puts equally many elements. Needs steps = 1. The index
- * shows the steps one behind the other along the dimension, and how many each has in NAME_row_size(time): the contiguous ragged
- * array of the CF conventions. */
+ * `length` = TAILRACE_RAGGED: each step has as many elements along it as the ranks put. Needs steps = 1. It is the slowest
+ * dimension of variables that are neither static nor replicated. A block begins at a global offset, or at TAILRACE_RAGGED. The
+ * latter is behind the blocks of lower ranks, and behind those that this rank put before; each rank then puts equally many
+ * elements of all variables. The index shows the contiguous ragged array of the CF conventions: the steps one behind the other
+ * along the dimension, and the length of each step in NAME_row_size(time). */
 int tailrace_define_dim(tailrace_stream *stream, const char *name, uint64_t length);
 /* Names a variable over dimensions defined before; `flags` is a sum of tailrace_var_flags. The time dimension comes first by
  * itself and is not named here. ndims = 0 (a scalar that may change per step) implies TAILRACE_REPLICATED. */
@@ -128,22 +132,23 @@ int tailrace_put_attr_text(tailrace_stream *stream, const char *var, const char 
 
 /* Begins an output step at `time` (in the units of the time coordinate's attribute `units`). */
 int tailrace_begin_step(tailrace_stream *stream, double time);
-/* Hands over this rank's blocks of a distributed variable (0..n of them); nothing is copied: the data of the blocks stays
+/* Hands over this rank's blocks of a distributed variable (0..n of them). Nothing is copied: the data of the blocks must stay
  * unchanged until tailrace_end_step returns. A variable without a put on this rank has no blocks here. An error is returned here
  * and again, on all ranks, by tailrace_end_step. */
 int tailrace_put(tailrace_stream *stream, const char *var, int nblocks, const tailrace_block *blocks);
 /* Hands over the whole of a replicated variable, dense in C order; copied. */
 int tailrace_put_replicated(tailrace_stream *stream, const char *var, const void *data);
-/* Makes the step in progress fail on all ranks: tailrace_end_step, which this rank still calls, returns `status` and `text` there.
- * For a rank that cannot make its data, and for bindings that find a mistake first. `status` is returned, and `text` is this
- * thread's error message; with `stream` NULL or outside a step that is all. */
+/* Makes the step in progress fail on all ranks: tailrace_end_step returns `status` and `text` there, and this rank still calls
+ * it. For a rank that cannot make its data, and for bindings that find a mistake first. `status` is returned, and `text` is this
+ * thread's error message. With `stream` NULL, or outside a step, nothing else happens. */
 int tailrace_refuse_step(tailrace_stream *stream, int status, const char *text);
+/* Local, for the Fortran module: messages of this stream count dimensions and indices as Fortran does, (1:4, 3) for [2, 0:4]. */
+int tailrace_use_fortran_order(tailrace_stream *stream);
 /* Collective. Writes and commits the step: afterwards it is there whole, or the same error is returned on all ranks and the
  * step is not there at all; earlier steps stay as they were.
- * With `overlap` > 0 it returns when the data is copied, and a thread of each writing rank writes while the simulation computes;
- * the step is committed in a later tailrace_end_step, tailrace_flush or tailrace_close, once all ranks have written it. An error of
- * the thread is returned by the next of these calls, on all ranks and until the stream is closed: that step and those after it are
- * not there. */
+ * With `overlap` > 0 it returns when the data is copied. A thread of each writing rank writes while the simulation computes. A
+ * later tailrace_end_step, tailrace_flush or tailrace_close commits the step, once all ranks have written it. An error of the
+ * thread is returned by these calls, on all ranks, until the stream is closed: that step and those after it are not there. */
 int tailrace_end_step(tailrace_stream *stream);
 /* Collective, between steps. Waits until every step that tailrace_end_step has taken is committed. */
 int tailrace_flush(tailrace_stream *stream);
@@ -151,10 +156,9 @@ int tailrace_flush(tailrace_stream *stream);
  * it fails. A step that was begun and not ended is dropped. */
 int tailrace_close(tailrace_stream **stream);
 
-/* Steps that have been committed or are in flight so far, those of earlier runs and those that are no longer kept included: the
- * number that the next step gets. */
+/* The number of the next step: steps that are committed or in flight, those of earlier runs and those no longer kept included. */
 int tailrace_step_count(const tailrace_stream *stream, uint64_t *steps);
-/* What was asked for and what is in force, where the files are, and the seconds spent in each stage on this rank, as JSON.
+/* The layout that was requested and the one in force, the files, and the seconds of each stage on this rank, as JSON.
  * The text belongs to the stream and is valid until its next call. */
 int tailrace_report(tailrace_stream *stream, const char **json);
 
@@ -176,8 +180,8 @@ typedef struct tailrace_target {
     const int64_t *stride;  /* [ndims] bytes from one element to the next in memory; NULL: dense, C order */
 } tailrace_target;
 
-/* Collective. Opens a stream to read what is committed now, and selects its last step. What a running model commits later is seen
- * by the next opening. Storage is asked once, by one rank. */
+/* Collective. Opens a stream to read the steps that are committed now, and selects the last one. The next opening sees what a
+ * running model commits later. One rank reads the journal, once. */
 int tailrace_open_read(MPI_Comm comm, const char *directory, const char *name, tailrace_reader **reader);
 int tailrace_open_read_fortran(MPI_Fint comm, const char *directory, const char *name, tailrace_reader **reader);
 /* The numbers and times of the committed steps; the arrays belong to the reader. Each pointer may be NULL. */
@@ -190,16 +194,61 @@ int tailrace_inquire_var(tailrace_reader *reader, const char *var, tailrace_type
 /* The whole stream as JSON: steps, times, dimensions, variables. The text belongs to the reader, until its next call. */
 int tailrace_inquire(tailrace_reader *reader, const char **json);
 /* Local: ranks read what they need, in any order. Reads hyperslabs of a variable at the selected step into memory, in the type
- * that the variable has. Elements that no rank wrote are the variable's _FillValue. A part that is missing, truncated or changed
- * is an error; values are never made up. */
+ * that the variable has. Elements that no rank wrote have the variable's _FillValue. A part that is missing, truncated or changed
+ * is an error. */
 int tailrace_get(tailrace_reader *reader, const char *var, int ntargets, const tailrace_target *targets);
 /* Collective. The whole of a variable, dense in C order, on every rank: one rank of each node reads it. */
 int tailrace_get_shared(tailrace_reader *reader, const char *var, void *data);
+/* Local, for bindings. `status` is returned, and `text` is this thread's error message, as of a call with this reader. */
+int tailrace_refuse_read(tailrace_reader *reader, int status, const char *text);
+/* Local, for the Fortran module: as tailrace_use_fortran_order. */
+int tailrace_use_fortran_order_read(tailrace_reader *reader);
 /* Collective. Frees the reader and sets *reader to NULL, also when it fails. */
 int tailrace_close_read(tailrace_reader **reader);
 
-/* ---- planning, looking, combining, converting: without a stream ------------------------------------------------------------- */
-/* The functions below hand out text that the caller frees with tailrace_free. */
+/* ---- asking what a stream is made of -------------------------------------------------------------------------------------- */
+/* The dimensions and variables of a stream, whether it is written or read. They are numbered from 0 in the order of definition;
+ * the time dimension is not among them. All calls are local.
+ *
+ *   const tailrace_definitions *d;
+ *   tailrace_get_definitions(s, &d);            // or tailrace_read_definitions(r, &d)
+ *   tailrace_inquire_var_id(d, "T", &var);
+ *   tailrace_inquire_var_info(d, var, &info);   // info.type == TAILRACE_F32, info.ndims == 2
+ */
+typedef struct tailrace_definitions tailrace_definitions;
+
+/* A dimension. `name` stays valid until the next definition. */
+typedef struct tailrace_dim_info {
+    const char *name;
+    uint64_t length; /* ragged: TAILRACE_RAGGED while it is written; the length in the selected step while it is read */
+    int is_ragged;   /* another length in every step */
+} tailrace_dim_info;
+
+/* A variable. `name` stays valid until the next definition. */
+typedef struct tailrace_var_info {
+    const char *name;
+    tailrace_type type;
+    int flags; /* a sum of tailrace_var_flags */
+    int ndims;
+    int dims[TAILRACE_MAX_DIMS];       /* [ndims] the numbers of its dimensions, slowest first */
+    uint64_t shape[TAILRACE_MAX_DIMS]; /* [ndims] their lengths, as in tailrace_dim_info */
+} tailrace_var_info;
+
+/* The definitions belong to the stream or reader, and stay valid until it is closed. */
+int tailrace_get_definitions(tailrace_stream *stream, const tailrace_definitions **definitions);
+int tailrace_read_definitions(tailrace_reader *reader, const tailrace_definitions **definitions);
+/* How many dimensions there are; the number of the one with a name (NOT_FOUND without it); all about one of them. */
+int tailrace_inquire_dims(const tailrace_definitions *definitions, int *count);
+int tailrace_inquire_dim_id(const tailrace_definitions *definitions, const char *name, int *dim);
+int tailrace_inquire_dim(const tailrace_definitions *definitions, int dim, tailrace_dim_info *info);
+/* The same of variables. */
+int tailrace_inquire_vars(const tailrace_definitions *definitions, int *count);
+int tailrace_inquire_var_id(const tailrace_definitions *definitions, const char *name, int *var);
+int tailrace_inquire_var_info(const tailrace_definitions *definitions, int var, tailrace_var_info *info);
+
+/* ---- planning, inspecting, combining, converting: without a stream ---------------------------------------------------------- */
+/* The functions below return text.
+ * The caller frees it with tailrace_free. */
 void tailrace_free(char *text);
 
 /* What a layout would do, without doing it. `request` is JSON:
@@ -210,8 +259,8 @@ void tailrace_free(char *text);
  *   "notes": what the figures leave out,
  *   "rank_plan": with "rank", each write of that rank: {"path", "address", "bytes", "variable"}}. */
 int tailrace_plan(const char *request, char **json);
-/* JSON, made from the library's lists: "keys" with values, default and meaning, "presets", "combinations" (which choices go
- * together), "tables" of tailrace.toml, and environment "variables". */
+/* The layout keys, their values, defaults and meaning, the presets, and which choices go together: JSON, made from the one list.
+ * */
 int tailrace_keys(char **json);
 /* Checks a layout, as TOML text with keys at top level, and completes it: {"layout": each key's effective value, "given": {key:
  * {"value", "origin"}}}. Looks at no file and no environment variable; what is in force for a stream is in tailrace_report. */
@@ -221,28 +270,29 @@ int tailrace_list(const char *directory, const char *name, char **json);
 /* Checks a stream: every committed step's parts are there, whole and of the recorded size; with `deep` != 0 every byte against
  * its checksum; the index is there. JSON: {"ok": bool, "steps", "files", "bytes", "problems": [{"path", "step", "problem"}]}. */
 int tailrace_verify(const char *directory, const char *name, int deep, char **json);
-/* Makes a damaged stream one that can be read and appended to: cuts the journal's torn tail, removes what was never committed,
- * drops the steps whose parts are missing or damaged (their files are set aside: nothing that was committed is deleted), and
- * writes the index anew. Nobody may be writing to the stream. JSON: {"ok": bool, "steps" that are left,
+/* Repairs a damaged stream, so that it can be read and appended to. No process may be writing to it. Cuts the journal's torn
+ * tail, removes what was never committed, and drops the steps whose parts are missing or damaged. Their files are set aside:
+ * nothing that was committed is deleted. Then writes the index anew. JSON: {"ok": bool, "steps" that are left,
  *   "actions": [{"action": "cut" | "removed" | "dropped" | "set aside", "path", "steps": [...], "why"}],
  *   "problems": what it cannot mend, as in tailrace_verify: [{"path", "step", "problem"}]}. */
 int tailrace_repair(const char *directory, const char *name, char **json);
 /* Writes the index of a stream anew from what is committed, as after a run that was killed. NAME.nc of a stream whose one part is
  * the dataset is left as it is. */
 int tailrace_index(const char *directory, const char *name);
-/* Called while something long is under way; not 0: stop here. */
+/* Called during a long call; a value other than 0 stops it. */
 typedef int (*tailrace_progress)(uint64_t done_bytes, uint64_t all_bytes, void *context);
 /* Writes all committed steps of a stream as one plain NetCDF-4 file, by several threads: no parts, no index, time unlimited. The
- * output has its name when it is whole; until then it is OUTPUT.combining, and a call for the same steps goes on where one that was
- * stopped or killed had ended. `options` is JSON or NULL: {"threads": n (default: cores, at most 8), "replace": bool, an output
- * that is there, "sync": bool, on the device at the end}. `progress` may be NULL. TAILRACE_STOPPED when it said so. JSON:
- *   {"stream", "output", "steps", "steps_before": done by an earlier call, "bytes" of the arrays, "file_bytes"}. */
+ * output has its name when it is whole. Until then it is OUTPUT.combining, and a call for the same steps continues where one
+ * that was stopped or killed had ended. `options` is JSON or NULL: {"threads": n (default: cores, at most 8), "replace": bool,
+ * an existing output, "sync": bool, on the device at the end}. `progress` may be NULL. TAILRACE_STOPPED after it returned
+ * another value than 0. JSON: {"stream", "output", "steps", "steps_before": done by an earlier call, "bytes" of the arrays,
+ * "file_bytes"}. */
 int tailrace_combine(const char *directory, const char *name, const char *output, const char *options, tailrace_progress progress,
                      void *context, char **json);
-/* Collective over `comm`. All committed steps of a stream once more, as the stream of the same name in directory `to`, under the
- * layout of `options` (TOML) and the configuration; each rank holds an equal part of each array of a step in
- * memory. A call for steps that are there already continues behind them. `progress` is called on rank 0, with steps in place of
- * bytes. Errors and TAILRACE_STOPPED as above.
+/* Collective over `comm`. Writes all committed steps of a stream again, as the stream of the same name in directory `to`. The
+ * layout is that of `options` (TOML) and the configuration. Each rank holds its slab of a step in memory. A call for a stream
+ * that has some of the steps already appends the others. `progress` is called on rank 0, with steps in place of bytes. Errors
+ * and TAILRACE_STOPPED as above.
  * JSON: {"stream", "steps", "steps_before": done by an earlier call, "rank": that of the caller}. */
 int tailrace_convert(MPI_Comm comm, const char *from, const char *name, const char *to, const char *options,
                      tailrace_progress progress, void *context, char **json);
@@ -251,14 +301,16 @@ int tailrace_convert_fortran(MPI_Fint comm, const char *from, const char *name, 
 
 /* ---- phases of a program ---------------------------------------------------------------------------------------------------- */
 
-/* Local. What the program does from here to the matching tailrace_phase_end has this name in a recorded run (`tailrace run`);
- * phases may lie within each other. Without that they do nothing. Always TAILRACE_OK. */
+/* Local.
+ * Names what the program does from here to the matching tailrace_phase_end, in a recorded run (`tailrace run`). Phases
+ * may lie within each other. Without a recording the calls do nothing. Always TAILRACE_OK. */
 int tailrace_phase_begin(const char *name);
 /* Local. The phase that was begun last ends. */
 int tailrace_phase_end(void);
 
 /* ---- the journal: checksummed JSON lines, appended whole or not at all ------------------------------------------------------- */
-/* Appends one JSON object as a line with its checksum; with `sync` != 0 it is on the device when the call returns. */
+/* Local.
+ * Appends one JSON object as a line with its checksum; with `sync` != 0 it is on the device when the call returns. */
 int tailrace_journal_append(const char *path, const char *json, int sync);
 /* All intact lines as a JSON array, and how many bytes of a torn tail follow them. */
 int tailrace_journal_read(const char *path, char **json, uint64_t *torn_bytes);

@@ -24,7 +24,6 @@
 #include <tailrace/reader.hpp>
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -35,7 +34,8 @@ namespace tailrace {
 
 // ---- streams ------------------------------------------------------------------------------------------------------------------
 
-// A variable of a stream, with the type and shape that puts are checked against.
+// A variable of a stream: a handle for its puts. `shape` is what the stream says of it; TAILRACE_RAGGED is the length of a ragged
+// dimension.
 template <Element T>
 struct Variable {
     std::string name;
@@ -45,17 +45,17 @@ struct Variable {
 class Stream {
 public:
     Stream(MPI_Comm comm, const std::string &directory, const std::string &name, const std::string &options = "") {
-        check(tailrace_open(comm, directory.c_str(), name.c_str(), options.c_str(), &handle_));
+        const int status = tailrace_open(comm, directory.c_str(), name.c_str(), options.c_str(), &handle_);
+        if (status != TAILRACE_OK) (void)tailrace_close(&handle_);  // leaves the error message as it is
+        check(status);
     }
     Stream(Stream &&other) noexcept
-        : handle_(std::exchange(other.handle_, nullptr)), in_step_(std::exchange(other.in_step_, false)),
-          dims_(std::move(other.dims_)) {}
+        : handle_(std::exchange(other.handle_, nullptr)), in_step_(std::exchange(other.in_step_, false)) {}
     Stream &operator=(Stream &&other) noexcept {
         if (this != &other) {
             abandon();
             handle_ = std::exchange(other.handle_, nullptr);
             in_step_ = std::exchange(other.in_step_, false);
-            dims_ = std::move(other.dims_);
         }
         return *this;
     }
@@ -64,24 +64,27 @@ public:
     // Collective, as close() is, but silent: call close() to learn whether the index was written.
     ~Stream() { abandon(); }
 
-    void define_dim(const std::string &name, std::uint64_t length) {
-        check(tailrace_define_dim(handle_, name.c_str(), length));
-        dims_[name] = length;
-    }
+    void define_dim(const std::string &name, std::uint64_t length) { check(tailrace_define_dim(handle_, name.c_str(), length)); }
 
     // `flags` is a sum of TAILRACE_STATIC and TAILRACE_REPLICATED.
     template <Element T>
     Variable<T> define_var(const std::string &name, const std::vector<std::string> &dims = {}, int flags = 0) {
         std::vector<const char *> names;
-        std::vector<std::uint64_t> shape;
-        for (const std::string &dim : dims) {
-            names.push_back(dim.c_str());
-            const auto found = dims_.find(dim);
-            shape.push_back(found == dims_.end() ? 0 : found->second);  // an unknown one: C refuses it
-        }
+        for (const std::string &dim : dims) names.push_back(dim.c_str());
         check(tailrace_define_var(handle_, name.c_str(), type_of<T>, static_cast<int>(names.size()), names.data(), flags));
-        return {name, Shape(shape)};
+        return variable<T>(name);
     }
+
+    // A variable that was defined before, as in another part of the program.
+    template <Element T>
+    [[nodiscard]] Variable<T> variable(const std::string &name) const {
+        const tailrace_var_info info = info_of(name);
+        if (info.type != type_of<T>)
+            throw Error(TAILRACE_BAD_ARGUMENT, "'" + name + "' holds " + detail::name_of(info.type) + ", it was asked for as " +
+                                                   detail::name_of(type_of<T>) + "; use its own type");
+        return {name, shape_of(info)};
+    }
+    [[nodiscard]] Shape shape(const std::string &var) const { return shape_of(info_of(var)); }
 
     // Attributes of a variable, or of the stream where `var` is "".
     void put_attr(const std::string &var, const std::string &name, const std::string &text) {
@@ -173,14 +176,27 @@ public:
 private:
     static const char *owner(const std::string &var) { return var.empty() ? nullptr : var.c_str(); }
 
+    [[nodiscard]] tailrace_var_info info_of(const std::string &var) const {
+        const tailrace_definitions *definitions = nullptr;
+        int number = 0;
+        tailrace_var_info info{};
+        check(tailrace_get_definitions(handle_, &definitions));
+        check(tailrace_inquire_var_id(definitions, var.c_str(), &number));
+        check(tailrace_inquire_var_info(definitions, number, &info));
+        return info;
+    }
+    static Extents shape_of(const tailrace_var_info &info) {
+        return Extents(std::span<const std::uint64_t>(info.shape, static_cast<std::size_t>(info.ndims)));
+    }
+
     // The put that is refused here would otherwise be missing on this rank alone.
     [[noreturn]] void refuse(const std::string &var, int status, const std::string &text) const {
         refuse_step(status, "'" + var + "': " + text);
         throw Error(status, tailrace_error_message());
     }
 
-    // A rank that leaves a step by an exception ends the step first, as a failed one, because the other ranks are on their way to
-    // end_step: they get an error there instead of waiting for ever.
+    // The other ranks are on their way to end_step when an exception leaves a step on this rank. So this rank ends the step as a
+    // failed one, and they get an error there instead of waiting.
     void abandon() noexcept {
         int finalized = 0;
         MPI_Finalized(&finalized);
@@ -194,7 +210,6 @@ private:
 
     tailrace_stream *handle_ = nullptr;
     bool in_step_ = false;
-    std::map<std::string, std::uint64_t> dims_;
 };
 
 // ---- phases -------------------------------------------------------------------------------------------------------------------

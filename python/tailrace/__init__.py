@@ -10,7 +10,7 @@ with tailrace.open("out", "history", layout="hds") as stream:
 
 from typing import TYPE_CHECKING
 
-from tailrace import later
+from tailrace import lazy
 from tailrace._core import TYPES, __version__
 from tailrace.contract import (
     combine,
@@ -73,4 +73,4 @@ else:
         "Stream": "stream",
         "open": "stream",
     }
-    __getattr__, __dir__ = later.attributes(__name__, _MODULES)
+    __getattr__, __dir__ = lazy.attributes(__name__, _MODULES)

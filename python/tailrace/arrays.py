@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import tailrace._core as _core
-from tailrace.characters import CODE, characters_of
+from tailrace.characters import characters_of
 
 
 def refuse_masked(name: str, values: Any) -> None:
@@ -19,10 +19,14 @@ def refuse_masked(name: str, values: Any) -> None:
         )
 
 
-def block_array(name: str, values: Any, code: str) -> Any:
-    """Plain Python numbers take the variable's type; arrays have a type that must be the variable's, and stay as they are."""
+def block_array(name: str, values: Any, variable: Any) -> Any:
+    """Plain Python numbers take the variable's type. Arrays have a type, which must be the variable's, and stay as they are.
+
+    `variable` is the stream's handle: it is asked only where that is needed, since each put comes here.
+    """
     if hasattr(values, "dtype") or isinstance(values, memoryview):
         return values
+    code = variable.code
     try:
         array = np.asarray(values, dtype=code)
     except OverflowError as error:
@@ -32,7 +36,8 @@ def block_array(name: str, values: Any, code: str) -> Any:
     return array
 
 
-def whole_array(name: str, values: Any, code: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The same of an array that is put whole: dense."""
-    array = np.asarray(characters_of(name, values, shape) if code == CODE else block_array(name, values, code))
+def whole_array(name: str, values: Any, variable: Any) -> np.ndarray:
+    """The same for an array that is put whole: dense."""
+    is_text = variable.holds_characters
+    array = np.asarray(characters_of(name, values, variable.shape) if is_text else block_array(name, values, variable))
     return np.ascontiguousarray(array) if array.ndim else array

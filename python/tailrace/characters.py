@@ -29,8 +29,8 @@ def as_characters(strings: np.ndarray) -> np.ndarray:
 
 
 def characters_of(name: str, values: Any, shape: tuple[int, ...]) -> Any:
-    """What is put into a variable of characters of this shape: characters as they are, strings (also Python's, as UTF-8) padded
-    with zero bytes to its last dimension; what is neither is left for the type check."""
+    """What is put into a variable of characters of this shape. Characters stay as they are. Strings, also Python's as UTF-8, are
+    padded with zero bytes to the last dimension. Other arrays are left for the type check."""
     array = np.asarray(values)
     if array.dtype.kind == "U":
         array = np.char.encode(array, "utf-8")

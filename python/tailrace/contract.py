@@ -96,7 +96,7 @@ def verify(directory: str | os.PathLike[str], name: str, *, deep: bool = False) 
 
 
 def repair(directory: str | os.PathLike[str], name: str) -> Json:
-    """Makes a damaged stream one that can be read and appended to; nobody may be writing to it.
+    """Makes a damaged stream one that can be read and appended to. No process may be writing to it.
 
     {"ok", "steps" left, "actions": [{"action", "path", "steps", "why"}, ...], "problems" that it cannot mend}.
     """
@@ -120,7 +120,7 @@ def combine(
 ) -> Json:
     """Writes all committed steps of a stream as one plain NetCDF-4 file, by several threads (0: as many as cores, at most 8).
 
-    The output has its name when it is whole. What was stopped or killed is gone on with by the next call for the same steps.
+    The output has its name when it is whole. The next call for the same steps continues one that was stopped or killed.
     `progress` is called with the bytes done and all; an exception of it stops the work. `replace`: an output that is there;
     `sync`: it is on the device at the end. {"stream", "output", "steps", "steps_before", "bytes", "file_bytes"}.
     """

@@ -67,10 +67,11 @@ class Reader:
         *,
         out: Any = None,
     ) -> Any:
-        """A hyperslab of a variable at the selected step: from `offset` (by default the first element), of shape `count` (by
-        default the rest of the array), or of the shape of `out`, which it is then read into and which may have any strides.
+        """A hyperslab of a variable at the selected step.
 
-        Characters are read as strings along their last dimension (type S8), unless `offset`, `count` or `out` count that, too.
+        It begins at `offset`, by default the first element, and has the shape `count`, by default the rest of the array. With `out`
+        it has the shape of `out` and is read into it; `out` may have any strides. Characters are read as strings along their last
+        dimension (type S8), unless `offset`, `count` or `out` count that dimension, too.
         """
         shape = self._shape(name)
         if self.variables[name]["type"] == CODE and shape and self._asks_for_strings(len(shape), offset, count, out):

@@ -17,7 +17,7 @@ import numpy as np
 
 import tailrace._core as _core
 from tailrace.arrays import block_array, refuse_masked, whole_array
-from tailrace.attributes import attribute_value, type_code
+from tailrace.attributes import TYPED_AS_VARIABLE, attribute_value, type_code
 from tailrace.characters import CODE, characters_of, is_string, length_dimension
 from tailrace.communicator import fortran_handle
 from tailrace.contract import options_toml, path_text
@@ -38,17 +38,28 @@ def open(directory: str | os.PathLike[str], name: str, *, comm: Any = None, layo
 class Stream:
     """A named series of output steps; made by tailrace.open. A context manager that closes, which is collective."""
 
+    _core: Any = None  # none where the opening has failed: such an object can be closed, too
+
     def __init__(self, directory: str | os.PathLike[str], name: str, comm: int, options: str) -> None:
         self.name = name
         self.directory = path_text(directory)
-        self._dims: dict[str, int] = {}
-        self._variables: dict[str, _Variable] = {}
+        self._handles: dict[str, Any] = {}  # of variables that were looked up: a put then needs no search
         self._core = _core.Stream(comm, self.directory, name, options)
 
     def dim(self, name: str, length: int) -> None:
         """Names a dimension and its global length; RAGGED: as many elements in each step as the ranks put, with steps=1."""
         self._core.define_dim(name, length)
-        self._dims[name] = length
+
+    @property
+    def dimensions(self) -> dict[str, int]:
+        """The length of each dimension; RAGGED where it is another in every step."""
+        return self._core.dimensions
+
+    @property
+    def variables(self) -> dict[str, dict[str, Any]]:
+        """Type, dimensions and shape of each variable, as a Reader has them."""
+        dims = list(self.dimensions)
+        return {name: self._description(self._variable(name), dims) for name in self._core.variable_names}
 
     def coord(self, name: str, values: Any, dims: Sequence[str] | None = None, **attributes: Any) -> None:
         """A coordinate that every rank has whole and that stays the same: coord("lat", latitudes, units="degrees_north").
@@ -62,7 +73,7 @@ class Stream:
             array = np.char.encode(array, "utf-8")
         if dims is None:
             dims, array = (name,), np.atleast_1d(array)
-            if name not in self._dims and array.ndim == 1:
+            if array.ndim == 1 and name not in self.dimensions:
                 self.dim(name, array.shape[0])
         self.var(name, dims, array.dtype, static=True, replicated=True, **attributes)
         self.put_static(name, array)
@@ -85,16 +96,16 @@ class Stream:
         With `fill_value` the blocks of a step may leave gaps. `attributes` go to the file as they are (units=, long_name= ...).
         """
         names = (dims,) if isinstance(dims, str) else tuple(dims)
-        replicated = replicated or not names
+        if not names:
+            replicated = True
         if is_string(dtype):
             dim, length = length_dimension(dtype)
-            if dim not in self._dims:
+            if dim not in self.dimensions:
                 self.dim(dim, length)
             names, dtype = (*names, dim), CODE
         code = type_code(dtype)
         flags = (_core.STATIC if static else 0) | (_core.REPLICATED if replicated else 0)
         self._core.define_var(name, code, names, flags)
-        self._variables[name] = _Variable(code, tuple(self._dims[dim] for dim in names), replicated)
         if fill_value is not None:
             self._attribute(name, "_FillValue", fill_value)
         self.attributes(name, **attributes)
@@ -112,7 +123,7 @@ class Stream:
         """Hands over a replicated static variable outside of a step."""
         variable = self._variable(name)
         refuse_masked(name, values)
-        self._core.put_replicated(name, whole_array(name, values, variable.code, variable.shape))
+        self._core.put_replicated(variable, whole_array(name, values, variable))
 
     @property
     def step_count(self) -> int:
@@ -121,7 +132,7 @@ class Stream:
 
     @property
     def closed(self) -> bool:
-        return self._core.closed
+        return self._core is None or self._core.closed
 
     def report(self) -> dict[str, Any]:
         """What was asked for and what is in force, where the files are, and the seconds of each stage on this rank."""
@@ -133,7 +144,8 @@ class Stream:
 
     def close(self) -> None:
         """Writes the index and leaves the files as plain tools expect them; collective. A second call does nothing."""
-        self._core.close()
+        if self._core is not None:
+            self._core.close()
 
     def __enter__(self) -> Stream:
         return self
@@ -149,22 +161,33 @@ class Stream:
 
     def __del__(self) -> None:
         # Closing is collective, so it cannot be done when Python happens to collect the object.
-        if hasattr(self, "_core") and not self._core.closed:
+        if not self.closed:
             warnings.warn(f"stream '{self.name}' was not closed: its index is missing", ResourceWarning, source=self, stacklevel=2)
 
     def __repr__(self) -> str:
         return f"<tailrace.Stream '{self.name}' in '{self.directory}'{' closed' if self.closed else ''}>"
 
-    def _variable(self, name: str) -> _Variable:
-        try:
-            return self._variables[name]
-        except KeyError:
-            known = ", ".join(self._variables) or "none yet"
-            error = _core.ERRORS["NOT_FOUND"]
-            raise error(f"stream '{self.name}' has no variable '{name}' (defined: {known}); define it with var()") from None
+    def _variable(self, name: str) -> Any:
+        """The handle of a variable."""
+        handle = self._handles.get(name)
+        if handle is None:
+            handle = self._handles[name] = self._core.variable(name)
+        return handle
+
+    @staticmethod
+    def _description(variable: Any, dims: list[str]) -> dict[str, Any]:
+        return {
+            "name": variable.name,
+            "type": variable.code,
+            "dimensions": [dims[dim] for dim in variable.dims],
+            "shape": list(variable.shape),
+            "static": variable.is_static,
+            "replicated": variable.replicated,
+        }
 
     def _attribute(self, variable: str | None, name: str, value: Any) -> None:
-        code = self._variables[variable].code if variable in self._variables else None
+        typed = name in TYPED_AS_VARIABLE and variable in self._core.variable_names  # the time coordinate is none of them
+        code = self._variable(variable).code if typed and variable else None
         held = attribute_value(name, value, code)
         if isinstance(held, str):
             self._core.put_attr_text(variable or "", name, held)
@@ -172,22 +195,11 @@ class Stream:
             self._core.put_attr(variable or "", name, held)
 
 
-class _Variable:
-    """What is remembered of a definition."""
-
-    __slots__ = ("code", "replicated", "shape")
-
-    def __init__(self, code: str, shape: tuple[int, ...], replicated: bool) -> None:
-        self.code = code
-        self.shape = shape
-        self.replicated = replicated
-
-
 class Step:
     """One output time; made by Stream.step. Its arrays are not copied: they stay as they are until the `with` block has ended.
 
-    An exception inside the block abandons the step on every rank: those without the exception get an error at the block's end,
-    nobody waits, and earlier steps stay.
+    An exception inside the block abandons the step on every rank. Ranks without the exception get an error at the block's end: with
+    the status of a tailrace.Error, with ABANDONED after any other exception. No rank waits, and earlier steps stay.
     """
 
     def __init__(self, stream: Stream, time: float) -> None:
@@ -197,10 +209,9 @@ class Step:
     def put(self, name: str, values: Any, offset: Sequence[SupportsIndex] | None = None) -> None:
         """Hands over a block of a distributed variable, or the whole of a replicated one.
 
-        A block begins at `offset` in the global array; it may be left out for an array that is the global one, and for a variable
-        over a ragged dimension: then it lies behind the blocks of the ranks before. Several puts of one variable are several
-        blocks. The array has the variable's type exactly; any strides will do. A variable of characters takes strings, which
-        begin at the first character where `offset` says nothing of it.
+        A block begins at `offset` in the global array. Without `offset`, the array is the whole global one; over a ragged dimension
+        it lies behind the blocks of the ranks before. Several puts of one variable are several blocks. The array has the variable's
+        type exactly, and any strides. A variable of characters takes strings; `offset` need not count the characters.
         """
         variable = self.stream._variable(name)
         core = self.stream._core
@@ -208,25 +219,17 @@ class Step:
         if variable.replicated:
             if offset is not None and any(offset):
                 raise _core.ERRORS["BAD_ARGUMENT"](f"variable '{name}' is replicated: it is put whole, without offset={offset!r}")
-            core.put_replicated(name, whole_array(name, values, variable.code, variable.shape))
+            core.put_replicated(variable, whole_array(name, values, variable))
             return
-        if variable.code == CODE:
+        if variable.holds_characters:
             array = characters_of(name, values, variable.shape)
             if offset is not None and len(offset) == len(variable.shape) - 1:
                 offset = (*offset, 0)
         else:
-            array = block_array(name, values, variable.code)
-        if offset is None and variable.shape[:1] == (RAGGED,):
-            offset = (RAGGED,) + (0,) * (len(variable.shape) - 1)
+            array = block_array(name, values, variable)
         if offset is None:
-            shape = getattr(array, "shape", None)
-            if shape != variable.shape:
-                raise _core.ERRORS["BAD_ARGUMENT"](
-                    f"a block of variable '{name}' of shape {shape} in the global {variable.shape} needs offset=(...), "
-                    "the index of its first element"
-                )
-            offset = (0,) * len(variable.shape)
-        core.put(name, array, [_index(name, start) for start in offset])
+            offset = _default_offset(name, variable, array)
+        core.put(variable, array, [_index(name, start) for start in offset])
 
     def __setitem__(self, name: str, values: Any) -> None:
         """step["total_mass"] = 3.0: a scalar or an array put whole."""
@@ -246,7 +249,22 @@ class Step:
             self.stream._core.end_step()
         elif not self.stream.closed:
             reason = f"{type(error).__name__}: {error}"
-            self.stream._core.abandon_step(reason.encode(errors="backslashreplace").decode())  # a file's name may be no UTF-8
+            status = getattr(error, "status", None) if isinstance(error, _core.Error) else None
+            # The name of a file in the text may be no UTF-8.
+            self.stream._core.abandon_step(reason.encode(errors="backslashreplace").decode(), status or "ABANDONED")
+
+
+def _default_offset(name: str, variable: Any, array: Any) -> tuple[int, ...]:
+    """That of the whole array; along a ragged dimension, behind the blocks of the ranks before."""
+    if variable.is_ragged:
+        return (RAGGED,) + (0,) * (len(variable.shape) - 1)
+    shape = getattr(array, "shape", None)
+    if shape != variable.shape:
+        raise _core.ERRORS["BAD_ARGUMENT"](
+            f"a block of variable '{name}' of shape {shape} in the global {variable.shape} needs offset=(...), "
+            "the index of its first element"
+        )
+    return (0,) * len(variable.shape)
 
 
 def _index(name: str, start: SupportsIndex) -> int:

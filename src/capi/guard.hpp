@@ -6,26 +6,34 @@
 #include "base/error.hpp"
 #include "base/vector_state.hpp"
 #include "gather/memory_failure.hpp"
+#include "layout/notation.hpp"
 
 namespace tailrace {
 
 // The text of the last failure on this thread.
 std::string& last_message();
 
-int keep(const Error& error);
+// The rank that a message is of, and how the message writes indices. Of a stream or reader.
+struct Caller {
+    uint64_t rank = 0, ranks = 1;
+    Notation notation = Notation::c;
+};
+
+// `caller`: of a local call, whose message names the rank where there are several.
+int keep(const Error& error, const Caller* caller = nullptr);
 
 template <class Work>
-int guard(Work&& work) {
+int guard(Work&& work, const Caller* caller = nullptr) {
     try {
         work();
         clear_upper_halves();
         return static_cast<int>(Status::OK);
     } catch (const Error& error) {
-        return keep(error);
+        return keep(error, caller);
     } catch (const std::bad_alloc&) {
-        return keep(Error(Status::NO_MEMORY, "out of memory"));
+        return keep(Error(Status::NO_MEMORY, "out of memory"), caller);
     } catch (const std::exception& error) {
-        return keep(Error(Status::INTERNAL, error.what()));
+        return keep(Error(Status::INTERNAL, error.what()), caller);
     }
 }
 
@@ -35,11 +43,24 @@ int guard_collective(bool others_wait, Work&& work) {
     return guard([&] { run_or_end_job(others_wait, work); });
 }
 
+// Of a local call with a stream or reader.
+template <class Handle, class Work>
+int guard_local(const Handle* handle, Work&& work) {
+    return guard(work, handle != nullptr ? &handle->caller : nullptr);
+}
+
 // An argument that must be there.
 template <class Pointer>
 Pointer required(Pointer pointer, const char* name) {
     if (pointer == nullptr) fail(Status::BAD_ARGUMENT, "argument '", name, "' is NULL");
     return pointer;
+}
+
+// A failure that the caller has found.
+[[noreturn]] inline void fail_with(int status, const char* text) {
+    if (status == static_cast<int>(Status::OK) || status_name(status) == nullptr)
+        fail(Status::BAD_ARGUMENT, "a call cannot be refused with the status ", status, ": no failure has that number");
+    fail(static_cast<Status>(status), required(text, "text"));
 }
 
 // A copy that the caller frees with tailrace_free.

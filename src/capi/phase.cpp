@@ -1,4 +1,4 @@
-// Marks in a program. What they mark is seen by whoever records the calls: the tracer takes these names over.
+// Marks in a program. They do nothing here: the tracer interposes functions of these names and records the calls.
 #include <tailrace/tailrace.h>
 
 extern "C" {

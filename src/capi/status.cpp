@@ -12,9 +12,10 @@ std::string& last_message() {
     return message;
 }
 
-int keep(const Error& error) {
+int keep(const Error& error, const Caller* caller) {
     const int status = static_cast<int>(error.status());
-    last_message() = text(status_text(status), ": ", error.what());
+    const std::string whose = caller != nullptr && caller->ranks > 1 ? text("rank ", caller->rank, ": ") : "";
+    last_message() = text(status_text(status), ": ", whose, error.what());
     return status;
 }
 

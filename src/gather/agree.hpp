@@ -74,7 +74,7 @@ std::string agree_on_text(const Communicator& ranks, const Vote& mine, const std
     return text;
 }
 
-// Runs local work and returns its error, for the next agreement.
+// Spans local work and returns its error, for the next agreement.
 template <class Work>
 std::optional<Error> attempt(Work&& work) {
     try {

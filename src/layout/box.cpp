@@ -1,17 +1,12 @@
 #include "layout/box.hpp"
 
 #include <algorithm>
-#include <sstream>
+
+#include "layout/notation.hpp"
 
 namespace tailrace {
 
-std::string describe(const Box& box) {
-    std::ostringstream out;
-    out << '[';
-    for (size_t d = 0; d < box.count.size(); ++d) out << (d ? ", " : "") << box.offset[d] << ':' << box.offset[d] + box.count[d];
-    out << ']';
-    return out.str();
-}
+std::string describe(const Box& box) { return range_text(box.offset, box.count); }
 
 Box whole_box(const Shape& shape) { return {Shape(shape.size(), 0), shape}; }
 

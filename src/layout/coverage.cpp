@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "layout/notation.hpp"
 #include "layout/slab.hpp"
 
 namespace tailrace {
@@ -147,9 +148,7 @@ std::string describe(const CoverageFault& fault) {
     if (fault.kind == CoverageFault::Kind::overlap)
         return text("rank ", fault.a.rank, "'s block ", describe(fault.a.box), " overlaps rank ", fault.b.rank, "'s block ",
                     describe(fault.b.box));
-    std::string index;
-    for (const uint64_t i : fault.missing) index += (index.empty() ? "" : ", ") + std::to_string(i);
-    return text("no rank owns element [", index, "]");
+    return text("no rank owns element ", index_text(fault.missing));
 }
 
 }  // namespace tailrace

@@ -8,6 +8,7 @@
 #include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "layout/name.hpp"
+#include "layout/notation.hpp"
 
 namespace tailrace {
 namespace {
@@ -124,8 +125,8 @@ void Definitions::check_ragged(const Variable& variable) const {
         const Dimension& of = dimension(variable.dims[d]);
         if (!of.ragged) continue;
         if (d > 0)
-            fail(Status::BAD_SHAPE, "variable '", variable.name, "': the ragged dimension '", of.name, "' is its dimension ", d,
-                 "; give it as dimension 0, the slowest");
+            fail(Status::BAD_SHAPE, "variable '", variable.name, "': the ragged dimension '", of.name, "' is its dimension ",
+                 dimension_text(d, variable.dims.size()), "; make it the slowest dimension");
         if (variable.is_static || variable.replicated)
             fail(Status::BAD_SHAPE, "variable '", variable.name, "': the dimension '", of.name,
                  "' is ragged, so the variable cannot be static or replicated; leave out the flags");

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "layout/notation.hpp"
+
 namespace tailrace {
 
 Definitions& Output::definitions() {
@@ -61,9 +63,10 @@ void Output::put_block(const std::string& name, const Box& box, const void* data
     if (variable.is_static && progress_.statics_stored()) return;  // it is stored already, and is the same in all steps
     for (size_t d = definitions_.is_ragged(variable) ? 1 : 0; d < variable.shape.size(); ++d)
         if (box.offset[d] > variable.shape[d] || box.count[d] > variable.shape[d] - box.offset[d])
-            fail(Status::BAD_SHAPE, "variable '", name, "': block ", tailrace::describe(box), " leaves the array in dimension ", d,
-                 " ('", definitions_.dimensions()[static_cast<size_t>(variable.dims[d])].name, "', length ", variable.shape[d],
-                 "); offsets count from 0, slowest dimension first");
+            fail(Status::BAD_SHAPE, "variable '", name, "': block ", tailrace::describe(box), " leaves the array in dimension ",
+                 dimension_text(d, variable.shape.size()), " ('",
+                 definitions_.dimensions()[static_cast<size_t>(variable.dims[d])].name, "', length ", variable.shape[d], "); ",
+                 counting_rule());
     if (data == nullptr && box.elements() > 0) fail(Status::BAD_ARGUMENT, "variable '", name, "': the data of a block is NULL");
     if (box.elements() == 0) return;
     data_.resize(definitions_.variables().size());

@@ -21,6 +21,7 @@ public:
     Output(const Output&) = delete;
 
     Definitions& definitions();  // throws BAD_ORDER once the ranks have agreed on them, in the first step
+    const Definitions& current_definitions() const { return definitions_; }
     void define_dimension(const std::string& name, uint64_t length) {
         check_length(config_.layout, name, length);
         definitions().define_dimension(name, length);

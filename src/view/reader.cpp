@@ -7,6 +7,7 @@
 #include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
 #include "gather/words.hpp"
+#include "layout/notation.hpp"
 #include "layout/parts.hpp"
 #include "layout/slab.hpp"
 #include "record/block_name.hpp"
@@ -129,9 +130,9 @@ void Reader::check_box(size_t variable, const Box& box) const {
     const Variable& of = definitions().variables()[variable];
     for (size_t d = 0; d < of.shape.size(); ++d)
         if (box.offset[d] > of.shape[d] || box.count[d] > of.shape[d] - box.offset[d])
-            fail(Status::BAD_SHAPE, "variable '", of.name, "': box ", tailrace::describe(box), " leaves the array in dimension ", d,
-                 " ('", definitions().dimension(of.dims[d]).name, "', length ", of.shape[d],
-                 "); offsets count from 0, slowest dimension first");
+            fail(Status::BAD_SHAPE, "variable '", of.name, "': box ", tailrace::describe(box), " leaves the array in dimension ",
+                 dimension_text(d, of.shape.size()), " ('", definitions().dimension(of.dims[d]).name, "', length ", of.shape[d],
+                 "); ", counting_rule());
 }
 
 void Reader::get(const std::string& variable, const Box& box, void* data, const std::vector<int64_t>& stride) const {

@@ -384,6 +384,8 @@ int main(int argc, char **argv) {
         if (open_stream(of_run[0], of_run[1], of_run[2]) == TAILRACE_OK) {
             run(of_run[2]);
             tell("close", tailrace_close(&stream));
+        } else {
+            must(tailrace_close(&stream));
         }
         if (stream != nullptr) MPI_Abort(MPI_COMM_WORLD, 6);
         MPI_Barrier(MPI_COMM_WORLD);  // the next case may have the same directory

@@ -26,13 +26,13 @@ program fortran_errors
 
   put = TAILRACE_OK
   call tailrace_begin_step(stream, 0d0)
-  call tailrace_put(stream, 'T', row, [1, rank + 1])
+  if (rank > 0 .or. (argument(4) /= 'gap' .and. argument(4) /= 'overlap')) call tailrace_put(stream, 'T', row, [1, rank + 1])
   call tailrace_put_replicated(stream, 'level', [1d0, 2d0, 3d0, 4d0])
   if (rank == 0) call wrong_call(trim(argument(4)))
   text = ''
   if (put /= TAILRACE_OK) text = tailrace_error_message()
   call tailrace_end_step(stream, first_end)
-  if (rank > 0 .and. first_end /= TAILRACE_OK) text = tailrace_error_message()
+  if (text == '' .and. first_end /= TAILRACE_OK) text = tailrace_error_message()
 
   call tailrace_begin_step(stream, 1d0)
   call tailrace_put(stream, 'T', row, [1, rank + 1])
@@ -65,6 +65,10 @@ contains
       call tailrace_put(stream, 'T', row, [0, 1], error=put)
     case ('beyond')
       call tailrace_put(stream, 'T', row, [2, 1], error=put)
+    case ('gap')
+      continue
+    case ('overlap')
+      call tailrace_put(stream, 'T', reshape([row, row], [4, 2]), [1, 1], error=put)
     case ('name')
       call tailrace_put(stream, 'nowhere', row, [1, 1], error=put)
     case ('replicated-shape')

@@ -24,8 +24,7 @@ def command(
 ) -> None:
     """Writes all committed steps as one plain NetCDF-4 file: no parts, no index, for archives and for tools that take one file.
 
-    Values are copied as they are. The output has its name when it is whole; what was stopped or killed is gone on with when the
-    same command is given again.
+    Values are copied as they are. The output has its name when it is whole. After a stop or a kill, the same command continues.
 
     Examples: [bold]tailrace combine out history.nc[/] · [bold]tailrace combine out archive.nc -s restart -j 4 --sync[/]
     """

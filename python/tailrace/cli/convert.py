@@ -27,10 +27,9 @@ def command(
     ranks: Annotated[int | None, typer.Option("--ranks", "-n", min=1, help="Ranks to start with mpirun.")] = None,
     as_json: output.AsJson = False,
 ) -> None:
-    """Writes all committed steps of a stream once more, in another directory and under another layout.
+    """Writes all committed steps of a stream again, in another directory and under another layout.
 
-    Under mpirun, or with -n, each rank moves its share of each step. What was stopped or killed is gone on with when the same
-    command is given again.
+    Under mpirun, or with -n, each rank moves its slab of each step. After a stop or a kill, the same command continues.
 
     Examples: [bold]tailrace convert out joined --layout single --set steps=all[/] · [bold]tailrace convert out b -l hds -n 8[/]
     """
@@ -41,7 +40,7 @@ def command(
         try:
             answer = contract.convert(source, name, target, layout=layout_of(layout, choice or []), progress=tell)
         except errors.Error:
-            if not _is_first_rank():  # which tells it
+            if not _is_first_rank():  # the first rank prints the error
                 raise typer.Exit(2) from None
             raise
     if answer.pop("rank") != 0:

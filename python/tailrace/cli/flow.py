@@ -1,4 +1,4 @@
-"""Who sends to whom, from a plan's answer: what the picture and the SVG both draw."""
+"""Which rank sends to which writer, from a plan: what the picture and the SVG both draw."""
 
 from __future__ import annotations
 

@@ -29,18 +29,18 @@ def print_json(value: Any) -> None:
 
 @contextlib.contextmanager
 def progress_of(text: str, *columns: ProgressColumn) -> Iterator[Callable[[int, int], None]]:
-    """A bar on the terminal while something long is under way: to be called with what is done, and all. None where none looks."""
+    """A progress bar while a long call runs: call it with what is done, and all. Nothing is shown where there is no terminal."""
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as progress:
         task = progress.add_task(escape(text))
         yield lambda done, every: progress.update(task, completed=done, total=every)
 
 
-def told(parts: Iterable[T], count: int, tell: Callable[[int, int], None]) -> Iterator[T]:
-    """Parts of something long; of each that is done the bar is told."""
+def with_progress(parts: Iterable[T], count: int, advance: Callable[[int, int], None]) -> Iterator[T]:
+    """The parts of a long work; the progress bar advances after each."""
     for done, part in enumerate(parts, start=1):
         yield part
-        tell(done, count)
+        advance(done, count)
 
 
 def steps_text(answer: Mapping[str, Any]) -> str:

@@ -17,10 +17,10 @@ def command(
     stream: OnlyStream = None,
     as_json: output.AsJson = False,
 ) -> None:
-    """Drops what is torn and says what: steps whose parts are missing or damaged, what was never committed, a torn journal's end.
+    """Repairs a damaged stream and reports what it did: drops steps with missing or damaged parts, and a torn end of the journal.
 
-    Files that were committed are set aside, not deleted. Nobody may be writing to the stream. The exit status is 1 when something
-    could not be mended. `tailrace verify --deep` shows beforehand what is damaged.
+    Committed files are set aside, not deleted. No process may be writing to the stream. The exit status is 1 when something could
+    not be repaired. `tailrace verify --deep` shows beforehand what is damaged.
 
     Examples: [bold]tailrace repair out[/] · [bold]tailrace repair out -s restart --json[/]
     """

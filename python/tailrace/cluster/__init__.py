@@ -6,7 +6,7 @@ with up(ClusterSpec("drill", nodes=4)) as cluster:
 
 from typing import TYPE_CHECKING
 
-from tailrace import later
+from tailrace import lazy
 from tailrace.cluster.values import ClusterError, ClusterSpec, Link, NotPossible
 
 if TYPE_CHECKING:
@@ -14,6 +14,6 @@ if TYPE_CHECKING:
     from tailrace.cluster.launch import up, up_to_stay
 else:
     _MODULES = {"Cluster": "cluster", "Done": "cluster", "names_up": "cluster", "up": "launch", "up_to_stay": "launch"}
-    __getattr__, __dir__ = later.attributes(__name__, _MODULES)
+    __getattr__, __dir__ = lazy.attributes(__name__, _MODULES)
 
 __all__ = ["Cluster", "ClusterError", "ClusterSpec", "Done", "Link", "NotPossible", "names_up", "up", "up_to_stay"]

@@ -40,7 +40,7 @@ def command(
         sinks.refuse_existing(target)  # before reading, which may take long
         run = sources.read(source)
         with output.progress_of(f"export {source.name} to {to}") as tell:
-            rows = sinks.write(output.told(run.parts, run.count, tell), to, target)
+            rows = sinks.write(output.with_progress(run.parts, run.count, tell), to, target)
     result = {"output": str(target), "format": to, **rows, "damaged": run.damaged}
     if as_json:
         output.print_json(result)

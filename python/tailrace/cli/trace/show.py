@@ -34,7 +34,7 @@ def command(
     with reported_errors(as_json):
         run = sources.read(source)
         with output.progress_of(f"read {source.name}") as tell:
-            summary = summarize(output.told(run.parts, run.count, tell), run.damaged)
+            summary = summarize(output.with_progress(run.parts, run.count, tell), run.damaged)
     if as_json:
         output.print_json(dataclasses.asdict(summary))
     else:

@@ -1,4 +1,4 @@
-"""What a package offers and loads when it is first asked for: a command line needs neither numpy nor a cluster to copy a file."""
+"""Names of a package that are imported at their first use: a command that copies a file needs neither numpy nor a cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def attributes(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The package's `__getattr__` and `__dir__`: by name, the module of the package that has it."""
+    """The package's `__getattr__` and `__dir__`. `modules` maps each name to the module of the package that defines it."""
 
     def get(name: str) -> Any:
         if name not in modules:

@@ -1,0 +1,47 @@
+#include "capi/handles.hpp"
+
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace {
+
+// Different streams may be opened and closed by different threads.
+std::mutex mutex;
+
+std::set<tailrace_stream*>& handles() {
+    static std::set<tailrace_stream*> all;
+    return all;
+}
+
+void add(tailrace_stream* stream) {
+    const std::lock_guard lock(mutex);
+    handles().insert(stream);
+}
+
+}  // namespace
+
+tailrace_stream::tailrace_stream(std::unique_ptr<tailrace::Output> opened, MPI_Comm comm)
+    : output(std::move(opened)), caller(tailrace::caller_of(comm)),
+      definitions{.definitions = &output->current_definitions(), .of_reader = false, .caller = caller} {
+    add(this);
+}
+
+tailrace_stream::tailrace_stream(tailrace::Error error) : open_error(std::move(error)) { add(this); }
+
+tailrace_stream::~tailrace_stream() {
+    const std::lock_guard lock(mutex);
+    handles().erase(this);
+}
+
+tailrace::Caller tailrace::caller_of(MPI_Comm comm) {
+    int rank = 0, ranks = 1;
+    check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
+    return {.rank = static_cast<uint64_t>(rank), .ranks = static_cast<uint64_t>(ranks)};
+}
+
+tailrace_stream* tailrace_stream::only() {
+    const std::lock_guard lock(mutex);
+    return handles().size() == 1 ? *handles().begin() : nullptr;
+}

@@ -1,0 +1,24 @@
+// JSON that functions of the contract take and return as text.
+#pragma once
+
+#include "base/journal.hpp"
+#include "capi/guard.hpp"
+
+namespace tailrace {
+
+// Spans `make` and returns its JSON in *json, as text that the caller frees with tailrace_free.
+template <class Make>
+int return_json(char** json, Make&& make) {
+    return guard([&] {
+        *required(json, "json") = nullptr;
+        *json = owned_text(Json(make()).dump(-1, ' ', false, Json::error_handler_t::replace));
+    });
+}
+
+inline Json parse_json(const char* text, const char* argument) {
+    Json json = Json::parse(required(text, argument), nullptr, false);
+    if (json.is_discarded()) fail(Status::BAD_ARGUMENT, "'", argument, "' is not JSON: ", text);
+    return json;
+}
+
+}  // namespace tailrace

@@ -1,0 +1,36 @@
+// Work on a stream while no process writes to it: repair, index, combine.
+#include <tailrace/tailrace.h>
+
+#include "capi/json_text.hpp"
+#include "maintain/combine.hpp"
+#include "maintain/repair.hpp"
+#include "view/catalog.hpp"
+
+using tailrace::Json;
+using tailrace::required;
+using tailrace::return_json;
+
+extern "C" {
+
+int tailrace_repair(const char* directory, const char* name, char** json) {
+    return return_json(json, [&] { return tailrace::repair_stream(required(directory, "directory"), required(name, "name")); });
+}
+
+int tailrace_index(const char* directory, const char* name) {
+    return tailrace::guard([&] { tailrace::index_stream(required(directory, "directory"), required(name, "name")); });
+}
+
+int tailrace_combine(const char* directory, const char* name, const char* output, const char* options, tailrace_progress progress,
+                     void* context, char** json) {
+    return return_json(json, [&] {
+        const Json chosen = options != nullptr ? tailrace::parse_json(options, "options") : Json::object();
+        tailrace::CombineOptions how;
+        how.threads = chosen.value("threads", 0u);
+        how.replace = chosen.value("replace", false);
+        how.sync = chosen.value("sync", false);
+        if (progress != nullptr) how.progress = [=](uint64_t done, uint64_t all) { return progress(done, all, context) == 0; };
+        return tailrace::combine_stream(required(directory, "directory"), required(name, "name"), required(output, "output"), how);
+    });
+}
+
+}  // extern "C"

@@ -1,0 +1,31 @@
+// Plans and layouts: what would be written, and under which keys.
+#include "layout/plan.hpp"
+
+#include <tailrace/tailrace.h>
+
+#include "capi/json_text.hpp"
+#include "layout/keys.hpp"
+
+using tailrace::Json;
+using tailrace::return_json;
+
+extern "C" {
+
+int tailrace_plan(const char* request, char** json) {
+    return return_json(json, [&] { return tailrace::plan_json(tailrace::parse_json(request, "request")); });
+}
+
+int tailrace_keys(char** json) {
+    return return_json(json, [&] { return tailrace::keys_json(); });
+}
+
+int tailrace_describe_layout(const char* options, char** json) {
+    return return_json(json, [&] {
+        const std::vector<tailrace::Settings> settings = {tailrace::parse_options(options != nullptr ? options : "", "options")};
+        const tailrace::StreamConfig config = tailrace::resolve(settings);
+        tailrace::check_choices(config.layout);
+        return Json{{"layout", tailrace::effective_json(config)}, {"given", tailrace::requested_json(settings)}};
+    });
+}
+
+}  // extern "C"

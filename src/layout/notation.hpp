@@ -1,0 +1,29 @@
+// How messages write indices and dimensions: as C programs count them, or as Fortran programs do. All messages with indices use
+// these functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace tailrace {
+
+enum class Notation {
+    c,        // slowest dimension first, from 0, without the end: [0:2, 0:4]
+    fortran,  // fastest dimension first, from 1, with the end: (1:4, 1:2)
+};
+
+// Of the messages made on this thread: that of the stream or reader which it works on.
+void set_notation(Notation notation) noexcept;
+
+// An element; the part of an array that begins at `offset`; both arguments slowest dimension first, from 0.
+std::string index_text(std::span<const uint64_t> index);
+std::string range_text(std::span<const uint64_t> offset, std::span<const uint64_t> count);
+std::string shape_text(std::span<const uint64_t> shape);
+// The number of a dimension; `dimension` counts from the slowest, from 0.
+std::string dimension_text(size_t dimension, size_t ndims);
+// "offsets count from 0, slowest dimension first"
+std::string counting_rule();
+
+}  // namespace tailrace
