@@ -193,7 +193,7 @@ def stream(tmp_path: Path) -> tailrace.Stream:
 
 @pytest.mark.fast
 def test_definitions_that_cannot_be(stream: tailrace.Stream, tmp_path: Path) -> None:
-    with pytest.raises(errors.BadShape, match="name it first: it is the slowest"):
+    with pytest.raises(errors.BadShape, match="give it as dimension 0, the slowest"):
         stream.var("v", ("lat", "particle"), "f8")
     for flag in ("static", "replicated"):
         with pytest.raises(errors.BadShape, match="cannot be static or replicated"):
