@@ -306,7 +306,7 @@ def test_verify_says_how_an_index_comes_back(capsys: pytest.CaptureFixture[str],
     (written / "history.nc").unlink()
     (problem,) = run_json(capsys, "verify", written, status=1)["streams"]["history"]["problems"]
     assert problem["path"] == str(written / "history.nc")
-    assert f"`tailrace index {written}`" in problem["problem"]
+    assert f"`tailrace index {written} -s history`" in problem["problem"]
     run(capsys, "index", written)
     assert run_json(capsys, "verify", written)["ok"]
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "layout/parts.hpp"
 #include "layout/plan.hpp"
 #include "record/history.hpp"
 

@@ -185,8 +185,8 @@ private:
         check(tailrace_inquire_var_info(definitions, number, &info));
         return info;
     }
-    static Extents shape_of(const tailrace_var_info &info) {
-        return Extents(std::span<const std::uint64_t>(info.shape, static_cast<std::size_t>(info.ndims)));
+    static Shape shape_of(const tailrace_var_info &info) {
+        return Shape(std::span<const std::uint64_t>(info.shape, static_cast<std::size_t>(info.ndims)));
     }
 
     // The put that is refused here would otherwise be missing on this rank alone.
