@@ -158,7 +158,7 @@ void open(const Words &w) {
     std::string options = w[3];
     for (char &c : options)
         if (c == ';') c = '\n';
-    stream.emplace(MPI_COMM_WORLD, directory, w[2], options);
+    stream = std::make_optional<tailrace::Stream>(MPI_COMM_WORLD, directory, w[2], options);
 }
 
 void define_var(const Words &w) {
@@ -188,7 +188,7 @@ const std::map<std::string, std::function<void(const Words &)>> calls = {
      }},
     {"end", [](const Words &) { stream->end_step(); }},
     {"flush", [](const Words &) { stream->flush(); }},
-    {"read", [](const Words &w) { reader.emplace(MPI_COMM_WORLD, directory, w[2]); }},
+    {"read", [](const Words &w) { reader = std::make_optional<tailrace::Reader>(MPI_COMM_WORLD, directory, w[2]); }},
     {"select", [](const Words &w) { reader->select(std::stoi(w[2])); }},
     {"close_read", [](const Words &) { reader->close(); }},
 };
@@ -227,8 +227,8 @@ int main(int argc, char **argv) {
         const Words words = split(line, ' ');
         if (words[0] == "all" || words[0] == std::to_string(rank)) answers << number << ' ' << answer(words) << std::endl;
     }
-    reader.reset();
-    stream.reset();
+    reader = std::nullopt;
+    stream = std::nullopt;
     MPI_Finalize();
     return 0;
 }
