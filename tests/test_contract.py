@@ -28,8 +28,6 @@ from tailrace.communicator import fortran_handle
 from tests.environment import ROOT
 from tests.mpirun import Mpirun
 
-pytestmark = pytest.mark.both_mpis(4, 30)
-
 PROGRAMS: dict[str, str | Path] = {
     "C": "contract_case_c",
     "C++": "contract_case",
@@ -54,12 +52,28 @@ def lines_of(script: str) -> list[Line]:
     return [Line(part[0], part[1] if len(part) > 1 else "OK") for part in parts]
 
 
+def cases_of(*languages: str) -> list[tuple[str, str]]:
+    """With each language that can make the case's calls."""
+    return [
+        (name, language) for name, case in CASES.items() for language in languages if language in case.get("languages", PROGRAMS)
+    ]
+
+
 @pytest.mark.fast
-@pytest.mark.parametrize(
-    ("name", "language"),
-    [(name, language) for name, case in CASES.items() for language in PROGRAMS if language in case.get("languages", PROGRAMS)],
-)
+@pytest.mark.both_mpis(4, 30)
+@pytest.mark.parametrize(("name", "language"), cases_of("C", "C++", "Fortran"))
 def test_case(mpirun: Mpirun, tmp_path: Path, name: str, language: str) -> None:
+    run_case(mpirun, tmp_path, name, language)
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(("name", "language"), cases_of("Python"))
+def test_case_in_python(mpirun: Mpirun, tmp_path: Path, name: str, language: str) -> None:
+    """Under Open MPI alone: the extension is built for one MPI."""
+    run_case(mpirun, tmp_path, name, language)
+
+
+def run_case(mpirun: Mpirun, tmp_path: Path, name: str, language: str) -> None:
     case: dict[str, Any] = CASES[name]
     lines = lines_of(case["script"])
     script, answers = tmp_path / "script", tmp_path / "answers"
