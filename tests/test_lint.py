@@ -38,6 +38,7 @@ CLEAN = {
     "src/base/error.hpp": "#pragma once\n",
     "src/layout/plan.hpp": '#pragma once\n#include "base/error.hpp"\n',
     "src/part/part.cpp": '#include <hdf5.h>\n#include "base/error.hpp"\n#include "layout/plan.hpp"\n',
+    "bindings/fortran/tailrace.f90.in": "character(*), parameter :: TAILRACE_GLOBAL = ''\n",
     "bench/raw.cpp": '#include "part/part.hpp"\n',
     "python/tailrace/__init__.py": "from tailrace import process\nfrom tailrace._core import TYPES\n",
     "python/tailrace/__main__.py": "from tailrace.study import plan\n",
