@@ -31,7 +31,7 @@ Combination = tuple[str, str, str, str]
 
 def documented() -> dict[Combination, str]:
     """The table of docs/keys.md: the text that refuses a combination, "" where it is written."""
-    section = (ROOT / "docs" / "keys.md").read_text().split("## Combinations")[1]
+    section = (ROOT / "docs" / "keys.md").read_text().split("## Combinations")[1].split("\n## ")[0]
     texts = dict(re.findall(r"^(\d+)\. (.*)$", section, re.MULTILINE))
     rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("|")]
     columns = [re.fullmatch(r"steps = (\w+), tree = (\w+)", cell).groups() for cell in rows[0][2:]]  # type: ignore[union-attr]

@@ -5,21 +5,21 @@
 
 namespace tailrace {
 
-// How many variables, one behind the other, have the box; the first of them; the part; the number of the slab; the box.
-std::vector<uint64_t> part_box_words(const std::vector<Slab>& slabs, uint64_t part) {
+// How many variables, one behind the other, have the box; the first of them; the part; the number of the box among those of its variable; the box itself.
+std::vector<uint64_t> part_box_words(const std::vector<BoxPlan>& boxes, uint64_t part) {
     std::vector<uint64_t> words;
     size_t count_at = 0;
-    for (size_t i = 0; i < slabs.size(); ++i) {
-        const Slab& slab = slabs[i];
-        const bool repeats = i > 0 && slab.variable == slabs[i - 1].variable + 1 && slab.number == slabs[i - 1].number &&
-                             slab.box == slabs[i - 1].box;
+    for (size_t i = 0; i < boxes.size(); ++i) {
+        const BoxPlan& planned = boxes[i];
+        const bool repeats = i > 0 && planned.variable == boxes[i - 1].variable + 1 && planned.number == boxes[i - 1].number &&
+                             planned.box == boxes[i - 1].box;
         if (repeats) {
             ++words[count_at];
             continue;
         }
         count_at = words.size();
-        words.insert(words.end(), {1, slab.variable, part, slab.number, slab.box.count.size()});
-        put_box(words, slab.box);
+        words.insert(words.end(), {1, planned.variable, part, planned.number, planned.box.count.size()});
+        put_box(words, planned.box);
     }
     return words;
 }

@@ -6,15 +6,15 @@
 
 #include "gather/communicator.hpp"
 #include "record/part_box.hpp"
-#include "stream/slab.hpp"
+#include "stream/box_plan.hpp"
 
 namespace tailrace {
 
 using PartBoxes = std::vector<std::vector<PartBox>>;  // [variable]
 
-// The slabs of a part as words for rank 0. Most variables of a model have the same boxes, so a box is sent once for all variables
+// The boxes of a part as words for rank 0. Most variables of a model have the same boxes, so a box is sent once for all variables
 // that follow each other with it.
-std::vector<uint64_t> part_box_words(const std::vector<Slab>& slabs, uint64_t part);
+std::vector<uint64_t> part_box_words(const std::vector<BoxPlan>& boxes, uint64_t part);
 // Collective. On rank 0 the boxes of all parts. `most`: the length of the longest list of words.
 PartBoxes collect_part_boxes(const Communicator& ranks, const std::vector<uint64_t>& mine, uint64_t most, size_t variables);
 

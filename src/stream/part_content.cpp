@@ -44,9 +44,9 @@ public:
                std::ranges::any_of(definitions_.variables(), named) || std::ranges::any_of(content_.description.dimensions, named);
     }
 
-    // `slab`: null if the array is not a slab.
+    // `planned`: null if the array is no planned box.
     void add(const Variable& variable, std::string name, const std::vector<int>& dims, std::vector<Attribute> more, PartArray array,
-             const Slab* slab = nullptr) {
+             const BoxPlan* planned = nullptr) {
         Array stored;
         stored.name = std::move(name);
         stored.type = variable.type;
@@ -55,8 +55,8 @@ public:
         stored.attributes = variable.attributes;
         stored.attributes.insert(stored.attributes.end(), more.begin(), more.end());
         stored.fill = variable.fill;
-        if (slab != nullptr && slab->grid) {
-            stored.packing = {*slab->grid, filters_of(storage_, variable.type)};
+        if (planned != nullptr && planned->grid) {
+            stored.packing = {*planned->grid, filters_of(storage_, variable.type)};
             if (const Rounding rounding = rounding_of(storage_, variable.type, variable.fill); rounding.rounds())
                 stored.attributes.push_back(rounding_attribute(rounding));
             content_.packed.push_back(content_.arrays.size());
@@ -65,24 +65,24 @@ public:
         content_.arrays.push_back(std::move(array));
     }
 
-    void add_whole(size_t v, PartArray array, const Slab* slab = nullptr) {
+    void add_whole(size_t v, PartArray array, const BoxPlan* planned = nullptr) {
         const Variable& variable = definitions_.variables()[v];
         std::vector<int> dims;
         for (const int d : variable.dims) dims.push_back(dimension(d, 0, definitions_.dimensions()[static_cast<size_t>(d)].length));
-        add(variable, variable.name, dims, {}, std::move(array), slab);
+        add(variable, variable.name, dims, {}, std::move(array), planned);
     }
 
-    void add_slab(const Slab& slab, size_t index) {
-        const Variable& variable = definitions_.variables()[slab.variable];
-        const Box& box = slab.box;
+    void add_box(const BoxPlan& planned, size_t index) {
+        const Variable& variable = definitions_.variables()[planned.variable];
+        const Box& box = planned.box;
         std::vector<int> dims;
         for (size_t d = 0; d < variable.dims.size(); ++d) dims.push_back(dimension(variable.dims[d], box.offset[d], box.count[d]));
         const std::vector<int64_t> offset(box.offset.begin(), box.offset.end()),
             shape(variable.shape.begin(), variable.shape.end());
-        add(variable, block_name(variable.name, slab.number), dims,
+        add(variable, block_name(variable.name, planned.number), dims,
             {number_attribute(kOffsetAttribute, Type::I64, offset.size(), offset.data()),
              number_attribute(kShapeAttribute, Type::I64, shape.size(), shape.data())},
-            {PartArray::From::slab, slab.variable, index, {}}, &slab);
+            {PartArray::From::box, planned.variable, index, {}}, &planned);
     }
 
     // The part stores those slices of a coordinate whose dimensions its arrays use.
@@ -103,9 +103,9 @@ public:
     }
 
     PartContent finish(const StreamConfig& config, const StepPlan& plan, uint64_t writers) {
-        content_.array_of_slab.resize(plan.slabs().size());
+        content_.array_of_box.resize(plan.boxes().size());
         for (size_t a = 0; a < content_.arrays.size(); ++a)
-            if (content_.arrays[a].from == PartArray::From::slab) content_.array_of_slab[content_.arrays[a].slab] = a;
+            if (content_.arrays[a].from == PartArray::From::box) content_.array_of_box[content_.arrays[a].box] = a;
         uint64_t statics = 0, varying = 0;
         for (const Array& array : content_.description.arrays)
             content_.slot.push_back(!array.is_placed() ? 0 : array.varies ? varying++ : statics++);
@@ -134,13 +134,13 @@ PartContent describe_part(const Definitions& definitions, const StreamConfig& co
     Builder builder(definitions, config);
     const auto& variables = definitions.variables();
     const bool one_part = has_one_part(config.layout);
-    for (size_t i = 0; i < plan.slabs().size(); ++i) {
-        const Slab& slab = plan.slabs()[i];
-        if (variables[slab.variable].is_static && !with_static) continue;
+    for (size_t i = 0; i < plan.boxes().size(); ++i) {
+        const BoxPlan& planned = plan.boxes()[i];
+        if (variables[planned.variable].is_static && !with_static) continue;
         if (one_part)
-            builder.add_whole(slab.variable, {PartArray::From::slab, slab.variable, i, {}}, &slab);
+            builder.add_whole(planned.variable, {PartArray::From::box, planned.variable, i, {}}, &planned);
         else
-            builder.add_slab(slab, i);
+            builder.add_box(planned, i);
     }
     for (size_t v = 0; v < variables.size(); ++v)
         if (variables[v].replicated) {

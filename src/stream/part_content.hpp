@@ -12,17 +12,17 @@
 namespace tailrace {
 
 struct PartArray {
-    enum class From { slab, replicated, time } from = From::time;
+    enum class From { box, replicated, time } from = From::time;
     size_t variable = 0;
-    size_t slab = 0;  // From::slab: its index in StepPlan::slabs()
-    Box slice;        // From::replicated: the box of the variable that is stored; without dimensions: all of it
+    size_t box = 0;  // From::box: its index in StepPlan::boxes()
+    Box slice;       // From::replicated: the box of the variable that is stored; without dimensions: all of it
 };
 
 struct PartContent {
     Description description;
     std::vector<PartArray> arrays;  // in the order of the description
     std::vector<size_t>
-        array_of_slab;           // by index in StepPlan::slabs(): the index of its array; 0 for a static slab that is not stored
+        array_of_box;            // by index in StepPlan::boxes(): the index of its array; 0 for a static box that is not stored
     std::vector<uint64_t> slot;  // of each placed array: its number among the static arrays, or among those of a step
     std::vector<size_t> packed;  // the compressed arrays, in the order of StepPlan::packed()
     Placement placement;

@@ -39,7 +39,7 @@ void PartStepWriter::write_own(const PartSpace& space, const Definitions& defini
         PartWriter& out = varies ? *step_out_ : *static_out_;
         const uint64_t address = space.array_address(a, step_);
         switch (array.from) {
-            case PartArray::From::slab: write_slab(address, plan.slabs()[array.slab], data, out); break;
+            case PartArray::From::box: write_box(address, plan.boxes()[array.box], data, out); break;
             case PartArray::From::replicated:
                 if (role_.is_first_writer()) write_replicated(address, array, definitions, data, out);
                 break;
@@ -53,15 +53,15 @@ void PartStepWriter::write_own(const PartSpace& space, const Definitions& defini
     step_out_->flush();
 }
 
-void PartStepWriter::write_slab(uint64_t address, const Slab& slab, const StepData& data, PartWriter& out) const {
-    if (slab.way != Slab::Way::by_owners || !slab.written) return;
-    for (const size_t b : slab.mine) {
-        const Box& box = data.boxes[slab.variable][b];
-        const BlockView& memory = data.memory[slab.variable][b];
-        if (memory.dense() != nullptr && box == slab.box)
+void PartStepWriter::write_box(uint64_t address, const BoxPlan& planned, const StepData& data, PartWriter& out) const {
+    if (planned.way != BoxPlan::Way::by_owners || !planned.written) return;
+    for (const size_t b : planned.mine) {
+        const Box& box = data.boxes[planned.variable][b];
+        const BlockView& memory = data.memory[planned.variable][b];
+        if (memory.dense() != nullptr && box == planned.box)
             out.add(address, memory.dense(), memory.span_bytes());
         else
-            out.add_strided(address, Spans(slab.box.count, within(slab.box, box)), memory, 0, slab.box.elements());
+            out.add_strided(address, Spans(planned.box.count, within(planned.box, box)), memory, 0, planned.box.elements());
     }
 }
 

@@ -30,7 +30,7 @@ public:
 
     // `step`: its number in the part.
     void begin(std::shared_ptr<HeldFile> file, uint64_t step, bool checksum, PartWriter::Gaps gaps);
-    // The arrays that need no exchange: this rank's blocks of slabs that their owners write, and on the first writer the replicated
+    // The arrays that need no exchange: this rank's blocks of boxes that their owners write, and on the first writer the replicated
     // values and the time.
     void write_own(const PartSpace& space, const Definitions& definitions, const StepPlan& plan, const StepData& data, double time);
     // Bytes that came from other ranks. They stay unchanged until write_out().
@@ -44,7 +44,7 @@ public:
 
 private:
     bool writes_static() const { return step_ == 0; }
-    void write_slab(uint64_t address, const Slab& slab, const StepData& data, PartWriter& out) const;
+    void write_box(uint64_t address, const BoxPlan& planned, const StepData& data, PartWriter& out) const;
     void write_replicated(uint64_t address, const PartArray& array, const Definitions& definitions, const StepData& data,
                           PartWriter& out);
 

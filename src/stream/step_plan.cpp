@@ -28,7 +28,7 @@ StepIntent StepPlan::intent(const Definitions& definitions, const StepData& data
         if (v >= variables_.size() || !variables_[v].planned || variables_[v].boxes != data.boxes[v])
             return StepIntent::write_blocks;
     // An exchange that was made with the static variables would carry them in every step.
-    const auto is_static = [&](size_t s) { return definitions.variables()[slabs_[s].variable].is_static; };
+    const auto is_static = [&](size_t s) { return definitions.variables()[boxes_[s].variable].is_static; };
     return !with_static && std::any_of(exchanged_.begin(), exchanged_.end(), is_static) ? StepIntent::write_dynamic
                                                                                         : StepIntent::write;
 }
@@ -47,9 +47,9 @@ void StepPlan::make(const Definitions& definitions, const StepData& data, bool w
     for (const size_t v : written) variables_[v] = {true, data.boxes[v], false};
     std::vector<uint64_t> words;
     const auto lay = [&] {
-        lay_slabs(definitions, written);
+        lay_boxes(definitions, written);
         choose_ways(definitions);
-        if (has_part_boxes() && map_.writer(part_, 0) == ranks_.rank()) words = part_box_words(slabs_, part_);
+        if (has_part_boxes() && map_.writer(part_, 0) == ranks_.rank()) words = part_box_words(boxes_, part_);
         post_words(ranks_, words);
     };
     // With a part for each rank nothing is exchanged, and what a rank plans concerns no other: one agreement is enough.
@@ -69,7 +69,7 @@ void StepPlan::make(const Definitions& definitions, const StepData& data, bool w
     const std::vector<bool> has_gaps = arrays_with_gaps(ranks_, arrays);
     uint64_t most_words = all.part_box_words;
     if (ranks_are_apart) {
-        sort_slabs();
+        sort_boxes();
     } else {
         for (size_t i = 0; i < written.size(); ++i) variables_[written[i]].has_gaps = has_gaps[i];
         // All ranks of one part may fail, and no others. The ranks learn of it when they agree on the exchange.
@@ -83,62 +83,62 @@ void StepPlan::make(const Definitions& definitions, const StepData& data, bool w
 }
 
 // Static variables that are stored already keep their places in the part.
-void StepPlan::lay_slabs(const Definitions& definitions, const std::vector<size_t>& written) {
+void StepPlan::lay_boxes(const Definitions& definitions, const std::vector<size_t>& written) {
     const bool one_part = has_one_part(config_.layout);
-    slabs_ = part_ranks_.of_several_parts() != nullptr ? joined_slabs(*part_ranks_.of_several_parts(), variables_)
+    boxes_ = part_ranks_.of_several_parts() != nullptr ? joined_boxes(*part_ranks_.of_several_parts(), variables_)
              : one_part                                ? whole_variables(definitions, variables_)
-                                                       : slabs_of_blocks(variables_);
-    for (Slab& slab : slabs_) {
-        slab.written = std::find(written.begin(), written.end(), slab.variable) != written.end();
-        slab.has_gaps = one_part && variables_[slab.variable].has_gaps;
+                                                       : boxes_of_blocks(variables_);
+    for (BoxPlan& planned : boxes_) {
+        planned.written = std::find(written.begin(), written.end(), planned.variable) != written.end();
+        planned.has_gaps = one_part && variables_[planned.variable].has_gaps;
     }
 }
 
-// A slab is written by its owners, or goes through the writers, which also fill its gaps.
+// A box is written by its owners, or goes through the writers, which also fill its gaps.
 void StepPlan::choose_ways(const Definitions& definitions) {
     const uint64_t ranks_of_part = part_ranks() == nullptr ? 1 : part_ranks()->size();
     // Where few ranks write, the length of the spans makes no difference, so the ranks do not agree on it.
     const bool all_ranks_write = part_ranks() != nullptr && all_write(config_.layout, ranks_of_part);
-    const std::vector<BoxSpans> spans = spans_in_slabs(slabs_, definitions, variables_, part_ranks(), all_ranks_write);
+    const std::vector<BoxSpans> spans = spans_in_boxes(boxes_, definitions, variables_, part_ranks(), all_ranks_write);
     uint64_t direct_spans = 0;
-    for (size_t i = 0; i < slabs_.size(); ++i) {
-        Slab& slab = slabs_[i];
-        const Variable& variable = definitions.variables()[slab.variable];
+    for (size_t i = 0; i < boxes_.size(); ++i) {
+        BoxPlan& planned = boxes_[i];
+        const Variable& variable = definitions.variables()[planned.variable];
         const uint64_t element_bytes = type_bytes(variable.type);
-        if (!variable.is_static && is_compressed(config_.layout.storage, slab.box.count, element_bytes)) {
-            slab.way = Slab::Way::compressed;
-            slab.grid.emplace(slab.box.count, element_bytes, config_.layout.storage.chunk_bytes);
+        if (!variable.is_static && is_compressed(config_.layout.storage, planned.box.count, element_bytes)) {
+            planned.way = BoxPlan::Way::compressed;
+            planned.grid.emplace(planned.box.count, element_bytes, config_.layout.storage.chunk_bytes);
             continue;
         }
-        const bool by_owners = !slab.has_gaps && is_written_by_owners(config_.layout, ranks_of_part, spans[i]);
-        slab.way = by_owners ? Slab::Way::by_owners : Slab::Way::exchanged;
+        const bool by_owners = !planned.has_gaps && is_written_by_owners(config_.layout, ranks_of_part, spans[i]);
+        planned.way = by_owners ? BoxPlan::Way::by_owners : BoxPlan::Way::exchanged;
         if (by_owners) direct_spans += spans[i].most;
     }
     // The number is the same whether static variables are written or stored already.
-    const uint64_t records = seal_records_of_writer(definitions.variables().size(), slabs_.size(), direct_spans);
-    // One part continues with other blocks, but the room for its checksums stays. An exchanged slab needs only one record.
+    const uint64_t records = seal_records_of_writer(definitions.variables().size(), boxes_.size(), direct_spans);
+    // One part continues with other blocks, but the room for its checksums stays. An exchanged box needs only one record.
     if (has_one_part(config_.layout) && seal_records_ > 0) {
         if (records > seal_records_)
-            for (Slab& slab : slabs_)
-                if (slab.way == Slab::Way::by_owners) slab.way = Slab::Way::exchanged;
+            for (BoxPlan& planned : boxes_)
+                if (planned.way == BoxPlan::Way::by_owners) planned.way = BoxPlan::Way::exchanged;
     } else {
         seal_records_ = records;
     }
 }
 
-void StepPlan::sort_slabs() {
+void StepPlan::sort_boxes() {
     exchanged_.clear();
     packed_.clear();
-    for (size_t i = 0; i < slabs_.size(); ++i) {
-        if (slabs_[i].way == Slab::Way::exchanged && slabs_[i].written) exchanged_.push_back(i);
-        if (slabs_[i].way == Slab::Way::compressed) packed_.push_back(i);
+    for (size_t i = 0; i < boxes_.size(); ++i) {
+        if (boxes_[i].way == BoxPlan::Way::exchanged && boxes_[i].written) exchanged_.push_back(i);
+        if (boxes_[i].way == BoxPlan::Way::compressed) packed_.push_back(i);
     }
 }
 
 // Collective. `words`: how many this rank has for rank 0. Returns the most that any rank has.
 uint64_t StepPlan::make_exchanges_or_retry(const Definitions& definitions, const std::optional<Error>& error, uint64_t words,
                                            const std::function<void()>& rank_0_does) {
-    sort_slabs();
+    sort_boxes();
     exchange_.reset();
     packed_exchange_.reset();
     RankZeroDoes<PlanVote> does;
@@ -171,15 +171,16 @@ void StepPlan::make_exchanges(const Definitions& definitions) {
     packed_exchange_ = make_exchange(definitions, packed_, all);
 }
 
-std::unique_ptr<Exchange> StepPlan::make_exchange(const Definitions& definitions, const std::vector<size_t>& slabs,
+std::unique_ptr<Exchange> StepPlan::make_exchange(const Definitions& definitions, const std::vector<size_t>& boxes,
                                                   const PartWriters& writers) const {
     std::vector<ExchangeArray> arrays;
-    for (const size_t i : slabs) {
-        const Slab& slab = slabs_[i];
-        const Variable& variable = definitions.variables()[slab.variable];
+    for (const size_t i : boxes) {
+        const BoxPlan& planned = boxes_[i];
+        const Variable& variable = definitions.variables()[planned.variable];
         std::vector<Box> mine;
-        for (const size_t b : slab.mine) mine.push_back(within(slab.box, variables_[slab.variable].boxes[b]));
-        arrays.push_back({slab.box.count, type_bytes(variable.type), std::move(mine), slab.has_gaps, variable.fill, slab.grid});
+        for (const size_t b : planned.mine) mine.push_back(within(planned.box, variables_[planned.variable].boxes[b]));
+        arrays.push_back(
+            {planned.box.count, type_bytes(variable.type), std::move(mine), planned.has_gaps, variable.fill, planned.grid});
     }
     const Communicator* several = part_ranks_.of_several_parts();
     return std::make_unique<Exchange>(several != nullptr ? *several : ranks_, std::move(arrays), writers, config_.exchange_bytes);

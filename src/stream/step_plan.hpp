@@ -13,9 +13,9 @@
 #include "layout/keys.hpp"
 #include "layout/parts.hpp"
 #include "record/definitions.hpp"
+#include "stream/box_plan.hpp"
 #include "stream/part_boxes.hpp"
 #include "stream/part_ranks.hpp"
-#include "stream/slab.hpp"
 #include "stream/step_data.hpp"
 
 namespace tailrace {
@@ -40,20 +40,20 @@ public:
     void make(const Definitions& definitions, const StepData& data, bool with_static, const std::optional<Error>& error,
               const PlanAgreement& first_agreement, const std::function<void()>& rank_0_does);
 
-    // The slabs of this rank's part, by variable and number.
-    const std::vector<Slab>& slabs() const { return slabs_; }
-    // Indices of the slabs that are exchanged, and the exchange: null where none is.
+    // The boxes of this rank's part, by variable and number.
+    const std::vector<BoxPlan>& boxes() const { return boxes_; }
+    // Indices of the boxes that are exchanged, and the exchange: null where none is.
     const std::vector<size_t>& exchanged() const { return exchanged_; }
     Exchange* exchange() const { return exchange_.get(); }
-    // Indices of the compressed slabs, and the exchange that brings chunks to the ranks of the part: null where it has only this
+    // Indices of the compressed boxes, and the exchange that brings chunks to the ranks of the part: null where it has only this
     // one.
     const std::vector<size_t>& packed() const { return packed_; }
     Exchange* packed_exchange() const { return packed_exchange_.get(); }
     // The writers of this rank's part.
     PartWriters writers() const { return {map_, part_, has_one_part(config_.layout) ? 0 : map_.first_rank(part_)}; }
-    // Whether this rank has at most one block in each slab. What it writes by itself then ascends in the part.
+    // Whether this rank has at most one block in each box. What it writes by itself then ascends in the part.
     bool single_blocks() const {
-        return std::all_of(slabs_.begin(), slabs_.end(), [](const Slab& slab) { return slab.mine.size() <= 1; });
+        return std::all_of(boxes_.begin(), boxes_.end(), [](const BoxPlan& planned) { return planned.mine.size() <= 1; });
     }
     // The ranks of this rank's part; null where it has only this one.
     const Communicator* part_ranks() const { return part_ranks_.of_part(); }
@@ -64,13 +64,13 @@ public:
 
 private:
     std::vector<size_t> written_variables(const Definitions& definitions, bool with_static) const;
-    void lay_slabs(const Definitions& definitions, const std::vector<size_t>& written);
+    void lay_boxes(const Definitions& definitions, const std::vector<size_t>& written);
     void choose_ways(const Definitions& definitions);
-    void sort_slabs();
+    void sort_boxes();
     uint64_t make_exchanges_or_retry(const Definitions& definitions, const std::optional<Error>& error, uint64_t words,
                                      const std::function<void()>& rank_0_does);
     void make_exchanges(const Definitions& definitions);
-    std::unique_ptr<Exchange> make_exchange(const Definitions& definitions, const std::vector<size_t>& slabs,
+    std::unique_ptr<Exchange> make_exchange(const Definitions& definitions, const std::vector<size_t>& boxes,
                                             const PartWriters& writers) const;
     bool has_part_boxes() const { return !has_one_part(config_.layout) && map_.parts() <= kMaxIndexParts; }
 
@@ -80,7 +80,7 @@ private:
     const uint64_t part_;
     PartRanks part_ranks_;  // before the exchanges: their shared memory goes back to these ranks
     std::vector<VariablePlan> variables_;
-    std::vector<Slab> slabs_;
+    std::vector<BoxPlan> boxes_;
     std::vector<size_t> exchanged_, packed_;
     std::unique_ptr<Exchange> exchange_, packed_exchange_;
     PartBoxes part_boxes_;

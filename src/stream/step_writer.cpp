@@ -142,14 +142,14 @@ std::shared_ptr<const Group::Written> StepWriter::write(const StepInput& input, 
     return written;
 }
 
-// This rank's blocks of the slabs.
-std::vector<std::vector<BlockView>> StepWriter::memory_of(const std::vector<size_t>& slabs, const StepData& data) const {
+// This rank's blocks of the boxes.
+std::vector<std::vector<BlockView>> StepWriter::memory_of(const std::vector<size_t>& boxes, const StepData& data) const {
     std::vector<std::vector<BlockView>> memory;
     run_or_end_job(has_others(), [&] {
-        for (const size_t s : slabs) {
-            const Slab& slab = plan_->slabs()[s];
+        for (const size_t s : boxes) {
+            const BoxPlan& planned = plan_->boxes()[s];
             memory.emplace_back();
-            for (const size_t b : slab.mine) memory.back().push_back(data.memory[slab.variable][b]);
+            for (const size_t b : planned.mine) memory.back().push_back(data.memory[planned.variable][b]);
         }
     });
     return memory;
@@ -160,7 +160,7 @@ void StepWriter::exchange_blocks(const StepInput& input, std::optional<Error>& e
     const bool writes = !error;
     const auto take = [&](const Span& span) {
         const PartContent& content = part_->content;
-        const size_t array = content.array_of_slab[plan_->exchanged()[span.array]];
+        const size_t array = content.array_of_box[plan_->exchanged()[span.array]];
         const uint64_t element_bytes = type_bytes(input.definitions.variables()[content.arrays[array].variable].type);
         if (writes) group_->add_exchanged(array, span.element, element_bytes, span.data, span.bytes);
     };

@@ -73,7 +73,7 @@ private:
     void make_packer(const Definitions& definitions);
     void reopen_existing(uint64_t steps);
     std::optional<Error> open_group(StepInput& input, bool other_parts);
-    std::vector<std::vector<BlockView>> memory_of(const std::vector<size_t>& slabs, const StepData& data) const;
+    std::vector<std::vector<BlockView>> memory_of(const std::vector<size_t>& boxes, const StepData& data) const;
     void exchange_blocks(const StepInput& input, std::optional<Error>& error);
     void pack_step(const StepInput& input, std::optional<Error>& error);
     std::shared_ptr<const Group::Written> write(const StepInput& input, std::optional<Error>& error);

@@ -1,4 +1,4 @@
-#include "stream/slab.hpp"
+#include "stream/box_plan.hpp"
 
 #include <algorithm>
 #include <map>
@@ -29,26 +29,26 @@ std::map<uint64_t, std::vector<Box>> take_variable_boxes(const std::vector<uint6
 
 }  // namespace
 
-std::vector<Slab> whole_variables(const Definitions& definitions, const std::vector<VariablePlan>& variables) {
-    std::vector<Slab> slabs;
+std::vector<BoxPlan> whole_variables(const Definitions& definitions, const std::vector<VariablePlan>& variables) {
+    std::vector<BoxPlan> boxes;
     for (size_t v = 0; v < variables.size(); ++v) {
         if (definitions.variables()[v].replicated) continue;
-        slabs.push_back({v, 0, whole_box(definitions.variables()[v].shape), {}});
+        boxes.push_back({v, 0, whole_box(definitions.variables()[v].shape), {}});
         for (size_t b = 0; b < variables[v].boxes.size(); ++b)
-            if (variables[v].boxes[b].elements() > 0) slabs.back().mine.push_back(b);
+            if (variables[v].boxes[b].elements() > 0) boxes.back().mine.push_back(b);
     }
-    return slabs;
+    return boxes;
 }
 
-std::vector<Slab> slabs_of_blocks(const std::vector<VariablePlan>& variables) {
-    std::vector<Slab> slabs;
+std::vector<BoxPlan> boxes_of_blocks(const std::vector<VariablePlan>& variables) {
+    std::vector<BoxPlan> boxes;
     for (size_t v = 0; v < variables.size(); ++v)
         for (size_t b = 0; b < variables[v].boxes.size(); ++b)
-            if (variables[v].boxes[b].elements() > 0) slabs.push_back({v, b, variables[v].boxes[b], {b}});
-    return slabs;
+            if (variables[v].boxes[b].elements() > 0) boxes.push_back({v, b, variables[v].boxes[b], {b}});
+    return boxes;
 }
 
-std::vector<Slab> joined_slabs(const Communicator& part_ranks, const std::vector<VariablePlan>& variables) {
+std::vector<BoxPlan> joined_boxes(const Communicator& part_ranks, const std::vector<VariablePlan>& variables) {
     std::vector<uint64_t> mine;
     for (size_t v = 0; v < variables.size(); ++v)
         for (const Box& box : variables[v].boxes)
@@ -63,29 +63,29 @@ std::vector<Slab> joined_slabs(const Communicator& part_ranks, const std::vector
     const uint64_t size = part_ranks.broadcast(error ? kFailed : joined.size(), 0);
     if (error) throw *error;
     if (size == kFailed) fail(Status::NO_MEMORY, "the first rank of the part could not join its blocks");
-    std::vector<Slab> slabs;
+    std::vector<BoxPlan> plans;
     for (auto& [v, boxes] : take_variable_boxes(broadcast_words(part_ranks, std::move(joined), size, 0))) {
         const std::vector<Box>& own = variables[v].boxes;
         uint64_t number = 0;
         for (Box& box : boxes) {
-            slabs.push_back({v, number++, std::move(box), {}});
-            Slab& slab = slabs.back();
+            plans.push_back({v, number++, std::move(box), {}});
+            BoxPlan& planned = plans.back();
             for (size_t b = 0; b < own.size(); ++b)
-                if (own[b].elements() > 0 && overlap(own[b], slab.box)) slab.mine.push_back(b);
+                if (own[b].elements() > 0 && overlap(own[b], planned.box)) planned.mine.push_back(b);
         }
     }
-    return slabs;
+    return plans;
 }
 
-std::vector<BoxSpans> spans_in_slabs(const std::vector<Slab>& slabs, const Definitions& definitions,
+std::vector<BoxSpans> spans_in_boxes(const std::vector<BoxPlan>& boxes, const Definitions& definitions,
                                      const std::vector<VariablePlan>& variables, const Communicator* part_ranks,
                                      bool all_ranks_write) {
-    std::vector<BoxSpans> spans(slabs.size());
-    for (size_t i = 0; i < slabs.size(); ++i) {
-        const Slab& slab = slabs[i];
-        const uint64_t element_bytes = type_bytes(definitions.variables()[slab.variable].type);
-        for (const size_t b : slab.mine) {
-            const Spans of_block(slab.box.count, within(slab.box, variables[slab.variable].boxes[b]));
+    std::vector<BoxSpans> spans(boxes.size());
+    for (size_t i = 0; i < boxes.size(); ++i) {
+        const BoxPlan& planned = boxes[i];
+        const uint64_t element_bytes = type_bytes(definitions.variables()[planned.variable].type);
+        for (const size_t b : planned.mine) {
+            const Spans of_block(planned.box.count, within(planned.box, variables[planned.variable].boxes[b]));
             spans[i].shortest_bytes = std::min(spans[i].shortest_bytes, of_block.length() * element_bytes);
             spans[i].most += of_block.count();
         }
@@ -93,7 +93,7 @@ std::vector<BoxSpans> spans_in_slabs(const std::vector<Slab>& slabs, const Defin
     if (!all_ranks_write) return spans;
     // The largest of one number is the smallest of its complement, so one reduction does for both.
     std::vector<uint64_t> mine, all(2 * spans.size());
-    for (const BoxSpans& of_slab : spans) mine.insert(mine.end(), {of_slab.shortest_bytes, ~of_slab.most});
+    for (const BoxSpans& of_box : spans) mine.insert(mine.end(), {of_box.shortest_bytes, ~of_box.most});
     check_mpi(MPI_Allreduce(mine.data(), all.data(), static_cast<int>(all.size()), MPI_UINT64_T, MPI_MIN, part_ranks->all()),
               "MPI_Allreduce");
     for (size_t i = 0; i < spans.size(); ++i) spans[i] = {all[2 * i], ~all[2 * i + 1]};
