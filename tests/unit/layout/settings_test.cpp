@@ -120,9 +120,10 @@ TEST(Settings, EnvironmentOfModuleSystemsIsNoKey) {
 }
 
 TEST(Settings, VariablesThatOthersReadArePassedOver) {
-    for (const EnvironmentVariable& variable : all_variables())
-        if (!variable.is_pattern)
-            EXPECT_EQ(parse_environment({{variable.name, "1"}}, "history").size(), variable.is_key ? 1u : 0u) << variable.name;
+    for (const EnvironmentVariable& variable : all_variables()) {
+        if (variable.is_pattern) continue;
+        EXPECT_EQ(parse_environment({{variable.name, "1"}}, "history").size(), variable.is_key ? 1u : 0u) << variable.name;
+    }
 }
 
 TEST(Settings, EnvironmentOfDefaultIsForAllStreams) {
