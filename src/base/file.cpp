@@ -13,12 +13,15 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/copy.hpp"
+#include "base/fastest_way.hpp"
 #include "base/system_error.hpp"
 
 namespace tailrace {
 namespace {
 
+constexpr uint64_t kLeastMapped = 512u << 10;
 constexpr uint64_t kMostMapped = 16u << 20;  // mapped at once: the page tables of a mapping need memory, too
 
 int open_checked(const char* doing, const std::string& path, int flags) {
@@ -43,13 +46,27 @@ std::span<iovec> drop_front(std::span<iovec> buffers, size_t done) {
     return buffers;
 }
 
-// Copies bytes from the page cache into the front of a buffer. Returns how many; 0: they are not cached and must be read.
-uint64_t copy_cached(int descriptor, uint64_t address, const iovec& into) {
+// How large reads of cached bytes are done: out of a mapping, or by a call. On an AMD EPYC, 128 MiB take 14 and 17 ms on ext4, but 30
+// and 20 ms on tmpfs, whose pages are small.
+enum CachedWay : size_t { mapped, by_call };
+FastestWay<2> cached_ways[2];  // on tmpfs, and elsewhere
+
+FastestWay<2>& cached_ways_of(int descriptor) {
+    struct statfs system;
+    return cached_ways[::fstatfs(descriptor, &system) == 0 && system.f_type == TMPFS_MAGIC ? 0 : 1];
+}
+
+// Copies bytes from the page cache into the front of a buffer. Returns how many; 0: they are not cached, or a call is faster.
+uint64_t copy_cached(int descriptor, uint64_t address, const iovec& into, FastestWay<2>& ways) {
+    if (ways.next() != mapped) return 0;
+    Stopwatch watch;
     const uint64_t bytes = std::min<uint64_t>(into.iov_len, kMostMapped);
     const auto cached = CachedBytes::find(descriptor, address, bytes);
     if (!cached) return 0;
     copy_past_caches(into.iov_base, cached->data(), bytes);
-    return cached->are_still_there() ? bytes : 0;
+    if (!cached->are_still_there()) return 0;
+    ways.add(mapped, bytes, watch.lap());
+    return bytes;
 }
 
 }  // namespace
@@ -130,13 +147,17 @@ void File::read_stable_at(uint64_t address, std::span<iovec> buffers) const { re
 void File::read(uint64_t address, std::span<iovec> buffers, bool stable) const {
     buffers = drop_front(buffers, 0);
     while (!buffers.empty()) {
-        if (const uint64_t done = stable ? copy_cached(descriptor_, address, buffers.front()) : 0; done > 0) {
+        const bool is_long = stable && buffers.front().iov_len >= kLeastMapped;
+        FastestWay<2>* const ways = is_long ? &cached_ways_of(descriptor_) : nullptr;
+        if (const uint64_t done = is_long ? copy_cached(descriptor_, address, buffers.front(), *ways) : 0; done > 0) {
             address += done;
             buffers = drop_front(buffers, done);
             continue;
         }
         const int count = static_cast<int>(std::min<size_t>(buffers.size(), IOV_MAX));
+        const double began_s = is_long ? seconds_now() : 0;
         const ssize_t done = ::preadv(descriptor_, buffers.data(), count, static_cast<off_t>(address));
+        if (is_long && done > 0) ways->add(by_call, static_cast<uint64_t>(done), seconds_now() - began_s);
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) fail_system("read", path_, errno);
         if (done == 0) {
