@@ -156,13 +156,7 @@ REFUSED = [
     ("negative-dimensions", "define_var", "BAD_SHAPE", r"'U' has -1 dimensions; use 0 to 8", [0]),
     ("named-like-a-dimension", "define_var", "BAD_SHAPE", r"'x' has the name of a dimension.*; else rename it", [0]),
     ("named-like-time", "define_var", "BAD_ARGUMENT", r"'time' is the time coordinate", [0]),
-    (
-        "time-as-dimension",
-        "define_dim",
-        "BAD_ARGUMENT",
-        r"'time' is the time dimension, .*; give this one another name, or .*",
-        [0],
-    ),
+    ("time-as-dimension", "define_dim", "BAD_ARGUMENT", r"'time' is the time dimension, .*; give this one another name", [0]),
     ("null-name", "define_var", "BAD_ARGUMENT", r"argument 'name' is NULL", [0]),
 ]
 

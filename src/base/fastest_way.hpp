@@ -1,5 +1,5 @@
 // Finds the fastest of several ways to do the same work by timing them while the work is done. RATIONALE: which way of copying is the
-// fastest differs by a factor of three between processors, and no property that a program can ask for tells it.
+// fastest differs by a factor of three between processors, and a program cannot ask a processor for it.
 #pragma once
 
 #include <array>
@@ -31,8 +31,8 @@ public:
     void add(size_t way, uint64_t bytes, double seconds) {
         const double each = seconds / static_cast<double>(bytes);
         double least = least_[way].load(std::memory_order_relaxed);
-        while (each < least && !least_[way].compare_exchange_weak(least, each, std::memory_order_relaxed)) {
-        }
+        for (bool is_least = each < least; is_least; is_least = each < least)
+            if (least_[way].compare_exchange_weak(least, each, std::memory_order_relaxed)) break;
         timings_[way].fetch_add(1, std::memory_order_relaxed);
     }
 

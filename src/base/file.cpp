@@ -46,8 +46,8 @@ std::span<iovec> drop_front(std::span<iovec> buffers, size_t done) {
     return buffers;
 }
 
-// How large reads of cached bytes are done: out of a mapping, or by a call. On an AMD EPYC, 128 MiB take 14 and 17 ms on ext4, but 30
-// and 20 ms on tmpfs, whose pages are small.
+// How large reads of cached bytes are done: out of a mapping, or by a call. On an AMD EPYC, 128 MiB take 14 and 17 ms on ext4, but
+// 30 and 20 ms on tmpfs, whose pages are small.
 enum CachedWay : size_t { mapped, by_call };
 FastestWay<2> cached_ways[2];  // on tmpfs, and elsewhere
 
