@@ -1,5 +1,5 @@
-// Finds the fastest of several ways to do the same work by timing them while the work is done. RATIONALE: which way of copying is the
-// fastest differs by a factor of three between processors, and a program cannot ask a processor for it.
+// Finds the fastest of several ways to do the same work by timing them while the work is done. RATIONALE: which way of copying is
+// the fastest differs by a factor of three between processors, and a program cannot ask a processor for it.
 #pragma once
 
 #include <array>
