@@ -2,6 +2,7 @@
 // the fastest differs by a factor of three between processors, and a program cannot ask a processor for it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -26,7 +27,9 @@ public:
         }
         return fastest;
     }
-    bool is_found() const { return timings_[Ways - 1].load(std::memory_order_relaxed) >= kTimings; }
+    bool is_found() const {
+        return std::ranges::all_of(timings_, [](const auto& timed) { return timed.load(std::memory_order_relaxed) >= kTimings; });
+    }
 
     void add(size_t way, uint64_t bytes, double seconds) {
         const double each = seconds / static_cast<double>(bytes);
