@@ -13,7 +13,6 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kFewest = 512u << 10;    // for fewer bytes, mapping costs more than it saves
 constexpr uint64_t kCheckEvery = 1u << 20;  // one page in so many bytes is checked for being cached
 constexpr uint32_t kXfsMagic = 0x58465342;  // xfs.org; not in linux/magic.h of older systems
 constexpr int kPopulateRead = 22;           // MADV_POPULATE_READ of Linux 5.14: page faults that return errors, and raise no signal

@@ -1,5 +1,5 @@
-// Bytes of a file in the page cache, mapped as memory. Copying from there takes half to three quarters of the time of a read call
-// (docs/decisions/0021-cached-bytes-are-copied-from-where-they-are.md).
+// Bytes of a file in the page cache, mapped as memory. On most machines, copying from there takes half to three quarters of the
+// time of a read call (docs/decisions/0021-cached-bytes-are-copied-from-where-they-are.md).
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@ namespace tailrace {
 
 class CachedBytes {
 public:
+    static constexpr uint64_t kFewest = 512u << 10;  // for fewer bytes, mapping costs more than it saves
     // Nothing where the bytes are few, are not all in the page cache, or are on a file system where mapping costs more than
     // reading: read them instead. Nothing, too, where the file ends before them; reading reports that.
     static std::optional<CachedBytes> find(int descriptor, uint64_t address, uint64_t bytes);

@@ -7,9 +7,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
-
-#include "base/clock.hpp"
 
 namespace tailrace {
 
@@ -22,33 +19,31 @@ public:
     size_t next() const {
         size_t fastest = 0;
         for (size_t way = 0; way < Ways; ++way) {
-            if (timings_[way].load(std::memory_order_relaxed) < kTimings) return way;
-            if (least_[way].load(std::memory_order_relaxed) < least_[fastest].load(std::memory_order_relaxed)) fastest = way;
+            if (!timings_[way].are_enough()) return way;
+            if (timings_[way].least.load(kRelaxed) < timings_[fastest].least.load(kRelaxed)) fastest = way;
         }
         return fastest;
     }
-    bool is_found() const {
-        return std::ranges::all_of(timings_, [](const auto& timed) { return timed.load(std::memory_order_relaxed) >= kTimings; });
-    }
+    bool is_found() const { return std::ranges::all_of(timings_, &Timings::are_enough); }
 
     void add(size_t way, uint64_t bytes, double seconds) {
         const double each = seconds / static_cast<double>(bytes);
-        double least = least_[way].load(std::memory_order_relaxed);
-        for (bool is_least = each < least; is_least; is_least = each < least)
-            if (least_[way].compare_exchange_weak(least, each, std::memory_order_relaxed)) break;
-        timings_[way].fetch_add(1, std::memory_order_relaxed);
+        double least = timings_[way].least.load(kRelaxed);
+        while (each < least && !timings_[way].least.compare_exchange_weak(least, each, kRelaxed)) continue;
+        timings_[way].count.fetch_add(1, kRelaxed);
     }
 
 private:
-    static constexpr uint32_t kTimings = 3;  // of each way
+    static constexpr std::memory_order kRelaxed = std::memory_order_relaxed;
 
-    std::array<std::atomic<uint32_t>, Ways> timings_{};
-    std::array<std::atomic<double>, Ways> least_ = all_slow(std::make_index_sequence<Ways>());  // seconds a byte
+    struct Timings {
+        static constexpr uint32_t kEnough = 3;
+        std::atomic<uint32_t> count = 0;
+        std::atomic<double> least = 1.0;  // seconds a byte: slower than anything
 
-    template <size_t... K>
-    static constexpr std::array<std::atomic<double>, Ways> all_slow(std::index_sequence<K...>) {
-        return {((void)K, 1.0)...};
-    }
+        bool are_enough() const { return count.load(kRelaxed) >= kEnough; }
+    };
+    std::array<Timings, Ways> timings_;
 };
 
 }  // namespace tailrace

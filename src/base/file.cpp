@@ -21,7 +21,6 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kLeastMapped = 512u << 10;
 constexpr uint64_t kMostMapped = 16u << 20;  // mapped at once: the page tables of a mapping need memory, too
 
 int open_checked(const char* doing, const std::string& path, int flags) {
@@ -147,7 +146,7 @@ void File::read_stable_at(uint64_t address, std::span<iovec> buffers) const { re
 void File::read(uint64_t address, std::span<iovec> buffers, bool stable) const {
     buffers = drop_front(buffers, 0);
     while (!buffers.empty()) {
-        const bool is_long = stable && buffers.front().iov_len >= kLeastMapped;
+        const bool is_long = stable && buffers.front().iov_len >= CachedBytes::kFewest;
         FastestWay<2>* const ways = is_long ? &cached_ways_of(descriptor_) : nullptr;
         if (const uint64_t done = is_long ? copy_cached(descriptor_, address, buffers.front(), *ways) : 0; done > 0) {
             address += done;

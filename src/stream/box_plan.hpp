@@ -42,8 +42,8 @@ struct BoxPlan {
 std::vector<BoxPlan> whole_variables(const Definitions& definitions, const std::vector<VariablePlan>& variables);
 // A part for each rank: each block is one box.
 std::vector<BoxPlan> boxes_of_blocks(const std::vector<VariablePlan>& variables);
-// Collective over the ranks of a part of several: their blocks are joined to boxes. The first rank joins
-// them: the blocks of all ranks would need too much memory on each of them.
+// Collective over the ranks of a part of several: their blocks are joined to boxes. The first rank joins them: the
+// blocks of all ranks would need too much memory on each of them.
 std::vector<BoxPlan> joined_boxes(const Communicator& part_ranks, const std::vector<VariablePlan>& variables);
 
 // The spans of the blocks in each box. Collective where `all_ranks_write`: then over the ranks of the part, else of this rank.
