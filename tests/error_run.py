@@ -13,6 +13,7 @@ import netCDF4
 import numpy as np
 import pytest
 
+from tests.journal import journal_lines
 from tests.mpirun import Mpirun
 
 COLUMNS, ROWS_OF_A_RANK = 4, 2
@@ -128,8 +129,8 @@ def answers_in(directory: Path, ranks: int) -> list[list[dict[str, Any]]]:
 
 def committed_steps(directory: Path, name: str = "history") -> list[float]:
     """The times of the steps in the journal, by their lines alone."""
-    lines = (directory / f"{name}.parts" / "journal.jsonl").read_text().splitlines()
-    return [line["time"] for line in map(json.loads, lines) if line["kind"] == "step"]
+    lines = journal_lines(directory / f"{name}.parts" / "journal.jsonl")
+    return [line["time"] for line in lines if line["kind"] == "step"]
 
 
 def check_rows(directory: Path, ranks: int, times: list[float]) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+OF_JOURNAL = re.compile(r"/journal(\.\d+)?\.jsonl$")
+OF_INDEX = re.compile(r"/\.pending-(\d+-)?index$")
 
 STATES = (
     "opening the stream",
@@ -69,9 +73,11 @@ class Walk:
         if self.name == "open":
             removes = call in ("unlinkat", "unlink", "rmdir", "remove")
             return "removing what a kill has left" if removes and how == "before" else "opening the stream"
-        if path.endswith("journal.jsonl"):
+        if OF_JOURNAL.search(path):
             return self.of_journal(how, call, word, before)
-        if path.endswith("/.pending-index"):
+        if path.endswith((".parts", "/lock", "/writer.json")):  # looking for another run, and giving the stream back
+            return before
+        if OF_INDEX.search(path):
             return self.of_index(how, call)
         if self.name == "close":
             return self.of_trimming(how, call, before)
@@ -80,6 +86,8 @@ class Walk:
     def of_journal(self, how: str, call: str, word: str, before: str) -> str:
         if self.name == "close":
             return "trimmed or synchronised"
+        if word == "segment" or before == "agreeing, planning or gathering":  # the run begins its segment before its first step
+            return before
         if call == "write" and word == "step":
             self.journal_line |= how == "after"
             return {"half": "journal line half written", "after": "journal line written, no time or index"}.get(how, before)

@@ -12,6 +12,7 @@ import numpy as np
 import tailrace
 
 from tests.error_run import committed_steps
+from tests.journal import journal_lines
 from tests.presets import PRESETS
 
 # Each of the two ranks counts as a node where nodes write.
@@ -113,5 +114,5 @@ def pending(directory: Path) -> list[str]:
 
 
 def intact_lines(journal: Path) -> list[dict[str, Any]]:
-    lines, _ = tailrace.journal_read(journal)
-    return lines
+    """Of all segments of the journal, given the first."""
+    return journal_lines(journal)

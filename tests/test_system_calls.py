@@ -1,7 +1,7 @@
 """The plan against the kernel: under strace each preset makes the files that the plan names, and each rank writes what it says.
 
 Every planned (path, address, bytes) is covered by the writes of that rank and touched by no other; no file is there besides parts,
-journal and index, and nothing else is created on the way but names that are renamed.
+journal and index, and nothing else is created on the way but names that are renamed, and the lock and heartbeat of the run.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class RankTrace:
     created: set[str] = field(default_factory=set)
     appended: set[str] = field(default_factory=set)
     renamed: list[tuple[str, str]] = field(default_factory=list)
+    removed: set[str] = field(default_factory=set)
 
 
 def calls_of(file: Path) -> Iterator[str]:
@@ -83,8 +84,10 @@ def note(line: str, folder: Path, trace: RankTrace) -> None:
     name, arguments, result = CALL.match(line).groups()  # type: ignore[union-attr]
     if name == "openat" and (opened := OPENED.match(line)):
         path = below(os.path.normpath(opened[1]), folder)
-        if path is not None and "O_CREAT" in opened[2]:
-            (trace.appended if "O_APPEND" in opened[2] else trace.created).add(path)
+        if path is not None and "O_APPEND" in opened[2]:
+            trace.appended.add(path)
+        elif path is not None and "O_CREAT" in opened[2]:
+            trace.created.add(path)
     elif name in ("creat", "open", "mmap") and f"{folder}/" in arguments:
         assert "PROT_WRITE" not in arguments, line
         assert name == "mmap", line
@@ -93,6 +96,8 @@ def note(line: str, folder: Path, trace: RankTrace) -> None:
         assert (old is None) == (new is None), line
         if old is not None and new is not None:
             trace.renamed.append((old, new))
+    elif name == "unlink" and (path := below(os.path.normpath(arguments.strip('"')), folder)) is not None:
+        trace.removed.add(path)
     elif name in WRITES and (descriptor := re.match(r"\d+<([^>]*)>", arguments)):
         path = below(descriptor[1], folder)
         if path is None or path in trace.appended:
@@ -180,7 +185,9 @@ def check_files(folder: Path, traces: Sequence[RankTrace], plan: Mapping, steps:
     assert {part["path"] for part in plan["parts"]} <= present
     renamed = [names for trace in traces for names in trace.renamed]
     created = {final_name(path, renamed) for trace in traces for path in trace.created | trace.appended}
-    assert created == present
+    removed = {path for trace in traces for path in trace.removed}
+    assert removed == {"history.parts/lock", "history.parts/writer.json"}
+    assert created - removed == present
     directories = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_dir()}
     assert len(directories) == plan["directories"], directories
     for trace in traces[1:]:

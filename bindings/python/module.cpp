@@ -104,14 +104,17 @@ void define_text_functions(nb::module_ &module) {
         "directory"_a, "name"_a, "deep"_a);
     module.def(
         "repair",
-        [](const std::string &directory, const std::string &name) {
-            return text_from([&](char **json) { return tailrace_repair(directory.c_str(), name.c_str(), json); });
+        [](const std::string &directory, const std::string &name, bool take_over) {
+            return text_from(
+                [&](char **json) { return tailrace_repair(directory.c_str(), name.c_str(), take_over ? 1 : 0, json); });
         },
-        "directory"_a, "name"_a);
+        "directory"_a, "name"_a, "take_over"_a);
     module.def(
         "index",
-        [](const std::string &directory, const std::string &name) { check(tailrace_index(directory.c_str(), name.c_str())); },
-        "directory"_a, "name"_a);
+        [](const std::string &directory, const std::string &name, bool take_over) {
+            check(tailrace_index(directory.c_str(), name.c_str(), take_over ? 1 : 0));
+        },
+        "directory"_a, "name"_a, "take_over"_a);
     module.def(
         "combine",
         [](const std::string &directory, const std::string &name, const std::string &output, const std::string &options,

@@ -270,15 +270,16 @@ int tailrace_list(const char *directory, const char *name, char **json);
 /* Checks a stream: every committed step's parts are there, whole and of the recorded size; with `deep` != 0 every byte against
  * its checksum; the index is there. JSON: {"ok": bool, "steps", "files", "bytes", "problems": [{"path", "step", "problem"}]}. */
 int tailrace_verify(const char *directory, const char *name, int deep, char **json);
-/* Repairs a damaged stream, so that it can be read and appended to. No process may be writing to it. Cuts the journal's torn
- * tail, removes what was never committed, and drops the steps whose parts are missing or damaged. Their files are set aside:
- * nothing that was committed is deleted. Then writes the index anew. JSON: {"ok": bool, "steps" that are left,
+/* Repairs a damaged stream, so that it can be read and appended to. TAILRACE_IN_USE while another process writes it; with
+ * `take_over` != 0 that process gets TAILRACE_OVERTAKEN at its next step instead. Cuts the journal's torn tail, removes what was
+ * never committed, and drops the steps whose parts are missing or damaged. Their files are set aside: nothing that was committed
+ * is deleted. Then writes the index anew. JSON: {"ok": bool, "steps" that are left,
  *   "actions": [{"action": "cut" | "removed" | "dropped" | "set aside", "path", "steps": [...], "why"}],
  *   "problems": what it cannot mend, as in tailrace_verify: [{"path", "step", "problem"}]}. */
-int tailrace_repair(const char *directory, const char *name, char **json);
+int tailrace_repair(const char *directory, const char *name, int take_over, char **json);
 /* Writes the index of a stream anew from what is committed, as after a run that was killed. NAME.nc of a stream whose one part is
- * the dataset is left as it is. */
-int tailrace_index(const char *directory, const char *name);
+ * the dataset is left as it is. TAILRACE_IN_USE while another process writes the stream, unless `take_over` != 0. */
+int tailrace_index(const char *directory, const char *name, int take_over);
 /* Called during a long call; a value other than 0 stops it. */
 typedef int (*tailrace_progress)(uint64_t done_bytes, uint64_t all_bytes, void *context);
 /* Writes all committed steps of a stream as one plain NetCDF-4 file, by several threads: no parts, no index, time unlimited. The

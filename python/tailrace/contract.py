@@ -95,17 +95,21 @@ def verify(directory: str | os.PathLike[str], name: str, *, deep: bool = False) 
     return json.loads(_core.verify(path_text(directory), name, deep))
 
 
-def repair(directory: str | os.PathLike[str], name: str) -> Json:
-    """Makes a damaged stream one that can be read and appended to. No process may be writing to it.
+def repair(directory: str | os.PathLike[str], name: str, *, take_over: bool = False) -> Json:
+    """Makes a damaged stream one that can be read and appended to.
 
+    IN_USE while another process writes it; with `take_over` that process gets OVERTAKEN at its next step.
     {"ok", "steps" left, "actions": [{"action", "path", "steps", "why"}, ...], "problems" that it cannot mend}.
     """
-    return json.loads(_core.repair(path_text(directory), name))
+    return json.loads(_core.repair(path_text(directory), name, take_over))
 
 
-def index(directory: str | os.PathLike[str], name: str) -> None:
-    """Writes the index of a stream anew from what is committed, as after a run that was killed."""
-    _core.index(path_text(directory), name)
+def index(directory: str | os.PathLike[str], name: str, *, take_over: bool = False) -> None:
+    """Writes the index of a stream anew from what is committed, as after a run that was killed.
+
+    IN_USE while another process writes the stream, unless `take_over`.
+    """
+    _core.index(path_text(directory), name, take_over)
 
 
 def combine(

@@ -78,10 +78,24 @@ std::string journal_line_of(std::string object) {
     return object.append(kSumKey).append(sum).append(kLineEnd);
 }
 
-JournalContent read_journal(const std::string& path) {
+std::optional<Json> read_first_line(const std::string& path) {
+    const File file = File::open_read(path);
+    const uint64_t size_bytes = file.size_bytes();
+    constexpr uint64_t kFirstRead = 4096;
+    for (uint64_t bytes = std::min(kFirstRead, size_bytes);; bytes = std::min(2 * bytes, size_bytes)) {
+        std::string begin(bytes, '\0');
+        file.read_at(0, begin.data(), bytes);
+        const size_t newline = begin.find('\n');
+        if (newline != std::string::npos) return parse_line(std::string_view(begin).substr(0, newline + 1));
+        if (bytes == size_bytes) return std::nullopt;
+    }
+}
+
+JournalContent read_journal(const std::string& path, uint64_t end_bytes) {
     JournalContent content;
     if (!path_exists(path)) return content;
-    const std::string all = File::open_read(path).read_all();
+    std::string all = File::open_read(path).read_all();
+    all.resize(std::min<uint64_t>(all.size(), end_bytes));
     size_t torn_at = std::string::npos;
     for (size_t begin = 0; begin < all.size();) {
         const size_t newline = all.find('\n', begin);
@@ -116,7 +130,7 @@ void Journal::append_line(const std::string& line, bool sync) {
     } catch (const Error&) {
         // The caller learns that the line was not written, so it must not be there.
         try {
-            file.set_size(intact);
+            if (!may_cut_ || may_cut_()) file.set_size(intact);
         } catch (const Error&) {
             // The next append removes a torn line; a whole one stays.
         }

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,11 @@ struct JournalContent {
     uint64_t torn_bytes = 0;
 };
 
-// Throws CORRUPT when a damaged line has intact ones after it; an absent file is an empty journal.
-JournalContent read_journal(const std::string& path);
+// Throws CORRUPT when a damaged line has intact ones after it; an absent file is an empty journal. Bytes from `end_bytes` on do not
+// count.
+JournalContent read_journal(const std::string& path, uint64_t end_bytes = UINT64_MAX);
+// The first line; nothing where there is no intact one.
+std::optional<Json> read_first_line(const std::string& path);
 
 // The bytes of one line: the object's text with its checksum as the last key "sum", and a newline.
 std::string journal_line(const Json& object);
@@ -29,8 +34,10 @@ std::string journal_line_of(std::string object);
 // A journal that is appended to. Local. Several threads may append, such as that of a write queue and its owner.
 class Journal {
 public:
-    // `is_there`: the first append fails with NOT_FOUND where the file is absent, and does not create it.
-    explicit Journal(std::string path, bool is_there = false) : path_(std::move(path)), is_there_(is_there) {}
+    // `is_there`: the first append fails with NOT_FOUND where the file is absent, and does not create it. `may_cut`: whether a line
+    // whose append failed may be cut off again; another process may have read it.
+    explicit Journal(std::string path, bool is_there = false, std::function<bool()> may_cut = {})
+        : path_(std::move(path)), is_there_(is_there), may_cut_(std::move(may_cut)) {}
 
     // Appends one object, in one write; with `sync` it is on the device on return. Removes a torn tail first.
     void append(const Json& object, bool sync) { append_line(journal_line(object), sync); }
@@ -39,6 +46,7 @@ public:
 private:
     std::string path_;
     bool is_there_;
+    std::function<bool()> may_cut_;
     std::mutex appending_;
     uint64_t intact_bytes_ = 0;  // size after the last append: the end of a file of this size needs no check
 };

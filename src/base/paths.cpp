@@ -52,10 +52,16 @@ std::vector<std::string> names_in(const Directory& directory, const std::string&
 void remove_within(int parent, const std::string& name, const std::string& path) {
     if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT || errno == ENOTDIR) return;
     if (errno != EISDIR) fail_system("remove", path, errno);
-    const Directory directory = open_directory("remove", parent, name, path, O_NOFOLLOW);
-    if (!directory) return;
-    for (const std::string& entry : names_in(directory, path)) remove_within(::dirfd(directory.get()), entry, path + "/" + entry);
-    if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) fail_system("remove", path, errno);
+    // A rank of a run that was killed lives on for a moment, and may still make a file there.
+    constexpr int kMostTimes = 10;
+    for (int times = 1;; ++times) {
+        const Directory directory = open_directory("remove", parent, name, path, O_NOFOLLOW);
+        if (!directory) return;
+        for (const std::string& entry : names_in(directory, path))
+            remove_within(::dirfd(directory.get()), entry, path + "/" + entry);
+        if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return;
+        if ((errno != ENOTEMPTY && errno != EEXIST) || times == kMostTimes) fail_system("remove", path, errno);
+    }
 }
 
 }  // namespace
@@ -105,6 +111,57 @@ bool path_exists(const std::string& path) {
     if (::lstat(path.c_str(), &status) == 0) return true;
     if (errno != ENOENT && errno != ENOTDIR) fail_system("check for", path, errno);
     return false;
+}
+
+bool directory_has(const std::string& directory, const std::string& name) {
+    const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return path_exists(directory + "/" + name);  // such as with too many open files
+    struct stat status;
+    const int code = ::fstatat(descriptor, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
+    ::close(descriptor);
+    if (code != 0 && code != ENOENT) fail_system("check for", directory + "/" + name, code);
+    return code == 0;
+}
+
+bool make_new_file(const std::string& path) {
+    int descriptor;
+    do {
+        descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (descriptor < 0 && errno == EINTR);
+    if (descriptor < 0 && errno == EEXIST) return false;
+    if (descriptor < 0) fail_system("create", path, errno);
+    ::close(descriptor);
+    return true;
+}
+
+void link_in_place(const std::string& from, const std::string& to, const std::string& temporary) {
+    remove_file(temporary);
+    if (::link(from.c_str(), temporary.c_str()) != 0) {
+        const std::filesystem::path target =
+            std::filesystem::path(from).lexically_relative(std::filesystem::path(to).parent_path());
+        if (::symlink(target.c_str(), temporary.c_str()) != 0) fail_system("link", temporary, errno);
+    }
+    rename_path(temporary, to);
+    remove_file(temporary);  // renaming over another name of the same file leaves both
+}
+
+bool is_same_file(const std::string& path, const std::string& other) {
+    struct stat a, b;
+    return ::stat(path.c_str(), &a) == 0 && ::stat(other.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+void copy_file(const std::string& from, const std::string& to, bool sync) {
+    const File source = File::open_read(from);
+    File copy = File::create(to);
+    constexpr uint64_t kPieceBytes = 8u << 20;
+    std::vector<char> piece;
+    for (uint64_t at = 0, bytes = source.size_bytes(); at < bytes; at += kPieceBytes) {
+        piece.resize(std::min(kPieceBytes, bytes - at));
+        source.read_at(at, piece.data(), piece.size());
+        copy.write_at(at, piece.data(), piece.size());
+    }
+    if (sync) copy.sync();
+    copy.close();
 }
 
 std::vector<std::string> list_directory(const std::string& path) {

@@ -16,6 +16,16 @@ void remove_directory_if_empty(const std::string& path) noexcept;        // igno
 void remove_file(const std::string& path);                               // absent is fine
 void sync_directory(const std::string& path);
 bool path_exists(const std::string& path);
+// Whether a directory has an entry. Opens the directory anew, so that a network file system asks its server.
+bool directory_has(const std::string& directory, const std::string& name);
+// Makes an empty file. False where there is one of this name: of several callers, one makes it.
+bool make_new_file(const std::string& path);
+// Gives a file a second name, in place of what has that name; a symbolic link where the file system has no hard links. `temporary`
+// is a free name in the directory of `to`.
+void link_in_place(const std::string& from, const std::string& to, const std::string& temporary);
+bool is_same_file(const std::string& path, const std::string& other);
+// Copies a file to a new name, or over the file of that name.
+void copy_file(const std::string& from, const std::string& to, bool sync);
 std::vector<std::string> list_directory(const std::string& path);  // names, sorted; [] if absent
 // Writes the text to the temporary name PATH.new and renames it to PATH.
 void replace_file(const std::string& path, const std::string& content, bool sync);

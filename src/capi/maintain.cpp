@@ -1,4 +1,4 @@
-// Work on a stream while no process writes to it: repair, index, combine.
+// Work on a stream while no run writes to it: repair, index, combine.
 #include <tailrace/tailrace.h>
 
 #include "capi/json_text.hpp"
@@ -12,12 +12,14 @@ using tailrace::return_json;
 
 extern "C" {
 
-int tailrace_repair(const char* directory, const char* name, char** json) {
-    return return_json(json, [&] { return tailrace::repair_stream(required(directory, "directory"), required(name, "name")); });
+int tailrace_repair(const char* directory, const char* name, int take_over, char** json) {
+    return return_json(
+        json, [&] { return tailrace::repair_stream(required(directory, "directory"), required(name, "name"), take_over != 0); });
 }
 
-int tailrace_index(const char* directory, const char* name) {
-    return tailrace::guard([&] { tailrace::index_stream(required(directory, "directory"), required(name, "name")); });
+int tailrace_index(const char* directory, const char* name, int take_over) {
+    return tailrace::guard(
+        [&] { tailrace::index_stream(required(directory, "directory"), required(name, "name"), take_over != 0); });
 }
 
 int tailrace_combine(const char* directory, const char* name, const char* output, const char* options, tailrace_progress progress,

@@ -261,6 +261,9 @@ std::vector<Key> stream_keys() {
     std::vector<Key> keys;
     keys.push_back(word_key<std::string>("mode", "what happens to an existing stream of this name",
                                          {{"append", "append"}, {"replace", "replace"}}, FIELD(mode)));
+    keys.push_back(word_key<bool>("take_over",
+                                  "on: writes a stream that another run seems to write; that run gets an error at its next step",
+                                  {{"on", true}, {"off", false}}, FIELD(takes_over)));
     keys.push_back(time_key());
     keys.push_back(number_or_word_key("keep", "all | N (N at least 1)",
                                       "committed steps to keep; after each commit, files whose steps are all older are removed",

@@ -28,6 +28,7 @@ struct StreamConfig {
     OverlapPolicy overlap_policy = OverlapPolicy::block;
     std::string spill_directory = "/tmp";
     uint64_t keep_steps = 0;      // committed steps that stay; 0: all
+    bool takes_over = false;      // writes the stream even if another run seems to
     uint64_t ranks_per_node = 0;  // groups ranks by this many, for tests and dry runs; 0: MPI's nodes
 };
 

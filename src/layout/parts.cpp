@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string_view>
 
 namespace tailrace {
 namespace {
@@ -31,6 +32,20 @@ std::string tree_directories(uint64_t entries, uint64_t number) {
         if (group == 0) return deeper + path;
         deeper += "+/";
     }
+}
+
+// The number that a name has from `at` on, if `end` follows it: 0 otherwise.
+uint64_t number_in(const std::string& name, size_t at, std::string_view end) {
+    uint64_t number = 0;
+    size_t digit = at;
+    for (; digit < name.size() && name[digit] >= '0' && name[digit] <= '9'; ++digit)
+        number = 10 * number + static_cast<uint64_t>(name[digit] - '0');
+    return digit > at && name.substr(digit).starts_with(end) ? number : 0;
+}
+
+// What the names of all files begin with that a run has not committed.
+std::string pending_name(const std::string& stream, uint64_t run) {
+    return parts_directory(stream) + "/" + kPendingPrefix + (run > 0 ? std::to_string(run) + "-" : "");
 }
 
 }  // namespace
@@ -100,24 +115,34 @@ std::string dataset_path(const std::string& stream) { return stream + ".nc"; }
 std::string parts_directory(const std::string& stream) { return stream + ".parts"; }
 std::string journal_path(const std::string& stream) { return parts_directory(stream) + "/journal.jsonl"; }
 
-std::string group_path(const Layout& layout, const std::string& stream, uint64_t start) {
-    if (layout.part_is_dataset()) return dataset_path(stream);
+std::string group_path(const Layout& layout, const std::string& stream, uint64_t start, uint64_t segment) {
+    if (layout.part_is_dataset() && segment == 0) return dataset_path(stream);
     return parts_directory(stream) + "/" + tree_directories(layout.tree_entries, start) + digits(start) +
-           (has_one_part(layout) ? ".nc" : "");
+           (segment > 0 ? "-" + std::to_string(segment) : "") + (has_one_part(layout) ? ".nc" : "");
 }
 
-std::string pending_path(const Layout& layout, const std::string& stream, uint64_t start) {
-    return parts_directory(stream) + "/" + kPendingPrefix + digits(start) + (has_one_part(layout) ? ".nc" : "");
+std::string pending_path(const Layout& layout, const std::string& stream, uint64_t start, uint64_t run) {
+    return pending_name(stream, run) + digits(start) + (has_one_part(layout) ? ".nc" : "");
 }
 
-std::string pending_index_path(const std::string& stream) { return parts_directory(stream) + "/" + kPendingPrefix + "index"; }
+std::string pending_index_path(const std::string& stream, uint64_t run) { return pending_name(stream, run) + "index"; }
+
+uint64_t run_of_pending(const std::string& name) {
+    const std::string_view prefix = kPendingPrefix;
+    return name.starts_with(prefix) ? number_in(name, prefix.size(), "-") : 0;
+}
+
+uint64_t segment_of_group(const std::string& name) {
+    const size_t dash = name.find('-');
+    return dash == std::string::npos || name.starts_with(kPendingPrefix) ? 0 : number_in(name, dash + 1, "");
+}
 
 std::string part_path_in_group(const Layout& layout, const std::string& stream, uint64_t start, uint64_t part) {
     return tree_directories(layout.tree_entries, part) + stream + "." + digits(start) + "." + digits(part) + ".nc";
 }
 
-std::string part_path(const Layout& layout, const std::string& stream, uint64_t start, uint64_t part) {
-    const std::string group = group_path(layout, stream, start);
+std::string part_path(const Layout& layout, const std::string& stream, uint64_t start, uint64_t part, uint64_t segment) {
+    const std::string group = group_path(layout, stream, start, segment);
     return has_one_part(layout) ? group : group + "/" + part_path_in_group(layout, stream, start, part);
 }
 

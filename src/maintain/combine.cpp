@@ -71,8 +71,10 @@ private:
         const Image image = plan_.image(plan_.end(), ChunkPlaces(plan_.output.arrays.size()));
         Checksum sum;
         sum.add(image.metadata.data(), image.metadata.size());
-        const std::string journal = File::open_read(directory_ + "/" + journal_path(stream_)).read_all();
-        sum.add(journal.data(), journal.size());
+        for (const std::string& segment : segment_paths(directory_ + "/" + journal_path(stream_))) {
+            const std::string journal = File::open_read(segment).read_all();
+            sum.add(journal.data(), journal.size());
+        }
         for (const GroupEntry& group : history_.groups) sum.add(group.digest.data(), group.digest.size());
         for (const StepEntry& step : history_.steps) sum.add(&step.step, sizeof step.step);
         return hex_digest(sum.value());

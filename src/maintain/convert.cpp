@@ -90,7 +90,7 @@ private:
     // A number of the source's journal up to a step. A model that was started anew has another one, even if its times are the same.
     Json origin(uint64_t last_step) const {
         Checksum sum;
-        for (const Json& line : read_journal(source_journal_).lines) {
+        for (const Json& line : read_segments(find_segments(source_journal_)).lines) {
             const std::string bytes = line.dump();
             sum.add(bytes.data(), bytes.size());
             if (line.value("kind", "") == "step" && line.value("step", uint64_t{0}) == last_step)

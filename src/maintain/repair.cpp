@@ -11,6 +11,7 @@
 #include "layout/parts.hpp"
 #include "maintain/group_check.hpp"
 #include "part/part_reader.hpp"
+#include "record/write_access.hpp"
 #include "stream/group.hpp"
 #include "view/catalog.hpp"
 #include "view/index.hpp"
@@ -20,20 +21,24 @@ namespace {
 
 class Repair {
 public:
-    Repair(const std::string& directory, const std::string& stream)
-        : directory_(directory), stream_(stream), journal_(directory + "/" + journal_path(stream)) {}
+    Repair(const std::string& directory, const std::string& stream, bool takes_over)
+        : directory_(directory), stream_(stream), access_(directory, stream, {.takes_over = takes_over}) {}
 
     Json run() {
         cut_journal();
-        history_ = read_history(journal_);
-        remove_pending();
+        history_ = access_.take_history();
+        if (!access_.is_contested()) remove_pending();
         // The last group first: a group with the static arrays of later ones is repaired after these.
         for (const size_t g : history_.needed_groups() | std::views::reverse) repair_group(g);
         for (const size_t g : history_.needed_groups())
             for (uint64_t part = 0; part < history_.groups[g].parts; ++part) try_write_times(g, part);
         remove_uncommitted();
         const bool is_dataset = !history_.groups.empty() && history_.groups.back().layout.part_is_dataset();
-        if (!is_dataset) write_index(directory_, stream_, history_, 0, true);
+        access_.end();
+        if (is_dataset)
+            show_dataset(directory_, stream_, history_.groups.back(), access_.number());
+        else
+            write_index(directory_, stream_, history_, 0, true, access_.number());
         return {{"ok", problems_.empty()},
                 {"stream", stream_},
                 {"steps", history_.steps.size()},
@@ -48,21 +53,21 @@ private:
     }
 
     void cut_journal() {
-        const JournalContent content = read_journal(journal_);
+        const std::string path = access_.present_path();
+        const JournalContent content = read_journal(path);
         if (content.torn_bytes == 0) return;
-        File file = File::open_write(journal_);
+        File file = File::open_write(path);
         file.set_size(content.intact_bytes);
         file.sync();
         file.close();
-        report("cut", journal_, Json::array(), text("its last ", content.torn_bytes, " bytes were not a whole line"));
+        report("cut", path, Json::array(), text("its last ", content.torn_bytes, " bytes were not a whole line"));
     }
 
     void remove_pending() {
-        for (const std::string& path : pending_paths(directory_, stream_)) {
+        for (const std::string& path : pending_paths(directory_, stream_, access_.number())) {
             remove_tree(path);
             report("removed", path, Json::array(),
-                   path == path_of(pending_index_path(stream_)) ? "an index that was not finished"
-                                                                : "a step that was never committed");
+                   path.ends_with("index") ? "an index that was not finished" : "a step that was never committed");
         }
     }
 
@@ -100,17 +105,17 @@ private:
         if (bad.empty()) return;
         if (bad.size() < group.steps) clear_times(group, bad);
         for (const uint64_t step : bad) {
-            Journal(journal_).append(drop_line(step, step, why, is_needed), true);
+            access_.segment().append_line(journal_line(drop_line(step, step, why, is_needed)), true);
             history_.drop(step, step, !is_needed);
         }
-        report("dropped", path_of(group_path(group.layout, stream_, group.start)), bad, why);
+        report("dropped", path_of(group_path(group.layout, stream_, group.start, group.segment)), bad, why);
         if (history_.groups[g].steps == 0 && !is_needed) set_aside(group);
     }
 
     // A part that is the dataset is opened by plain tools. A dropped step gets NaN as its time there, as one that is not committed.
     void clear_times(const GroupEntry& group, const std::set<uint64_t>& bad) {
         if (!group.layout.part_is_dataset()) return;
-        const std::string path = path_of(part_path(group.layout, stream_, group.start, 0));
+        const std::string path = path_of(part_path(group.layout, stream_, group.start, 0, group.segment));
         const std::string& time = history_.runs[group.run].definitions.time_name();
         const PartReader reader(path);
         File file = File::open_write(path);
@@ -124,7 +129,7 @@ private:
     // A step gets its time in a part of several steps after it is committed. A run that was killed in between has left it without.
     void try_write_times(size_t g, uint64_t part) {
         const GroupEntry& group = history_.groups[g];
-        const std::string path = path_of(part_path(group.layout, stream_, group.start, part));
+        const std::string path = path_of(part_path(group.layout, stream_, group.start, part, group.segment));
         if (group.layout.steps == 1 || !path_exists(path)) return;
         try {
             write_times(g, group, path);
@@ -154,7 +159,7 @@ private:
     }
 
     void set_aside(const GroupEntry& group) {
-        const std::string from = path_of(group_path(group.layout, stream_, group.start));
+        const std::string from = path_of(group_path(group.layout, stream_, group.start, group.segment));
         if (!path_exists(from)) return;
         std::string to;
         for (int n = 0; n == 0 || path_exists(to); ++n)
@@ -163,16 +168,17 @@ private:
         report("set aside", to, Json::array(), "the files of dropped steps; remove them when they are no longer needed");
     }
 
-    const std::string directory_, stream_, journal_;
+    const std::string directory_, stream_;
+    WriteAccess access_;
     History history_;
     Json actions_ = Json::array(), problems_ = Json::array();
 };
 
 }  // namespace
 
-Json repair_stream(const std::string& directory, const std::string& stream) {
+Json repair_stream(const std::string& directory, const std::string& stream, bool takes_over) {
     require_stream(directory, stream);
-    return Repair(directory, stream).run();
+    return Repair(directory, stream, takes_over).run();
 }
 
 }  // namespace tailrace

@@ -7,7 +7,8 @@
 
 namespace tailrace {
 
-// JSON as documented at tailrace_repair. Throws NOT_FOUND where there is no such stream.
-Json repair_stream(const std::string& directory, const std::string& stream);
+// JSON as documented at tailrace_repair. Throws NOT_FOUND where there is no such stream; IN_USE while another process writes it,
+// unless this one `takes_over`.
+Json repair_stream(const std::string& directory, const std::string& stream, bool takes_over);
 
 }  // namespace tailrace

@@ -38,7 +38,15 @@ void verify_history(const std::string& directory, const std::string& stream, con
                      text("its last ", history.torn_bytes,
                           " bytes are a torn line; the next run cuts them off, and so does `tailrace repair ", directory, " -s ",
                           stream, "`"));
-    if (history.empty() || history.groups.back().layout.part_is_dataset()) return;
+    if (history.empty()) return;
+    if (const GroupEntry& last = history.groups.back(); last.layout.part_is_dataset()) {
+        const std::string dataset = directory + "/" + dataset_path(stream);
+        if (last.segment > 0 && !is_same_file(dataset, directory + "/" + group_path(last.layout, stream, last.start, last.segment)))
+            findings.add(
+                dataset, nullptr,
+                text("it does not show the steps of the stream; mend it with `tailrace index ", directory, " -s ", stream, "`"));
+        return;
+    }
     for (const IndexFile& file : index_files(history, stream))
         if (!path_exists(directory + "/" + file.path))
             findings.add(directory + "/" + file.path, history.steps[file.from].step,

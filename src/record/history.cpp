@@ -1,5 +1,7 @@
 #include "record/history.hpp"
 
+#include <tailrace/tailrace.h>
+
 #include <cstdio>
 #include <ctime>
 
@@ -10,8 +12,6 @@
 namespace tailrace {
 namespace {
 
-constexpr int kFormat = 1;
-
 std::string now_utc() {
     const std::time_t now = std::time(nullptr);
     char text[32];
@@ -21,7 +21,8 @@ std::string now_utc() {
 
 StreamConfig config_of(const Json& effective) {
     Settings settings{"journal", {}};
-    for (const auto& [key, value] : effective.items()) settings.values.emplace_back(key, value.get<std::string>());
+    for (const auto& [key, value] : effective.items())
+        if (find_key(key) != nullptr) settings.values.emplace_back(key, value.get<std::string>());
     return resolve({settings});
 }
 
@@ -67,15 +68,14 @@ void History::apply(const Json& line) {
         for (const Json& block : line.at("blocks")) growth.blocks.push_back({block.at(0), block.at(1), block.at(2)});
     } else if (kind == "step") {
         apply_step(line);
+    } else if (kind == "copy") {
+        if (!groups.empty() && groups.back().start == line.at("group").get<uint64_t>()) groups.back().segment = line.at("segment");
     } else if (kind == "drop") {
         drop(line.at("first"), line.at("last"), line.at("why").get<std::string>() != kDropOld && !line.value("kept", false));
     }
 }
 
 void History::apply_run(const Json& line) {
-    if (line.at("format").get<int>() > kFormat)
-        fail(Status::UNSUPPORTED, "the stream was written in format ", line.at("format").get<int>(), "; this version reads up to ",
-             kFormat, "; install a newer Tailrace");
     runs.push_back({config_of(line.at("layout")), line.at("requested"), definitions_of(line.at("definitions")), line.at("ranks"),
                     line.at("nodes"), line.value("storage", Json::object()), line.value("origin", Json::object())});
 }
@@ -89,9 +89,10 @@ void History::apply_step(const Json& line) {
         if (--groups.back().steps == 0) groups.pop_back();
     }
     if (number != next_step()) fail(Status::CORRUPT, "it has step ", number, " where step ", next_step(), " must follow");
-    if (groups.empty() || groups.back().start != start || groups.back().steps == 0)
+    const uint64_t segment = line.value("segment", uint64_t{0});
+    if (groups.empty() || groups.back().start != start || groups.back().steps == 0 || groups.back().segment != segment)
         groups.push_back({start, runs.back().config.layout, line.at("files"), runs.back().ranks, runs.size() - 1, line.at("plan"),
-                          line.at("static"), 0, 0, "", false});
+                          line.at("static"), 0, 0, "", false, segment});
     ++groups.back().steps;
     groups.back().files_bytes = line.at("bytes");
     groups.back().digest = line.at("digest");
@@ -136,12 +137,13 @@ std::vector<size_t> History::needed_groups() const {
     return list;
 }
 
-History read_history(const std::string& path) {
+History read_history(const std::string& path) { return history_of(read_segments(find_segments(path)), path); }
+
+History history_of(const SegmentLines& journal, const std::string& path) {
     History history;
-    const JournalContent content = read_journal(path);
-    history.torn_bytes = content.torn_bytes;
+    history.torn_bytes = journal.torn_bytes;
     try {
-        for (const Json& line : content.lines) history.apply(line);
+        for (const Json& line : journal.lines) history.apply(line);
     } catch (const Json::exception& error) {
         fail(Status::CORRUPT, path, ": a line is not a line of a stream's journal: ", error.what());
     } catch (const Error& error) {
@@ -151,14 +153,10 @@ History read_history(const std::string& path) {
 }
 
 Json run_line(const RunEntry& run) {
-    Json line = {{"kind", "run"},
-                 {"format", kFormat},
-                 {"written", now_utc()},
-                 {"ranks", run.ranks},
-                 {"nodes", run.nodes},
-                 {"layout", effective_json(run.config)},
-                 {"requested", run.requested},
-                 {"storage", run.storage}};
+    Json line = {
+        {"kind", "run"},         {"format", kJournalFormat}, {"version", TAILRACE_VERSION},          {"written", now_utc()},
+        {"ranks", run.ranks},    {"nodes", run.nodes},       {"layout", effective_json(run.config)}, {"requested", run.requested},
+        {"storage", run.storage}};
     if (!run.origin.empty()) line["origin"] = run.origin;
     line["definitions"] = definitions_json(run.definitions);
     return line;
@@ -167,6 +165,8 @@ Json run_line(const RunEntry& run) {
 Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values) {
     return {{"kind", "coordinate"}, {"variable", variable}, {"hex", hex_bytes(values)}};
 }
+
+Json copy_line(const GroupEntry& group) { return {{"kind", "copy"}, {"group", group.start}, {"segment", group.segment}}; }
 
 Json blocks_line(const PartGrowth& growth) {
     Json list = Json::array();
@@ -206,6 +206,7 @@ std::string step_text(const StepEntry& step, const GroupEntry& group) {
     put("files", std::to_string(step.files));
     put("bytes", std::to_string(step.bytes));
     put("digest", '"' + group.digest + '"');
+    if (group.segment > 0) put("segment", std::to_string(group.segment));
     if (!step.ragged.empty()) put("ragged", list_text(step.ragged));
     return text + '}';
 }

@@ -1,12 +1,14 @@
 // What is committed of a stream, read from its journal: runs, plans, groups of steps and steps. The kinds of lines:
 //
+//   segment     the first line of a segment of the journal, and `end`, its last one (segments.hpp)
 //   run         once a run, at its first step: format, layout, requested, storage, ranks, nodes, definitions; origin (only of a
 //               conversion)
 //   plan        several parts: which boxes they store: plan, boxes = [[variable, part, block, offset..., count...], ...]
 //   coordinate  several parts, which store only slices of a coordinate: its whole: variable, hex
 //   blocks      one growing part: where its steps are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]
 //   step        commits a step: step, time, group (its first step), plan, static, files, bytes, digest; ragged (only with ragged
-//               dimensions: their lengths)
+//               dimensions: their lengths); segment (only if the group's files have this number in their names)
+//   copy        the group of the last steps is now in a copy, whose name has a number: group, segment
 //   drop        steps that left the stream: first, last, why ("keep": retention; else the damage); kept (only if true: the files
 //               stay, since later steps have their static arrays there)
 #pragma once
@@ -22,6 +24,7 @@
 #include "layout/placement.hpp"
 #include "record/definitions.hpp"
 #include "record/part_box.hpp"
+#include "record/segments.hpp"
 
 namespace tailrace {
 
@@ -37,6 +40,7 @@ struct GroupEntry {
     uint64_t files_bytes = 0;  // steps = 1: of all its parts
     std::string digest;        // of its last step
     bool torn = false;         // it was dropped because it was damaged
+    uint64_t segment = 0;      // the number in the names of its files; 0: none
 };
 
 struct StepEntry {
@@ -92,11 +96,14 @@ private:
     void apply_step(const Json& line);
 };
 
-// Throws CORRUPT with the path for a line that is not of the format.
+// Reads all segments of the journal, given the path of the first. Throws CORRUPT with the path for a line that is not of the
+// format.
 History read_history(const std::string& path);
+History history_of(const SegmentLines& journal, const std::string& path);  // `path`: for messages
 
 Json run_line(const RunEntry& run);
 Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values);
+Json copy_line(const GroupEntry& group);
 Json blocks_line(const PartGrowth& growth);
 Json drop_line(uint64_t first, uint64_t last, const std::string& why, bool kept = false);
 // As text for journal_line_of(), and not as Json: all ranks wait for these lines, and Json would take most of that time.

@@ -1,6 +1,8 @@
 #include "stream/earlier_runs.hpp"
 
+#include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "base/paths.hpp"
 #include "gather/agree.hpp"
@@ -33,47 +35,99 @@ void check_history(const History& history, const Definitions& definitions, const
              "; keep the layout of the run before, or set mode = 'replace'");
 }
 
+// Removes the groups of runs before this number. Another run may have taken over meanwhile: its number is higher.
+void remove_groups(const std::string& directory, uint64_t run) {
+    const auto is_digit = [](unsigned char c) { return c >= '0' && c <= '9'; };
+    for (const std::string& entry : list_directory(directory)) {
+        const std::string path = directory + "/" + entry;
+        const bool is_of_tree = entry == "+" || (entry.size() == 3 && std::ranges::all_of(entry, is_digit));
+        if (is_of_tree) {
+            remove_groups(path, run);
+            remove_directory_if_empty(path);
+        } else if (is_digit(static_cast<unsigned char>(entry.front())) && segment_of_group(entry) < std::max<uint64_t>(run, 1)) {
+            remove_tree(path);
+        }
+    }
+}
+
+void replace_history(const StreamPaths& paths, WriteAccess& access) {
+    // The first line of the new segment says that nothing before it counts. Only then the files may go.
+    access.segment_of_new_stream().check_is_last();
+    for (const std::string& entry : index_paths(paths.directory, paths.name)) remove_file(entry);
+    remove_groups(paths.parts(), access.number());
+    for (const std::string& entry : list_directory(paths.parts()))
+        if (entry.starts_with("torn-")) remove_tree(paths.parts() + "/" + entry);
+}
+
+void copy_dataset(History& history, const StreamPaths& paths, const StreamConfig& config, WriteAccess& access) {
+    GroupEntry& group = history.groups.back();
+    const auto path_of = [&](uint64_t segment) { return paths.path(part_path(group.layout, paths.name, group.start, 0, segment)); };
+    const std::string before = path_of(group.segment), pending = paths.pending(group.layout, group.start);
+    const bool sync = config.layout.storage.durability != Durability::none;
+    copy_file(before, pending, sync);
+    rename_path(pending, path_of(paths.segment));
+    if (sync) sync_directory(paths.parts());
+    GroupEntry copied = group;
+    copied.segment = paths.segment;
+    access.segment().append_line(journal_line(copy_line(copied)), sync);
+    const bool had_number = std::exchange(group.segment, paths.segment) > 0;
+    show_dataset(paths.directory, paths.name, group, paths.run);
+    if (had_number) remove_file(before);
+}
+
 }  // namespace
 
-EarlierRuns load_history(const Communicator& ranks, const StreamPaths& paths, const StreamConfig& config, const Json& requested) {
+EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const StreamConfig& config, const Json& requested) {
     EarlierRuns earlier;
     Json found = Json::object();
     const auto error = attempt([&] {
         if (ranks.rank() != 0) return;
         History& history = earlier.history;
-        earlier.made_directory = !path_exists(paths.parts());
-        if (earlier.made_directory && config.mode != "replace") check_index_path(paths.dataset(), paths.name);
+        const bool replaces = config.mode == "replace";
+        if (!replaces && !path_exists(paths.parts())) check_index_path(paths.dataset(), paths.name);
         make_directories(paths.parts());
-        if (config.mode != "replace") {
-            history = read_history(paths.journal());
-            for (const std::string& entry : pending_paths(paths.directory, paths.name)) remove_tree(entry);
-        }
-        found["storage"] = storage_json(choose_storage(paths.directory, config, requested, history), config);
+        earlier.access = std::make_shared<WriteAccess>(paths.directory, paths.name,
+                                                       WriteAccess::Wish{config.takes_over, replaces, ranks.nodes()});
+        const WriteAccess& access = *earlier.access;
+        if (!replaces) history = earlier.access->take_history();
+        if (!access.is_contested())
+            for (const std::string& entry : pending_paths(paths.directory, paths.name, access.number())) remove_tree(entry);
+        StorageChoice storage = choose_storage(paths.directory, config, requested, history);
+        if (!access.lock().note().empty()) storage.report["notes"].push_back(access.lock().note());
+        found["storage"] = storage_json(storage, config);
         found["next_step"] = history.next_step();
+        found["run"] = access.number();
+        found["segment"] = access.part_number();
         const bool grows = config.layout.part_is_dataset() && history.next_step() > 0;
         if (grows && history.groups.back().layout.part_is_dataset()) {
             found["blocks"] = blocks_line(history.growth);
             found["has_static"] = history.groups.front().has_static;
+            found["dataset_segment"] = access.is_contested() ? access.part_number() : history.groups.back().segment;
         }
     });
     found = Json::parse(agree_on_text(ranks, OpenVote{}, error, [&] { return found.dump(); }));
     earlier.next_step = found.at("next_step");
     earlier.storage = storage_of(found.at("storage"));
+    paths.run = found.at("run");
+    paths.segment = found.at("segment");
     if (!found.contains("blocks")) return earlier;
     earlier.part.has_static = found.at("has_static");
+    earlier.part.segment = found.at("dataset_segment");
     History of_part;
     of_part.apply(found.at("blocks"));
     earlier.part.growth = of_part.growth;
     return earlier;
 }
 
-void check_or_replace_history(const History& history, const Definitions& definitions, const StreamPaths& paths,
-                              const StreamConfig& config, bool made_directory) {
-    if (config.mode != "replace") return check_history(history, definitions, paths, config);
-    for (const std::string& entry : index_paths(paths.directory, paths.name)) remove_file(entry);
-    if (made_directory) return;
-    remove_tree(paths.parts());
-    make_directories(paths.parts());
+void begin_run_after(History& history, const Definitions& definitions, const StreamPaths& paths, const StreamConfig& config,
+                     WriteAccess& access) {
+    if (config.mode == "replace") return replace_history(paths, access);
+    check_history(history, definitions, paths, config);
+    access.segment();
+    const bool continues_dataset =
+        config.layout.part_is_dataset() && !history.empty() && history.groups.back().layout.part_is_dataset();
+    if (!continues_dataset || !access.is_contested()) return;
+    if (history.groups.back().segment != paths.segment) copy_dataset(history, paths, config, access);
 }
 
 }  // namespace tailrace

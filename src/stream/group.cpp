@@ -39,7 +39,7 @@ Group::Group(const Communicator& ranks, const Communicator* part_ranks, const St
 }
 
 std::string Group::pending_part_path() const {
-    const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start));
+    const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start, place_.run));
     return has_one_part(config_.layout) ? group
                                         : group + "/" + part_path_in_group(config_.layout, place_.stream, place_.start, role_.part);
 }
@@ -47,7 +47,7 @@ std::string Group::pending_part_path() const {
 std::string Group::present_path() const { return is_published() ? part_path() : pending_part_path(); }
 
 std::string Group::part_path() const {
-    return path_of(tailrace::part_path(config_.layout, place_.stream, place_.start, role_.part));
+    return path_of(tailrace::part_path(config_.layout, place_.stream, place_.start, role_.part, place_.segment));
 }
 
 void Group::prepare(bool directory_exists) const {
@@ -57,7 +57,7 @@ void Group::prepare(bool directory_exists) const {
         return;
     }
     // The first writer in each leaf of the tree makes it.
-    const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start)),
+    const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start, place_.run)),
                       mine = parent_of(pending_part_path());
     const bool first_in_leaf =
         role_.part == 0 ||
@@ -174,8 +174,8 @@ std::shared_ptr<const Group::Written> Group::end_write() {
 
 void Group::publish(WriteQueue::Needs needs) {
     const bool sync = syncs_steps(), one_part = has_one_part(config_.layout);
-    const std::string from = path_of(pending_path(config_.layout, place_.stream, place_.start));
-    const std::string to = path_of(group_path(config_.layout, place_.stream, place_.start));
+    const std::string from = path_of(pending_path(config_.layout, place_.stream, place_.start, place_.run));
+    const std::string to = path_of(group_path(config_.layout, place_.stream, place_.start, place_.segment));
     const std::string parts = path_of(parts_directory(place_.stream));
     auto rename = [=] {
         // A stream's directory that has vanished is not made anew: all earlier steps would be missing from it.
@@ -234,7 +234,7 @@ void Group::close_file() {
 
 void Group::discard() const noexcept {
     try {
-        remove_tree(path_of(pending_path(config_.layout, place_.stream, place_.start)));
+        remove_tree(path_of(pending_path(config_.layout, place_.stream, place_.start, place_.run)));
     } catch (const Error&) {
         // The next open removes it.
     }
@@ -245,11 +245,12 @@ PartGrowth Group::growth() const {
     return {place_.start, content.seal_writers, content.seal_slot_bytes, space_.blocks()};
 }
 
-std::vector<std::string> pending_paths(const std::string& directory, const std::string& stream) {
+std::vector<std::string> pending_paths(const std::string& directory, const std::string& stream, uint64_t before_run) {
     const std::string parts = directory + "/" + parts_directory(stream);
     std::vector<std::string> paths;
     for (const std::string& entry : list_directory(parts))
-        if (entry.starts_with(kPendingPrefix)) paths.push_back(parts + "/" + entry);
+        if (entry.starts_with(kPendingPrefix) && run_of_pending(entry) < std::max<uint64_t>(before_run, 1))
+            paths.push_back(parts + "/" + entry);
     return paths;
 }
 

@@ -26,7 +26,9 @@ public:
     struct Place {
         std::string directory;  // of the stream's files
         std::string stream;
-        uint64_t start = 0;  // the first step
+        uint64_t start = 0;    // the first step
+        uint64_t run = 0;      // in the names of what is not committed
+        uint64_t segment = 0;  // in the names of its files; 0: none
     };
     // What this rank wrote of a step. Complete when the queue has done the work that end_write() submitted.
     struct Written {
@@ -96,6 +98,7 @@ public:
     bool all_steps_committed() const { return committed_ == steps_; }
     uint64_t steps() const { return steps_; }
     uint64_t start() const { return place_.start; }
+    uint64_t segment() const { return place_.segment; }
     bool with_static() const { return with_static_; }
     const PartRole& role() const { return role_; }
     uint64_t part_bytes() const { return space_.image() ? space_.image()->file_bytes : 0; }
@@ -134,7 +137,7 @@ private:
     PendingTimes times_;
 };
 
-// The paths of the groups with pending names: their steps were never committed.
-std::vector<std::string> pending_paths(const std::string& directory, const std::string& stream);
+// The paths of the groups with pending names of runs before this number: their steps were never committed.
+std::vector<std::string> pending_paths(const std::string& directory, const std::string& stream, uint64_t before_run);
 
 }  // namespace tailrace

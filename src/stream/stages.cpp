@@ -5,7 +5,7 @@
 namespace tailrace {
 namespace {
 
-EarlierRuns load_into(const Communicator& ranks, const StreamPaths& paths, StreamConfig& config, const Json& requested) {
+EarlierRuns load_into(const Communicator& ranks, StreamPaths& paths, StreamConfig& config, const Json& requested) {
     EarlierRuns earlier = load_history(ranks, paths, config, requested);
     config.layout.storage = earlier.storage.storage;
     if (earlier.part.exists()) config.layout.writers.at_most = earlier.part.growth.writers;
@@ -18,6 +18,16 @@ Stages::Stages(const Communicator& of_stream, StreamPaths of_files, StreamConfig
     : ranks(of_stream), config(settings), paths(std::move(of_files)), overlap(ranks, config),
       earlier(load_into(ranks, paths, settings, requested)), journal(ranks, paths, config, overlap.queue(), requested, earlier),
       writer(ranks, paths, config, overlap.queue(), earlier.part, journal.history().steps), upkeep(ranks, paths, config, journal),
-      commit(ranks, paths.name, overlap.queue(), journal, writer, upkeep, times) {}
+      commit(ranks, paths.name, overlap.queue(), journal, writer, upkeep, times) {
+    const PartMap map(config.layout, ranks.topology());
+    const uint64_t part = map.part_of(ranks.rank());
+    if (config.layout.steps != 1 && map.writer_number(part, ranks.rank()) < map.writers(part))
+        writing_rank = WritingRank(paths.directory, paths.name);
+}
+
+void Stages::release() noexcept {
+    writing_rank = WritingRank();
+    journal.release();
+}
 
 }  // namespace tailrace

@@ -20,7 +20,7 @@ struct Stages {
 
     const Communicator& ranks;
     const StreamConfig& config;
-    const StreamPaths paths;
+    StreamPaths paths;  // with the numbers of this run, once `earlier` is loaded
     StageTimes times;
     Overlap overlap;
     EarlierRuns earlier;
@@ -28,6 +28,10 @@ struct Stages {
     StepWriter writer;
     Upkeep upkeep;
     Commit commit;
+    WritingRank writing_rank;  // where files grow, and this rank writes
+
+    // Another run may write the stream from here on.
+    void release() noexcept;
 };
 
 }  // namespace tailrace

@@ -20,21 +20,21 @@ bool StepWriter::is_described(const StepInput& input) const {
     return described_ == Described{input.definitions_fingerprint, plan_->version(), group_->with_static()};
 }
 
-void StepWriter::make_group(uint64_t start, const StepInput& input) {
-    group_ = std::make_shared<Group>(ranks_, plan_->part_ranks(), config_, queue_,
-                                     Group::Place{paths_.directory, paths_.name, start}, part_, input.with_static());
+void StepWriter::make_group(uint64_t start, uint64_t segment, const StepInput& input) {
+    const Group::Place place{paths_.directory, paths_.name, start, paths_.run, segment};
+    group_ = std::make_shared<Group>(ranks_, plan_->part_ranks(), config_, queue_, place, part_, input.with_static());
 }
 
 void StepWriter::begin_next_group(const StepInput& input, bool makes_files) {
     finish_group();
-    make_group(input.number(), input);
+    make_group(input.number(), paths_.segment, input);
     if (makes_files) group_->prepare(false);
 }
 
 // A striped file is created only where none exists.
 void StepWriter::begin_group_again(const StepInput& input) {
     attempt([&] { remove_file(group_->present_path()); });
-    make_group(input.number(), input);
+    make_group(input.number(), paths_.segment, input);
 }
 
 std::optional<Error> StepWriter::plan_step(StepInput& input, StepIntent intent, const std::optional<Error>& error,
@@ -61,7 +61,10 @@ std::optional<Error> StepWriter::open_group(StepInput& input, bool other_parts) 
         if (other_parts || needs_group()) finish_group();
         describe(input);
         if (!needs_group()) return;
-        make_group(existing_.exists() ? 0 : input.number(), input);
+        if (existing_.exists())
+            make_group(0, existing_.segment, input);
+        else
+            make_group(input.number(), paths_.segment, input);
         if (existing_.exists())
             reopen_existing(input.number());
         else

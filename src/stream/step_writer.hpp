@@ -57,6 +57,12 @@ public:
     // Local, after a failed step. Rank 0 removes the pending files of `step`, also those of other ranks.
     void remove_failed_step(uint64_t step) noexcept;
     void drop_group_without_steps() noexcept;
+    // Local, where another run has taken over: it may have counted the step that failed here, so the group's files stay as they
+    // are.
+    void leave_group() noexcept {
+        queue_.wait();
+        group_.reset();
+    }
     // Gives back what the plan shares with other streams over the same ranks.
     void release();
 
@@ -68,7 +74,7 @@ private:
         bool with_static = false;
         bool operator==(const Described&) const = default;
     };
-    void make_group(uint64_t start, const StepInput& input);
+    void make_group(uint64_t start, uint64_t segment, const StepInput& input);
     void describe(const StepInput& input);
     void make_packer(const Definitions& definitions);
     void reopen_existing(uint64_t steps);

@@ -58,6 +58,7 @@ void Stream::end_step() {
         data_.resize(definitions_.variables().size());
         check_step();
         if (const auto failed = stages_->commit.error()) throw *failed;
+        stages_->journal.check_not_overtaken();
         const bool skips = stages_->overlap.must_skip_step(stages_->commit.unwritten_steps());
         run.vote.intent = skips ? StepIntent::skip : writer.intent(run.input);
         // A rank that writes first makes its directory where it needs it.
@@ -77,10 +78,10 @@ void Stream::end_step() {
         }
     } catch (const Error& error) {
         stages_->commit.note_reported(error);
-        fail_step();
+        fail_step(error);
         throw;
     } catch (const std::bad_alloc&) {  // on a stream of one rank: it continues
-        fail_step();
+        fail_step(Error(Status::NO_MEMORY, ""));
         throw;
     }
     data_.clear_blocks();
@@ -91,7 +92,8 @@ void Stream::end_step() {
 }
 
 // Removes what was written of the step, on rank 0 also what other ranks have written.
-void Stream::fail_step() noexcept {
+void Stream::fail_step(const Error& error) noexcept {
+    if (error.status() == Status::OVERTAKEN) stages_->writer.leave_group();
     stages_->writer.remove_failed_step(progress_.next_step());
     drop_step();
     progress_.fail_step();
@@ -121,7 +123,8 @@ void Stream::show_committed_steps(bool steps_were_lost) {
     if (steps_were_lost) {
         stages_->journal.reload();
         stages_->upkeep.on_history_reloaded();
-        for (const std::string& entry : pending_paths(directory_, name_)) remove_tree(entry);
+        if (!stages_->journal.access()->is_contested())
+            for (const std::string& entry : pending_paths(directory_, name_, stages_->paths.run + 1)) remove_tree(entry);
     }
     stages_->upkeep.refresh_index(true);
 }
@@ -156,17 +159,20 @@ void Stream::close() {
             was_shown = true;
             if (index_error) throw *index_error;
             show_committed_steps(steps_were_lost);
+            stages_->journal.end_run();
         });
-    } catch (const Error&) {
+    } catch (const Error& reported) {
         // Committed steps are shown also where the close fails.
         if (ranks_->rank() == 0 && !was_shown)
             attempt([&] {
                 if (index_error) throw *index_error;
                 show_committed_steps(steps_were_lost);
             });
-        fail_step();  // other ranks may have written one meanwhile
+        fail_step(reported);  // other ranks may have written one meanwhile
+        stages_->release();
         throw;
     }
+    stages_->release();
     stages_->writer.release();
     give_back(ranks_);
 }

@@ -33,7 +33,7 @@ public:
 private:
     // Collective. `only_writes`: these ranks write for others.
     void start(MPI_Comm comm, const Json& settings, bool only_writes);
-    void fail_step() noexcept;
+    void fail_step(const Error& error) noexcept;
     void drop_step() noexcept;
     void show_committed_steps(bool steps_were_lost);
 

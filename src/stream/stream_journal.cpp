@@ -7,16 +7,13 @@ namespace tailrace {
 StreamJournal::StreamJournal(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, WriteQueue& queue,
                              Json requested, EarlierRuns& earlier)
     : ranks_(ranks), paths_(std::move(paths)), config_(config), queue_(queue), requested_(std::move(requested)),
-      made_directory_(earlier.made_directory), journal_(std::make_shared<Journal>(paths_.journal(), !earlier.history.runs.empty())),
-      history_(std::move(earlier.history)), storage_(std::move(earlier.storage)),
+      access_(std::move(earlier.access)), history_(std::move(earlier.history)), storage_(std::move(earlier.storage)),
       plan_number_(history_.plans.empty() ? 0 : history_.plans.rbegin()->first) {}
 
-void StreamJournal::begin_run(const Definitions& definitions) const {
-    check_or_replace_history(history_, definitions, paths_, config_, made_directory_);
-}
+void StreamJournal::begin_run(const Definitions& definitions) { begin_run_after(history_, definitions, paths_, config_, *access_); }
 
 void StreamJournal::append_line(std::string line, bool sync, WriteQueue::Needs needs) const {
-    queue_.run([text = std::move(line), sync, journal = journal_] { journal->append_line(text, sync); }, needs);
+    queue_.run([text = std::move(line), sync, access = access_] { access->segment().append_line(text, sync); }, needs);
 }
 
 void StreamJournal::journal_run(const StepInput& input, const StepPlan& plan, const Group& group) {
@@ -66,7 +63,7 @@ void StreamJournal::journal_step(const StepInFlight& step, uint64_t digest, Writ
     const uint64_t parts = PartMap(config_.layout, ranks_.topology()).parts();
     if (new_group)
         history_.groups.push_back({step.group->start(), config_.layout, parts, ranks_.size(), history_.runs.size() - 1, step.plan,
-                                   step.group->with_static(), 0, step.bytes, "", false});
+                                   step.group->with_static(), 0, step.bytes, "", false, step.group->segment()});
     GroupEntry& group = history_.groups.back();
     const StepEntry entry{step.step, step.time, history_.groups.size() - 1, parts, step.bytes, step.ragged_lengths};
     const std::string digest_before = std::exchange(group.digest, hex_digest(digest));
@@ -85,7 +82,7 @@ void StreamJournal::journal_step(const StepInFlight& step, uint64_t digest, Writ
 }
 
 void StreamJournal::journal_drop(uint64_t first, uint64_t last, bool sync) {
-    journal_->append(drop_line(first, last, kDropOld), sync);
+    access_->segment().append_line(journal_line(drop_line(first, last, kDropOld)), sync);
     history_.drop(first, last, false);
 }
 

@@ -32,7 +32,7 @@ public:
     void set_origin(Json origin) { origin_ = std::move(origin); }
 
     // Rank 0. At a run's first step, before any of its bytes: the definitions must fit the earlier runs.
-    void begin_run(const Definitions& definitions) const;
+    void begin_run(const Definitions& definitions);
     // Rank 0. Appends what must be in the journal before the line of a step: the run with its first step, a new plan, and where the
     // part has grown its blocks.
     void journal_run(const StepInput& input, const StepPlan& plan, const Group& group);
@@ -44,6 +44,17 @@ public:
     uint64_t plan_number(const StepPlan& plan) const { return plan.part_boxes().empty() ? 0 : plan_number_; }
     // Rank 0. Reads the history again: the queue could not append all that it was given.
     void reload();
+    // Rank 0. The run's lock and segment; null on the others.
+    const WriteAccess* access() const { return access_.get(); }
+    // Throws OVERTAKEN where it was found out that another run writes the stream. Looks at no file.
+    void check_not_overtaken() const {
+        if (access_) access_->check_not_overtaken();
+    }
+    // Rank 0, when all ranks have written everything. The next run may write into the files of this one.
+    void end_run() { access_->end(); }
+    void release() noexcept {
+        if (access_) access_->release();
+    }
 
 private:
     void append(const Json& line, bool sync) const { append_line(journal_line(line), sync, WriteQueue::Needs::all_earlier_work()); }
@@ -58,8 +69,7 @@ private:
     const StreamConfig& config_;
     WriteQueue& queue_;
     const Json requested_;
-    const bool made_directory_;
-    std::shared_ptr<Journal> journal_;
+    const std::shared_ptr<WriteAccess> access_;
     History history_;
     StorageChoice storage_;  // its striping as read back from the first part
     Json origin_ = Json::object();

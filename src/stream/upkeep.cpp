@@ -34,7 +34,7 @@ void Upkeep::drop_old_steps() {
         const StepEntry& oldest = history.steps[history.steps.size() - config_.keep_steps];
         const uint64_t first = history.steps.front().step, end = history.groups[oldest.group].start;
         if (first < end) {
-            journal_.journal_drop(first, end - 1, syncs_steps() || syncs_at_close());
+            journal_.journal_drop(first, end - 1, syncs());
             indexed_steps_ = 0;
         }
     }
@@ -50,24 +50,41 @@ void Upkeep::remove_old_groups() {
         if (!history.groups[g].torn && !std::binary_search(needed.begin(), needed.end(), g) && !removed_groups_.contains(g))
             old.push_back(g);
     if (old.empty()) return;
+    journal_.access()->check_is_last();
     index_is_stale_ = true;
     refresh_index(true);
     for (const size_t g : old) {
-        remove_tree(paths_.path(group_path(history.groups[g].layout, paths_.name, history.groups[g].start)));
+        remove_tree(
+            paths_.path(group_path(history.groups[g].layout, paths_.name, history.groups[g].start, history.groups[g].segment)));
         removed_groups_.insert(g);
     }
 }
 
 void Upkeep::refresh_index(bool is_last) {
+    if (ranks_.rank() != 0) return;
+    const WriteAccess& access = *journal_.access();
     const History& history = journal_.history();
-    if (ranks_.rank() != 0 || !index_is_stale_ || history.empty()) return;
-    // Where earlier steps are in a part that is the dataset, an index would take its name.
-    if (config_.layout.part_is_dataset() || history.groups.back().layout.part_is_dataset()) return;
-    if (!is_last && seconds_now() - index_at_s_ < std::max(kIndexShare * index_cost_s_, kIndexIntervalS)) return;
+    if (!access.was_overtaken()) {
+        if (!index_is_stale_ || history.empty()) return;
+        if (config_.layout.part_is_dataset() || history.groups.back().layout.part_is_dataset()) {
+            // Where earlier steps are in a part that is the dataset, an index would take its name.
+            if (history.groups.back().segment == 0) return;
+            if (access.is_last()) show_dataset(paths_.directory, paths_.name, history.groups.back(), paths_.run);
+        } else {
+            if (!is_last && seconds_now() - index_at_s_ < std::max(kIndexShare * index_cost_s_, kIndexIntervalS)) return;
+            if (access.is_last()) write_index_of_run();
+        }
+        if (access.is_last()) return;
+    }
+    // The other run may have shown its steps already: what this one has shown must not stay.
+    if (is_last) show_journal(paths_.directory, paths_.name, paths_.run, syncs());
+}
+
+void Upkeep::write_index_of_run() {
     Stopwatch watch;
-    write_index(paths_.directory, paths_.name, history, indexed_steps_, syncs_steps() || syncs_at_close());
+    write_index(paths_.directory, paths_.name, journal_.history(), indexed_steps_, syncs(), paths_.run);
     index_is_stale_ = false;
-    indexed_steps_ = history.steps.size();
+    indexed_steps_ = journal_.history().steps.size();
     index_cost_s_ = watch.lap();
     index_at_s_ = seconds_now();
 }
@@ -109,7 +126,7 @@ void Upkeep::sync_written(bool has_steps) {
     for (const std::string& directory : directories) sync([&] { sync_directory(directory); });
     if (error) throw *error;
     if (ranks_.rank() != 0 || !has_steps) return;
-    File journal = File::open_write(paths_.journal());
+    File journal = File::open_write(journal_.access()->present_path());
     journal.sync();
     journal.close();
     sync_directory(paths_.parts());

@@ -39,8 +39,10 @@ public:
 private:
     bool syncs_steps() const { return config_.layout.storage.durability == Durability::step; }
     bool syncs_at_close() const { return config_.layout.storage.durability == Durability::close; }
+    bool syncs() const { return syncs_steps() || syncs_at_close(); }
     void drop_old_steps();
     void remove_old_groups();
+    void write_index_of_run();
 
     const Communicator& ranks_;
     const StreamPaths paths_;

@@ -9,6 +9,7 @@
 #include "base/paths.hpp"
 #include "layout/parts.hpp"
 #include "record/history.hpp"
+#include "record/stream_lock.hpp"
 #include "view/index.hpp"
 
 namespace tailrace {
@@ -50,7 +51,7 @@ Json describe_stream(const std::string& directory, const std::string& stream) {
     for (const size_t g : history.needed_groups()) {
         const GroupEntry& group = history.groups[g];
         for (uint64_t part = 0; part < group.parts; ++part) {
-            const std::string path = directory + "/" + part_path(group.layout, stream, group.start, part);
+            const std::string path = directory + "/" + part_path(group.layout, stream, group.start, part, group.segment);
             if (!path_exists(path)) continue;
             ++files;
             bytes += File::open_read(path).size_bytes();
@@ -101,11 +102,15 @@ Json list_streams(const std::string& directory, const std::string& stream) {
     return json;
 }
 
-void index_stream(const std::string& directory, const std::string& stream) {
+void index_stream(const std::string& directory, const std::string& stream, bool takes_over) {
     require_stream(directory, stream);
-    const History history = read_history(directory + "/" + journal_path(stream));
-    if (history.empty()) fail(Status::NOT_FOUND, "stream '", stream, "' in ", directory, " has no committed step");
-    if (!history.groups.back().layout.part_is_dataset()) write_index(directory, stream, history, 0, false);
+    // Nothing in the journal changes, so this begins no segment, and a run that lives after all can continue.
+    const StreamLock lock(directory, stream, takes_over);
+    const std::string journal = directory + "/" + journal_path(stream);
+    const SegmentChain chain = find_segments(journal);
+    if (history_of(read_segments(chain), journal).empty())
+        fail(Status::NOT_FOUND, "stream '", stream, "' in ", directory, " has no committed step");
+    show_journal(directory, stream, chain.next_number, false);
 }
 
 }  // namespace tailrace

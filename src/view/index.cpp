@@ -87,7 +87,8 @@ std::vector<std::string> index_paths(const std::string& directory, const std::st
     return paths;
 }
 
-void write_index(const std::string& directory, const std::string& stream, const History& history, size_t unchanged, bool sync) {
+void write_index(const std::string& directory, const std::string& stream, const History& history, size_t unchanged, bool sync,
+                 uint64_t run) {
     std::vector<std::string> stale = index_paths(directory, stream);
     const std::vector<IndexFile> files = index_files(history, stream);
     for (const IndexFile& file : files) {
@@ -98,7 +99,7 @@ void write_index(const std::string& directory, const std::string& stream, const 
         Description description = describe_steps(history, stream, file.from, file.to);
         description.attributes.push_back(text_attribute(
             kIndexAttribute, where_parts_are(stream) + "; keep both together; 'tailrace verify' checks that all parts are there"));
-        const std::string temporary = directory + "/" + pending_index_path(stream);
+        const std::string temporary = directory + "/" + pending_index_path(stream, run);
         try {
             write_file(path, temporary, description, history, file, sync);
         } catch (const Error&) {
@@ -107,6 +108,31 @@ void write_index(const std::string& directory, const std::string& stream, const 
         }
     }
     for (const std::string& path : stale) remove_file(path);
+}
+
+void show_journal(const std::string& directory, const std::string& stream, uint64_t run, bool sync) {
+    const std::string journal = directory + "/" + journal_path(stream);
+    // What was read may be older than what another run has shown meanwhile: then again.
+    constexpr int kMostTimes = 100;
+    for (int times = 0; times < kMostTimes; ++times) {
+        const SegmentChain chain = find_segments(journal);
+        const SegmentLines lines = read_segments(chain);
+        const History history = history_of(lines, journal);
+        if (history.empty()) return;
+        if (history.groups.back().layout.part_is_dataset())
+            show_dataset(directory, stream, history.groups.back(), run);
+        else
+            write_index(directory, stream, history, 0, sync, run);
+        const SegmentChain later = find_segments(journal);
+        if (later.next_number == chain.next_number && read_journal(later.segments.back().path).intact_bytes == lines.bytes) return;
+    }
+}
+
+void show_dataset(const std::string& directory, const std::string& stream, const GroupEntry& group, uint64_t run) {
+    if (group.segment == 0) return;
+    const std::string part = directory + "/" + part_path(group.layout, stream, group.start, 0, group.segment);
+    const std::string dataset = directory + "/" + dataset_path(stream);
+    if (!is_same_file(part, dataset)) link_in_place(part, dataset, directory + "/" + pending_index_path(stream, run));
 }
 
 }  // namespace tailrace

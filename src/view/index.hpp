@@ -12,8 +12,15 @@ namespace tailrace {
 
 // Writes the index of all committed steps under a temporary name and renames it. An index file has at most kMaxIndexParts parts. A
 // stream with more of them has no NAME.nc, but files NAME.SSSSSS.nc with the steps from S on. If a single step has more parts,
-// there is no index. Files that show only steps among the first `unchanged` of History::steps are not written again.
-void write_index(const std::string& directory, const std::string& stream, const History& history, size_t unchanged, bool sync);
+// there is no index. Files that show only steps among the first `unchanged` of History::steps are not written again. `run`: the
+// number of the run or command, for the temporary name.
+void write_index(const std::string& directory, const std::string& stream, const History& history, size_t unchanged, bool sync,
+                 uint64_t run = 0);
+// For a run that was overtaken, and a command without the lock: the index, or the dataset, as the journal on storage has it, also
+// where others write it meanwhile.
+void show_journal(const std::string& directory, const std::string& stream, uint64_t run, bool sync);
+// Where the one part that is the dataset has a number in its name, NAME.nc is another name of the same file.
+void show_dataset(const std::string& directory, const std::string& stream, const GroupEntry& group, uint64_t run);
 
 // The steps of an index file, [from, to) in History::steps, and its path below the directory.
 struct IndexFile {

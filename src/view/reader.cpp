@@ -119,7 +119,7 @@ void Reader::scan_parts(StepLocation& location) const {
 }
 
 std::string Reader::part_path_of(const StepLocation& location, uint64_t part) const {
-    return path_of(part_path(location.layout, name_, location.start, part));
+    return path_of(part_path(location.layout, name_, location.start, part, location.segment));
 }
 
 PartReader& Reader::open_part(const StepLocation& location, uint64_t part) const {

@@ -57,7 +57,7 @@ void put_location(std::vector<uint64_t>& words, const History& history, const Gr
     if (group == nullptr) return;
     const auto plan = history.plans.find(group->plan);
     const bool one_part = has_one_part(group->layout), in_journal = one_part || plan != history.plans.end();
-    words.insert(words.end(), {group->start, in_group, group->parts, in_journal});
+    words.insert(words.end(), {group->start, in_group, group->parts, group->segment, in_journal});
     const bool by_last_run = group->run + 1 == history.runs.size();  // all ranks know its layout already
     put_text(words, by_last_run ? "" : run_line(history.runs[group->run]).dump());
     std::vector<uint64_t> boxes;
@@ -72,6 +72,7 @@ std::optional<StepLocation> take_location(const std::vector<uint64_t>& words, si
     location.start = words[at++];
     location.in_group = words[at++];
     location.parts = words[at++];
+    location.segment = words[at++];
     location.in_journal = words[at++] != 0;
     if (const std::string run = take_text(words, at); !run.empty()) {
         History history;

@@ -29,6 +29,7 @@ struct StepLocation {
     uint64_t start = 0;     // of the group
     uint64_t in_group = 0;  // the step's number in its group
     uint64_t parts = 1;
+    uint64_t segment = 0;                     // the number in the names of its files; 0: none
     bool in_journal = true;                   // false: the boxes are too many for the journal, and only the parts contain them
     std::vector<std::vector<PartBox>> boxes;  // [variable]
 };

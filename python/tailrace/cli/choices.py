@@ -34,6 +34,9 @@ TheStream = Annotated[
     str | None,
     typer.Option("--stream", "-s", help="The stream; not needed where there is only one.", autocompletion=complete_stream),
 ]
+TakeOver = Annotated[
+    bool, typer.Option("--take-over", help="Continue although another run seems to write the stream; it then gets an error.")
+]
 
 
 def only_stream(directory: Path) -> str:

@@ -12,7 +12,7 @@ import typer
 
 from tailrace import contract, errors
 from tailrace.cli import output
-from tailrace.cli.choices import TheStream, complete_preset, layout_of, only_stream
+from tailrace.cli.choices import TakeOver, TheStream, complete_preset, layout_of, only_stream
 from tailrace.launch import launchers, local
 
 
@@ -25,6 +25,7 @@ def command(
     ] = None,
     choice: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of the layout; repeatable.")] = None,
     ranks: Annotated[int | None, typer.Option("--ranks", "-n", min=1, help="Ranks to start with mpirun.")] = None,
+    take_over: TakeOver = False,
     as_json: output.AsJson = False,
 ) -> None:
     """Writes all committed steps of a stream again, in another directory and under another layout.
@@ -36,9 +37,10 @@ def command(
     if ranks is not None:
         _start_ranks(ranks)
     name = stream or only_stream(source)
+    choices = [*(choice or []), *(["take_over=on"] if take_over else [])]
     with output.progress_of(f"convert {name}") as tell:
         try:
-            answer = contract.convert(source, name, target, layout=layout_of(layout, choice or []), progress=tell)
+            answer = contract.convert(source, name, target, layout=layout_of(layout, choices), progress=tell)
         except errors.Error:
             if not _is_first_rank():  # the first rank prints the error
                 raise typer.Exit(2) from None

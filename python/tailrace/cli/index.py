@@ -9,21 +9,24 @@ import typer
 
 from tailrace import contract
 from tailrace.cli import output
-from tailrace.cli.choices import OnlyStream
+from tailrace.cli.choices import OnlyStream, TakeOver
 
 
 def command(
     directory: Annotated[Path, typer.Argument(help="Directory with streams.")] = Path(),
     stream: OnlyStream = None,
+    take_over: TakeOver = False,
     as_json: output.AsJson = False,
 ) -> None:
     """Writes the index over a stream's parts anew, as after a run that was killed before it wrote its own.
+
+    While a run or another command writes the stream, it is refused and the other one is named.
 
     Examples: [bold]tailrace index out[/] · [bold]tailrace index out --stream history[/]
     """
     names = [str(described["name"]) for described in contract.list_streams(directory, stream)]
     for name in names:
-        contract.index(directory, name)
+        contract.index(directory, name, take_over=take_over)
     written = {described["name"]: described["index"] for described in contract.list_streams(directory, stream)}
     if as_json:
         output.print_json({"directory": str(directory), "index": written})

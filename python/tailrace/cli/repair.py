@@ -9,25 +9,26 @@ import typer
 
 from tailrace import contract
 from tailrace.cli import output
-from tailrace.cli.choices import OnlyStream
+from tailrace.cli.choices import OnlyStream, TakeOver
 
 
 def command(
     directory: Annotated[Path, typer.Argument(help="Directory with streams.")],
     stream: OnlyStream = None,
+    take_over: TakeOver = False,
     as_json: output.AsJson = False,
 ) -> None:
     """Repairs a damaged stream and reports what it did: drops steps with missing or damaged parts, and a torn end of the journal.
 
-    Committed files are set aside, not deleted. No process may be writing to the stream. The exit status is 1 when something could
-    not be repaired. `tailrace verify --deep` shows beforehand what is damaged.
+    Committed files are set aside, not deleted. While a run writes the stream, it is refused and that run is named. The exit status
+    is 1 when something could not be repaired. `tailrace verify --deep` shows beforehand what is damaged.
 
     Examples: [bold]tailrace repair out[/] · [bold]tailrace repair out -s restart --json[/]
     """
     names = [stream] if stream is not None else [path.name.removesuffix(".parts") for path in sorted(directory.glob("*.parts"))]
     if not names:
         contract.list_streams(directory)  # raises NotFound with the library's text
-    answers = {name: contract.repair(directory, name) for name in names}
+    answers = {name: contract.repair(directory, name, take_over=take_over) for name in names}
     ok = all(answer["ok"] for answer in answers.values())
     if as_json:
         output.print_json({"ok": ok, "streams": answers})

@@ -25,7 +25,7 @@ TEST(Error, EachStatusHasANameAndAPhraseOfItsOwn) {
         ASSERT_NE(status_text(status), nullptr);
         EXPECT_TRUE(phrases.insert(status_text(status)).second) << status;
     }
-    EXPECT_EQ(status, static_cast<int>(Status::ABANDONED) + 1) << "numbers follow each other";
+    EXPECT_EQ(status, static_cast<int>(Status::OVERTAKEN) + 1) << "numbers follow each other";
     EXPECT_EQ(status_text(status), nullptr);
     EXPECT_EQ(status_name(-1), nullptr);
 }

@@ -58,6 +58,18 @@ TEST(PartPath, IsAsInTheArchitecturePage) {
     EXPECT_EQ(part_path(hds, "history", 1200, 2500), "history.parts/001/001200/002/history.001200.002500.nc");
     EXPECT_EQ(part_path(hds, "h", 0, 996 * 996), "h.parts/000/000000/+/001/000/h.000000.992016.nc");
     EXPECT_EQ(pending_path(hds, "h", 7), "h.parts/.pending-000007");
+    EXPECT_EQ(pending_path(hds, "h", 7, 3), "h.parts/.pending-3-000007") << "each run has its own";
+    EXPECT_EQ(pending_index_path("h", 3), "h.parts/.pending-3-index");
+    EXPECT_EQ(run_of_pending(".pending-3-000007.nc"), 3u);
+    EXPECT_EQ(run_of_pending(".pending-12-index"), 12u);
+    for (const char* name : {".pending-000007", ".pending-000007.nc", ".pending-index", ".pending-writer-n1-15", "000012-3"})
+        EXPECT_EQ(run_of_pending(name), 0u) << name;
+    EXPECT_EQ(segment_of_group("000012-3"), 3u);
+    EXPECT_EQ(segment_of_group("000012-3.nc"), 3u);
+    for (const char* name : {"000012", "000012.nc", ".pending-3-000007", "torn-3"})
+        EXPECT_EQ(segment_of_group(name), name[0] == 't' ? 3u : 0u) << name;
+    EXPECT_EQ(part_path(layout_of("steps = 'all'"), "h", 0, 0, 3), "h.parts/000000-3.nc");
+    EXPECT_EQ(part_path(layout_of("layout = 'fpp'"), "h", 12, 3, 2), "h.parts/000012-2/h.000012.000003.nc");
     EXPECT_EQ(journal_path("h"), "h.parts/journal.jsonl");
     // Numbers of more than six digits are longer, not cut.
     EXPECT_EQ(part_path(layout_of("steps = 1"), "h", 1234567, 0), "h.parts/1234567.nc");

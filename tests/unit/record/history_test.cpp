@@ -34,6 +34,13 @@ protected:
         entry.digest = hex_digest(step);
         append(Json::parse(step_text({step, 0.1 * static_cast<double>(step), 0, 2, bytes}, entry)));
     }
+    static GroupEntry group_of(uint64_t start, uint64_t segment) {
+        GroupEntry group;
+        group.start = start;
+        group.digest = hex_digest(start);
+        group.segment = segment;
+        return group;
+    }
     void damage(const std::string& what, const std::string& by) {
         std::string content = File::open_read(path_).read_all();
         const size_t at = content.find(what);
@@ -148,8 +155,28 @@ TEST_F(HistoryTest, LaterVersions) {
     append({{"kind", "remark"}, {"text", "of a version to come"}});
     append_step(0, 0);
     EXPECT_EQ(read_history(path_).steps.size(), 1u) << "kinds that are not known are passed over";
-    append({{"kind", "run"}, {"format", 2}});
-    EXPECT_EQ(error_of([&] { read_history(path_); }).status(), Status::UNSUPPORTED);
+    Json run = run_line(run_of(""));
+    run["format"] = kJournalFormat + 1;
+    run["colour"] = "red";
+    run["layout"]["of_a_later_version"] = "7";
+    append(run);
+    Json step = Json::parse(step_text({1, 0.1, 0, 2, 100}, group_of(1, 0)));
+    step["colour"] = "red";
+    append(step);
+    EXPECT_EQ(read_history(path_).steps.size(), 2u) << "what is not known is passed over, and the format is no obstacle to readers";
+}
+
+TEST_F(HistoryTest, GroupsOfAContestedStreamHaveANumber) {
+    append(run_line(run_of("")));
+    append_step(0, 0);
+    append(copy_line(group_of(0, 3)));
+    append(Json::parse(step_text({1, 0.1, 0, 1, 100}, group_of(0, 3))));
+    append(Json::parse(step_text({2, 0.2, 0, 1, 100}, group_of(2, 4))));
+    const History history = read_history(path_);
+    ASSERT_EQ(history.groups.size(), 2u);
+    EXPECT_EQ(history.groups[0].segment, 3u);
+    EXPECT_EQ(history.groups[0].steps, 2u);
+    EXPECT_EQ(history.groups[1].segment, 4u);
 }
 
 }  // namespace

@@ -1,0 +1,82 @@
+#include "base/own_descriptor.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "base/system_error.hpp"
+
+namespace tailrace {
+namespace {
+
+// The places where the open descriptors of this process are kept. A child closes them and sets them to -1: it has none. Never
+// destroyed, since fork handlers run until the process ends.
+struct Opened {
+    std::mutex mutex;
+    std::set<int*> places;
+
+    static Opened& all() {
+        static Opened* const opened = [] {
+            pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); }, [] { all().close_in_child(); });
+            return new Opened;
+        }();
+        return *opened;
+    }
+
+    void close_in_child() {
+        for (int* const place : places) ::close(std::exchange(*place, -1));
+        places.clear();
+        mutex.unlock();
+    }
+};
+
+}  // namespace
+
+OwnDescriptor::OwnDescriptor(const char* doing, const std::string& path, int flags) {
+    Opened& opened = Opened::all();
+    const std::lock_guard lock(opened.mutex);
+    do {
+        descriptor_ = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+    } while (descriptor_ < 0 && errno == EINTR);
+    if (descriptor_ < 0) fail_system(doing, path, errno);
+    opened.places.insert(&descriptor_);
+}
+
+OwnDescriptor::OwnDescriptor(OwnDescriptor&& other) noexcept { take(other); }
+
+OwnDescriptor& OwnDescriptor::operator=(OwnDescriptor&& other) noexcept {
+    if (this == &other) return *this;
+    close();
+    take(other);
+    return *this;
+}
+
+void OwnDescriptor::take(OwnDescriptor& other) {
+    Opened& opened = Opened::all();
+    const std::lock_guard lock(opened.mutex);
+    descriptor_ = std::exchange(other.descriptor_, -1);
+    opened.places.erase(&other.descriptor_);
+    if (descriptor_ >= 0) opened.places.insert(&descriptor_);
+}
+
+bool OwnDescriptor::is_at(const std::string& path) const {
+    struct stat mine, there;
+    return is_open() && ::fstat(descriptor_, &mine) == 0 && ::stat(path.c_str(), &there) == 0 && mine.st_dev == there.st_dev &&
+           mine.st_ino == there.st_ino;
+}
+
+void OwnDescriptor::close() noexcept {
+    if (descriptor_ < 0) return;
+    Opened& opened = Opened::all();
+    const std::lock_guard lock(opened.mutex);
+    opened.places.erase(&descriptor_);
+    ::close(std::exchange(descriptor_, -1));
+}
+
+}  // namespace tailrace

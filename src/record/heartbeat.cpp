@@ -1,0 +1,136 @@
+#include "record/heartbeat.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/paths.hpp"
+#include "layout/parts.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr auto kInterval = std::chrono::seconds(20);
+
+// The heartbeats of this process, and the thread that renews them. There is a thread only while there are heartbeats.
+class Beating {
+public:
+    static Beating& of_process() {
+        [[maybe_unused]] static const bool is_ready = [] {
+            current() = new Beating;
+            // A child has no thread and no heartbeats. What it inherited stays where it is: it cannot be destroyed.
+            pthread_atfork([] { current()->mutex_.lock(); }, [] { current()->mutex_.unlock(); }, [] { current() = new Beating; });
+            return true;
+        }();
+        static const StopAtExit stop_at_exit;
+
+        return *current();
+    }
+
+    void add(const Heartbeat* heartbeat) {
+        const std::lock_guard lock(mutex_);
+        heartbeats_.push_back(heartbeat);
+        if (!thread_.joinable()) start();
+    }
+
+    void remove(const Heartbeat* heartbeat) {
+        std::unique_lock lock(mutex_);
+        std::erase(heartbeats_, heartbeat);
+        if (heartbeats_.empty()) stop(lock);
+    }
+
+private:
+    struct StopAtExit {
+        ~StopAtExit() {
+            std::unique_lock lock(current()->mutex_);
+            current()->heartbeats_.clear();
+            current()->stop(lock);
+        }
+    };
+
+    static Beating*& current() {
+        static Beating* beating = nullptr;
+        return beating;
+    }
+
+    void start() {
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the threads of the program
+        try {
+            thread_ = std::jthread([this](const std::stop_token& ends) { run(ends); });
+        } catch (const std::system_error&) {
+            // Without a thread the lock alone protects the stream.
+        }
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+
+    void run(const std::stop_token& ends) {
+        std::unique_lock lock(mutex_);
+        while (!ends.stop_requested()) {
+            changed_.wait_for(lock, ends, kInterval, [] { return false; });
+            if (ends.stop_requested()) return;
+            for (const Heartbeat* heartbeat : heartbeats_) heartbeat->renew();
+        }
+    }
+
+    void stop(std::unique_lock<std::mutex>& lock) {
+        std::jthread ending = std::move(thread_);
+        ending.request_stop();
+        lock.unlock();  // the thread needs it to end; it is joined here
+    }
+
+    std::mutex mutex_;
+    std::condition_variable_any changed_;
+    std::vector<const Heartbeat*> heartbeats_;
+    std::jthread thread_;
+};
+
+}  // namespace
+
+Heartbeat::Heartbeat(std::string path, const Writer& writer) : path_(std::move(path)) {
+    // Another process may write its own at the same time: each has a file of its own until it is renamed.
+    const std::string mine =
+        text(path_.substr(0, path_.rfind('/') + 1), kPendingPrefix, "writer-", writer.host, "-", writer.process);
+    const std::string content = writer.json().dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    replace_file(mine, content, false);
+    file_ = OwnDescriptor("open", mine, O_RDONLY);
+    rename_path(mine, path_);
+    Beating::of_process().add(this);
+}
+
+Heartbeat::~Heartbeat() {
+    Beating::of_process().remove(this);
+    if (file_.is_at(path_)) ::unlink(path_.c_str());
+}
+
+void Heartbeat::renew() const noexcept {
+    if (file_.is_open()) ::futimens(file_.get(), nullptr);
+}
+
+std::optional<FoundHeartbeat> find_heartbeat(const std::string& path) {
+    struct stat status;
+    if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+    FoundHeartbeat found;
+    found.renewed_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+    try {
+        found.writer = Writer::of_json(Json::parse(File::open_read(path).read_all(), nullptr, false));
+    } catch (const Error&) {
+        // It was removed meanwhile, or it cannot be read: its time counts.
+    }
+    return found;
+}
+
+}  // namespace tailrace

@@ -1,0 +1,171 @@
+#include "record/segments.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/error.hpp"
+#include "base/paths.hpp"
+
+namespace tailrace {
+namespace {
+
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// A segment whose first line is torn counts for nothing; one of an older version begins with another kind of line.
+std::optional<Segment> open_segment(const std::string& journal, uint64_t number) {
+    Segment segment;
+    segment.path = segment_path(journal, number);
+    const auto line = read_first_line(segment.path);
+    const auto head = line ? SegmentHead::of_json(*line) : std::nullopt;
+    if (!line) read_journal(segment.path);  // damaged, unless nothing follows it
+    if (!head && (number > 0 || !line)) return std::nullopt;
+    segment.has_head = head.has_value();
+    if (head) segment.head = *head;
+    segment.head.number = number;
+    if (segment.head.least_reader > kJournalFormat)
+        fail(Status::UNSUPPORTED, segment.path, ": the stream was written in format ", segment.head.format,
+             ", which this version cannot read; install Tailrace ", segment.head.writer.version, " or newer");
+    return segment;
+}
+
+// An older version would append to segment 0, which no longer counts. It refuses a run of a format that it does not know.
+void mark_for_older_versions(const Segment& before) {
+    try {
+        Journal(before.path, true).append({{"kind", "run"}, {"format", kJournalFormat}}, false);
+    } catch (const Error&) {
+        // Only an older version needs it.
+    }
+}
+
+}  // namespace
+
+Json SegmentHead::json() const {
+    Json line = {{"kind", "segment"}, {"format", format}, {"number", number}};
+    if (follows) {
+        line["follows"] = *follows;
+        line["bytes"] = bytes;
+    }
+    if (is_contested) line["contested"] = true;
+    line["writer"] = writer.json();
+    return line;
+}
+
+std::optional<SegmentHead> SegmentHead::of_json(const Json& line) {
+    if (line.value("kind", "") != "segment") return std::nullopt;
+    SegmentHead head;
+    head.format = line.value("format", kJournalFormat);
+    head.number = line.value("number", uint64_t{0});
+    if (line.contains("follows")) head.follows = line.at("follows").get<uint64_t>();
+    head.bytes = line.value("bytes", uint64_t{0});
+    head.is_contested = line.value("contested", false);
+    head.least_reader = line.value("least_reader", 1);
+    head.writer = Writer::of_json(line.value("writer", Json::object()));
+    return head;
+}
+
+std::string segment_path(const std::string& journal, uint64_t number) {
+    if (number == 0) return journal;
+    char digits[32];
+    std::snprintf(digits, sizeof digits, ".%06llu", static_cast<unsigned long long>(number));
+    const size_t ending = journal.rfind('.');
+    return journal.substr(0, ending) + digits + journal.substr(ending);
+}
+
+std::vector<std::string> segment_paths(const std::string& journal) {
+    std::vector<std::string> paths;
+    for (uint64_t number = 0; path_exists(segment_path(journal, number)); ++number) paths.push_back(segment_path(journal, number));
+    return paths;
+}
+
+SegmentChain find_segments(const std::string& journal) {
+    SegmentChain chain;
+    std::vector<std::optional<Segment>> all;
+    for (const std::string& path : segment_paths(journal)) {
+        try {
+            all.push_back(open_segment(journal, all.size()));
+        } catch (const Json::exception& error) {
+            fail(Status::CORRUPT, path, ": its first line is not that of a segment of a journal: ", error.what());
+        }
+    }
+    chain.next_number = all.size();
+    uint64_t end_bytes = UINT64_MAX;
+    for (size_t k = all.size(); k-- > 0;) {
+        if (!all[k]) {
+            if (chain.empty()) continue;
+            fail(Status::CORRUPT, segment_path(journal, k),
+                 ": the first line is damaged, and a later segment of the journal follows it");
+        }
+        all[k]->end_bytes = end_bytes;
+        chain.segments.push_back(*all[k]);
+        if (!all[k]->head.follows) break;
+        if (*all[k]->head.follows >= k) fail(Status::CORRUPT, all[k]->path, ": it follows segment ", *all[k]->head.follows);
+        end_bytes = all[k]->head.bytes;
+        k = *all[k]->head.follows + 1;
+    }
+    std::ranges::reverse(chain.segments);
+    return chain;
+}
+
+SegmentLines read_segments(const SegmentChain& chain) {
+    SegmentLines all;
+    for (const Segment& segment : chain.segments) {
+        JournalContent content = read_journal(segment.path, segment.end_bytes);
+        all.has_ended = !segment.has_head || (!content.lines.empty() && content.lines.back().value("kind", "") == "end");
+        all.torn_bytes = content.torn_bytes;
+        all.bytes = content.intact_bytes;
+        const auto first = content.lines.begin() + (segment.has_head && !content.lines.empty() ? 1 : 0);
+        all.lines.insert(all.lines.end(), std::make_move_iterator(first), std::make_move_iterator(content.lines.end()));
+    }
+    return all;
+}
+
+OwnSegment::OwnSegment(const std::string& journal, uint64_t number, const Writer& writer, bool is_contested, Follows follows)
+    : first_(journal), path_(segment_path(journal, number)), follows_(follows),
+      journal_(path_, true, [this] { return is_last(); }) {
+    head_.number = number;
+    head_.writer = writer;
+    head_.is_contested = is_contested;
+}
+
+void OwnSegment::begin() {
+    if (state_ == State::begun) return;
+    if (state_ == State::absent && !make_new_file(path_)) {
+        const auto line = read_first_line(path_);
+        const auto other = line ? SegmentHead::of_json(*line) : std::nullopt;
+        fail(Status::OVERTAKEN, "another run has begun to write since this one opened the stream: ",
+             other ? other->writer.text() : "it is not known which", "; end one of them, then open the stream again (", path_, ")");
+    }
+    state_ = State::created;
+    // Only now: what earlier runs append from here on, they will not report as written.
+    const SegmentChain before = follows_ == Follows::last ? find_segments(first_) : SegmentChain();
+    if (!before.empty()) {
+        head_.follows = before.segments.back().head.number;
+        head_.bytes = read_journal(before.segments.back().path).intact_bytes;
+    }
+    journal_.append(head_.json(), false);
+    state_ = State::begun;
+    if (!before.empty() && !before.segments.back().has_head) mark_for_older_versions(before.segments.back());
+}
+
+void OwnSegment::append_line(const std::string& line, bool sync) {
+    journal_.append_line(line, sync);
+    check_is_last();
+}
+
+bool OwnSegment::is_last() const { return !directory_has(parent_of(path_), name_of(segment_path(first_, head_.number + 1))); }
+
+void OwnSegment::check_is_last() const {
+    if (is_last()) return;
+    overtaken_ = true;
+    const SegmentChain chain = find_segments(first_);
+    const Segment& last = chain.segments.back();
+    const bool is_known = last.head.number > head_.number;
+    fail(Status::OVERTAKEN,
+         "another run writes this stream now: ", is_known ? last.head.writer.text() : "it has not said which it is",
+         "; what this run writes from here on does not join the stream; end this run, or end the other one and open the stream "
+         "again (",
+         last.path, ")");
+}
+
+}  // namespace tailrace

@@ -1,0 +1,100 @@
+// The journal of a stream is a chain of segments: journal.jsonl (number 0), journal.000001.jsonl, and so on. Each run appends to
+// one of its own, so runs that do not know of each other never write into one file. docs/format.md is the contract.
+//
+// The first line of a segment says which one it follows, and how many bytes of that count: what the earlier run appends later does
+// not. The last segment with such a line, and those that it follows, are the journal. (Streams of versions before 0.2 have only
+// segment 0, without that line.)
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/journal.hpp"
+#include "record/writer.hpp"
+
+namespace tailrace {
+
+constexpr int kJournalFormat = 2;  // of what this version writes
+
+// The first line of a segment.
+struct SegmentHead {
+    uint64_t number = 0;
+    std::optional<uint64_t> follows;
+    uint64_t bytes = 0;         // of the segment that it follows
+    bool is_contested = false;  // an earlier run may still write: parts of this run and of later ones have a number in their names
+    Writer writer;
+    int format = kJournalFormat;
+    int least_reader = 1;  // a reader of an older format would read it wrong
+
+    Json json() const;
+    // Nothing for another kind of line.
+    static std::optional<SegmentHead> of_json(const Json& line);
+};
+
+struct Segment {
+    std::string path;
+    SegmentHead head;
+    bool has_head = true;             // false: of an older version
+    uint64_t end_bytes = UINT64_MAX;  // what lies behind does not count
+};
+
+// The segments that count, oldest first.
+struct SegmentChain {
+    std::vector<Segment> segments;
+    uint64_t next_number = 0;  // the first that no file has
+
+    bool empty() const { return segments.empty(); }
+    bool is_contested() const { return !empty() && segments.back().head.is_contested; }
+};
+
+std::string segment_path(const std::string& journal, uint64_t number);  // `journal`: the path of segment 0
+// Reads the first lines. Throws CORRUPT where one is missing that another follows; UNSUPPORTED where only a newer version can read
+// the stream.
+SegmentChain find_segments(const std::string& journal);
+std::vector<std::string> segment_paths(const std::string& journal);  // of all segments that exist
+
+struct SegmentLines {
+    std::vector<Json> lines;  // that count, in order
+    uint64_t torn_bytes = 0;  // at the end of the last segment
+    uint64_t bytes = 0;       // intact, of the last segment
+    bool has_ended = false;   // the last run ended in order
+};
+SegmentLines read_segments(const SegmentChain& chain);
+
+// The segment that a run appends to. Another run may begin one at any time: then this one is overtaken.
+class OwnSegment {
+public:
+    enum class Follows { last, none };  // `none`: what is in earlier segments no longer counts
+    OwnSegment(const std::string& journal, uint64_t number, const Writer& writer, bool is_contested, Follows follows);
+    // Creates it, then reads which segment is the last one before it, and how many bytes of that count. Throws OVERTAKEN where
+    // another process was first. After another error it may be called again.
+    void begin();
+    bool has_begun() const { return state_ == State::begun; }
+
+    uint64_t number() const { return head_.number; }
+    const SegmentHead& head() const { return head_; }
+    const std::string& path() const { return path_; }
+    // Appends a line, then looks for another run. Several threads may append.
+    void append_line(const std::string& line, bool sync);
+    // Throws OVERTAKEN, naming the other run, where one has begun.
+    void check_is_last() const;
+    bool is_last() const;
+    // Whether it was found out that another run has begun.
+    bool was_overtaken() const { return overtaken_.load(); }
+
+private:
+    enum class State { absent, created, begun };
+
+    const std::string first_, path_;
+    const Follows follows_;
+    State state_ = State::absent;
+    SegmentHead head_;
+    Journal journal_;
+    mutable std::atomic<bool> overtaken_ = false;
+};
+
+}  // namespace tailrace
