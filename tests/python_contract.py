@@ -28,6 +28,11 @@ class Session:
         keys = dict(line.split("=") for line in options.split(";")) if options != "-" else {}
         self.stream = tailrace.open(self.directory, name, **{key: value.strip("'") for key, value in keys.items()})
 
+    def do_resume(self, name: str, options: str, time: str) -> None:
+        keys = dict(line.split("=") for line in options.split(";"))
+        given = {key: value.strip("'") for key, value in keys.items()}
+        self.stream = tailrace.open(self.directory, name, resume_before=float(time), **given)
+
     def do_close(self) -> None:
         self.stream.close()
 

@@ -2,7 +2,7 @@
 
 A script is run by a program of each language, on all ranks. Its lines are RANK OPERATION ARGUMENTS -> ANSWER:
 
-open NAME OPTIONS (";" separates lines of TOML), close, flush, count
+open NAME OPTIONS (";" separates lines of TOML), resume NAME OPTIONS TIME (resume_before), close, flush, count
 dim NAME LENGTH|ragged, var NAME TYPE FLAGS DIMS, text OWNER NAME WORD, number OWNER NAME VALUE (owner ".": the stream)
 begin TIME, end, refuse
 put VAR FIRST dense|strided [OFFSETS COUNTS]...: blocks whose elements count up from FIRST; offset "-": behind other ranks

@@ -381,7 +381,7 @@ OTHER_DEFINITIONS = [
     (after_itself(case, layout), message)
     for layout in ("fpp", "single-all")
     for case, message in (
-        ("append-other-length", r"the dimensions or their lengths are different"),
+        ("append-other-length", r"dimension 1 is 'x' of length \d+ there, here 'x' of length \d+"),
         ("append-other-variable", r"variable 0 is 'T' \(f4\) there, here 'Q' \(f4\)"),
         ("append-other-type", r"variable 0 is 'T' \(f4\) there, here 'T' \(f8\)"),
     )

@@ -87,7 +87,8 @@ const char *tailrace_version(void);
 /* ---- writing a stream ----------------------------------------------------------------------------------------------------- */
 
 /* Collective. Opens stream `name` in `directory` (made if absent) for writing; an existing stream is appended to, after its last
- * complete step, unless the options say mode = 'replace'.
+ * complete step, unless the options say otherwise. With mode = 'replace' the first step removes it. With mode = 'resume' its steps
+ * from the time of the first new step on leave; with resume_before = TIME, which implies that mode, those at or after TIME leave.
  * `options` is TOML, e.g. "layout = 'hds'\nsteps = 'all'", or NULL. Stronger than it: the tables [stream.default] and
  * [stream.NAME], the latter stronger, of tailrace.toml
  * (in the working directory, or named by TAILRACE_CONFIG; read by rank 0); stronger still: environment variables
@@ -145,7 +146,9 @@ int tailrace_refuse_step(tailrace_stream *stream, int status, const char *text);
 /* Local, for the Fortran module: messages of this stream count dimensions and indices as Fortran does, (1:4, 3) for [2, 0:4]. */
 int tailrace_use_fortran_order(tailrace_stream *stream);
 /* Collective. Writes and commits the step: afterwards it is there whole, or the same error is returned on all ranks and the
- * step is not there at all; earlier steps stay as they were.
+ * step is not there at all; earlier steps stay as they were. The times go on in the direction of the first two: a step whose time
+ * does not is BAD_ORDER. In the first step of a run, definitions and static arrays are compared with those of the steps that are
+ * there: whatever would change their meaning (types, shapes, units, fill values, packing, coordinates, masks) is refused.
  * With `overlap` > 0 it returns when the data is copied. A thread of each writing rank writes while the simulation computes. A
  * later tailrace_end_step, tailrace_flush or tailrace_close commits the step, once all ranks have written it. An error of the
  * thread is returned by these calls, on all ranks, until the stream is closed: that step and those after it are not there. */
@@ -277,6 +280,12 @@ int tailrace_verify(const char *directory, const char *name, int deep, char **js
  *   "actions": [{"action": "cut" | "removed" | "dropped" | "set aside", "path", "steps": [...], "why"}],
  *   "problems": what it cannot mend, as in tailrace_verify: [{"path", "step", "problem"}]}. */
 int tailrace_repair(const char *directory, const char *name, int take_over, char **json);
+/* Takes the last steps out of a stream, as before a run that starts from an earlier restart. TAILRACE_IN_USE while another process
+ * writes the stream, unless `take_over` != 0. `to` is JSON: {"before": time}, the steps at or after this time leave; or
+ * {"steps": n}, the last n steps leave. The journal has a line about it, and files without other steps are removed. The next run
+ * uses the numbers of the steps again. JSON: {"stream", "steps" that are left, "dropped": [numbers of the steps that left],
+ * "times": [of these], "removed": [paths]}. */
+int tailrace_rewind(const char *directory, const char *name, const char *to, int take_over, char **json);
 /* Writes the index of a stream anew from what is committed, as after a run that was killed. NAME.nc of a stream whose one part is
  * the dataset is left as it is. TAILRACE_IN_USE while another process writes the stream, unless `take_over` != 0. */
 int tailrace_index(const char *directory, const char *name, int take_over);

@@ -23,7 +23,10 @@
 #include <tailrace/block.hpp>
 #include <tailrace/reader.hpp>
 
+#include <array>
 #include <cstdint>
+#include <cstdio>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -42,10 +45,24 @@ struct Variable {
     Shape shape;
 };
 
+namespace detail {
+
+// The key without loss of a digit.
+inline std::string resume_option(double before) {
+    std::array<char, 64> digits{};
+    (void)std::snprintf(digits.data(), digits.size(), "%.17g", before);
+    return std::string("resume_before = '") + digits.data() + "'\n";
+}
+
+}  // namespace detail
+
 class Stream {
 public:
-    Stream(MPI_Comm comm, const std::string &directory, const std::string &name, const std::string &options = "") {
-        const int status = tailrace_open(comm, directory.c_str(), name.c_str(), options.c_str(), &handle_);
+    // `resume_before`: mode = 'resume', the steps of an existing stream at or after this time leave.
+    Stream(MPI_Comm comm, const std::string &directory, const std::string &name, const std::string &options = "",
+           std::optional<double> resume_before = std::nullopt) {
+        const std::string all = resume_before ? options + "\n" + detail::resume_option(*resume_before) : options;
+        const int status = tailrace_open(comm, directory.c_str(), name.c_str(), all.c_str(), &handle_);
         if (status != TAILRACE_OK) (void)tailrace_close(&handle_);  // leaves the error message as it is
         check(status);
     }

@@ -23,6 +23,7 @@ from tailrace.contract import (
     list_streams,
     plan,
     repair,
+    rewind,
     verify,
 )
 from tailrace.errors import *  # noqa: F403  one class for each line of status.def
@@ -51,6 +52,7 @@ __all__ = [
     "phase",
     "plan",
     "repair",
+    "rewind",
     "set_aside",
     "index",
     "verify",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -102,6 +103,27 @@ def repair(directory: str | os.PathLike[str], name: str, *, take_over: bool = Fa
     {"ok", "steps" left, "actions": [{"action", "path", "steps", "why"}, ...], "problems" that it cannot mend}.
     """
     return json.loads(_core.repair(path_text(directory), name, take_over))
+
+
+def rewind(
+    directory: str | os.PathLike[str],
+    name: str,
+    *,
+    before: float | None = None,
+    steps: int | None = None,
+    take_over: bool = False,
+) -> Json:
+    """Takes the last steps out of a stream: those at or after the time `before`, or the last `steps` of them.
+
+    As before a run that starts from an earlier restart. IN_USE while another process writes the stream, unless `take_over`.
+    {"stream", "steps" left, "dropped": [numbers], "times": [of these], "removed": [paths]}.
+    """
+    chosen: dict[str, float | int] = {}
+    if before is not None:
+        chosen["before"] = float(before)
+    if steps is not None:
+        chosen["steps"] = operator.index(steps)
+    return json.loads(_core.rewind(path_text(directory), name, json.dumps(chosen), take_over))
 
 
 def index(directory: str | os.PathLike[str], name: str, *, take_over: bool = False) -> None:

@@ -25,13 +25,24 @@ from tailrace.contract import options_toml, path_text
 RAGGED: int = _core.RAGGED  # the length of a dimension that is another in every step
 
 
-def open(directory: str | os.PathLike[str], name: str, *, comm: Any = None, layout: Any = None, **keys: Any) -> Stream:
+def open(
+    directory: str | os.PathLike[str],
+    name: str,
+    *,
+    comm: Any = None,
+    layout: Any = None,
+    resume_before: float | None = None,
+    **keys: Any,
+) -> Stream:
     """Opens the stream `name` in `directory` for writing; collective.
 
     `comm` is an mpi4py communicator, by default MPI_COMM_WORLD. `layout` is a preset ("hds", "split:4"), a Layout or a mapping;
     `keys` are further configuration keys, as `tailrace keys` lists them: steps="all", durability="step". tailrace.toml and the
-    environment are stronger than both. An existing stream is appended to, unless mode="replace".
+    environment are stronger than both. An existing stream is appended to, unless mode="replace" or mode="resume". With "resume" its
+    steps from the time of the first new step on leave; with `resume_before`, which implies that mode, those at or after that time.
     """
+    if resume_before is not None:
+        keys["resume_before"] = float(resume_before)
     return Stream(directory, name, fortran_handle(comm), options_toml(layout, **keys))
 
 

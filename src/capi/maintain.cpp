@@ -1,9 +1,10 @@
-// Work on a stream while no run writes to it: repair, index, combine.
+// Work on a stream while no process writes to it: repair, rewind, index, combine.
 #include <tailrace/tailrace.h>
 
 #include "capi/json_text.hpp"
 #include "maintain/combine.hpp"
 #include "maintain/repair.hpp"
+#include "maintain/rewind.hpp"
 #include "view/catalog.hpp"
 
 using tailrace::Json;
@@ -15,6 +16,23 @@ extern "C" {
 int tailrace_repair(const char* directory, const char* name, int take_over, char** json) {
     return return_json(
         json, [&] { return tailrace::repair_stream(required(directory, "directory"), required(name, "name"), take_over != 0); });
+}
+
+int tailrace_rewind(const char* directory, const char* name, const char* to, int take_over, char** json) {
+    return return_json(json, [&] {
+        const Json chosen = tailrace::parse_json(required(to, "to"), "to");
+        tailrace::RewindTo where;
+        for (const auto& [key, value] : chosen.items()) {
+            if (key == "before" && value.is_number())
+                where.before = value.get<double>();
+            else if (key == "steps" && value.is_number_unsigned())
+                where.steps = value.get<uint64_t>();
+            else
+                fail(tailrace::Status::BAD_ARGUMENT, "argument 'to': \"", key, "\": ", value.dump(),
+                     R"( is not possible; write {"before": TIME} or {"steps": N})");
+        }
+        return tailrace::rewind_stream(required(directory, "directory"), required(name, "name"), where, take_over != 0);
+    });
 }
 
 int tailrace_index(const char* directory, const char* name, int take_over) {

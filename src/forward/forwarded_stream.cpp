@@ -5,6 +5,7 @@
 #include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
 #include "record/definitions_json.hpp"
+#include "stream/continuation.hpp"
 #include "stream/environment.hpp"
 
 namespace tailrace {
@@ -44,7 +45,8 @@ void ForwardedStream::open(const Json& settings) {
         const Reply reply = *forwarding_->reply(id_, true);
         if (reply.status != Status::OK) throw reply.error();
         opened_ = Json::parse(reply.text);
-        progress_.continue_at(opened_.at("steps"));
+        earlier_ = earlier_steps_of(opened_.at("steps"));
+        continue_after(earlier_);
     });
     agree(*ranks_, OpenVote{}, error);
     ++forwarding_->open_streams;
@@ -97,6 +99,10 @@ void ForwardedStream::end_step() {
         const auto error = attempt([&] {
             forwarding_->check_usable();
             data_.resize(definitions_.variables().size());
+            if (resumes_with_this_step()) {
+                earlier_.keep_before(config_.resume_before.value_or(time_));
+                continue_after(earlier_);
+            }
             check_step();
             take_replies(is_async() ? config_.layout.overlap_steps - 1 : 0);
             if (write_error_) throw *write_error_;
@@ -127,6 +133,7 @@ void ForwardedStream::end_step() {
     }
     if (!progress_.definitions_frozen()) progress_.freeze_definitions();
     progress_.take_step();
+    times_.add(time_);
     ++steps_;
 }
 

@@ -42,7 +42,8 @@ private:
 
     std::shared_ptr<Forwarding> forwarding_;
     std::shared_ptr<Communicator> ranks_;
-    Json opened_;  // the writers' reply to the request to open: next step and report
+    Json opened_;  // the writers' reply to the request to open: steps of earlier runs, and report
+    EarlierSteps earlier_;
     uint64_t id_ = 0;
     uint64_t sent_ = 0;                          // steps, with those that failed
     std::optional<uint64_t> known_definitions_;  // fingerprint of the definitions that the writers have

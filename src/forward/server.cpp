@@ -7,6 +7,7 @@
 #include "forward/transport.hpp"
 #include "gather/agree.hpp"
 #include "record/definitions_json.hpp"
+#include "stream/continuation.hpp"
 #include "stream/stream.hpp"
 
 namespace tailrace {
@@ -66,7 +67,7 @@ private:
         const auto error = attempt_or_end_job(writers_, [&] {
             auto stream = std::make_unique<Stream>(writers_comm_, request.at("directory").get<std::string>(),
                                                    request.at("name").get<std::string>(), request.at("settings"));
-            const Json opened = {{"steps", stream->step_count()}, {"report", Json::parse(stream->report())}};
+            const Json opened = {{"steps", earlier_steps_json(stream->earlier_steps())}, {"report", Json::parse(stream->report())}};
             result = opened.dump(-1, ' ', false, Json::error_handler_t::replace);
             streams_[id] = {std::move(stream), request.at("is_async").get<bool>()};
         });

@@ -11,7 +11,8 @@ constexpr uint64_t kLeastTreeEntries = 8;
 
 // The choice, as KEY = VALUE, that this version cannot write; "" when it can write all.
 std::string missing_feature(const Layout& layout) {
-    const StreamConfig config{.layout = layout};
+    StreamConfig config;
+    config.layout = layout;
     const auto setting = [&](const std::string& name) {
         for (const Key& key : all_keys())
             if (key.name == name) return name + " = " + key.get(config);

@@ -195,6 +195,23 @@ Key time_key() {
             [](const StreamConfig& config) { return config.time_name; }};
 }
 
+// A time sets mode = resume, too.
+Key resume_key() {
+    const std::string allowed = "first | TIME, a number";
+    const Set set = [allowed](const std::string& value, StreamConfig& config) {
+        if (value == "first") return config.resume_before.reset();
+        const auto time = parse_real(value);
+        if (!time) bad_value("resume_before", value, allowed);
+        config.resume_before = time;
+        config.mode = "resume";
+    };
+    const Get get = [](const StreamConfig& config) { return config.resume_before ? real_text(*config.resume_before) : "first"; };
+    return {
+        "resume_before", allowed,
+        "with mode = resume, which a time implies: steps at or after this time leave; first: from the time of the first new step",
+        set, get};
+}
+
 template <class At>
 Key path_key(std::string name, std::string allowed, std::string meaning, At at) {
     const Set set = [=](const std::string& value, StreamConfig& config) {
@@ -259,11 +276,14 @@ std::vector<Key> storage_keys() {
 
 std::vector<Key> stream_keys() {
     std::vector<Key> keys;
-    keys.push_back(word_key<std::string>("mode", "what happens to an existing stream of this name",
-                                         {{"append", "append"}, {"replace", "replace"}}, FIELD(mode)));
+    keys.push_back(word_key<std::string>("mode",
+                                         "what happens to an existing stream of this name; resume: its steps from the time of the "
+                                         "first new one on leave, then as append",
+                                         {{"append", "append"}, {"replace", "replace"}, {"resume", "resume"}}, FIELD(mode)));
     keys.push_back(word_key<bool>("take_over",
                                   "on: writes a stream that another run seems to write; that run gets an error at its next step",
                                   {{"on", true}, {"off", false}}, FIELD(takes_over)));
+    keys.push_back(resume_key());
     keys.push_back(time_key());
     keys.push_back(number_or_word_key("keep", "all | N (N at least 1)",
                                       "committed steps to keep; after each commit, files whose steps are all older are removed",

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,8 +21,9 @@ enum class OverlapPolicy { block, drop, spill };
 // What may be configured for a stream: its layout and how it is opened.
 struct StreamConfig {
     Layout layout;
-    std::string preset = "single";  // the preset that was named last
-    std::string mode = "append";    // append | replace
+    std::string preset = "single";        // the preset that was named last
+    std::string mode = "append";          // append | replace | resume
+    std::optional<double> resume_before;  // with mode = resume: steps at or after this time leave; none: the time of the first step
     std::string time_name = "time";
     uint64_t exchange_bytes = 8u << 20;  // memory of a writer for other ranks' data: what fits into a shared cache is fastest
     uint64_t overlap_bytes = 1u << 30;   // memory of a rank for data that waits to be written

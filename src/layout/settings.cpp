@@ -22,15 +22,16 @@ toml::table parse_toml(const std::string& toml_text, const std::string& origin) 
     }
 }
 
-// A value as text, whether it was written as a string, a whole number or a boolean (on, off).
+// A value as text, whether it was written as a string, a number or a boolean (on, off).
 std::string value_text(const std::string& origin, std::string_view key, const toml::node& node) {
     if (const auto* string = node.as_string()) return string->get();
     if (const auto* number = node.as_integer()) return std::to_string(number->get());
+    if (const auto* number = node.as_floating_point()) return real_text(number->get());
     if (const auto* boolean = node.as_boolean()) return boolean->get() ? "on" : "off";
     std::ostringstream type;
     type << node.type();
     fail(Status::BAD_CONFIG, at_line(origin, node.source()), ": ", key, " is of TOML type ", type.str(),
-         "; write a string, a whole number, or true or false");
+         "; write a string, a number, or true or false");
 }
 
 // All keys of one table, in the order of the text, each checked.

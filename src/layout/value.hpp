@@ -1,5 +1,4 @@
-// The text of configuration values: whole numbers, sizes in bytes, words of a
-// list.
+// The text of configuration values: numbers, sizes in bytes, words of a list.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +14,9 @@ namespace tailrace {
 
 // Nothing when the text is not a whole number, or is too large for 64 bits.
 std::optional<uint64_t> parse_number(std::string_view text);
+// Nothing when the text is not a finite number.
+std::optional<double> parse_real(std::string_view text);
+std::string real_text(double number);  // without loss of a digit
 // "4096", "4096 B", "4 KiB", "1MiB", "2 GiB", "1 TiB"; nothing for anything else (units of 1000 are refused: they are ambiguous).
 std::optional<uint64_t> parse_size(std::string_view text);
 std::string size_text(uint64_t bytes);  // "4 KiB"; plain bytes where no unit divides them

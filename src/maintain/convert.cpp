@@ -62,7 +62,9 @@ private:
         source_journal_ = from + "/" + journal_path(name);
         check_different(from);
         source_.emplace(comm, from, name);
-        target_.emplace(comm, to, name, options, Stream::KeyValues{{"overlap_policy", "block"}, {"keep", "all"}});
+        target_.emplace(comm, to, name, options,
+                        Stream::KeyValues{{"overlap_policy", "block"}, {"keep", "all"}, {"resume_before", "first"}});
+        target_->accept_all_times();
         all_ = source_->steps().size();
         before_ = target_->step_count();
         agree_on([&] {

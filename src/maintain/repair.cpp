@@ -1,7 +1,6 @@
 #include "maintain/repair.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <ranges>
 #include <set>
 
@@ -13,6 +12,7 @@
 #include "part/part_reader.hpp"
 #include "record/write_access.hpp"
 #include "stream/group.hpp"
+#include "stream/leaving_steps.hpp"
 #include "view/catalog.hpp"
 #include "view/index.hpp"
 
@@ -112,18 +112,12 @@ private:
         if (history_.groups[g].steps == 0 && !is_needed) set_aside(group);
     }
 
-    // A part that is the dataset is opened by plain tools. A dropped step gets NaN as its time there, as one that is not committed.
     void clear_times(const GroupEntry& group, const std::set<uint64_t>& bad) {
         if (!group.layout.part_is_dataset()) return;
-        const std::string path = path_of(part_path(group.layout, stream_, group.start, 0, group.segment));
-        const std::string& time = history_.runs[group.run].definitions.time_name();
-        const PartReader reader(path);
-        File file = File::open_write(path);
-        const double no_time = std::numeric_limits<double>::quiet_NaN();
-        for (const uint64_t step : bad)
-            file.write_at(reader.find({time, Type::F64, {}, true}, step - group.start).address, &no_time, sizeof no_time);
-        file.sync();
-        file.close();
+        std::vector<uint64_t> in_part;
+        for (const uint64_t step : bad) in_part.push_back(step - group.start);
+        tailrace::clear_times(path_of(part_path(group.layout, stream_, group.start, 0, group.segment)),
+                              history_.runs[group.run].definitions.time_name(), in_part);
     }
 
     // A step gets its time in a part of several steps after it is committed. A run that was killed in between has left it without.

@@ -60,6 +60,23 @@ void set(std::vector<Attribute>& attributes, Attribute attribute) {
         attributes.push_back(std::move(attribute));
 }
 
+// "'T' (f4)", and what else its steps depend on: "'mask' (i1, static)".
+std::string kind_text(const Variable& variable) {
+    return text("'", variable.name, "' (", type_code(variable.type), variable.is_static ? ", static" : "",
+                variable.replicated && !variable.dims.empty() ? ", replicated" : "", ")");
+}
+
+std::string length_text(const Dimension& dimension) { return dimension.ragged ? "ragged" : std::to_string(dimension.length); }
+
+std::string difference_in_dimensions(const std::vector<Dimension>& here, const std::vector<Dimension>& there) {
+    if (here.size() != there.size()) return text("there are ", there.size(), " dimensions there, here ", here.size());
+    for (size_t d = 0; d < here.size(); ++d)
+        if (!(here[d] == there[d]))
+            return text("dimension ", d, " is '", there[d].name, "' of length ", length_text(there[d]), " there, here '",
+                        here[d].name, "' of length ", length_text(here[d]));
+    return "";
+}
+
 // The checksum of definitions, field by field. A length precedes each list and text, so that different definitions give different
 // bytes.
 class Fingerprint {
@@ -222,6 +239,13 @@ void Definitions::set_ragged_lengths(const std::vector<uint64_t>& lengths) {
 
 std::string row_size_name(const Dimension& dimension) { return dimension.name + "_row_size"; }
 
+Definitions Definitions::first(size_t dimensions, size_t variables) const {
+    Definitions some = *this;
+    some.dimensions_.resize(std::min(dimensions, dimensions_.size()));
+    some.variables_.resize(std::min(variables, variables_.size()));
+    return some;
+}
+
 uint64_t Definitions::fingerprint() const {
     Fingerprint fields;
     fields.add(time_name_);
@@ -248,15 +272,13 @@ uint64_t Definitions::fingerprint() const {
 bool Definitions::same_structure(const Definitions& other, std::string& why) const {
     if (time_name_ != other.time_name_)
         return why = "the time dimension is '" + other.time_name_ + "' there, '" + time_name_ + "' here", false;
-    if (dimensions_ != other.dimensions_) return why = "the dimensions or their lengths are different", false;
+    if (why = difference_in_dimensions(dimensions_, other.dimensions_); !why.empty()) return false;
     if (variables_.size() != other.variables_.size())
         return why = text("there are ", other.variables_.size(), " variables there, here ", variables_.size()), false;
     for (size_t v = 0; v < variables_.size(); ++v) {
         const Variable &a = variables_[v], &b = other.variables_[v];
         if (a.name != b.name || a.type != b.type || a.dims != b.dims || a.is_static != b.is_static || a.replicated != b.replicated)
-            return why = "variable " + std::to_string(v) + " is '" + b.name + "' (" + type_code(b.type) + ") there, here '" +
-                         a.name + "' (" + type_code(a.type) + ")",
-                   false;
+            return why = "variable " + std::to_string(v) + " is " + kind_text(b) + " there, here " + kind_text(a), false;
     }
     return true;
 }

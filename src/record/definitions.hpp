@@ -52,6 +52,9 @@ public:
     std::vector<uint64_t> ragged_lengths() const;
     void set_ragged_lengths(const std::vector<uint64_t>& lengths);
 
+    // With so many dimensions and variables, or all, and without the others.
+    Definitions first(size_t dimensions, size_t variables) const;
+
     uint64_t fingerprint() const;  // a checksum: equal for equal definitions
 
     // Whether steps of both can be in one stream: same dimensions, variables and types. If not, `why` says what is different.

@@ -122,6 +122,12 @@ const GroupEntry* History::static_group(uint64_t group) const {
     return nullptr;
 }
 
+size_t History::first_run_with(size_t variable) const {
+    size_t run = 0;
+    while (run < runs.size() && variable >= runs[run].definitions.variables().size()) ++run;
+    return run;
+}
+
 std::vector<size_t> History::needed_groups() const {
     std::vector<bool> needed(groups.size(), false);
     const GroupEntry* holder = nullptr;

@@ -9,8 +9,9 @@
 //   step        commits a step: step, time, group (its first step), plan, static, files, bytes, digest; ragged (only with ragged
 //               dimensions: their lengths); segment (only if the group's files have this number in their names)
 //   copy        the group of the last steps is now in a copy, whose name has a number: group, segment
-//   drop        steps that left the stream: first, last, why ("keep": retention; else the damage); kept (only if true: the files
-//               stay, since later steps have their static arrays there)
+//   drop        steps that left the stream: first, last, why ("keep": retention; "resume", "rewind": all from first on, whose
+//               numbers and file names are used again; else the damage); kept (only if true: the files stay, since later steps
+//               have their static arrays there)
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,7 @@ struct GroupEntry {
     uint64_t steps = 0;        // committed and not dropped
     uint64_t files_bytes = 0;  // steps = 1: of all its parts
     std::string digest;        // of its last step
-    bool torn = false;         // it was dropped because it was damaged
+    bool torn = false;         // it was dropped because it was damaged, or rewound: another group may have its place by now
     uint64_t segment = 0;      // the number in the names of its files; 0: none
 };
 
@@ -66,7 +67,10 @@ struct PartGrowth {
     std::vector<StepBlock> blocks;
 };
 
-constexpr const char* kDropOld = "keep";  // the reason of a drop line that retention writes
+// The reasons of drop lines, but for those of damaged steps, which name the damage.
+constexpr const char* kDropOld = "keep";       // retention
+constexpr const char* kDropResume = "resume";  // a run continues before them (mode = resume)
+constexpr const char* kDropRewind = "rewind";  // tailrace rewind
 
 struct History {
     std::vector<RunEntry> runs;
@@ -84,12 +88,20 @@ struct History {
     uint64_t next_step() const { return std::max(retained_from, steps.empty() ? 0 : steps.back().step + 1); }
     // The group with the static distributed variables of the steps of `group`. Null: no group has them.
     const GroupEntry* static_group(uint64_t group) const;
+    // The parts of a group have the variables that its run defined: others joined the stream with a later run.
+    bool has_variable(const GroupEntry& group, size_t variable) const {
+        return variable < runs[group.run].definitions.variables().size();
+    }
+    size_t first_run_with(size_t variable) const;
     // Groups with steps, and groups whose static variables belong to such steps; ascending.
     std::vector<size_t> needed_groups() const;
     // Applies a line. Kinds that it does not know, of a later version, are passed over.
     void apply(const Json& line);
     // Drops the steps [first, last].
     void drop(uint64_t first, uint64_t last, bool torn);
+    bool has_step_from(uint64_t first) const { return !steps.empty() && steps.back().step >= first; }
+    // Drops all steps from `first` on; there is at least one. Their numbers are used again.
+    void drop_from(uint64_t first) { drop(first, steps.back().step, true); }
 
 private:
     void apply_run(const Json& line);

@@ -1,39 +1,16 @@
 #include "stream/earlier_runs.hpp"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "base/paths.hpp"
 #include "gather/agree.hpp"
+#include "stream/continuation.hpp"
 #include "stream/group.hpp"
 #include "view/index.hpp"
 
 namespace tailrace {
 namespace {
-
-void check_history(const History& history, const Definitions& definitions, const StreamPaths& paths, const StreamConfig& config) {
-    if (history.runs.empty()) return;
-    const std::string &name = paths.name, &directory = paths.directory;
-    std::string why;
-    if (!definitions.same_structure(history.runs.back().definitions, why))
-        fail(Status::BAD_SHAPE, "stream '", name, "' in ", directory, " was written with other definitions: ", why,
-             "; write to another stream or directory, or set mode = 'replace' to begin anew");
-    if (history.empty()) return;
-    const Layout& before = history.groups.back().layout;
-    const auto stored_as = [](const Storage& storage) {
-        return std::tuple(storage.compression, storage.shuffle, storage.chunk_bytes, storage.bit_round);
-    };
-    if (before.part_is_dataset() && stored_as(before.storage) != stored_as(config.layout.storage))
-        fail(Status::BAD_LAYOUT, "stream '", name, "' in ", directory, ": ", name,
-             ".nc was begun with compression = ", effective_json({.layout = before}).at("compression").get<std::string>(),
-             ", and its arrays can have no other filters; ",
-             "keep compression, shuffle, chunk and bit_round of the run before, or set mode = 'replace'");
-    if (before.part_is_dataset() != config.layout.part_is_dataset())
-        fail(Status::BAD_LAYOUT, "stream '", name, "' in ", directory, " cannot be appended to under this layout: ", name,
-             ".nc is ", before.part_is_dataset() ? "the dataset itself (files = one, steps = all)" : "an index over parts",
-             "; keep the layout of the run before, or set mode = 'replace'");
-}
 
 // Removes the groups of runs before this number. Another run may have taken over meanwhile: its number is higher.
 void remove_groups(const std::string& directory, uint64_t run) {
@@ -95,10 +72,11 @@ EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const St
         StorageChoice storage = choose_storage(paths.directory, config, requested, history);
         if (!access.lock().note().empty()) storage.report["notes"].push_back(access.lock().note());
         found["storage"] = storage_json(storage, config);
-        found["next_step"] = history.next_step();
+        const EarlierSteps steps = earlier_steps(history, config);
+        found["steps"] = earlier_steps_json(steps);
         found["run"] = access.number();
         found["segment"] = access.part_number();
-        const bool grows = config.layout.part_is_dataset() && history.next_step() > 0;
+        const bool grows = config.layout.part_is_dataset() && steps.next_step() > 0;
         if (grows && history.groups.back().layout.part_is_dataset()) {
             found["blocks"] = blocks_line(history.growth);
             found["has_static"] = history.groups.front().has_static;
@@ -106,7 +84,7 @@ EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const St
         }
     });
     found = Json::parse(agree_on_text(ranks, OpenVote{}, error, [&] { return found.dump(); }));
-    earlier.next_step = found.at("next_step");
+    earlier.steps = earlier_steps_of(found.at("steps"));
     earlier.storage = storage_of(found.at("storage"));
     paths.run = found.at("run");
     paths.segment = found.at("segment");
@@ -119,10 +97,16 @@ EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const St
     return earlier;
 }
 
-void begin_run_after(History& history, const Definitions& definitions, const StreamPaths& paths, const StreamConfig& config,
-                     WriteAccess& access) {
+void begin_run_after(History& history, const EarlierSteps& steps, const StepInput& input, const StreamPaths& paths,
+                     const StreamConfig& config, WriteAccess& access) {
     if (config.mode == "replace") return replace_history(paths, access);
-    check_history(history, definitions, paths, config);
+    if (steps.some_leave() && history.has_step_from(steps.first_leaving())) {
+        History kept = history;
+        kept.drop_from(steps.first_leaving());
+        check_continuation(kept, input.definitions, input.data, paths, config);
+    } else {
+        check_continuation(history, input.definitions, input.data, paths, config);
+    }
     access.segment();
     const bool continues_dataset =
         config.layout.part_is_dataset() && !history.empty() && history.groups.back().layout.part_is_dataset();

@@ -1,4 +1,4 @@
-// What earlier runs left of a stream, and whether this run can append to it.
+// What earlier runs left of a stream.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,8 @@
 #include "layout/keys.hpp"
 #include "record/history.hpp"
 #include "record/write_access.hpp"
+#include "stream/step_input.hpp"
+#include "stream/step_times.hpp"
 #include "stream/storage_choice.hpp"
 #include "stream/stream_paths.hpp"
 
@@ -23,7 +25,7 @@ struct ExistingPart {
 };
 
 struct EarlierRuns {
-    uint64_t next_step = 0;
+    EarlierSteps steps;
     StorageChoice storage;  // in force for this run
     ExistingPart part;      // none, unless this run appends to it
     // Rank 0; empty on the others.
@@ -35,10 +37,10 @@ struct EarlierRuns {
 // committed. Its choice of storage and what the other ranks need is broadcast; the run's numbers in `paths` are set.
 EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const StreamConfig& config, const Json& requested);
 
-// Rank 0, at a run's first step, when the definitions are final. Throws unless they fit the earlier runs. Then begins the run's
-// segment of the journal; with mode = replace, removes what earlier runs wrote. Where one of these may still write into the part
-// that is the dataset, this run gets a copy of it.
-void begin_run_after(History& history, const Definitions& definitions, const StreamPaths& paths, const StreamConfig& config,
-                     WriteAccess& access);
+// Rank 0, at a run's first step, when the definitions are final. Throws unless what it writes fits those earlier steps that stay.
+// Then begins the run's segment of the journal; with mode = replace, removes what earlier runs wrote. Where one of these may still
+// write into the part that is the dataset, this run gets a copy of it.
+void begin_run_after(History& history, const EarlierSteps& steps, const StepInput& input, const StreamPaths& paths,
+                     const StreamConfig& config, WriteAccess& access);
 
 }  // namespace tailrace

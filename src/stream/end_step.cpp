@@ -4,6 +4,7 @@
 
 #include "base/paths.hpp"
 #include "gather/agree.hpp"
+#include "stream/continuation.hpp"
 
 namespace tailrace {
 namespace {
@@ -11,9 +12,25 @@ namespace {
 // Rank 0, within an agreement of a run's first step. It alone makes the directory: a rank that sees another file system than rank 0
 // does not find it, and that is an error.
 void begin_run(Stages& stages, const StepInput& input) {
-    stages.journal.begin_run(input.definitions);
+    stages.journal.begin_run(input, stages.earlier.steps);
     if (!has_one_part(stages.config.layout))
         make_directories(stages.paths.pending(stages.config.layout, input.number()), stages.paths.parts());
+}
+
+// Collective, in a run's first step: static arrays are compared with those of earlier runs, then steps leave for mode = resume.
+void continue_earlier_runs(Stages& stages, const StepInput& input) {
+    EarlierSteps& steps = stages.earlier.steps;
+    const bool compares = steps.kept > 0 && input.definitions.has_static_distributed();
+    if (!compares && !steps.some_leave()) return;
+    std::optional<Error> error;
+    if (compares)
+        error = attempt_or_end_job(stages.ranks, [&] {
+            compare_static_arrays(stages.ranks, stages.paths, steps.numbers[steps.kept - 1], input.definitions, input.data);
+        });
+    agree(stages.ranks, PlanVote{}, error, [&](const PlanVote&) {
+        if (steps.some_leave()) stages.journal.drop_from(steps.first_leaving());
+    });
+    steps.forget_leaving();
 }
 
 PlanVote plan_of(const EndStepVote& vote) { return {vote.covers_badly, vote.has_blocks_elsewhere, vote.part_box_words}; }
@@ -65,7 +82,8 @@ std::optional<Error> plan_step(Stages& stages, StepRun& run, StepIntent intent, 
     std::function<void()> rank_0_does;
     if (run.input.is_first_of_run()) rank_0_does = [&] { begin_run(stages, run.input); };
     const std::optional<Error> error = is_first_agreement ? run.error : std::nullopt;
-    auto failed = stages.writer.plan_step(run.input, intent, error, std::cref(first_agreement), rank_0_does);
+    const auto all_do = [&] { continue_earlier_runs(stages, run.input); };
+    auto failed = stages.writer.plan_step(run.input, intent, error, std::cref(first_agreement), rank_0_does, std::cref(all_do));
     stages.times.plan_s += run.watch.lap();
     return failed;
 }

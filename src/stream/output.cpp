@@ -93,6 +93,11 @@ void Output::refuse_step(const Error& error) {
     if (progress_.in_step() && !refusal_) refusal_ = error;
 }
 
+void Output::continue_after(const EarlierSteps& steps) {
+    progress_.continue_at(steps.next_step());
+    times_ = steps.kept_times();
+}
+
 uint64_t Output::fingerprint() {
     if (!fingerprint_) fingerprint_ = definitions_.fingerprint();
     return *fingerprint_;
@@ -101,6 +106,7 @@ uint64_t Output::fingerprint() {
 void Output::check_step() const {
     if (refusal_) throw *refusal_;
     if (!progress_.in_step()) fail(Status::BAD_ORDER, "stream '", name_, "': tailrace_end_step without tailrace_begin_step");
+    times_.check(time_, "stream '" + name_ + "' in " + directory_);
     for (size_t v = 0; v < definitions_.variables().size(); ++v) {
         const Variable& variable = definitions_.variables()[v];
         if (variable.replicated && data_.values[v].empty() && variable.bytes() > 0)

@@ -12,6 +12,7 @@
 #include "stream/progress.hpp"
 #include "stream/ragged.hpp"
 #include "stream/step_data.hpp"
+#include "stream/step_times.hpp"
 
 namespace tailrace {
 
@@ -60,6 +61,9 @@ protected:
     uint64_t fingerprint();
     // Equal on ranks with the same definitions and the same time of the step.
     uint64_t fingerprint_of_step();
+    // Local. Which steps of earlier runs stay is known at the opening or, with mode = resume and no time, in the first step.
+    void continue_after(const EarlierSteps& steps);
+    bool resumes_with_this_step() const { return config_.mode == "resume" && !progress_.has_taken_step() && progress_.in_step(); }
     // What the model put into a step that failed or will not be written.
     void forget_step() noexcept {
         data_.clear_blocks();
@@ -71,6 +75,7 @@ protected:
     Definitions definitions_;
     StepData data_;
     Progress progress_;
+    StepTimes times_;  // of the steps that are there
     double time_ = 0;
     std::optional<Error> refusal_;
 

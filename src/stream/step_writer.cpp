@@ -38,7 +38,8 @@ void StepWriter::begin_group_again(const StepInput& input) {
 }
 
 std::optional<Error> StepWriter::plan_step(StepInput& input, StepIntent intent, const std::optional<Error>& error,
-                                           const PlanAgreement& first_agreement, const std::function<void()>& rank_0_does) {
+                                           const PlanAgreement& first_agreement, const std::function<void()>& rank_0_does,
+                                           const std::function<void()>& all_do) {
     if (!input.definitions.ragged().empty()) {
         if (!ragged_) ragged_ = std::make_unique<RaggedLengths>(ranks_);
         ragged_->agree_lengths(input.definitions, input.data);
@@ -46,6 +47,7 @@ std::optional<Error> StepWriter::plan_step(StepInput& input, StepIntent intent, 
     }
     if (intent != StepIntent::write || input.is_first_of_run())
         plan_->make(input.definitions, input.data, input.with_static(), error, first_agreement, rank_0_does);
+    if (input.is_first_of_run() && all_do) all_do();
     if (!input.progress.definitions_frozen()) input.progress.freeze_definitions();
     // Where there are several parts they hold blocks: other blocks need other parts.
     const bool other_parts = intent == StepIntent::write_blocks && group_ && group_->has_steps() && !has_one_part(config_.layout);
@@ -56,16 +58,16 @@ std::optional<Error> StepWriter::plan_step(StepInput& input, StepIntent intent, 
 // Where one rank fails, all ranks that need the group open it again at the next step. Collective, unless each rank has a part of
 // its own: then the error is this rank's.
 std::optional<Error> StepWriter::open_group(StepInput& input, bool other_parts) {
-    const bool reopens = existing_.exists() && needs_group();
+    const bool reopens = continues_ && needs_group();
     const auto error = attempt([&] {
         if (other_parts || needs_group()) finish_group();
         describe(input);
         if (!needs_group()) return;
-        if (existing_.exists())
+        if (continues_)
             make_group(0, existing_.segment, input);
         else
             make_group(input.number(), paths_.segment, input);
-        if (existing_.exists())
+        if (continues_)
             reopen_existing(input.number());
         else
             group_->prepare(input.is_first_of_run());  // rank 0 has made its directory then
@@ -90,8 +92,8 @@ void StepWriter::describe(const StepInput& input) {
     const bool with_static = needs_group() ? input.with_static() : group_->with_static();
     const PartMap map(config_.layout, ranks_.topology());
     part_ = std::make_shared<DescribedPart>(
-        DescribedPart{describe_part(input.definitions, config_, *plan_, existing_.exists() ? existing_.has_static : with_static,
-                                    existing_.exists() ? existing_.growth.writers : map.writers(map.part_of(ranks_.rank())))});
+        DescribedPart{describe_part(input.definitions, config_, *plan_, continues_ ? existing_.has_static : with_static,
+                                    continues_ ? existing_.growth.writers : map.writers(map.part_of(ranks_.rank())))});
     if (group_) group_->set_content(part_);
     make_packer(input.definitions);
     described_ = {input.definitions_fingerprint, plan_->version(), with_static};

@@ -30,6 +30,9 @@ public:
     StepWriter(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, WriteQueue& queue, ExistingPart existing,
                const std::vector<StepEntry>& existing_steps);
 
+    // Local, before the first step: whether the run continues the existing part. With mode = resume it may have no step left.
+    void set_continues(bool continues) { continues_ = continues && existing_.exists(); }
+
     // Local. What this rank must do to write the step.
     StepIntent intent(const StepInput& input) const { return plan_->intent(input.definitions, input.data, input.with_static()); }
     // Whether the step begins another group; whether the part is described as the step needs it.
@@ -42,10 +45,12 @@ public:
     void begin_group_again(const StepInput& input);
 
     // Collective. Plans the step if `intent`, the largest of all ranks, asks for it, then describes the part and opens its group as
-    // needed. `first_agreement` and `rank_0_does` as in StepPlan::make(). The returned error is this rank's alone, for the next
-    // agreement; others are thrown on all ranks.
+    // needed. `first_agreement` and `rank_0_does` as in StepPlan::make(); `all_do`, which may be empty: collective, in a run's first
+    // step, once the ranks have planned it. The returned error is this rank's alone, for the next agreement; others are thrown on
+    // all ranks.
     std::optional<Error> plan_step(StepInput& input, StepIntent intent, const std::optional<Error>& error,
-                                   const PlanAgreement& first_agreement, const std::function<void()>& rank_0_does);
+                                   const PlanAgreement& first_agreement, const std::function<void()>& rank_0_does,
+                                   const std::function<void()>& all_do);
     // Collective over the part's ranks where data is exchanged, whatever happened before: no rank waits for ever. Keeps the first
     // error in `error`.
     StepInFlight write_step(const StepInput& input, std::optional<Error>& error);
@@ -91,6 +96,7 @@ private:
     WriteQueue& queue_;
     const ExistingPart existing_;
     const std::vector<StepEntry>& existing_steps_;
+    bool continues_ = existing_.exists();  // that part
     std::unique_ptr<StepPlan> plan_;
     std::unique_ptr<RaggedLengths> ragged_;
     std::shared_ptr<DescribedPart> part_;

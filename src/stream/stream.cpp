@@ -44,10 +44,17 @@ void Stream::start(MPI_Comm comm, const Json& settings, bool only_writes) {
     }
     definitions_ = Definitions(config_.time_name);
     stages_ = std::make_unique<Stages>(*ranks_, StreamPaths{directory_, name_}, config_, requested);
-    progress_.continue_at(stages_->earlier.next_step);
+    continue_after(stages_->earlier.steps);
 }
 
 void Stream::end_step() {
+    if (resumes_with_this_step()) {
+        EarlierSteps& steps = stages_->earlier.steps;
+        steps.keep_before(config_.resume_before.value_or(time_));
+        continue_after(steps);
+        stages_->writer.set_continues(steps.next_step() > 0);
+    }
+    const uint64_t number = progress_.next_step();
     StepRun run{.input = {definitions_, data_, progress_, time_, seconds_now()}};
     StepWriter& writer = stages_->writer;
     const StepProtocol protocol = choose_protocol(config_, definitions_, progress_);
@@ -84,6 +91,7 @@ void Stream::end_step() {
         fail_step(Error(Status::NO_MEMORY, ""));
         throw;
     }
+    if (progress_.next_step() > number) times_.add(time_);
     data_.clear_blocks();
     // The step is committed. If the index cannot be written now, or old steps cannot be removed, a later step does it, at the
     // latest close(), which reports the error.

@@ -29,6 +29,9 @@ public:
 
     // Rank 0, before the first step: where a conversion copies its steps from, for its journal.
     void set_origin(Json origin) { stages_->journal.set_origin(std::move(origin)); }
+    // For a conversion, on all ranks: streams of older versions may have the same time twice.
+    void accept_all_times() { times_.accept_all(); }
+    const EarlierSteps& earlier_steps() const { return stages_->earlier.steps; }
 
 private:
     // Collective. `only_writes`: these ranks write for others.

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "stream/leaving_steps.hpp"
+
 namespace tailrace {
 
 StreamJournal::StreamJournal(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, WriteQueue& queue,
@@ -10,7 +12,9 @@ StreamJournal::StreamJournal(const Communicator& ranks, StreamPaths paths, const
       access_(std::move(earlier.access)), history_(std::move(earlier.history)), storage_(std::move(earlier.storage)),
       plan_number_(history_.plans.empty() ? 0 : history_.plans.rbegin()->first) {}
 
-void StreamJournal::begin_run(const Definitions& definitions) { begin_run_after(history_, definitions, paths_, config_, *access_); }
+void StreamJournal::begin_run(const StepInput& input, const EarlierSteps& steps) {
+    begin_run_after(history_, steps, input, paths_, config_, *access_);
+}
 
 void StreamJournal::append_line(std::string line, bool sync, WriteQueue::Needs needs) const {
     queue_.run([text = std::move(line), sync, access = access_] { access->segment().append_line(text, sync); }, needs);
@@ -84,6 +88,11 @@ void StreamJournal::journal_step(const StepInFlight& step, uint64_t digest, Writ
 void StreamJournal::journal_drop(uint64_t first, uint64_t last, bool sync) {
     access_->segment().append_line(journal_line(drop_line(first, last, kDropOld)), sync);
     history_.drop(first, last, false);
+}
+
+void StreamJournal::drop_from(uint64_t first) {
+    if (!history_.has_step_from(first)) return;  // done before: the step that followed has failed
+    leave_steps(paths_, history_, first, kDropResume, [this](const Json& line) { access_->segment().append_line(journal_line(line), true); });
 }
 
 void StreamJournal::reload() { history_ = read_history(paths_.journal()); }

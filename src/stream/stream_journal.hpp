@@ -31,8 +31,9 @@ public:
     // For a conversion: where its steps are copied from.
     void set_origin(Json origin) { origin_ = std::move(origin); }
 
-    // Rank 0. At a run's first step, before any of its bytes: the definitions must fit the earlier runs.
-    void begin_run(const Definitions& definitions);
+    // Rank 0. At a run's first step, before any of its bytes: what it writes must fit the steps before `steps.kept`. Then begins the
+    // run's segment.
+    void begin_run(const StepInput& input, const EarlierSteps& steps);
     // Rank 0. Appends what must be in the journal before the line of a step: the run with its first step, a new plan, and where the
     // part has grown its blocks.
     void journal_run(const StepInput& input, const StepPlan& plan, const Group& group);
@@ -40,6 +41,8 @@ public:
     void journal_step(const StepInFlight& step, uint64_t digest, WriteQueue::Needs needs);
     // Rank 0. The steps [first, last] are no longer kept.
     void journal_drop(uint64_t first, uint64_t last, bool sync);
+    // Rank 0, before the first step of a run: the steps from `first` on leave the stream, and then their files.
+    void drop_from(uint64_t first);
     // The number of the journal's plan line that holds for the steps written now; 0 where the parts are too many for one.
     uint64_t plan_number(const StepPlan& plan) const { return plan.part_boxes().empty() ? 0 : plan_number_; }
     // Rank 0. Reads the history again: the queue could not append all that it was given.

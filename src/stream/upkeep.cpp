@@ -44,7 +44,7 @@ void Upkeep::drop_old_steps() {
 void Upkeep::remove_old_groups() {
     const History& history = journal_.history();
     const std::vector<size_t> needed = history.needed_groups();
-    // Repair has set torn groups aside; another group may have their place by now.
+    // Torn groups were set aside or removed; another group may have their place by now.
     std::vector<size_t> old;
     for (size_t g = 0; g < history.groups.size(); ++g)
         if (!history.groups[g].torn && !std::binary_search(needed.begin(), needed.end(), g) && !removed_groups_.contains(g))

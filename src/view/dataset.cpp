@@ -6,6 +6,7 @@
 #include "base/copy.hpp"
 #include "layout/parts.hpp"
 #include "record/block_name.hpp"
+#include "record/netcdf_fill.hpp"
 
 namespace tailrace {
 namespace {
@@ -66,6 +67,8 @@ public:
                 array.sources = v > 0 && have_same_boxes(before, v) ? description.arrays[before].sources : sources_of(v);
                 before = v;
                 if (array.sources.empty()) array.sources = no_elements(variable, varies);
+                // It joined the stream: earlier steps read as fill.
+                if (array.fill.empty() && history_.first_run_with(v) > 0) array.fill = netcdf_fill(variable.type);
             }
             if (const Rounding rounding = rounding_of(storage_, variable.type, variable.fill);
                 rounding.rounds() && is_packed(variable))
@@ -98,6 +101,7 @@ private:
         const Variable &a = definitions_.variables()[v], &b = definitions_.variables()[w];
         if (history_.coordinates.contains(v) || a.dims != b.dims || a.is_static != b.is_static || a.replicated != b.replicated)
             return false;
+        if (history_.first_run_with(v) != history_.first_run_with(w)) return false;
         return std::ranges::all_of(history_.plans, [&](const auto& plan) {
             const auto& boxes = plan.second;
             return v < boxes.size() && w < boxes.size() && boxes[v] == boxes[w];
@@ -131,6 +135,7 @@ private:
     }
 
     void add_group(std::vector<Source>& sources, size_t v, const GroupEntry& group, const std::optional<StepSpan>& span) const {
+        if (!history_.has_variable(group, v)) return;
         const Variable& variable = definitions_.variables()[v];
         const Box whole = whole_box(variable.shape);
         const auto add = [&](uint64_t part, uint64_t block, const Box& from, const Box& to) {
@@ -159,6 +164,7 @@ private:
         for (size_t i = first_; i < last_; ++i) {
             const StepEntry& step = history_.steps[i];
             const GroupEntry& group = history_.groups[step.group];
+            if (!history_.has_variable(group, v)) continue;
             Box whole = whole_box(variable.shape);
             whole.count[0] = step.ragged[k];
             for_each_box(group, v, whole, [&](const PartBox& box) {

@@ -4,6 +4,7 @@
 
 #include "base/checksum.hpp"
 #include "base/copy.hpp"
+#include "base/paths.hpp"
 #include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
 #include "gather/words.hpp"
@@ -11,6 +12,7 @@
 #include "layout/parts.hpp"
 #include "layout/slab.hpp"
 #include "record/block_name.hpp"
+#include "record/netcdf_fill.hpp"
 #include "view/catalog.hpp"
 
 namespace tailrace {
@@ -23,6 +25,11 @@ void fill(const BlockView& memory, uint64_t elements, const std::vector<std::byt
     std::vector<std::byte> line(std::min(elements, kLine) * value.size());
     repeat(value, line);
     for (uint64_t done = 0; done < elements; done += kLine) memory.copy_in(done, std::min(kLine, elements - done), line.data());
+}
+
+// A variable that joined the stream after the step was written.
+void fill_missing(const Variable& variable, const Box& box, const BlockView& memory) {
+    fill(memory, box.elements(), variable.fill.empty() ? netcdf_fill(variable.type) : variable.fill);
 }
 
 }  // namespace
@@ -105,7 +112,10 @@ void Reader::scan_parts(StepLocation& location) const {
     std::vector<std::vector<PartBox>> mine(location.boxes.size());
     const auto error = attempt([&] {
         for (uint64_t p = ranks_->rank(); p < location.parts; p += ranks_->size()) {
-            const PartReader reader(part_path_of(location, p));
+            const std::string path = part_path_of(location, p);
+            // Not NOT_FOUND: a program that asks for its restart would take it for a first run.
+            if (!path_exists(path)) fail(Status::CORRUPT, path, " is missing; `tailrace verify` names all that is");
+            const PartReader reader(path);
             for (PartReader::Block& block : reader.blocks()) {
                 const auto [variable, number] = variable_of_block(stream_.definitions, block.array);
                 mine[variable].push_back({p, number, std::move(block.box)});
@@ -143,6 +153,7 @@ void Reader::get(const std::string& variable, const Box& box, void* data, const 
     if (data == nullptr) fail(Status::BAD_ARGUMENT, "variable '", variable, "': the memory to read into is NULL");
     const BlockView memory(data, type_bytes(of.type), box.count, stride);
     if (of.replicated) return read_replicated(v, box, memory);
+    if (v >= location_->variables) return fill_missing(of, box, memory);
     if (!of.fill.empty()) fill(memory, box.elements(), of.fill);
     const uint64_t found = read_distributed(v, box, memory);
     if (found != box.elements() && of.fill.empty())
@@ -183,6 +194,7 @@ void Reader::read_replicated(size_t variable, const Box& box, const BlockView& m
     const Variable& of = definitions().variables()[variable];
     const auto coordinate = stream_.coordinates.find(variable);
     if (coordinate == stream_.coordinates.end()) {
+        if (variable >= location_->variables) return fill_missing(of, box, memory);
         // Every part has it: each rank reads another part.
         read_common(variable, *location_, {ranks_->rank() % location_->parts, 0, whole_box(of.shape)}, box, memory);
         return;

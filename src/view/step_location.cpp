@@ -69,6 +69,7 @@ std::optional<StepLocation> take_location(const std::vector<uint64_t>& words, si
     if (words[at++] == 0) return std::nullopt;
     StepLocation location;
     location.layout = stream.layout;
+    location.variables = stream.definitions.variables().size();
     location.start = words[at++];
     location.in_group = words[at++];
     location.parts = words[at++];
@@ -78,12 +79,13 @@ std::optional<StepLocation> take_location(const std::vector<uint64_t>& words, si
         History history;
         history.apply(Json::parse(run));
         location.layout = history.runs.back().config.layout;
+        location.variables = history.runs.back().definitions.variables().size();
     }
     const auto& variables = stream.definitions.variables();
     location.boxes.resize(variables.size());
     take_boxes(take_list(words, at), location.boxes);
     if (has_one_part(location.layout))
-        for (size_t v = 0; v < variables.size(); ++v) location.boxes[v] = {{0, 0, whole_box(variables[v].shape)}};
+        for (size_t v = 0; v < location.variables; ++v) location.boxes[v] = {{0, 0, whole_box(variables[v].shape)}};
     return location;
 }
 

@@ -30,6 +30,7 @@ struct StepLocation {
     uint64_t in_group = 0;  // the step's number in its group
     uint64_t parts = 1;
     uint64_t segment = 0;                     // the number in the names of its files; 0: none
+    size_t variables = 0;                     // that its parts have: the first ones of the stream; the others joined it later
     bool in_journal = true;                   // false: the boxes are too many for the journal, and only the parts contain them
     std::vector<std::vector<PartBox>> boxes;  // [variable]
 };

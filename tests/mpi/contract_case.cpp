@@ -154,11 +154,16 @@ std::string shape(const Words &w) {
     return words;
 }
 
-void open(const Words &w) {
-    std::string options = w[3];
+std::string toml_of(std::string options) {
     for (char &c : options)
         if (c == ';') c = '\n';
-    stream = std::make_optional<tailrace::Stream>(MPI_COMM_WORLD, directory, w[2], options);
+    return options;
+}
+
+void open(const Words &w) { stream = std::make_optional<tailrace::Stream>(MPI_COMM_WORLD, directory, w[2], toml_of(w[3])); }
+
+void resume(const Words &w) {
+    stream = std::make_optional<tailrace::Stream>(MPI_COMM_WORLD, directory, w[2], toml_of(w[3]), std::stod(w[4]));
 }
 
 void define_var(const Words &w) {
@@ -172,6 +177,7 @@ std::string owner(const std::string &word) { return word == "." ? "" : word; }
 
 const std::map<std::string, std::function<void(const Words &)>> calls = {
     {"open", open},
+    {"resume", resume},
     {"close", [](const Words &) { stream->close(); }},
     {"dim", [](const Words &w) { stream->define_dim(w[2], w[3] == "ragged" ? TAILRACE_RAGGED : std::stoull(w[3])); }},
     {"var", define_var},

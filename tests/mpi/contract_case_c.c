@@ -167,6 +167,13 @@ static int steps(void) {
 /* Its status; -1 where the answer is written already. */
 static int call(const char *operation) {
     const char *owner = words > 2 && strcmp(word[2], ".") == 0 ? NULL : word[2];
+    if (strcmp(operation, "resume") == 0) {
+        static char options[512];
+        for (char *at = word[3]; *at != '\0'; ++at)
+            if (*at == ';') *at = '\n';
+        snprintf(options, sizeof options, "%s\nresume_before = %s\n", word[3], word[4]);
+        return tailrace_open(MPI_COMM_WORLD, directory, word[2], options, &stream);
+    }
     if (strcmp(operation, "open") == 0) {
         for (char *at = word[3]; *at != '\0'; ++at)
             if (*at == ';') *at = '\n';

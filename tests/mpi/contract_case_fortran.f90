@@ -120,6 +120,11 @@ contains
         if (word(4)(i:i) == ';') word(4)(i:i) = new_line('a')
       end do
       call tailrace_open(stream, MPI_COMM_WORLD, directory, word(3), word(4), status)
+    case ('resume')
+      do i = 1, len_trim(word(4))
+        if (word(4)(i:i) == ';') word(4)(i:i) = new_line('a')
+      end do
+      call tailrace_open(stream, MPI_COMM_WORLD, directory, word(3), word(4), resume_before=real_of(word(5)), error=status)
     case ('close')
       call tailrace_close(stream, status)
     case ('dim')

@@ -23,6 +23,7 @@ COMMANDS = (
     "ls",
     "verify",
     "repair",
+    "rewind",
     "index",
     "combine",
     "convert",

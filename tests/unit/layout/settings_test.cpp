@@ -36,13 +36,27 @@ TEST(Settings, ErrorsNameOriginLineAndRemedy) {
     EXPECT_EQ(message("layout = 'fpp'\nlayot = 'fpp'"), "options, line 2: unknown key 'layot'; did you mean 'layout'? " + kList);
     EXPECT_EQ(message("Steps = 1"), "options, line 1: unknown key 'Steps'; did you mean 'steps'? " + kList);
     EXPECT_EQ(message("stripecount = [1, 2]"), "options, line 1: unknown key 'stripecount'; did you mean 'stripe_count'? " + kList);
-    EXPECT_EQ(message("\n\nsteps = 1.5"),
-              "options, line 3: steps is of TOML type floating-point; write a string, a whole number, or true or false");
-    EXPECT_EQ(message("steps = [1]"),
-              "options, line 1: steps is of TOML type array; write a string, a whole number, or true or false");
+    EXPECT_EQ(message("\n\nsteps = 1.5"), "options, line 3: steps = '1.5' is not possible; allowed: 1 | N | all (N at least 1)");
+    EXPECT_EQ(message("steps = [1]"), "options, line 1: steps is of TOML type array; write a string, a number, or true or false");
     EXPECT_EQ(message("steps = -1"), "options, line 1: steps = '-1' is not possible; allowed: 1 | N | all (N at least 1)");
     EXPECT_TRUE(message("layout = fpp").starts_with("options, line 1: not TOML: ")) << message("layout = fpp");
     EXPECT_TRUE(message("steps = 1\nsteps = 2").starts_with("options, line 2: not TOML: ")) << message("steps = 1\nsteps = 2");
+}
+
+TEST(Settings, ATimeImpliesThatTheStreamIsResumed) {
+    const auto in_force = [](const std::string& toml) { return resolve({parse_options(toml, "options")}); };
+    EXPECT_EQ(in_force("resume_before = 0.1").resume_before, 0.1);
+    EXPECT_EQ(in_force("resume_before = '+1e3'").resume_before, 1000.0);
+    EXPECT_EQ(in_force("resume_before = -7").resume_before, -7.0);
+    EXPECT_EQ(in_force("resume_before = 2.5").mode, "resume");
+    EXPECT_EQ(in_force("resume_before = 2.5\nmode = 'append'").mode, "append");
+    EXPECT_EQ(in_force("resume_before = 'first'").mode, "append");
+    EXPECT_EQ(in_force("mode = 'resume'").resume_before, std::nullopt);
+    EXPECT_EQ(effective_json(in_force("resume_before = 0.1")).at("resume_before"), "0.1");
+    for (const char* value : {"nan", "inf", "'soon'", "'1 '", "''"}) {
+        const Error error = error_of([&] { in_force(std::string("resume_before = ") + value); });
+        EXPECT_EQ(error.status(), Status::BAD_CONFIG) << value;
+    }
 }
 
 TEST(Settings, ConfigFileHasDefaultsAndATablePerStream) {

@@ -1,0 +1,22 @@
+// Takes the last steps out of a stream by hand, as a run with mode = resume does.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/journal.hpp"
+
+namespace tailrace {
+
+// One of both.
+struct RewindTo {
+    std::optional<double> before;   // the steps at or after this time leave
+    std::optional<uint64_t> steps;  // so many of the last steps leave
+};
+
+// JSON as documented at tailrace_rewind. Throws NOT_FOUND where there is no such stream; IN_USE while another process writes it,
+// unless this one `takes_over`.
+Json rewind_stream(const std::string& directory, const std::string& stream, const RewindTo& to, bool takes_over);
+
+}  // namespace tailrace

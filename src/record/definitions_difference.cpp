@@ -1,0 +1,62 @@
+#include "record/definitions_difference.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "record/element_text.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr std::array<std::string_view, 12> kNames{"units",        "calendar",    "_FillValue",   "missing_value",
+                                                  "scale_factor", "add_offset",  "valid_min",    "valid_max",
+                                                  "valid_range",  "coordinates", "grid_mapping", "_Unsigned"};
+
+const Attribute* named(const std::vector<Attribute>& attributes, std::string_view name) {
+    const auto at = std::ranges::find(attributes, name, &Attribute::name);
+    return at == attributes.end() ? nullptr : &*at;
+}
+
+std::string difference(const std::string& variable, const std::vector<Attribute>& earlier, const std::vector<Attribute>& now) {
+    for (const std::string_view name : kNames) {
+        const Attribute *before = named(earlier, name), *after = named(now, name);
+        const bool is_same = before != nullptr && after != nullptr ? *before == *after : before == after;
+        if (!is_same)
+            return text("attribute '", name, "' of variable '", variable, "' is ", attribute_text(before), " in its steps, here ",
+                        attribute_text(after));
+    }
+    return "";
+}
+
+}  // namespace
+
+bool changes_meaning(const std::string& attribute) { return std::ranges::find(kNames, attribute) != kNames.end(); }
+
+std::string difference_in_structure(const Definitions& earlier, const Definitions& now) {
+    std::string why;
+    const size_t dimensions = earlier.dimensions().size(), variables = earlier.variables().size();
+    for (size_t d = dimensions; d < now.dimensions().size(); ++d)
+        if (now.dimension(static_cast<int>(d)).ragged)
+            return text("dimension '", now.dimension(static_cast<int>(d)).name, "' is new and ragged, which no step there has");
+    const Definitions first = now.first(dimensions, variables);
+    if (first.same_structure(earlier, why)) return "";
+    const bool has_all = now.variables().size() > variables && std::ranges::all_of(earlier.variables(), [&](const Variable& v) {
+                             return std::ranges::find(now.variables(), v.name, &Variable::name) != now.variables().end();
+                         });
+    return why + (has_all ? " (a new variable is defined behind those that are there, and so is its dimension)" : "");
+}
+
+std::string difference_in_meaning(const Definitions& earlier, const Definitions& now) {
+    std::string found = difference(now.time_name(), earlier.time_attributes(), now.time_attributes());
+    for (const Variable& variable : now.variables()) {
+        if (!found.empty()) break;
+        const auto before = std::ranges::find(earlier.variables(), variable.name, &Variable::name);
+        if (before != earlier.variables().end()) found = difference(variable.name, before->attributes, variable.attributes);
+    }
+    return found;
+}
+
+}  // namespace tailrace

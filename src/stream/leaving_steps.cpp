@@ -1,0 +1,63 @@
+#include "stream/leaving_steps.hpp"
+
+#include <limits>
+
+#include "base/file.hpp"
+#include "base/paths.hpp"
+#include "layout/parts.hpp"
+#include "part/part_reader.hpp"
+#include "view/index.hpp"
+
+namespace tailrace {
+namespace {
+
+std::string path_of_group(const StreamPaths& paths, const GroupEntry& group) {
+    return paths.path(group_path(group.layout, paths.name, group.start, group.segment));
+}
+
+// What people open shows the history without the steps that have left it.
+void hide_steps(const StreamPaths& paths, const History& before, const History& after) {
+    const GroupEntry& group = before.groups.back();
+    if (!group.layout.part_is_dataset()) {
+        if (!after.empty()) return write_index(paths.directory, paths.name, after, 0, true, paths.run);
+        for (const std::string& path : index_paths(paths.directory, paths.name)) remove_file(path);
+        return;
+    }
+    if (after.empty() || !path_exists(path_of_group(paths, group))) {  // the file goes as a whole
+        if (after.empty() && group.segment > 0) remove_file(paths.dataset());
+        return;
+    }
+    std::vector<uint64_t> steps;
+    for (const StepEntry& step : before.steps)
+        if (step.step > after.steps.back().step) steps.push_back(step.step - group.start);
+    clear_times(path_of_group(paths, group), before.runs[group.run].definitions.time_name(), steps);
+}
+
+}  // namespace
+
+std::vector<std::string> leave_steps(const StreamPaths& paths, History& history, uint64_t first, const char* why,
+                                     const std::function<void(const Json&)>& append) {
+    append(drop_line(first, history.steps.back().step, why));
+    const History before = history;
+    history.drop_from(first);
+    hide_steps(paths, before, history);
+    std::vector<std::string> removed;
+    for (size_t g = 0; g < history.groups.size(); ++g) {
+        if (before.groups[g].steps == 0 || history.groups[g].steps > 0) continue;
+        removed.push_back(path_of_group(paths, history.groups[g]));
+        remove_tree(removed.back());
+    }
+    return removed;
+}
+
+void clear_times(const std::string& path, const std::string& time_name, const std::vector<uint64_t>& steps) {
+    const PartReader reader(path);
+    File file = File::open_write(path);
+    const double no_time = std::numeric_limits<double>::quiet_NaN();
+    for (const uint64_t step : steps)
+        file.write_at(reader.find({time_name, Type::F64, {}, true}, step).address, &no_time, sizeof no_time);
+    file.sync();
+    file.close();
+}
+
+}  // namespace tailrace
