@@ -19,6 +19,13 @@ from tests.mpirun import Mpirun
 COLUMNS, ROWS_OF_A_RANK = 4, 2
 YIELD = {"OMPI_MCA_mpi_yield_when_idle": "1"}  # waiting ranks leave the cores to others: ten times faster on a busy machine
 
+# What the last rank of two defines differently, and what the message says of it.
+DIFFERENCES = {
+    "length-differs": r"dimension 'y' is of length \d on rank 0, of length \d on rank 1",
+    "variable-differs": r"variable 'Q' \(f4 \['y', 'x'\]\) is on rank 1 and not on rank 0",
+    "attribute-differs": r"attribute 'units' of variable 'T' is 'degC' on rank 0, 'K' on rank 1",
+}
+
 
 @dataclass(frozen=True)
 class Call:

@@ -131,6 +131,10 @@ class Session:
         self.reader.close()
 
 
+def decoded(word: str) -> str:
+    return "" if word == "NULL" else word.replace("\\0", "\0")
+
+
 def numbers(text: str) -> list[int]:
     return [int(number) for number in text.split(",")] if text != "-" else []
 
@@ -145,7 +149,7 @@ def main() -> None:
     session = Session(directory)
     with (Path(answers) / rank).open("w") as out:
         for number, line in enumerate(Path(script).read_text().splitlines()):
-            who, *words = line.split()
+            who, *words = (decoded(word) for word in line.split())
             if who not in ("all", rank):
                 continue
             try:

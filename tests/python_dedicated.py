@@ -24,7 +24,7 @@ sys.excepthook = note
 def model(compute: MPI.Comm, directory: str, fails: bool) -> None:
     rank, ranks = compute.Get_rank(), compute.Get_size()
     first, last = ROWS * rank // ranks, ROWS * (rank + 1) // ranks
-    with tailrace.open(directory, "history", comm=compute, writers="dedicated:1", overlap=1) as stream:
+    with tailrace.open(directory, "history", comm=compute, writers="dedicated:1", steps=1, overlap=1) as stream:
         stream.dim("y", ROWS)
         stream.dim("x", COLUMNS)
         stream.var("v", ("y", "x"), "f8")
@@ -44,7 +44,7 @@ def model(compute: MPI.Comm, directory: str, fails: bool) -> None:
 def particles(compute: MPI.Comm, directory: str) -> None:
     """Each rank puts as many as its number says, behind those of lower ranks; then not equally many of both variables."""
     rank = compute.Get_rank()
-    with tailrace.open(directory, "history", comm=compute, writers="dedicated:1") as stream:
+    with tailrace.open(directory, "history", comm=compute, writers="dedicated:1", steps=1) as stream:
         stream.dim("particle", tailrace.RAGGED)
         stream.var("id", ("particle",), "i4")
         stream.var("mass", ("particle",), "f8")
@@ -63,7 +63,7 @@ def particles(compute: MPI.Comm, directory: str) -> None:
 
 def late(compute: MPI.Comm, directory: str) -> tailrace.Stream:
     """Leaves a stream open."""
-    stream = tailrace.open(directory, "history", comm=compute, writers="dedicated:1")
+    stream = tailrace.open(directory, "history", comm=compute, writers="dedicated:1", steps=1)
     stream.dim("x", compute.Get_size())
     stream.var("v", ("x",), "f8")
     with stream.step(0.0) as output:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -291,7 +293,9 @@ def test_verify_names_a_changed_byte(capsys: pytest.CaptureFixture[str], written
     text = run(capsys, "verify", written, "--deep", status=1)
     assert "damaged" in text
     assert part.name in text
-    assert f"`tailrace repair {written}`" in text.replace("\n", "")
+    assert f"`tailrace repair {written} -s history`" in text.replace("\n", "")
+    assert "restart: ok" in text
+    assert "-s restart" not in text
 
 
 @pytest.mark.parametrize("damage", ["shortened", "removed"])
@@ -309,8 +313,43 @@ def test_verify_says_how_an_index_comes_back(capsys: pytest.CaptureFixture[str],
     (problem,) = run_json(capsys, "verify", written, status=1)["streams"]["history"]["problems"]
     assert problem["path"] == str(written / "history.nc")
     assert f"`tailrace index {written} -s history`" in problem["problem"]
+    assert problem["remedy"] == "index"
+    text = run(capsys, "verify", written, status=1).replace("\n", " ")
+    assert f"history: whole; the index is missing: run `tailrace index {written} -s history`" in text
+    assert "repair" not in text
     run(capsys, "index", written)
     assert run_json(capsys, "verify", written)["ok"]
+
+
+def test_verify_offers_no_repair_that_would_do_nothing(capsys: pytest.CaptureFixture[str], written: Path) -> None:
+    """Where static arrays of all steps are gone, or the journal, only a backup helps."""
+    (written / "history.parts/journal.jsonl").unlink()
+    assert "tailrace repair" not in run(capsys, "verify", written, status=1)
+
+
+def test_verify_a_stream_that_is_being_written(capsys: pytest.CaptureFixture[str], written: Path) -> None:
+    """What the run has not finished is no problem, as long as its heartbeat is young."""
+    (written / "history.nc").unlink()
+    with (written / "history.parts/journal.jsonl").open("a") as journal:
+        journal.write('{"kind":"st')
+    heartbeat = written / "history.parts/writer.json"
+    heartbeat.write_text("{}")
+    answer = run_json(capsys, "verify", written)["streams"]
+    assert (answer["history"]["state"], answer["history"]["ok"]) == ("being written", True)
+    assert answer["restart"]["state"] == "whole"
+    assert "history: being written, 3 steps" in run(capsys, "verify", written)
+    old = time.time() - 150
+    os.utime(heartbeat, (old, old))
+    answer = run_json(capsys, "verify", written, status=1)["streams"]["history"]
+    assert answer["state"] == "damaged"
+    assert {problem["remedy"] for problem in answer["problems"]} == {"repair", "index"}
+
+
+def test_verify_damage_of_a_stream_that_is_being_written(capsys: pytest.CaptureFixture[str], written: Path) -> None:
+    sorted((written / "history.parts").rglob("*.nc"))[0].unlink()
+    (written / "history.parts/writer.json").write_text("{}")
+    answer = run_json(capsys, "verify", written, status=1)["streams"]["history"]
+    assert (answer["state"], len(answer["problems"])) == ("damaged", 1)
 
 
 def test_verify_what_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_what_makes_no_sense_is_refused(mpirun: Mpirun, tmp_path: Path) -> None:
 @pytest.mark.parametrize("overlap", [0, 2])
 def test_an_error_there_is_told_on_all_ranks(mpirun: Mpirun, tmp_path: Path, small_device: Path, overlap: int) -> None:
     """A full device; the steps before are there, and a run with room goes on."""
-    options = options_of("one", 1, f"overlap = {overlap}")
+    options = options_of("one", 1, f"steps = 1\noverlap = {overlap}")
     words = [small_device, STREAM, options, LARGE.argument, "steps=200", "dedicated=1"]
     finished = mpirun("write_case", 3, words, check=False)
     assert finished.returncode != 0
@@ -141,7 +141,7 @@ def test_a_stream_that_was_left_open_is_told_and_shown(build_dir: Path, tmp_path
 @pytest.mark.parametrize("overlap", [0, 2])
 def test_a_program_that_ends_without_release_ends(mpirun: Mpirun, tmp_path: Path, end: str, overlap: int) -> None:
     """Whatever it has forgotten: MPI_Finalize releases the ranks that write, and they show what is committed."""
-    options = options_of("one", 1, f"overlap = {overlap}")
+    options = options_of("one", 1, f"steps = 1\noverlap = {overlap}")
     mpirun("write_case", 3, [tmp_path, STREAM, options, SMALL.argument, "steps=3", "dedicated=1", f"end={end}"])
     verify(tmp_path)
     check_values(tmp_path, "climate", SMALL, 3)

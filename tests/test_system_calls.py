@@ -23,10 +23,10 @@ from tests.presets import PRESETS
 RANKS = 4
 # The presets, and combinations of several files with several writers each.
 LAYOUTS = {preset: {"layout": preset} for preset in PRESETS} | {
-    "3-all": {"files": "3", "writers": "all"},
-    "node-all": {"files": "per-node", "writers": "all"},
-    "node-per-node": {"files": "per-node", "writers": "per-node"},
-    "2-per-node": {"files": "2", "writers": "per-node", "ranks_per_node": "1"},
+    "3-all": {"files": "3", "writers": "all", "steps": "1"},
+    "node-all": {"files": "per-node", "writers": "all", "steps": "1"},
+    "node-per-node": {"files": "per-node", "writers": "per-node", "steps": "1"},
+    "2-per-node": {"files": "2", "writers": "per-node", "ranks_per_node": "1", "steps": "1"},
 }
 SIZES = formula.Sizes(lev=3, lat=12, lon=10)
 # Rows of 64 KiB and more: with `shared` their owners write them.

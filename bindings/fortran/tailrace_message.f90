@@ -8,7 +8,8 @@ module tailrace_message
   implicit none
   private
   public :: tailrace_error_message, tailrace_status_name, tailrace_version, tailrace_phase_begin, tailrace_phase_end
-  public :: caller, no_stream, stream_call, reader_call, of_reader, refuse, finish, terminated, fortran_text, decimal, decimal_list
+  public :: caller, no_stream, stream_call, reader_call, of_reader, refuse, finish, fortran_text, decimal, decimal_list
+  public :: terminated, terminated_bytes
 
   !> The stream or reader that a call is made with: the handle that C has given.
   type :: caller
@@ -116,16 +117,34 @@ contains
     end if
   end subroutine
 
-  !> As C wants text: without trailing blanks, with a NUL.
+  !> As C wants text: without trailing blanks, with a NUL. A NUL within the text, which C cannot see, becomes the bytes C0 80: the
+  !> contract refuses these.
   pure function terminated(text) result(characters)
     character(*), intent(in) :: text
-    character(kind=c_char) :: characters(len_trim(text) + 1)
-    integer :: i
+    character(kind=c_char) :: characters(terminated_bytes(text))
+    integer :: i, at
 
+    at = 0
     do i = 1, len_trim(text)
-      characters(i) = text(i:i)
+      at = at + 1
+      characters(at) = text(i:i)
+      if (text(i:i) == c_null_char) then
+        characters(at:at + 1) = [char(192), char(128)]
+        at = at + 1
+      end if
     end do
     characters(size(characters)) = c_null_char
+  end function
+
+  !> The length of what terminated() makes of a text.
+  pure integer function terminated_bytes(text)
+    character(*), intent(in) :: text
+    integer :: i
+
+    terminated_bytes = len_trim(text) + 1
+    do i = 1, len_trim(text)
+      if (text(i:i) == c_null_char) terminated_bytes = terminated_bytes + 1
+    end do
   end function
 
   function fortran_text(address) result(text)

@@ -79,6 +79,12 @@ tailrace_status status_named(const std::string &name) {
     return TAILRACE_INTERNAL;
 }
 
+std::string contract_text(const std::string &text) {
+    std::string marked;
+    for (const char byte : text) byte == '\0' ? marked.append("\xC0\x80") : marked.append(1, byte);
+    return marked;
+}
+
 void check(int status) {
     if (status == TAILRACE_OK) return;
     const bool known = status > 0 && status < TAILRACE_STATUS_END && exceptions[static_cast<size_t>(status)];

@@ -14,6 +14,9 @@ void define_errors(nanobind::module_ &module);
 // The status of a name such as "BAD_SHAPE"; INTERNAL for others.
 tailrace_status status_named(const std::string &name);
 
+// A text as the contract takes it. A zero byte within it, which C cannot see, becomes C0 80: the contract refuses that.
+std::string contract_text(const std::string &text);
+
 // Raises the exception of `status` with the library's text; returns only for TAILRACE_OK. Needs the GIL.
 void check(int status);
 

@@ -15,7 +15,8 @@ Reader::Reader(int fortran_comm, const std::string &directory, const std::string
     int status;
     {
         nb::gil_scoped_release released;
-        status = tailrace_open_read_fortran(static_cast<MPI_Fint>(fortran_comm), directory.c_str(), name.c_str(), &reader_);
+        status = tailrace_open_read_fortran(static_cast<MPI_Fint>(fortran_comm), contract_text(directory).c_str(),
+                                            contract_text(name).c_str(), &reader_);
     }
     check(status);
 }

@@ -11,9 +11,6 @@ using namespace nb::literals;
 namespace tailrace::python {
 namespace {
 
-// An attribute of the stream itself has no variable.
-const char *or_null(const std::string &var) { return var.empty() ? nullptr : var.c_str(); }
-
 std::vector<uint64_t> shape_of(const tailrace_var_info &info) { return {info.shape, info.shape + info.ndims}; }
 
 void compare_type(const tailrace_var_info &variable, const Array &array) {
@@ -53,8 +50,8 @@ Stream::Stream(int fortran_comm, const std::string &directory, const std::string
     int status;
     {
         nb::gil_scoped_release released;
-        status =
-            tailrace_open_fortran(static_cast<MPI_Fint>(fortran_comm), directory.c_str(), name.c_str(), options.c_str(), &stream_);
+        status = tailrace_open_fortran(static_cast<MPI_Fint>(fortran_comm), contract_text(directory).c_str(),
+                                       contract_text(name).c_str(), contract_text(options).c_str(), &stream_);
     }
     if (status != TAILRACE_OK) tailrace_close(&stream_);  // leaves the error message as it is
     check(status);
@@ -66,13 +63,17 @@ tailrace_stream *Stream::opened() const {
     return stream_;
 }
 
-void Stream::define_dim(const std::string &name, uint64_t length) { check(tailrace_define_dim(opened(), name.c_str(), length)); }
+void Stream::define_dim(const std::string &name, uint64_t length) {
+    check(tailrace_define_dim(opened(), contract_text(name).c_str(), length));
+}
 
 void Stream::define_var(const std::string &name, const std::string &code, const std::vector<std::string> &dims, int flags) {
     const tailrace_type type = type_of_code(code);
+    std::vector<std::string> texts;
+    for (const std::string &dim : dims) texts.push_back(contract_text(dim));
     std::vector<const char *> names;
-    for (const std::string &dim : dims) names.push_back(dim.c_str());
-    check(tailrace_define_var(opened(), name.c_str(), type, static_cast<int>(names.size()), names.data(), flags));
+    for (const std::string &dim : texts) names.push_back(dim.c_str());
+    check(tailrace_define_var(opened(), contract_text(name).c_str(), type, static_cast<int>(names.size()), names.data(), flags));
 }
 
 nb::dict Stream::dimensions() const {
@@ -100,7 +101,7 @@ std::vector<std::string> Stream::variable_names() const {
 Variable Stream::variable(const std::string &name) const {
     opened();
     int number = 0;
-    check(tailrace_inquire_var_id(definitions_, name.c_str(), &number));
+    check(tailrace_inquire_var_id(definitions_, contract_text(name).c_str(), &number));
     return {*this, number};
 }
 
@@ -118,11 +119,11 @@ void Stream::put_attr(const std::string &var, const std::string &name, nb::handl
     if (!array.dense()) fail_type("attribute '" + name + "' needs a contiguous array; pass numpy.ascontiguousarray(values)");
     uint64_t count = 1;
     for (uint64_t extent : array.shape()) count *= extent;
-    check(tailrace_put_attr(opened(), or_null(var), name.c_str(), array.type(), count, array.data()));
+    check(tailrace_put_attr(opened(), contract_text(var).c_str(), contract_text(name).c_str(), array.type(), count, array.data()));
 }
 
 void Stream::put_attr_text(const std::string &var, const std::string &name, const std::string &text) {
-    check(tailrace_put_attr_text(opened(), or_null(var), name.c_str(), text.c_str()));
+    check(tailrace_put_attr_text(opened(), contract_text(var).c_str(), contract_text(name).c_str(), contract_text(text).c_str()));
 }
 
 void Stream::begin_step(double time) {

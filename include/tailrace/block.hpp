@@ -36,6 +36,27 @@ inline void check(int status) {
     if (status != TAILRACE_OK) throw Error(status, tailrace_error_message());
 }
 
+// ---- texts --------------------------------------------------------------------------------------------------------------------
+
+namespace detail {
+// A text as the C contract takes it. A zero byte within it, which C cannot see, becomes C0 80: the contract refuses that.
+class ContractText {
+public:
+    ContractText(const std::string &text) : text_(text.c_str()) {
+        if (text.find('\0') == std::string::npos) return;
+        for (const char byte : text) byte == '\0' ? marked_.append("\xC0\x80") : marked_.append(1, byte);
+        text_ = marked_.c_str();
+    }
+    ContractText(const ContractText &) = delete;
+    ContractText &operator=(const ContractText &) = delete;
+    [[nodiscard]] const char *c_str() const noexcept { return text_; }
+
+private:
+    std::string marked_;
+    const char *text_;
+};
+}  // namespace detail
+
 // ---- element types ------------------------------------------------------------------------------------------------------------
 
 namespace detail {

@@ -26,7 +26,7 @@ namespace tailrace {
 class Reader {
 public:
     Reader(MPI_Comm comm, const std::string &directory, const std::string &name) {
-        check(tailrace_open_read(comm, directory.c_str(), name.c_str(), &handle_));
+        check(tailrace_open_read(comm, Text(directory).c_str(), Text(name).c_str(), &handle_));
     }
     Reader(Reader &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
     Reader &operator=(Reader &&other) noexcept {
@@ -117,6 +117,7 @@ public:
     [[nodiscard]] tailrace_reader *handle() const noexcept { return handle_; }
 
 private:
+    using Text = detail::ContractText;
     struct Known {
         tailrace_type type;
         Shape shape;
@@ -126,7 +127,7 @@ private:
         tailrace_type type{};
         int ndims = 0;
         std::array<std::uint64_t, TAILRACE_MAX_DIMS> shape{};
-        check(tailrace_inquire_var(handle_, var.c_str(), &type, &ndims, shape.data(), nullptr));
+        check(tailrace_inquire_var(handle_, Text(var).c_str(), &type, &ndims, shape.data(), nullptr));
         return {type, Shape(std::span<const std::uint64_t>(shape.data(), static_cast<std::size_t>(ndims)))};
     }
 

@@ -16,6 +16,7 @@
  * Conventions
  *   status     every function returns TAILRACE_OK (0) or a tailrace_status. tailrace_error_message() says what went wrong, where,
  *              and how to mend it. A failed collective call has the same status and text on every rank.
+ *   texts      end with a zero byte, as ever in C. C++, Fortran and Python refuse texts with one inside.
  *   collective every rank of the stream's communicator calls it, in the same order. Marked below; all others are local.
  *   memory     strings and arrays passed in are copied before the call returns, except the data of tailrace_put.
  *   shapes     slowest dimension first (C order); offsets and counts are in elements, strides in bytes.
@@ -156,7 +157,9 @@ int tailrace_end_step(tailrace_stream *stream);
 /* Collective, between steps. Waits until every step that tailrace_end_step has taken is committed. */
 int tailrace_flush(tailrace_stream *stream);
 /* Collective. Leaves the files as plain tools expect them, writes the index, frees the stream and sets *stream to NULL, also when
- * it fails. A step that was begun and not ended is dropped. */
+ * it fails. A step that was begun and not ended is not in the stream: then BAD_ORDER names it on all ranks, and everything else is
+ * done as ever. Static arrays that are put whole are written also where the stream has no step. A program that ends without this
+ * call gets a line on standard error from rank 0 at MPI_Finalize, which also writes the index. */
 int tailrace_close(tailrace_stream **stream);
 
 /* The number of the next step: steps that are committed or in flight, those of earlier runs and those no longer kept included. */
@@ -271,7 +274,9 @@ int tailrace_describe_layout(const char *options, char **json);
 /* What a directory's stream (or all of them, name = NULL) holds: layout, steps, times, files, bytes, dimensions, variables. */
 int tailrace_list(const char *directory, const char *name, char **json);
 /* Checks a stream: every committed step's parts are there, whole and of the recorded size; with `deep` != 0 every byte against
- * its checksum; the index is there. JSON: {"ok": bool, "steps", "files", "bytes", "problems": [{"path", "step", "problem"}]}. */
+ * its checksum; the index is there. While a run writes, what it has not finished is no problem.
+ * JSON: {"ok": no problem, "state": "whole" (but for the index) | "being written" | "damaged", "steps", "files", "bytes",
+ *   "problems": [{"path", "step", "problem", "remedy": "repair" | "index": the command that mends it, or "": none does}]}. */
 int tailrace_verify(const char *directory, const char *name, int deep, char **json);
 /* Repairs a damaged stream, so that it can be read and appended to. TAILRACE_IN_USE while another process writes it; with
  * `take_over` != 0 that process gets TAILRACE_OVERTAKEN at its next step instead. Cuts the journal's torn tail, removes what was

@@ -26,6 +26,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -62,7 +63,7 @@ public:
     Stream(MPI_Comm comm, const std::string &directory, const std::string &name, const std::string &options = "",
            std::optional<double> resume_before = std::nullopt) {
         const std::string all = resume_before ? options + "\n" + detail::resume_option(*resume_before) : options;
-        const int status = tailrace_open(comm, directory.c_str(), name.c_str(), all.c_str(), &handle_);
+        const int status = tailrace_open(comm, Text(directory).c_str(), Text(name).c_str(), Text(all).c_str(), &handle_);
         if (status != TAILRACE_OK) (void)tailrace_close(&handle_);  // leaves the error message as it is
         check(status);
     }
@@ -81,14 +82,17 @@ public:
     // Collective, as close() is, but silent: call close() to learn whether the index was written.
     ~Stream() { abandon(); }
 
-    void define_dim(const std::string &name, std::uint64_t length) { check(tailrace_define_dim(handle_, name.c_str(), length)); }
+    void define_dim(const std::string &name, std::uint64_t length) {
+        check(tailrace_define_dim(handle_, Text(name).c_str(), length));
+    }
 
     // `flags` is a sum of TAILRACE_STATIC and TAILRACE_REPLICATED.
     template <Element T>
     Variable<T> define_var(const std::string &name, const std::vector<std::string> &dims = {}, int flags = 0) {
+        const std::deque<Text> texts(dims.begin(), dims.end());
         std::vector<const char *> names;
-        for (const std::string &dim : dims) names.push_back(dim.c_str());
-        check(tailrace_define_var(handle_, name.c_str(), type_of<T>, static_cast<int>(names.size()), names.data(), flags));
+        for (const Text &dim : texts) names.push_back(dim.c_str());
+        check(tailrace_define_var(handle_, Text(name).c_str(), type_of<T>, static_cast<int>(names.size()), names.data(), flags));
         return variable<T>(name);
     }
 
@@ -104,17 +108,17 @@ public:
     [[nodiscard]] Shape shape(const std::string &var) const { return shape_of(info_of(var)); }
 
     // Attributes of a variable, or of the stream where `var` is "".
-    void put_attr(const std::string &var, const std::string &name, const std::string &text) {
-        check(tailrace_put_attr_text(handle_, owner(var), name.c_str(), text.c_str()));
+    void put_attr(const std::string &var, const std::string &name, const std::string &value) {
+        check(tailrace_put_attr_text(handle_, owner(var).c_str(), Text(name).c_str(), Text(value).c_str()));
     }
-    void put_attr(const std::string &var, const std::string &name, const char *text) { put_attr(var, name, std::string(text)); }
+    void put_attr(const std::string &var, const std::string &name, const char *value) { put_attr(var, name, std::string(value)); }
     template <Element T>
     void put_attr(const std::string &var, const std::string &name, T value) {
-        check(tailrace_put_attr(handle_, owner(var), name.c_str(), type_of<T>, 1, &value));
+        check(tailrace_put_attr(handle_, owner(var).c_str(), Text(name).c_str(), type_of<T>, 1, &value));
     }
     template <Element T>
     void put_attr(const std::string &var, const std::string &name, std::span<const T> values) {
-        check(tailrace_put_attr(handle_, owner(var), name.c_str(), type_of<T>, values.size(), values.data()));
+        check(tailrace_put_attr(handle_, owner(var).c_str(), Text(name).c_str(), type_of<T>, values.size(), values.data()));
     }
     template <Element T>
     void put_attr(const std::string &var, const std::string &name, const std::vector<T> &values) {
@@ -191,14 +195,15 @@ public:
     [[nodiscard]] tailrace_stream *handle() const noexcept { return handle_; }
 
 private:
-    static const char *owner(const std::string &var) { return var.empty() ? nullptr : var.c_str(); }
+    using Text = detail::ContractText;
+    static Text owner(const std::string &var) { return Text(var); }
 
     [[nodiscard]] tailrace_var_info info_of(const std::string &var) const {
         const tailrace_definitions *definitions = nullptr;
         int number = 0;
         tailrace_var_info info{};
         check(tailrace_get_definitions(handle_, &definitions));
-        check(tailrace_inquire_var_id(definitions, var.c_str(), &number));
+        check(tailrace_inquire_var_id(definitions, Text(var).c_str(), &number));
         check(tailrace_inquire_var_info(definitions, number, &info));
         return info;
     }

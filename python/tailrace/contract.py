@@ -90,7 +90,8 @@ def list_streams(directory: str | os.PathLike[str], name: str | None = None) -> 
 def verify(directory: str | os.PathLike[str], name: str, *, deep: bool = False) -> Json:
     """Checks that every committed step of a stream is there and whole; with `deep` every byte against its checksum.
 
-    {"ok", "steps", "files", "bytes", "problems": [{"path", "step", "problem"}, ...]};
+    {"ok", "state": "whole" | "being written" | "damaged", "steps", "files", "bytes",
+    "problems": [{"path", "step", "problem", "remedy": "repair" | "index" | ""}, ...]};
     a damaged stream is an answer here, not an exception.
     """
     return json.loads(_core.verify(path_text(directory), name, deep))

@@ -173,7 +173,8 @@ class Stream:
     def __del__(self) -> None:
         # Closing is collective, so it cannot be done when Python happens to collect the object.
         if not self.closed:
-            warnings.warn(f"stream '{self.name}' was not closed: its index is missing", ResourceWarning, source=self, stacklevel=2)
+            text = f"stream '{self.name}' was not closed: its index may be old until the program ends"
+            warnings.warn(text, ResourceWarning, source=self, stacklevel=2)
 
     def __repr__(self) -> str:
         return f"<tailrace.Stream '{self.name}' in '{self.directory}'{' closed' if self.closed else ''}>"
@@ -216,6 +217,7 @@ class Step:
     def __init__(self, stream: Stream, time: float) -> None:
         self.stream = stream
         self.time = time
+        self._is_open = False  # within its `with` block
 
     def put(self, name: str, values: Any, offset: Sequence[SupportsIndex] | None = None) -> None:
         """Hands over a block of a distributed variable, or the whole of a replicated one.
@@ -224,6 +226,10 @@ class Step:
         it lies behind the blocks of the ranks before. Several puts of one variable are several blocks. The array has the variable's
         type exactly, and any strides. A variable of characters takes strings; `offset` need not count the characters.
         """
+        if not self._is_open:
+            raise _core.ERRORS["BAD_ORDER"](
+                f"put of variable '{name}' outside of its step: put within the block `with stream.step({self.time!r}) as step:`"
+            )
         variable = self.stream._variable(name)
         core = self.stream._core
         refuse_masked(name, values)
@@ -253,9 +259,11 @@ class Step:
 
     def __enter__(self) -> Step:
         self.stream._core.begin_step(self.time)
+        self._is_open = True
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._is_open = False
         if error is None:
             self.stream._core.end_step()
         elif not self.stream.closed:

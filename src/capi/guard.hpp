@@ -56,6 +56,11 @@ Pointer required(Pointer pointer, const char* name) {
     return pointer;
 }
 
+// A text that must be there. Bindings whose texts may have a zero byte, where a text ends in C, hand it over as the bytes C0 80.
+const char* required(const char* text, const char* name);
+// A text that may be NULL, which is "".
+inline const char* optional_text(const char* text, const char* name) { return text != nullptr ? required(text, name) : ""; }
+
 // A failure that the caller has found.
 [[noreturn]] inline void fail_with(int status, const char* text) {
     if (status == static_cast<int>(Status::OK) || status_name(status) == nullptr)

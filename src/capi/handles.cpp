@@ -10,8 +10,8 @@ namespace {
 std::mutex mutex;
 
 std::set<tailrace_stream*>& handles() {
-    static std::set<tailrace_stream*> all;
-    return all;
+    static auto* const all = new std::set<tailrace_stream*>;  // MPI_Finalize may come after the destructors of this library
+    return *all;
 }
 
 void add(tailrace_stream* stream) {
@@ -44,4 +44,9 @@ tailrace::Caller tailrace::caller_of(MPI_Comm comm) {
 tailrace_stream* tailrace_stream::only() {
     const std::lock_guard lock(mutex);
     return handles().size() == 1 ? *handles().begin() : nullptr;
+}
+
+std::vector<tailrace_stream*> tailrace_stream::all() {
+    const std::lock_guard lock(mutex);
+    return {handles().begin(), handles().end()};
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "capi/guard.hpp"
 #include "stream/output.hpp"
@@ -27,6 +28,7 @@ struct tailrace_stream {
 
     // The only handle of this process, those of failed openings counted; nullptr where there are none or several.
     static tailrace_stream* only();
+    static std::vector<tailrace_stream*> all();
 
     std::unique_ptr<tailrace::Output> output;
     std::optional<tailrace::Error> open_error;

@@ -13,7 +13,8 @@ using tailrace::return_json;
 extern "C" {
 
 int tailrace_list(const char* directory, const char* name, char** json) {
-    return return_json(json, [&] { return tailrace::list_streams(required(directory, "directory"), name != nullptr ? name : ""); });
+    return return_json(
+        json, [&] { return tailrace::list_streams(required(directory, "directory"), tailrace::optional_text(name, "name")); });
 }
 
 int tailrace_verify(const char* directory, const char* name, int deep, char** json) {

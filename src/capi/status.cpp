@@ -6,6 +6,11 @@
 #include "capi/guard.hpp"
 
 namespace tailrace {
+namespace {
+
+constexpr const char* kZeroByte = "\xC0\x80";  // as bindings write it; no UTF-8 text has these bytes
+
+}  // namespace
 
 std::string& last_message() {
     thread_local std::string message;
@@ -17,6 +22,14 @@ int keep(const Error& error, const Caller* caller) {
     const std::string whose = caller != nullptr && caller->ranks > 1 ? text("rank ", caller->rank, ": ") : "";
     last_message() = text(status_text(status), ": ", whose, error.what());
     return status;
+}
+
+const char* required(const char* text, const char* name) {
+    if (text == nullptr) fail(Status::BAD_ARGUMENT, "argument '", name, "' is NULL");
+    if (const char* zero = std::strstr(text, kZeroByte); zero != nullptr)
+        fail(Status::BAD_ARGUMENT, "argument '", name, "' has a zero byte behind '", std::string(text, zero),
+             "': a name or text of NetCDF cannot have one; leave it out");
+    return text;
 }
 
 char* owned_text(const std::string& text) {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "capi/communicator.hpp"
+#include "capi/end_of_process.hpp"
 #include "capi/handles.hpp"
 #include "forward/forwarded_stream.hpp"
 #include "gather/agree.hpp"
@@ -15,6 +16,7 @@ using tailrace::Error;
 using tailrace::fail;
 using tailrace::guard_collective;
 using tailrace::guard_local;
+using tailrace::optional_text;
 using tailrace::output_of;
 using tailrace::required;
 using tailrace::Status;
@@ -38,6 +40,7 @@ bool others_wait(const tailrace_stream* stream) {
 std::unique_ptr<tailrace::Output> open_output(MPI_Comm comm, const std::string& directory, const std::string& name,
                                               const std::string& options) {
     const auto forwarding = tailrace::Forwarding::of(comm);
+    tailrace::note_opening(comm, name, forwarding ? forwarding->writers() : 0);
     if (!forwarding) return std::make_unique<tailrace::Stream>(comm, directory, name, options);
     const auto ranks = tailrace::take_communicator(comm);
     const tailrace::Json settings = tailrace::agree_settings(*ranks, directory, name, options);
@@ -99,6 +102,7 @@ int tailrace_open(MPI_Comm comm, const char* directory, const char* name, const 
                 required(stream, "stream");
                 required(directory, "directory");
                 required(name, "name");
+                optional_text(options, "options");
                 if (const auto forwarding = tailrace::Forwarding::of(comm)) forwarding->check_usable();
             });
             *stream = new tailrace_stream(open_output(comm, directory, name, options != nullptr ? options : ""), comm);
@@ -121,6 +125,7 @@ int tailrace_define_var(tailrace_stream* stream, const char* name, tailrace_type
                         int flags) {
     return guard_local(stream, [&] {
         if (ndims > 0) required(dims, "dims");
+        for (int d = 0; d < ndims; ++d) required(dims[d], "dims");
         output_of(stream).definitions().define_variable(required(name, "name"), static_cast<int>(type), ndims, dims, flags);
     });
 }
@@ -131,14 +136,14 @@ int tailrace_put_attr(tailrace_stream* stream, const char* var, const char* name
         check_type(static_cast<int>(type));
         if (count > 0) required(values, "values");
         output_of(stream).put_attribute(
-            var != nullptr ? var : "",
+            optional_text(var, "var"),
             tailrace::number_attribute(required(name, "name"), static_cast<tailrace::Type>(type), count, values));
     });
 }
 
 int tailrace_put_attr_text(tailrace_stream* stream, const char* var, const char* name, const char* text) {
     return guard_local(stream, [&] {
-        output_of(stream).put_attribute(var != nullptr ? var : "",
+        output_of(stream).put_attribute(optional_text(var, "var"),
                                         tailrace::text_attribute(required(name, "name"), required(text, "text")));
     });
 }

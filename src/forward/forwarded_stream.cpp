@@ -4,6 +4,7 @@
 
 #include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
+#include "gather/disagreement.hpp"
 #include "record/definitions_json.hpp"
 #include "stream/continuation.hpp"
 #include "stream/environment.hpp"
@@ -108,7 +109,9 @@ void ForwardedStream::end_step() {
             if (write_error_) throw *write_error_;
             if (!is_ragged) step = prepare();
         });
-        agree(*ranks_, EndStepVote{.step_fingerprint = fingerprint_of_step()}, error);
+        with_facts(
+            *ranks_, [&] { return facts_of_step(); },
+            [&] { agree(*ranks_, EndStepVote{.step_fingerprint = fingerprint_of_step()}, error); });
         if (is_ragged) {
             // On these ranks and not on the writers: the lengths depend on the order of the ranks that the model knows.
             if (!ragged_) ragged_ = std::make_unique<RaggedLengths>(*ranks_);
@@ -163,15 +166,26 @@ void ForwardedStream::flush() {
     }
 }
 
+// The ranks that write close it when these ranks release them.
+std::string ForwardedStream::leave_open() { return ranks_->rank() == 0 ? "the ranks that write close it" : ""; }
+
 void ForwardedStream::close() {
+    const CloseVote vote{.drops_step = progress_.in_step()};
+    const auto static_error = attempt([&] {
+        if (writes_static_only())
+            fail(Status::UNSUPPORTED, "stream '", name_,
+                 "' is closed without a step: static arrays alone are not written by ranks ",
+                 "that are set aside; write a step, or open the stream with other writers");
+    });
     progress_.close();
     forget_step();
     forwarding_->check_usable();
     auto error = attempt([&] {
         take_replies(0);
         if (write_error_ && !write_error_reported_) throw *write_error_;
+        if (static_error) throw *static_error;
     });
-    agree(*ranks_, CloseVote{}, std::nullopt);
+    const bool drops_step = agree(*ranks_, vote, std::nullopt).drops_step;
     forwarding_->request({{"request", "close"}, {"stream", id_}}, true);
     const Reply reply = *forwarding_->reply(id_, true);
     if (reply.status != Status::OK && !error) error = reply.error();
@@ -180,6 +194,7 @@ void ForwardedStream::close() {
     const auto failed = attempt_or_end_job(*ranks_, [&] { agree(*ranks_, CloseVote{}, error); });
     give_back(ranks_);
     if (failed) throw *failed;
+    if (drops_step) fail_dropped_step();
 }
 
 std::string ForwardedStream::report() const {

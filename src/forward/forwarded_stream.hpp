@@ -23,6 +23,7 @@ public:
     void flush() override;
     void close() override;
     std::string report() const override;
+    std::string leave_open() override;
     bool has_others() const override { return true; }  // the ranks that write
 
 private:

@@ -6,6 +6,7 @@
 #include "forward/server.hpp"
 #include "gather/agree.hpp"
 #include "gather/at_finalize.hpp"
+#include "gather/disagreement.hpp"
 #include "layout/keys.hpp"
 #include "layout/value.hpp"
 
@@ -74,7 +75,9 @@ void Forwarding::set_aside(MPI_Comm all, uint64_t dedicated, MPI_Comm& compute) 
             fail(Status::BAD_ARGUMENT, "of ", job->size(), " ranks ", dedicated,
                  " cannot be set aside to write: at least 1, and at most half, so that each has one to write for");
     });
-    agree(*job, SetAsideVote{.dedicated = dedicated}, error);
+    with_facts(
+        *job, [&] { return Facts{{"the number", std::to_string(dedicated)}}; },
+        [&] { agree(*job, SetAsideVote{.dedicated = dedicated}, error); });
     const Roles roles = choose_roles(nodes_of_ranks(*job), dedicated);
     const bool writes = roles.writes[job->rank()];
     MPI_Comm mine;

@@ -27,9 +27,11 @@ enum class Call : uint64_t {
 struct OpenVote {
     static constexpr Call kCall = Call::open;
     uint64_t place = 0;       // checksum of directory and name
+    uint64_t options = 0;     // checksum of the options of the call
     uint64_t text_bytes = 0;  // length of what rank 0 broadcasts with this agreement
     static constexpr auto fields() {
         return std::tuple(vote::equal("the directory or the name of the stream", &OpenVote::place),
+                          vote::equal("the options of tailrace_open", &OpenVote::options),
                           vote::from_rank_0(&OpenVote::text_bytes));
     }
 };
@@ -95,8 +97,11 @@ struct FlushVote {
 struct CloseVote {
     static constexpr Call kCall = Call::close;
     uint64_t unwritten_steps = 0, committed_steps = 0;  // as in EndStepVote
+    bool drops_step = false;                            // a step was begun on this rank, and not ended
+    uint64_t static_fingerprint = 0;                    // of the definitions, where static arrays alone are written
     static constexpr auto fields() {
-        return std::tuple(vote::largest(&CloseVote::unwritten_steps), vote::from_rank_0(&CloseVote::committed_steps));
+        return std::tuple(vote::largest(&CloseVote::unwritten_steps), vote::from_rank_0(&CloseVote::committed_steps),
+                          vote::any(&CloseVote::drops_step), vote::equal("the definitions", &CloseVote::static_fingerprint));
     }
 };
 

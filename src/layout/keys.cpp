@@ -77,8 +77,8 @@ Key layout_key() {
         }
         bad_value("layout", value, allowed);
     };
-    return {"layout", allowed, "a preset: sets files, writers, tree and stage; keys beside it override its choices", set,
-            [](const StreamConfig& config) { return config.preset; }};
+    return {"layout", allowed, "a preset: sets files, writers, tree and stage, and steps = 1; keys beside it override its choices",
+            set, [](const StreamConfig& config) { return config.preset; }};
 }
 
 Key files_key() {
@@ -134,7 +134,7 @@ Key writers_key() {
         }
         fail(Status::INTERNAL, "writers has a value without a word");
     };
-    return {"writers", allowed, "ranks that write each part", set, get};
+    return {"writers", allowed, "ranks that write each part; one is the default where files is not one", set, get};
 }
 
 // A number for which one value has a word of its own instead: steps = 'all', tree = 'flat'.
@@ -226,9 +226,10 @@ Key path_key(std::string name, std::string allowed, std::string meaning, At at) 
 
 std::vector<Key> layout_keys() {
     std::vector<Key> keys{layout_key(), files_key(), writers_key()};
-    keys.push_back(number_or_word_key("steps", "1 | N | all (N at least 1)",
-                                      "output steps in each file; all: one file grows along time", "all", Layout::kAllSteps, 1,
-                                      FIELD(layout.steps)));
+    keys.push_back(
+        number_or_word_key("steps", "1 | N | all (N at least 1)",
+                           "output steps in each file; all: one file grows along time; 1 is the default with a preset or with keep",
+                           "all", Layout::kAllSteps, 1, FIELD(layout.steps)));
     keys.push_back(number_or_word_key("tree", "flat | N (N at least 8)", "most entries in a directory", "flat", 0, 8,
                                       FIELD(layout.tree_entries)));
     keys.push_back(word_key<Stage>("stage", "where files are written first; scratch: on node-local storage",

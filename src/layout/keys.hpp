@@ -86,6 +86,13 @@ std::vector<Settings> parse_config_file(const std::string& toml, const std::stri
 // name, for a TAILRACE_ name that is neither a key nor in all_variables().
 std::vector<Settings> parse_environment(const std::map<std::string, std::string>& environment, const std::string& stream);
 
+// The streams that have a table of their own in the text of a configuration file, [stream.default] left out.
+std::vector<std::string> streams_in_config_file(const std::string& toml, const std::string& path);
+// The variables TAILRACE_<STREAM>_<KEY> of an environment, and <STREAM> of each.
+std::map<std::string, std::string> owners_of_variables(const std::map<std::string, std::string>& environment);
+// Whether <STREAM> of a variable is this stream.
+bool owns_variable(const std::string& stream, const std::string& owner);
+
 // Merges settings into what is in force. Later ones are stronger. Within one, "layout" (a preset) is applied before the single
 // choices, whatever their order.
 StreamConfig resolve(const std::vector<Settings>& settings);

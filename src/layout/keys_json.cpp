@@ -17,17 +17,18 @@ nlohmann::ordered_json requested_json(const std::vector<Settings>& settings) {
 }
 
 nlohmann::ordered_json keys_json() {
+    const StreamConfig defaults = resolve({});
     nlohmann::ordered_json json{{"keys", nlohmann::ordered_json::array()}, {"presets", nlohmann::ordered_json::array()}};
     for (const Key& key : all_keys())
         json["keys"].push_back(
-            {{"name", key.name}, {"values", key.values}, {"default", key.get(StreamConfig{})}, {"meaning", key.meaning}});
+            {{"name", key.name}, {"values", key.values}, {"default", key.get(defaults)}, {"meaning", key.meaning}});
     for (const Preset& preset : all_presets()) {
         StreamConfig config;
         const bool split = preset.name == "split";
         preset.apply(split ? 2 : 0, config.layout);
         nlohmann::ordered_json choices = nlohmann::ordered_json::object();
         for (const Key& key : all_keys())
-            if (key.name == "files" || key.name == "writers" || key.name == "tree" || key.name == "stage")
+            if (key.name == "files" || key.name == "writers" || key.name == "steps" || key.name == "tree" || key.name == "stage")
                 choices[key.name] = key.get(config);
         if (split) choices["files"] = "N";
         json["presets"].push_back({{"name", split ? "split:N" : preset.name},

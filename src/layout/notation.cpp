@@ -33,6 +33,10 @@ std::string shape_text(std::span<const uint64_t> shape) {
     return list(shape.size(), [&](size_t d) { return std::to_string(shape[d]); });
 }
 
+std::string name_list_text(std::span<const std::string> names) {
+    return list(names.size(), [&](size_t d) { return names[d]; });
+}
+
 std::string dimension_text(size_t dimension, size_t ndims) { return std::to_string(is_fortran() ? ndims - dimension : dimension); }
 
 std::string counting_rule() {

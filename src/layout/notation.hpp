@@ -21,6 +21,8 @@ void set_notation(Notation notation) noexcept;
 std::string index_text(std::span<const uint64_t> index);
 std::string range_text(std::span<const uint64_t> offset, std::span<const uint64_t> count);
 std::string shape_text(std::span<const uint64_t> shape);
+// Names of dimensions, slowest first.
+std::string name_list_text(std::span<const std::string> names);
 // The number of a dimension; `dimension` counts from the slowest, from 0.
 std::string dimension_text(size_t dimension, size_t ndims);
 // "offsets count from 0, slowest dimension first"

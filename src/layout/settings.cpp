@@ -1,6 +1,7 @@
 // Settings from TOML text and from the configuration file, and what is in force when they are merged.
 #include <toml++/toml.h>
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -70,6 +71,18 @@ void check_top_level(const std::string& where, const std::string& name, const to
          "' under [stream.default] or [stream.NAME]?");
 }
 
+// What holds where nothing else is said is what people expect of a model: one file, appended along time, that one rank of each node
+// writes. A preset names a layout of which each file has one step, as its paper had; with `keep` old steps leave by their files.
+void complete(const std::set<std::string>& given, StreamConfig& config) {
+    Layout& layout = config.layout;
+    const bool has_preset = given.contains("layout");
+    if (!has_preset && !given.contains("files") && !given.contains("writers")) config.preset = "collective";
+    if (!has_preset && !given.contains("writers") && layout.files.kind == Files::Kind::one)
+        layout.writers = {Writers::Kind::per_node};
+    if (!has_preset && !given.contains("steps") && config.keep_steps == 0 && layout.stage == Stage::none)
+        layout.steps = Layout::kAllSteps;
+}
+
 }  // namespace
 
 std::span<const ConfigTable> config_tables() {
@@ -108,12 +121,26 @@ std::vector<Settings> parse_config_file(const std::string& toml, const std::stri
     return found;
 }
 
+std::vector<std::string> streams_in_config_file(const std::string& toml, const std::string& path) {
+    const toml::table file = parse_toml(toml, path);
+    std::vector<std::string> names;
+    if (const toml::table* streams = file["stream"].as_table())
+        for (auto&& [key, node] : *streams)
+            if (key.str() != "default") names.emplace_back(key.str());
+    return names;
+}
+
 StreamConfig resolve(const std::vector<Settings>& settings) {
     StreamConfig config;
+    std::set<std::string> given;
     for (const Settings& source : settings)
         for (const bool preset : {true, false})
             for (const auto& [key, value] : source.values)
-                if ((key == "layout") == preset) set_key(source.origin, key, value, config);
+                if ((key == "layout") == preset) {
+                    set_key(source.origin, key, value, config);
+                    given.insert(key);
+                }
+    complete(given, config);
     return config;
 }
 

@@ -33,6 +33,25 @@ bool is_no_key(const std::string& name) {
     });
 }
 
+struct KeyAndOwner {
+    const Key* key = nullptr;
+    std::string owner;  // a stream's name in capitals; "": all streams
+};
+
+// The longest key that fits: TAILRACE_OUT_ALIGN_THRESHOLD is align_threshold of stream OUT. Throws where none does.
+KeyAndOwner key_and_owner(const std::string& name) {
+    const std::string rest = name.substr(kPrefix.size());
+    KeyAndOwner found;
+    for (const Key& candidate : all_keys()) {
+        const std::string ending = upper(candidate.name);
+        if (rest != ending && !rest.ends_with("_" + ending)) continue;
+        if (found.key && found.key->name.size() > candidate.name.size()) continue;
+        found = {&candidate, rest == ending ? "" : rest.substr(0, rest.size() - ending.size() - 1)};
+    }
+    if (!found.key || (found.owner.empty() && rest != upper(found.key->name))) refuse_variable(name);
+    return found;
+}
+
 }  // namespace
 
 std::span<const EnvironmentVariable> all_variables() {
@@ -50,28 +69,29 @@ std::span<const EnvironmentVariable> all_variables() {
     return variables;
 }
 
+bool owns_variable(const std::string& stream, const std::string& owner) { return owner == upper(stream); }
+
+std::map<std::string, std::string> owners_of_variables(const std::map<std::string, std::string>& environment) {
+    std::map<std::string, std::string> owners;
+    for (const auto& [name, value] : environment) {
+        if (!name.starts_with(kPrefix) || is_no_key(name) || value.empty()) continue;
+        const std::string owner = key_and_owner(name).owner;
+        if (!owner.empty() && owner != "DEFAULT") owners[name] = owner;
+    }
+    return owners;
+}
+
 std::vector<Settings> parse_environment(const std::map<std::string, std::string>& environment, const std::string& stream) {
     Settings for_all{"environment", {}}, for_stream{"environment, stream " + stream, {}};
     StreamConfig tried;
     for (const auto& [name, value] : environment) {
         if (!name.starts_with(kPrefix) || is_no_key(name)) continue;
-        const std::string rest = name.substr(kPrefix.size());
-        const Key* key = nullptr;
-        std::string owner;
-        for (const Key& candidate : all_keys()) {
-            // The longest key that fits: TAILRACE_OUT_ALIGN_THRESHOLD is align_threshold of stream OUT.
-            const std::string ending = upper(candidate.name);
-            if (rest != ending && !rest.ends_with("_" + ending)) continue;
-            if (key && key->name.size() > candidate.name.size()) continue;
-            key = &candidate;
-            owner = rest == ending ? "" : rest.substr(0, rest.size() - ending.size() - 1);
-        }
-        if (!key || (owner.empty() && rest != upper(key->name))) refuse_variable(name);
+        const auto [key, owner] = key_and_owner(name);
         if (value.empty()) continue;  // as a shell unsets for one command
         set_key("environment variable " + name, key->name, value, tried);
         if (owner.empty() || owner == "DEFAULT")  // as [stream.default] of the file
             for_all.values.emplace_back(key->name, value);
-        else if (owner == upper(stream))
+        else if (owns_variable(stream, owner))
             for_stream.values.emplace_back(key->name, value);
     }
     std::vector<Settings> found;

@@ -33,7 +33,8 @@ public:
     Combiner(const std::string& directory, const std::string& stream, const std::string& output, const CombineOptions& options)
         : directory_(directory), stream_(stream), output_(output), options_(options),
           history_(read_history(directory + "/" + journal_path(stream))), finder_(directory) {
-        if (history_.empty()) fail(Status::NOT_FOUND, "stream '", stream, "' in ", directory, " has no committed step");
+        if (history_.empty() && !history_.is_static_only())
+            fail(Status::NOT_FOUND, "stream '", stream, "' in ", directory, " has no committed step");
         check_output();
         plan_ = plan_combine(history_, stream_, finder_);
     }

@@ -44,6 +44,7 @@ public:
                          ", and the same command continues");
             });
         }
+        if (all_ == 0) copy_static();
         target_->close();
         source_->close();
         give_back(ranks_);
@@ -112,6 +113,17 @@ private:
         if (!same || times.size() > all_ || !std::equal(times.begin(), times.end(), source_->times().begin()))
             fail(Status::BAD_ARGUMENT, to_, " has other steps of a stream '", name_,
                  "'; choose another directory, or set mode = 'replace'");
+    }
+
+    // Of a stream without steps.
+    void copy_static() {
+        agree_on([&] {
+            for (const Variable& variable : source_->definitions().variables()) {
+                std::vector<std::byte> values(variable.bytes());
+                source_->get(variable.name, whole_box(variable.shape), values.data(), {});
+                target_->put_replicated(variable.name, values.data());
+            }
+        });
     }
 
     void copy_step(uint64_t k, bool first) {

@@ -1,5 +1,7 @@
 #include "maintain/group_check.hpp"
 
+#include <algorithm>
+
 #include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -95,6 +97,17 @@ private:
 
 GroupReport check_group(const std::string& directory, const std::string& stream, const History& history, size_t group, bool deep) {
     return GroupCheck(directory, stream, history, group).check(deep);
+}
+
+bool others_need(const History& history, size_t group) {
+    return std::ranges::any_of(history.steps, [&](const StepEntry& step) {
+        return step.group != group && history.static_group(step.group) == &history.groups[group];
+    });
+}
+
+bool is_dropped_by_repair(const History& history, size_t group, const PartProblem& problem) {
+    if (problem.is_static || history.groups[group].steps == 0) return false;
+    return problem.step.has_value() || !others_need(history, group);
 }
 
 }  // namespace tailrace

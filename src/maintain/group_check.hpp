@@ -24,4 +24,9 @@ struct GroupReport {
 // `deep`: compares every byte with its checksum.
 GroupReport check_group(const std::string& directory, const std::string& stream, const History& history, size_t group, bool deep);
 
+// Whether static arrays of steps in other groups are in this one.
+bool others_need(const History& history, size_t group);
+// Whether repair drops the steps that have the problem. Where the arrays may belong to many steps, it only reports.
+bool is_dropped_by_repair(const History& history, size_t group, const PartProblem& problem);
+
 }  // namespace tailrace

@@ -80,21 +80,13 @@ private:
         report("removed", path, Json::array(), "a step that was never committed");
     }
 
-    // Whether steps of other groups have their static arrays in this one.
-    bool others_need(size_t g) const {
-        return std::ranges::any_of(history_.steps, [&](const StepEntry& step) {
-            return step.group != g && history_.static_group(step.group) == &history_.groups[g];
-        });
-    }
-
     void repair_group(size_t g) {
         const GroupEntry group = history_.groups[g];
-        const bool is_needed = others_need(g);
+        const bool is_needed = others_need(history_, g);
         std::set<uint64_t> bad;
         std::string why;
         for (const PartProblem& problem : check_group(directory_, stream_, history_, g, true).problems) {
-            if (problem.is_static || group.steps == 0 || (is_needed && !problem.step)) {
-                // These arrays may belong to many steps. Repair does not drop so many: it reports the problem.
+            if (!is_dropped_by_repair(history_, g, problem)) {
                 problems_.push_back({{"path", problem.path}, {"step", group.start}, {"problem", problem.text}});
                 continue;
             }

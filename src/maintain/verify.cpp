@@ -14,76 +14,128 @@
 namespace tailrace {
 namespace {
 
-struct Findings {
-    Json problems = Json::array();
-    uint64_t files = 0, bytes = 0, steps = 0;
+// What mends a problem: a command, or nothing that Tailrace has.
+enum class Remedy { none, repair, index };
 
-    void add(const std::string& path, const Json& step, const std::string& what) {
-        problems.push_back({{"path", path}, {"step", step}, {"problem", what}});
+const char* name_of(Remedy remedy) {
+    switch (remedy) {
+        case Remedy::repair: return "repair";
+        case Remedy::index: return "index";
+        case Remedy::none: break;
     }
-};
+    return "";
+}
 
-void verify_history(const std::string& directory, const std::string& stream, const History& history, bool deep,
-                    Findings& findings) {
-    findings.steps = history.steps.size();
-    for (const size_t g : history.needed_groups()) {
-        const GroupReport report = check_group(directory, stream, history, g, deep);
-        findings.bytes += report.bytes;
-        findings.files += history.groups[g].parts;
+class Verification {
+public:
+    Verification(const std::string& directory, const std::string& stream, bool deep)
+        : directory_(directory), stream_(stream), deep_(deep) {}
+
+    // While a run writes, what it has not finished is no problem. What it changed while this looked is looked at anew.
+    Json run() {
+        constexpr int kMostLooks = 3;
+        for (int look = 0; look < kMostLooks; ++look) {
+            problems_ = Json::array();
+            files_ = bytes_ = steps_ = 0;
+            is_written_now_ = living_writer(directory_, stream_).has_value();
+            look_at_all();
+            if (problems_.empty() || !is_written_now_) break;
+        }
+        const bool is_damaged = std::ranges::any_of(
+            problems_, [](const Json& problem) { return problem.value("remedy", "") != name_of(Remedy::index); });
+        const char* state = is_damaged ? "damaged" : is_written_now_ ? "being written" : "whole";
+        return {{"ok", problems_.empty()}, {"state", state},  {"stream", stream_}, {"deep", deep_},
+                {"steps", steps_},         {"files", files_}, {"bytes", bytes_},   {"problems", problems_}};
+    }
+
+private:
+    void add(const std::string& path, const Json& step, const std::string& what, Remedy remedy) {
+        problems_.push_back({{"path", path}, {"step", step}, {"problem", what}, {"remedy", name_of(remedy)}});
+    }
+    std::string path_of(const std::string& relative) const { return directory_ + "/" + relative; }
+
+    void look_at_all() {
+        const std::string journal = path_of(journal_path(stream_));
+        try {
+            path_exists(journal) ? verify_history(read_history(journal)) : verify_without_journal();
+        } catch (const Error& error) {
+            add(journal, nullptr, error.what(), Remedy::none);
+        }
+    }
+
+    void verify_history(const History& history) {
+        steps_ = history.steps.size();
+        for (const size_t g : history.needed_groups()) verify_group(history, g);
+        if (is_written_now_) return;  // the run is about to end the line, and writes the index from time to time
+        if (history.torn_bytes > 0)
+            add(path_of(journal_path(stream_)), nullptr,
+                text("its last ", history.torn_bytes,
+                     " bytes are a torn line; the next run cuts them off, and so does `tailrace repair ", directory_, " -s ",
+                     stream_, "`"),
+                Remedy::repair);
+        verify_index(history);
+    }
+
+    void verify_group(const History& history, size_t g) {
+        const GroupReport report = check_group(directory_, stream_, history, g, deep_);
+        bytes_ += report.bytes;
+        files_ += history.groups[g].parts;
         for (const PartProblem& problem : report.problems)
-            findings.add(problem.path, problem.step.value_or(history.groups[g].start), problem.text);
+            add(problem.path, problem.step.value_or(history.groups[g].start), problem.text,
+                is_dropped_by_repair(history, g, problem) ? Remedy::repair : Remedy::none);
     }
-    if (history.torn_bytes > 0)
-        findings.add(directory + "/" + journal_path(stream), nullptr,
-                     text("its last ", history.torn_bytes,
-                          " bytes are a torn line; the next run cuts them off, and so does `tailrace repair ", directory, " -s ",
-                          stream, "`"));
-    if (history.empty()) return;
-    if (const GroupEntry& last = history.groups.back(); last.layout.part_is_dataset()) {
-        const std::string dataset = directory + "/" + dataset_path(stream);
-        if (last.segment > 0 && !is_same_file(dataset, directory + "/" + group_path(last.layout, stream, last.start, last.segment)))
-            findings.add(
-                dataset, nullptr,
-                text("it does not show the steps of the stream; mend it with `tailrace index ", directory, " -s ", stream, "`"));
-        return;
-    }
-    for (const IndexFile& file : index_files(history, stream))
-        if (!path_exists(directory + "/" + file.path))
-            findings.add(directory + "/" + file.path, history.steps[file.from].step,
-                         text("the index is missing; write it with `tailrace index ", directory, " -s ", stream,
-                              "`; the next run does so, too"));
-}
 
-// A stream that never had a step has no journal and no files: it is whole. If it has files, the journal was lost.
-void verify_without_journal(const std::string& directory, const std::string& stream, Findings& findings) {
-    const std::string parts = parts_directory(stream);
-    const auto names = list_directory(directory + "/" + parts);
-    const bool has_parts = !std::ranges::all_of(names, [](const std::string& name) { return name.starts_with(kPendingPrefix); });
-    for (const std::string& path : {has_parts ? parts : "", dataset_path(stream)})
-        if (!path.empty() && path_exists(directory + "/" + path))
-            findings.add(
-                directory + "/" + journal_path(stream), nullptr,
-                text("the journal is missing; only it says which steps of ", path, " were committed; restore it from a backup"));
-}
+    void verify_index(const History& history) {
+        if (!has_index(history)) return verify_dataset(history);
+        for (const IndexFile& file : index_files(history, stream_)) {
+            const std::string path = path_of(file.path);
+            if (path_exists(path)) continue;
+            const Json step = file.steps() > 0 ? Json(history.steps[file.from].step) : Json();
+            add(path, step,
+                text("the index is missing; write it with `tailrace index ", directory_, " -s ", stream_,
+                     "`; the next run does so, too"),
+                Remedy::index);
+        }
+    }
+
+    // A part with a number in its name is the dataset by a link.
+    void verify_dataset(const History& history) {
+        if (history.empty() || history.groups.back().segment == 0) return;
+        const GroupEntry& last = history.groups.back();
+        const std::string dataset = path_of(dataset_path(stream_));
+        if (!is_same_file(dataset, path_of(group_path(last.layout, stream_, last.start, last.segment))))
+            add(dataset, nullptr,
+                text("it does not show the steps of the stream; mend it with `tailrace index ", directory_, " -s ", stream_, "`"),
+                Remedy::index);
+    }
+
+    // A stream that never had a step has no journal and no files: it is whole. If it has files, the journal was lost.
+    void verify_without_journal() {
+        const std::string parts = parts_directory(stream_);
+        // The names of parts, and of directories with parts, begin with the number of a step.
+        const bool has_parts = std::ranges::any_of(list_directory(path_of(parts)), [](const std::string& name) {
+            return !name.empty() && name.front() >= '0' && name.front() <= '9';
+        });
+        for (const std::string& path : {has_parts ? parts : "", dataset_path(stream_)})
+            if (!path.empty() && path_exists(path_of(path)))
+                add(path_of(journal_path(stream_)), nullptr,
+                    text("the journal is missing; only it says which steps of ", path, " were committed; restore it from a backup"),
+                    Remedy::none);
+    }
+
+    const std::string &directory_, &stream_;
+    const bool deep_;
+    Json problems_ = Json::array();
+    uint64_t files_ = 0, bytes_ = 0, steps_ = 0;
+    bool is_written_now_ = false;
+};
 
 }  // namespace
 
 Json verify_stream(const std::string& directory, const std::string& stream, bool deep) {
     require_directory(directory);
     if (!path_exists(directory + "/" + parts_directory(stream))) require_stream(directory, stream);
-    const std::string journal = directory + "/" + journal_path(stream);
-    Findings findings;
-    try {
-        if (path_exists(journal))
-            verify_history(directory, stream, read_history(journal), deep, findings);
-        else
-            verify_without_journal(directory, stream, findings);
-    } catch (const Error& error) {
-        findings.add(journal, nullptr, error.what());
-    }
-    return {{"ok", findings.problems.empty()}, {"stream", stream},        {"deep", deep},
-            {"steps", findings.steps},         {"files", findings.files}, {"bytes", findings.bytes},
-            {"problems", findings.problems}};
+    return Verification(directory, stream, deep).run();
 }
 
 }  // namespace tailrace

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "layout/name.hpp"
+#include "layout/netcdf_fill.hpp"
 #include "part/conventions.hpp"
 
 namespace tailrace {
@@ -104,6 +105,13 @@ void check_array(const Description& description, size_t number) {
 const std::vector<std::byte>& fill_of(const Array& array) {
     const Attribute* attribute = fill_attribute(array);
     return attribute != nullptr ? attribute->values : array.fill;
+}
+
+std::vector<std::byte> value_of_missing(const Array& array) {
+    const std::vector<std::byte>& fill = fill_of(array);
+    if (!fill.empty() || array.is_placed()) return fill;
+    if (array.type == Type::CHAR) return {};  // the default is the zero byte, as HDF5's
+    return netcdf_fill(array.type);
 }
 
 bool is_time(const Description& description, const Array& array) {

@@ -96,6 +96,9 @@ void check(const Description& description);
 
 // The fill value of an array: Array::fill, or its attribute _FillValue, which says the same; empty: none.
 const std::vector<std::byte>& fill_of(const Array& array);
+// What readers get in place of elements that they cannot read: those of a part that is missing, or of a chunk that is not stored.
+// The fill value; where there is none, NetCDF's default of the type, which no field has. HDF5 would give 0.
+std::vector<std::byte> value_of_missing(const Array& array);
 
 bool is_time(const Description& description, const Array& array);
 // The dimension that the array is the coordinate of (1-D, of the same name), or -1. Time is not one of the dimensions.

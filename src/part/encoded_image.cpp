@@ -150,7 +150,7 @@ private:
         header.add(Message::dataspace, format::simple_space(lengths, most));
         header.add(Message::datatype, format::type_of(array.type), true);
         const auto add_fill = [&](Allocation allocation, FillTime time) {
-            header.add(Message::fill_value, format::fill_value(allocation, time, fill_of(array)), true);
+            header.add(Message::fill_value, format::fill_value(allocation, time, value_of_missing(array)), true);
         };
         const uint64_t bytes = volume(lengths) * type_bytes(array.type);
         if (array.is_virtual()) {

@@ -97,7 +97,7 @@ hdf5::Properties ImageBuilder::creation_of(const Array& array) const {
     hdf5::track_attribute_order(creation);
     hdf5::keep_attributes_compact(creation, format::kMostAttributes);
     hdf5::leave_out_times(creation);
-    const auto& fill = fill_of(array);
+    const std::vector<std::byte> fill = value_of_missing(array);
     if (!fill.empty()) hdf5::set_fill(creation, memory_type(array.type), fill.data());
     return creation;
 }

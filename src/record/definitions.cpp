@@ -159,6 +159,9 @@ void Definitions::define_variable(const std::string& name, int type, int ndims, 
              " is not a tailrace_type; use one of tailrace.h, such as TAILRACE_F64");
     if (ndims < 0 || ndims > TAILRACE_MAX_DIMS)
         fail(Status::BAD_SHAPE, "variable '", name, "' has ", ndims, " dimensions; use 0 to ", TAILRACE_MAX_DIMS);
+    if ((flags & ~(TAILRACE_STATIC | TAILRACE_REPLICATED)) != 0)
+        fail(Status::BAD_ARGUMENT, "variable '", name, "': the flags ", flags,
+             " are no sum of TAILRACE_STATIC (1) and TAILRACE_REPLICATED (2); leave out what else is in them");
     if (numbers_.contains(name)) fail(Status::BAD_ARGUMENT, "variable '", name, "' is defined twice; define it once");
     Variable variable;
     variable.name = name;

@@ -106,6 +106,14 @@ std::vector<double> History::times() const {
     return all;
 }
 
+bool History::is_static_only() const {
+    if (runs.empty() || !steps.empty()) return false;
+    const size_t variables = runs.back().definitions.variables().size();
+    for (size_t v = 0; v < variables; ++v)
+        if (!coordinates.contains(v)) return false;
+    return variables > 0;
+}
+
 void History::drop(uint64_t first, uint64_t last, bool torn) {
     if (!torn) retained_from = std::max(retained_from, last + 1);
     std::erase_if(steps, [&](const StepEntry& step) {

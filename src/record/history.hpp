@@ -4,7 +4,8 @@
 //   run         once a run, at its first step: format, layout, requested, storage, ranks, nodes, definitions; origin (only of a
 //               conversion)
 //   plan        several parts: which boxes they store: plan, boxes = [[variable, part, block, offset..., count...], ...]
-//   coordinate  several parts, which store only slices of a coordinate: its whole: variable, hex
+//   coordinate  an array that is static and replicated: its whole: variable, hex. Of several parts, which store only slices of a
+//               coordinate; and of a stream without steps, which has no parts
 //   blocks      one growing part: where its steps are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]
 //   step        commits a step: step, time, group (its first step), plan, static, files, bytes, digest; ragged (only with ragged
 //               dimensions: their lengths); segment (only if the group's files have this number in their names)
@@ -83,6 +84,8 @@ struct History {
     uint64_t torn_bytes = 0;
 
     bool empty() const { return steps.empty(); }
+    // No step, and arrays that the journal has whole: the index shows them alone.
+    bool is_static_only() const;
     std::vector<double> times() const;  // of its steps
     // Never the number of a step that retention has dropped: its files may still have that name.
     uint64_t next_step() const { return std::max(retained_from, steps.empty() ? 0 : steps.back().step + 1); }

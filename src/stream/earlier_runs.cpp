@@ -97,15 +97,15 @@ EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const St
     return earlier;
 }
 
-void begin_run_after(History& history, const EarlierSteps& steps, const StepInput& input, const StreamPaths& paths,
-                     const StreamConfig& config, WriteAccess& access) {
+void begin_run_after(History& history, const EarlierSteps& steps, const Definitions& definitions, const StepData& data,
+                     const StreamPaths& paths, const StreamConfig& config, WriteAccess& access) {
     if (config.mode == "replace") return replace_history(paths, access);
     if (steps.some_leave() && history.has_step_from(steps.first_leaving())) {
         History kept = history;
         kept.drop_from(steps.first_leaving());
-        check_continuation(kept, input.definitions, input.data, paths, config);
+        check_continuation(kept, definitions, data, paths, config);
     } else {
-        check_continuation(history, input.definitions, input.data, paths, config);
+        check_continuation(history, definitions, data, paths, config);
     }
     access.segment();
     const bool continues_dataset =

@@ -9,7 +9,7 @@
 #include "layout/keys.hpp"
 #include "record/history.hpp"
 #include "record/write_access.hpp"
-#include "stream/step_input.hpp"
+#include "stream/step_data.hpp"
 #include "stream/step_times.hpp"
 #include "stream/storage_choice.hpp"
 #include "stream/stream_paths.hpp"
@@ -40,7 +40,7 @@ EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const St
 // Rank 0, at a run's first step, when the definitions are final. Throws unless what it writes fits those earlier steps that stay.
 // Then begins the run's segment of the journal; with mode = replace, removes what earlier runs wrote. Where one of these may still
 // write into the part that is the dataset, this run gets a copy of it.
-void begin_run_after(History& history, const EarlierSteps& steps, const StepInput& input, const StreamPaths& paths,
-                     const StreamConfig& config, WriteAccess& access);
+void begin_run_after(History& history, const EarlierSteps& steps, const Definitions& definitions, const StepData& data,
+                     const StreamPaths& paths, const StreamConfig& config, WriteAccess& access);
 
 }  // namespace tailrace

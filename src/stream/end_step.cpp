@@ -12,7 +12,7 @@ namespace {
 // Rank 0, within an agreement of a run's first step. It alone makes the directory: a rank that sees another file system than rank 0
 // does not find it, and that is an error.
 void begin_run(Stages& stages, const StepInput& input) {
-    stages.journal.begin_run(input, stages.earlier.steps);
+    stages.journal.begin_run(input.definitions, input.data, stages.earlier.steps);
     if (!has_one_part(stages.config.layout))
         make_directories(stages.paths.pending(stages.config.layout, input.number()), stages.paths.parts());
 }

@@ -1,6 +1,8 @@
 // Where a stream's settings come from: the options of the call, the configuration file, the environment.
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,14 @@
 #include "layout/keys.hpp"
 
 namespace tailrace {
+
+// Settings for single streams that this process has read: tables of the configuration file, and variables.
+struct SettingsForStreams {
+    std::string path;                              // of the configuration file
+    std::set<std::string> tables;                  // names of streams
+    std::map<std::string, std::string> variables;  // and the stream's name in capitals
+};
+const SettingsForStreams& settings_for_streams();
 
 // Local. Reads all sources, weakest first. As JSON, to be broadcast.
 Json gather_settings(const std::string& stream, const std::string& options);

@@ -2,10 +2,13 @@
 
 #include <tailrace/tailrace.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "base/journal.hpp"
 #include "layout/notation.hpp"
+#include "record/definition_facts.hpp"
 
 namespace tailrace {
 
@@ -121,10 +124,39 @@ void Output::check_between_steps(const char* call) const {
         fail(Status::BAD_ORDER, "stream '", name_, "': ", call, " within a step; call tailrace_end_step first");
 }
 
+bool Output::writes_static_only() const {
+    const std::vector<Variable>& variables = definitions_.variables();
+    if (progress_.next_step() > 0 || variables.empty() || !std::ranges::all_of(variables, &Variable::is_static)) return false;
+    for (size_t v = 0; v < variables.size(); ++v) {
+        const Variable& variable = variables[v];
+        if (!variable.replicated)
+            fail(Status::BAD_ORDER, "stream '", name_, "' is closed without a step, and static variable '", variable.name,
+                 "' is distributed over the ranks: it is written in a step; begin and end one, or define it with ",
+                 "TAILRACE_REPLICATED and put it whole");
+        if (variable.bytes() > 0 && (v >= data_.values.size() || data_.values[v].empty()))
+            fail(Status::BAD_ORDER, "stream '", name_, "' is closed without a step, and static variable '", variable.name,
+                 "' was not put; put it before tailrace_close");
+    }
+    return true;
+}
+
+void Output::fail_dropped_step() const {
+    throw Error(Status::BAD_ORDER,
+                text("stream '", name_, "': tailrace_close within step ", progress_.next_step(),
+                     ": the stream is closed, and this step is not in it; call tailrace_end_step first"),
+                Origin::several_ranks);
+}
+
 uint64_t Output::fingerprint_of_step() {
     uint64_t time_bits;
     std::memcpy(&time_bits, &time_, sizeof time_bits);
     return fingerprint() * 31 + time_bits;
+}
+
+Facts Output::facts_of_step() const {
+    Facts facts = definition_facts(definitions_);
+    facts.emplace_back("the time of the step", Json(time_).dump());
+    return facts;
 }
 
 }  // namespace tailrace

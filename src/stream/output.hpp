@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/facts.hpp"
 #include "layout/keys.hpp"
 #include "record/definitions.hpp"
 #include "stream/progress.hpp"
@@ -46,10 +47,15 @@ public:
     virtual void flush() = 0;
     virtual void close() = 0;
     virtual std::string report() const = 0;
+    // Local, where the program ends without closing the stream: leaves storage as readers expect it, as far as one rank can alone.
+    // Returns on one rank what there is, as a phrase; "" on others.
+    virtual std::string leave_open() = 0;
 
     virtual bool has_others() const = 0;  // ranks that wait for this one in collective calls
 
     uint64_t step_count() const { return progress_.next_step(); }
+    const std::string& directory() const { return directory_; }
+    const std::string& name() const { return name_; }
 
 protected:
     // `directory` and `name` as they were given.
@@ -58,12 +64,19 @@ protected:
     // What this rank can check alone, before the ranks agree.
     void check_step() const;
     void check_between_steps(const char* call) const;
+    // Whether there is no step, and the stream has static arrays alone: then close() writes these. Throws BAD_ORDER where an array
+    // was not put, or is distributed, which takes a step.
+    bool writes_static_only() const;
+    // Of a close within a step, on all ranks: the stream is closed, and the step is not in it.
+    [[noreturn]] void fail_dropped_step() const;
     uint64_t fingerprint();
     // Equal on ranks with the same definitions and the same time of the step.
     uint64_t fingerprint_of_step();
     // Local. Which steps of earlier runs stay is known at the opening or, with mode = resume and no time, in the first step.
     void continue_after(const EarlierSteps& steps);
     bool resumes_with_this_step() const { return config_.mode == "resume" && !progress_.has_taken_step() && progress_.in_step(); }
+    // The same as texts, for the message where they are not equal.
+    Facts facts_of_step() const;
     // What the model put into a step that failed or will not be written.
     void forget_step() noexcept {
         data_.clear_blocks();

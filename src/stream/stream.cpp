@@ -6,6 +6,8 @@
 #include "base/paths.hpp"
 #include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
+#include "gather/disagreement.hpp"
+#include "record/definition_facts.hpp"
 #include "stream/end_step.hpp"
 #include "stream/environment.hpp"
 
@@ -78,11 +80,15 @@ void Stream::end_step() {
         run.vote.step_fingerprint = fingerprint_of_step();
         run.vote.unwritten_steps = stages_->commit.unwritten_steps();
         run.vote.committed_steps = stages_->commit.committed_steps();
-        switch (protocol) {
-            case StepProtocol::write_first: end_step_write_first(*stages_, run); break;
-            case StepProtocol::agreed: end_step_agreed(*stages_, run); break;
-            case StepProtocol::overlapped: end_step_overlapped(*stages_, run); break;
-        }
+        with_facts(
+            *ranks_, [&] { return facts_of_step(); },
+            [&] {
+                switch (protocol) {
+                    case StepProtocol::write_first: end_step_write_first(*stages_, run); break;
+                    case StepProtocol::agreed: end_step_agreed(*stages_, run); break;
+                    case StepProtocol::overlapped: end_step_overlapped(*stages_, run); break;
+                }
+            });
     } catch (const Error& error) {
         stages_->commit.note_reported(error);
         fail_step(error);
@@ -138,6 +144,7 @@ void Stream::show_committed_steps(bool steps_were_lost) {
 }
 
 void Stream::close() {
+    CloseVote vote{.drops_step = progress_.in_step()};
     std::optional<Error> error;
     WriteQueue& queue = stages_->overlap.queue();
     const bool was_reported = stages_->commit.error_was_reported();
@@ -150,7 +157,10 @@ void Stream::close() {
     const bool steps_were_lost = !stages_->commit.in_flight().empty();
     stages_->upkeep.remove_next_directory();  // before rank 0 may return
     std::optional<Error> index_error;
+    bool static_only = false;
     const auto failed = attempt([&] {
+        static_only = writes_static_only();
+        if (static_only) vote.static_fingerprint = fingerprint();
         drop_step();
         stages_->writer.finish_group();
         queue.wait();
@@ -163,12 +173,15 @@ void Stream::close() {
     progress_.close();
     bool was_shown = false;
     try {
-        agree(*ranks_, CloseVote{}, error, [&](const CloseVote&) {
+        const auto show = [&](const CloseVote&) {
             was_shown = true;
             if (index_error) throw *index_error;
-            show_committed_steps(steps_were_lost);
+            if (static_only) stages_->journal.journal_static(definitions_, data_);
+            show_committed_steps(steps_were_lost || static_only);
             stages_->journal.end_run();
-        });
+        };
+        vote =
+            with_facts(*ranks_, [&] { return definition_facts(definitions_); }, [&] { return agree(*ranks_, vote, error, show); });
     } catch (const Error& reported) {
         // Committed steps are shown also where the close fails.
         if (ranks_->rank() == 0 && !was_shown)
@@ -183,6 +196,19 @@ void Stream::close() {
     stages_->release();
     stages_->writer.release();
     give_back(ranks_);
+    if (vote.drops_step) fail_dropped_step();
+}
+
+std::string Stream::leave_open() {
+    if (ranks_->rank() != 0) return "";
+    stages_->overlap.queue().wait();  // the lines of steps that all ranks have written
+    stages_->journal.reload();
+    stages_->upkeep.on_history_reloaded();
+    stages_->upkeep.refresh_index(true);
+    const uint64_t steps = stages_->journal.history().steps.size();
+    stages_->release();
+    return text("its ", steps, " committed steps stay",
+                steps > 0 && !config_.layout.part_is_dataset() ? ", and its index is written" : "");
 }
 
 std::string Stream::report() const {

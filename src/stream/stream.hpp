@@ -25,6 +25,7 @@ public:
     void flush() override;
     void close() override;
     std::string report() const override;
+    std::string leave_open() override;
     bool has_others() const override { return ranks_ && ranks_->size() > 1; }
 
     // Rank 0, before the first step: where a conversion copies its steps from, for its journal.

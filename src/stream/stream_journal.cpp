@@ -12,8 +12,8 @@ StreamJournal::StreamJournal(const Communicator& ranks, StreamPaths paths, const
       access_(std::move(earlier.access)), history_(std::move(earlier.history)), storage_(std::move(earlier.storage)),
       plan_number_(history_.plans.empty() ? 0 : history_.plans.rbegin()->first) {}
 
-void StreamJournal::begin_run(const StepInput& input, const EarlierSteps& steps) {
-    begin_run_after(history_, steps, input, paths_, config_, *access_);
+void StreamJournal::begin_run(const Definitions& definitions, const StepData& data, const EarlierSteps& steps) {
+    begin_run_after(history_, steps, definitions, data, paths_, config_, *access_);
 }
 
 void StreamJournal::append_line(std::string line, bool sync, WriteQueue::Needs needs) const {
@@ -33,6 +33,21 @@ void StreamJournal::journal_run_line(const StepInput& input, const Group& group)
     append(run_line(run), false);
     history_.runs.push_back(std::move(run));
     journal_coordinates(input);
+}
+
+void StreamJournal::journal_static(const Definitions& definitions, const StepData& data) {
+    begin_run(definitions, data, EarlierSteps{});
+    RunEntry run{storage_.in(config_), requested_, definitions, ranks_.size(), ranks_.nodes(), storage_.report, origin_};
+    append(run_line(run), false);
+    history_.runs.push_back(std::move(run));
+    for (size_t v = 0; v < definitions.variables().size(); ++v) {
+        const auto known = history_.coordinates.find(v);
+        if (known != history_.coordinates.end() && known->second == data.values[v]) continue;
+        append(coordinate_line(v, data.values[v]), syncs_steps());
+        history_.coordinates[v] = data.values[v];
+    }
+    queue_.wait();
+    if (const auto error = queue_.error()) throw *error;
 }
 
 // Parts of several hold slices of a coordinate, and HDF5 cannot show a scalar from another file. The journal holds both whole, so

@@ -33,10 +33,12 @@ public:
 
     // Rank 0. At a run's first step, before any of its bytes: what it writes must fit the steps before `steps.kept`. Then begins the
     // run's segment.
-    void begin_run(const StepInput& input, const EarlierSteps& steps);
+    void begin_run(const Definitions& definitions, const StepData& data, const EarlierSteps& steps);
     // Rank 0. Appends what must be in the journal before the line of a step: the run with its first step, a new plan, and where the
     // part has grown its blocks.
     void journal_run(const StepInput& input, const StepPlan& plan, const Group& group);
+    // Rank 0. Of a stream without steps: the run, and the whole of its arrays, which are static and replicated.
+    void journal_static(const Definitions& definitions, const StepData& data);
     // Rank 0. Commits a step: puts its files in place and appends its line.
     void journal_step(const StepInFlight& step, uint64_t digest, WriteQueue::Needs needs);
     // Rank 0. The steps [first, last] are no longer kept.

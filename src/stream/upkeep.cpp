@@ -65,8 +65,8 @@ void Upkeep::refresh_index(bool is_last) {
     const WriteAccess& access = *journal_.access();
     const History& history = journal_.history();
     if (!access.was_overtaken()) {
-        if (!index_is_stale_ || history.empty()) return;
-        if (config_.layout.part_is_dataset() || history.groups.back().layout.part_is_dataset()) {
+        if (!index_is_stale_ || (history.empty() && !history.is_static_only())) return;
+        if (!history.empty() && (config_.layout.part_is_dataset() || history.groups.back().layout.part_is_dataset())) {
             // Where earlier steps are in a part that is the dataset, an index would take its name.
             if (history.groups.back().segment == 0) return;
             if (access.is_last()) show_dataset(paths_.directory, paths_.name, history.groups.back(), paths_.run);

@@ -60,7 +60,7 @@ Json describe_stream(const std::string& directory, const std::string& stream) {
     json["files"] = files;
     json["bytes"] = bytes;
     for (const std::string& path : index_paths(directory, stream))
-        if (!run.config.layout.part_is_dataset()) json["index"].push_back(path);
+        if (history.is_static_only() || !run.config.layout.part_is_dataset()) json["index"].push_back(path);
     Definitions definitions = run.definitions;
     if (!history.empty()) definitions.set_ragged_lengths(history.steps.back().ragged);
     for (const Dimension& d : definitions.dimensions())
@@ -108,7 +108,8 @@ void index_stream(const std::string& directory, const std::string& stream, bool 
     const StreamLock lock(directory, stream, takes_over);
     const std::string journal = directory + "/" + journal_path(stream);
     const SegmentChain chain = find_segments(journal);
-    if (history_of(read_segments(chain), journal).empty())
+    const History history = history_of(read_segments(chain), journal);
+    if (history.empty() && !history.is_static_only())
         fail(Status::NOT_FOUND, "stream '", stream, "' in ", directory, " has no committed step");
     show_journal(directory, stream, chain.next_number, false);
 }

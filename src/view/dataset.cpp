@@ -6,7 +6,7 @@
 #include "base/copy.hpp"
 #include "layout/parts.hpp"
 #include "record/block_name.hpp"
-#include "record/netcdf_fill.hpp"
+#include "layout/netcdf_fill.hpp"
 
 namespace tailrace {
 namespace {
@@ -45,7 +45,7 @@ class DatasetBuilder {
 public:
     DatasetBuilder(const History& history, const std::string& stream, size_t first, size_t last)
         : history_(history), stream_(stream), first_(first), last_(last), definitions_(history.runs.back().definitions),
-          storage_(history.runs.back().config.layout.storage), last_group_(history.steps[last - 1].group),
+          storage_(history.runs.back().config.layout.storage), last_group_(last > first ? history.steps[last - 1].group : 0),
           spans_(spans_of_steps(history, first, last)) {
         std::vector<uint64_t> lengths(definitions_.ragged().size(), 0);
         for (size_t i = first; i < last; ++i)
@@ -56,7 +56,7 @@ public:
     Description describe() const {
         Description description;
         description.dimensions = definitions_.dimensions();
-        description.time_name = definitions_.time_name();
+        if (last_ > first_) description.time_name = definitions_.time_name();
         description.attributes = definitions_.attributes();
         size_t before = 0;  // the variable whose sources the next one may share
         for (size_t v = 0; v < definitions_.variables().size(); ++v) {
@@ -75,6 +75,7 @@ public:
                 array.attributes.push_back(rounding_attribute(rounding));
             description.arrays.push_back(std::move(array));
         }
+        if (last_ == first_) return description;  // without steps there is no time
         for (const int d : definitions_.ragged()) {
             const Dimension& dimension = definitions_.dimension(d);
             description.arrays.push_back({row_size_name(dimension),
@@ -108,10 +109,10 @@ private:
         });
     }
 
-    // The source of a variable that no rank has put: a virtual dataset without elements, which reads as fill values and takes no
-    // room. HDF5 has no virtual scalars; those are written.
+    // The source of a variable that no rank has put, or whose parts are gone: a virtual dataset without elements, which reads as
+    // fill values and takes no room. HDF5 has no virtual scalars; those are written.
     static std::vector<Source> no_elements(const Variable& variable, bool varies) {
-        if (variable.fill.empty() || variable.shape.empty()) return {};
+        if (variable.shape.empty() || variable.bytes() == 0) return {};
         const Shape none(variable.shape.size(), 0);
         const Box nothing{none, none}, in_time = with_time(nothing, 0, 0);
         return {{"", "", varies ? in_time : nothing, varies ? in_time : nothing}};

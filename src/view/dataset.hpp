@@ -13,9 +13,9 @@
 
 namespace tailrace {
 
-// Describes the steps [first, last) of History::steps. The arrays are the variables in their order, then the lengths of ragged
-// dimensions, then the times. Files of sources are paths below the stream's directory. An array without sources is in no part:
-// write_arrays_without_sources() writes it.
+// Describes the steps [first, last) of History::steps; of a stream of static arrays alone, no steps and no time. The arrays are the
+// variables in their order, then the lengths of ragged dimensions, then the times. Files of sources are paths below the stream's
+// directory. An array without sources is in no part: write_arrays_without_sources() writes it.
 Description describe_steps(const History& history, const std::string& stream, size_t first, size_t last);
 
 // Writes the arrays that no part has: times, lengths, coordinates of the journal, and fill values of variables that no rank has

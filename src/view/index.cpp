@@ -55,7 +55,13 @@ void check_index_path(const std::string& path, const std::string& stream) {
              "move the file elsewhere, or give the stream another name");
 }
 
+bool has_index(const History& history) {
+    if (history.empty()) return history.is_static_only();
+    return !history.groups.back().layout.part_is_dataset();
+}
+
 std::vector<IndexFile> index_files(const History& history, const std::string& stream) {
+    if (history.is_static_only()) return {{0, 0, dataset_path(stream)}};
     std::vector<IndexFile> files;
     uint64_t parts = 0;
     for (size_t i = 0; i < history.steps.size(); ++i) {
@@ -94,7 +100,7 @@ void write_index(const std::string& directory, const std::string& stream, const 
     for (const IndexFile& file : files) {
         const std::string path = directory + "/" + file.path;
         std::erase(stale, path);
-        if (file.to <= unchanged && path_exists(path)) continue;
+        if (file.steps() > 0 && file.to <= unchanged && path_exists(path)) continue;
         if (files.size() > 1) check_index_path(path, stream);
         Description description = describe_steps(history, stream, file.from, file.to);
         description.attributes.push_back(text_attribute(
@@ -118,11 +124,12 @@ void show_journal(const std::string& directory, const std::string& stream, uint6
         const SegmentChain chain = find_segments(journal);
         const SegmentLines lines = read_segments(chain);
         const History history = history_of(lines, journal);
-        if (history.empty()) return;
-        if (history.groups.back().layout.part_is_dataset())
+        if (has_index(history))
+            write_index(directory, stream, history, 0, sync, run);
+        else if (!history.empty())
             show_dataset(directory, stream, history.groups.back(), run);
         else
-            write_index(directory, stream, history, 0, sync, run);
+            return;
         const SegmentChain later = find_segments(journal);
         if (later.next_number == chain.next_number && read_journal(later.segments.back().path).intact_bytes == lines.bytes) return;
     }

@@ -28,6 +28,8 @@ struct IndexFile {
     std::string path;
     uint64_t steps() const { return to - from; }
 };
+// Whether NAME.nc, or numbered files, are an index: not where the part itself is the dataset.
+bool has_index(const History& history);
 // Empty: there is no index.
 std::vector<IndexFile> index_files(const History& history, const std::string& stream);
 

@@ -7,12 +7,13 @@
 #include "base/paths.hpp"
 #include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
+#include "gather/disagreement.hpp"
 #include "gather/words.hpp"
 #include "layout/notation.hpp"
 #include "layout/parts.hpp"
 #include "layout/slab.hpp"
 #include "record/block_name.hpp"
-#include "record/netcdf_fill.hpp"
+#include "layout/netcdf_fill.hpp"
 #include "view/catalog.hpp"
 
 namespace tailrace {
@@ -47,21 +48,26 @@ void Reader::open() {
         if (ranks_->rank() != 0) return;
         require_stream(directory_, name_);
         history_ = std::make_unique<History>(read_history(path_of(journal_path(name_))));
-        if (history_->empty()) fail(Status::NOT_FOUND, "stream '", name_, "' in ", directory_, " has no committed step");
+        if (history_->empty() && !history_->is_static_only())
+            fail(Status::NOT_FOUND, "stream '", name_, "' in ", directory_, " has no committed step");
         put_summary(words, *history_);
-        put_locations(history_->steps.size() - 1, words);
+        if (!history_->empty()) put_locations(history_->steps.size() - 1, words);
     });
     const std::string place = directory_ + "/" + name_;
     const OpenReadVote vote{.place = Checksum::of(place.data(), place.size()), .table_words = words.size()};
-    const OpenReadVote all = agree(*ranks_, vote, error);
+    const OpenReadVote all = with_facts(
+        *ranks_, [&] { return Facts{{"the directory", "'" + directory_ + "'"}, {"the name", "'" + name_ + "'"}}; },
+        [&] { return agree(*ranks_, vote, error); });
     words = broadcast_words(*ranks_, std::move(words), all.table_words, 0);
     size_t at = 0;
     stream_ = take_summary(words, at);
-    take_locations(stream_.steps.size() - 1, words, at);
+    if (!stream_.steps.empty()) take_locations(stream_.steps.size() - 1, words, at);
 }
 
 size_t Reader::index_of_step(int64_t step) const {
     const std::vector<uint64_t>& steps = stream_.steps;
+    if (steps.empty())
+        fail(Status::NOT_FOUND, "stream '", name_, "' in ", directory_, " has no step ", step, ": it has static arrays alone");
     if (step < 0 && static_cast<uint64_t>(-step) <= steps.size()) return steps.size() - static_cast<size_t>(-step);
     const auto found = step < 0 ? steps.end() : std::lower_bound(steps.begin(), steps.end(), static_cast<uint64_t>(step));
     if (found == steps.end() || *found != static_cast<uint64_t>(step))
@@ -77,7 +83,9 @@ void Reader::select(int64_t step) {
         index = index_of_step(step);
         if (history_) put_locations(index, words);
     });
-    const SelectStepVote all = agree(*ranks_, SelectStepVote{.step_index = index, .table_words = words.size()}, error);
+    const SelectStepVote all = with_facts(
+        *ranks_, [&] { return Facts{{"the step", std::to_string(step)}}; },
+        [&] { return agree(*ranks_, SelectStepVote{.step_index = index, .table_words = words.size()}, error); });
     words = broadcast_words(*ranks_, std::move(words), all.table_words, 0);
     size_t at = 0;
     take_locations(index, words, at);
@@ -213,7 +221,9 @@ void Reader::get_shared(const std::string& variable, void* data) const {
         if (ranks_->node_rank() == 0) get(variable, whole_box(of.shape), data, {});
         bytes = of.bytes();
     });
-    agree(*ranks_, GetSharedVote{.variable = Checksum::of(variable.data(), variable.size())}, error);
+    with_facts(
+        *ranks_, [&] { return Facts{{"the variable", "'" + variable + "'"}}; },
+        [&] { agree(*ranks_, GetSharedVote{.variable = Checksum::of(variable.data(), variable.size())}, error); });
     auto* at = static_cast<std::byte*>(data);
     for (uint64_t done = 0; done < bytes; done += kBroadcastBytes)
         check_mpi(MPI_Bcast(at + done, static_cast<int>(std::min(kBroadcastBytes, bytes - done)), MPI_BYTE, 0, ranks_->node()),

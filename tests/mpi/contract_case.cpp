@@ -32,6 +32,13 @@ Words split(const std::string &text, char at) {
     return words;
 }
 
+// "\\0" is a zero byte; NULL is no text.
+std::string decoded(std::string word) {
+    if (word == "NULL") return "";
+    if (const auto at = word.find("\\0"); at != std::string::npos) word.replace(at, 2, 1, '\0');
+    return word;
+}
+
 std::vector<std::uint64_t> numbers(const std::string &text) {
     std::vector<std::uint64_t> list;
     if (text != "-")
@@ -230,7 +237,8 @@ int main(int argc, char **argv) {
     std::ofstream answers(std::string(argv[3]) + "/" + std::to_string(rank));
     std::string line;
     for (int number = 0; std::getline(script, line); ++number) {
-        const Words words = split(line, ' ');
+        Words words = split(line, ' ');
+        for (std::string &word : words) word = decoded(word);
         if (words[0] == "all" || words[0] == std::to_string(rank)) answers << number << ' ' << answer(words) << std::endl;
     }
     reader = std::nullopt;

@@ -27,6 +27,8 @@ static int list(const char *numbers, uint64_t *out) { /* "2,3"; "-": none */
     return n;
 }
 
+static const char *name_of(char *text) { return strcmp(text, "NULL") == 0 ? NULL : text; }
+
 static tailrace_type type_named(const char *name) {
     return strcmp(name, "i4") == 0 ? TAILRACE_I32 : strcmp(name, "f8") == 0 ? TAILRACE_F64 : TAILRACE_CHAR;
 }
@@ -49,8 +51,8 @@ static int define_var(void) {
     const char *dims[TAILRACE_MAX_DIMS];
     int n = 0;
     if (strcmp(word[5], "-") != 0)
-        for (char *at = strtok(word[5], ","); at != NULL; at = strtok(NULL, ",")) dims[n++] = at;
-    return tailrace_define_var(stream, word[2], type_named(word[3]), n, dims, atoi(word[4]));
+        for (char *at = strtok(word[5], ","); at != NULL; at = strtok(NULL, ",")) dims[n++] = name_of(at);
+    return tailrace_define_var(stream, name_of(word[2]), type_named(word[3]), n, dims, atoi(word[4]));
 }
 
 /* put VAR FIRST HOW [OFFSETS COUNTS]... */
@@ -177,13 +179,14 @@ static int call(const char *operation) {
     if (strcmp(operation, "open") == 0) {
         for (char *at = word[3]; *at != '\0'; ++at)
             if (*at == ';') *at = '\n';
-        return tailrace_open(MPI_COMM_WORLD, directory, word[2], word[3], &stream);
+        return tailrace_open(MPI_COMM_WORLD, directory, name_of(word[2]), word[3], &stream);
     }
     if (strcmp(operation, "close") == 0) return tailrace_close(&stream);
     if (strcmp(operation, "dim") == 0)
-        return tailrace_define_dim(stream, word[2], strcmp(word[3], "ragged") == 0 ? TAILRACE_RAGGED : strtoull(word[3], NULL, 10));
+        return tailrace_define_dim(stream, name_of(word[2]),
+                                   strcmp(word[3], "ragged") == 0 ? TAILRACE_RAGGED : strtoull(word[3], NULL, 10));
     if (strcmp(operation, "var") == 0) return define_var();
-    if (strcmp(operation, "text") == 0) return tailrace_put_attr_text(stream, owner, word[3], word[4]);
+    if (strcmp(operation, "text") == 0) return tailrace_put_attr_text(stream, owner, name_of(word[3]), name_of(word[4]));
     if (strcmp(operation, "number") == 0) {
         const double value = strtod(word[4], NULL);
         return tailrace_put_attr(stream, owner, word[3], TAILRACE_F64, 1, &value);
@@ -200,7 +203,7 @@ static int call(const char *operation) {
     if (strcmp(operation, "flush") == 0) return tailrace_flush(stream);
     if (strcmp(operation, "count") == 0) return step_count();
     if (strcmp(operation, "shape") == 0) return shape();
-    if (strcmp(operation, "read") == 0) return tailrace_open_read(MPI_COMM_WORLD, directory, word[2], &reader);
+    if (strcmp(operation, "read") == 0) return tailrace_open_read(MPI_COMM_WORLD, directory, name_of(word[2]), &reader);
     if (strcmp(operation, "select") == 0) return tailrace_select_step(reader, atoi(word[2]));
     if (strcmp(operation, "steps") == 0) return steps();
     if (strcmp(operation, "get") == 0) return get(0);

@@ -26,6 +26,7 @@ program contract_case_fortran
     if (end_of_file /= 0) exit
     number = number + 1
     call split(line, ' ', word, words)
+    call decode()
     if (word(1) /= 'all' .and. word(1) /= decimal(rank)) cycle
     call make_call()
     write (11, '(a)') decimal(number) // ' ' // trim(result)
@@ -62,6 +63,17 @@ contains
         parts(n) = text(begin:at - 1)
       end if
       begin = at + 1
+    end do
+  end subroutine
+
+  !> "\0" is a zero byte; NULL is no text.
+  subroutine decode()
+    integer :: w, at
+
+    do w = 1, words
+      if (word(w) == 'NULL') word(w) = ''
+      at = index(word(w), '\0')
+      if (at > 0) word(w) = word(w)(:at - 1) // achar(0) // word(w)(at + 2:)
     end do
   end subroutine
 

@@ -20,6 +20,8 @@ def command(
 ) -> None:
     """Checks the streams of a directory; the exit status is 1 when there are problems, and each is named.
 
+    A stream is whole, damaged, or being written: then what its run has not finished is no problem.
+
     Examples: [bold]tailrace verify out[/] · [bold]tailrace verify out --deep[/] · [bold]tailrace verify out -s history --json[/]
     """
     answers = _verify(directory, stream, deep)
@@ -45,13 +47,28 @@ def _verify(directory: Path, stream: str | None, deep: bool) -> dict[str, dict[s
 def _print(directory: Path, answers: dict[str, dict[str, Any]], deep: bool) -> None:
     console = output.console()
     for name, answer in answers.items():
-        verdict = "[green]ok[/]" if answer["ok"] else "[bold red]damaged[/]"
         how = "every byte compared" if deep else "sizes compared"
-        console.print(
-            f"{output.escape(name)}: {verdict}, {answer['steps']} steps, {output.count_text(answer['files'])} files, "
-            f"{output.bytes_text(answer['bytes'])} ({how})"
+        counts = (
+            f"{answer['steps']} steps, {output.count_text(answer['files'])} files, {output.bytes_text(answer['bytes'])} ({how})"
         )
+        console.print(f"{output.escape(name)}: {_verdict(directory, name, answer)}, {counts}", soft_wrap=True)
         for problem in answer["problems"]:
-            console.print(f"  {problem['path']}: {problem['problem']}", markup=False, soft_wrap=True)
-    if not all(answer["ok"] for answer in answers.values()):
-        console.print(f"`tailrace repair {directory}` keeps the steps that are whole, and sets the others aside.", markup=False)
+            if problem["remedy"] != "index" or answer["state"] == "damaged":
+                console.print(f"  {problem['path']}: {problem['problem']}", markup=False, soft_wrap=True)
+        if any(problem["remedy"] == "repair" for problem in answer["problems"]):
+            console.print(
+                f"  `tailrace repair {directory} -s {name}` keeps the steps that are whole, and sets the others aside.",
+                markup=False,
+                soft_wrap=True,
+            )
+
+
+def _verdict(directory: Path, name: str, answer: dict[str, Any]) -> str:
+    """`repair` writes the index, too, so it is named alone where both would do something."""
+    if answer["state"] == "damaged":
+        return "[bold red]damaged[/]"
+    if answer["state"] == "being written":
+        return "[green]being written[/]"
+    if answer["ok"]:
+        return "[green]ok[/]"
+    return f"[yellow]whole[/]; the index is missing: run {output.escape(f'`tailrace index {directory} -s {name}`')}"

@@ -174,7 +174,7 @@ class RunResult:
         own = {name: record[name] for name in RunResult.__dataclass_fields__.keys() - NESTED if name in record}
         times = Times(**{name: record[name] for name in Times.__dataclass_fields__ if name in record})
         stored = Stored(**{name: record[name] for name in Stored.__dataclass_fields__ if name in record})
-        phases = tuple(Phase(**phase) for phase in record["phases"])
+        phases = tuple(Phase(**{name: phase[name] for name in Phase.__dataclass_fields__}) for phase in record["phases"])
         return RunResult(case=Case.from_json(record), times=times, stored=stored, phases=phases, **own)
 
 

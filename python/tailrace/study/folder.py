@@ -21,6 +21,7 @@ from tailrace.study.values import StudyError, StudySpec
 RESULTS = "results.jsonl"
 OWNER = "study-folder.txt"  # beside the outputs: names the folder of the study that made them
 FIRST_BYTES = b'{"kind":"study"'  # of a study's journal
+FORMAT = 1  # of the journal; lines without it are of format 1. Keys and kinds of lines that are not known are passed over
 
 
 class ForeignFileError(StudyError):
@@ -125,8 +126,9 @@ def open_study(spec: StudySpec, out: Path) -> Study:
             f"{study.journal} holds results of another version of this study: runs of both must not be mixed. "
             f"Give another folder with --out, or remove {study.out}"
         )
-    study.results = [RunResult.from_json(line) for line in lines[1:] if line["kind"] == "run"]
+    study.results = [RunResult.from_json(line) for line in lines[1:] if line.get("kind") == "run"]
     if study.left:
+        _refuse_newer_format(study)
         _refuse_other_machine(study)
     return study
 
@@ -136,6 +138,16 @@ def _is_journal(path: Path, lines: Sequence[Mapping[str, Any]]) -> bool:
     with path.open("rb") as file:
         begins = file.read(len(FIRST_BYTES))
     return lines[0].get("kind") == "study" if lines else FIRST_BYTES.startswith(begins)
+
+
+def _refuse_newer_format(study: Study) -> None:
+    """What a newer version began, it continues: this one would leave out what it does not know."""
+    found = study.head.get("format", 1)
+    if found > FORMAT:
+        raise OtherVersionError(
+            f"{study.journal} is of format {found}, and this version writes format {FORMAT}: it can report the results, not add to "
+            "them. Continue with a newer Tailrace, or give another folder with --out"
+        )
 
 
 def _refuse_other_machine(study: Study) -> None:
@@ -158,6 +170,7 @@ def begin_journal(study: Study) -> None:
     targets = sorted({study.target(case) for case in study.cases})
     study.head = {
         "kind": "study",
+        "format": FORMAT,
         "name": study.spec.name,
         "fingerprint": fingerprint(study.spec),
         "machine": describe_machine(targets),

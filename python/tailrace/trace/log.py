@@ -136,6 +136,8 @@ def read_log(path: Path) -> Log:
         if len(slots) == 0 or slots["call"][0] != CHUNK:
             continue  # the process was killed before it wrote anything into the chunk
         head = slots[:1].view(CHUNK_HEAD)[0]
+        if head["kind"] > 1:
+            continue  # of a later version
         if head["kind"] == 1:
             found = slots[2 : len(slots) // 2 * 2].view(COUNTER_SLOTS)
             counters.append(found[found["call"] == COUNTER])
@@ -159,8 +161,12 @@ def _header(path: Path, content: bytes) -> dict[str, Any]:
     header = {name: raw[name].item() for name in HEADER.names or ()}
     if raw["magic"] != MAGIC:
         raise LogError(f"{path}: not a log of calls: it begins with {raw['magic']!r}")
-    if header["version"] != VERSION:
-        raise LogError(f"{path}: version {header['version']} of the log; this reader knows {VERSION}")
+    if header["version"] > VERSION:
+        raise LogError(
+            f"{path}: the log has version {header['version']}, this reader knows up to {VERSION}: read it with a newer Tailrace"
+        )
+    if header["version"] < 1:
+        raise LogError(f"{path}: damaged: version {header['version']} of the log")
     sizes = (header["header_bytes"], header["chunk_bytes"], header["slot_bytes"])
     if sizes[0] < HEADER.itemsize or sizes[1] < EVENT.itemsize or sizes[1] % EVENT.itemsize or sizes[2] != EVENT.itemsize:
         raise LogError(f"{path}: damaged: header, chunk and slot of {sizes} bytes")
@@ -178,7 +184,7 @@ def _calls(path: Path, text: bytes) -> dict[int, Call]:
     calls = {}
     for line in text.decode(errors="replace").splitlines():
         words = line.split()
-        if len(words) != 3 or not words[1].isdecimal():
+        if len(words) < 3 or not words[1].isdecimal():  # later versions may say more behind the three
             raise LogError(f"{path}: damaged: {line!r} in its list of calls")
         calls[int(words[1])] = Call(int(words[1]), words[0], words[2])
     return calls

@@ -197,7 +197,7 @@ TEST(Keys, JsonHoldsAllKeysAndWhichPresetsAreAvailable) {
     EXPECT_EQ(available, (std::set<std::string>{"single", "fpp", "hds", "split:N", "node", "shared", "collective"}));
     EXPECT_EQ(json["presets"][2].dump(),
               R"({"name":"hds","meaning":"a file for each rank, in a tree of directories of bounded size",)"
-              R"("keys":{"files":"per-rank","writers":"one","tree":"1000","stage":"none"},"available":true})");
+              R"("keys":{"files":"per-rank","writers":"one","steps":"1","tree":"1000","stage":"none"},"available":true})");
     const auto effective = effective_json(config_of("layout = 'split:4'\nexchange_bytes = '1MiB'\nchecksum = false"));
     EXPECT_EQ(effective["layout"], "split:4");
     EXPECT_EQ(effective["files"], "4");

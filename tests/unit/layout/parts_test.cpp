@@ -105,7 +105,7 @@ TEST(PartPath, NoDirectoryHasMoreEntriesThanTheTreeAllows) {
     constexpr uint64_t kParts = kSanitized ? 5'000 : 100'000;
     for (const uint64_t bound : {8, 9, 20, 100, 1000})
         for (const char* files : {"'one'", "'per-rank'"}) {
-            const Layout layout = layout_of("files = " + std::string(files) + "\ntree = " + std::to_string(bound));
+            const Layout layout = layout_of("files = " + std::string(files) + "\nsteps = 1\ntree = " + std::to_string(bound));
             DirectoryCensus steps, parts;
             std::set<std::string> paths;
             steps.add("journal.jsonl");

@@ -24,7 +24,23 @@ TEST(Settings, TomlTakesStringsNumbersAndBooleans) {
     EXPECT_FALSE(config.layout.storage.checksum);
     EXPECT_EQ(config.layout.storage.alignment_bytes, 1u << 20);
     EXPECT_EQ(config.layout.files.kind, Files::Kind::per_rank);
-    EXPECT_EQ(resolve({parse_options("", "options")}).layout, Layout{});
+}
+
+TEST(Settings, TheDefaultIsOneFileThatGrows) {
+    const auto layout_of = [](const std::string& toml) { return resolve({parse_options(toml, "options")}).layout; };
+    const Layout grows{.writers = {Writers::Kind::per_node}, .steps = Layout::kAllSteps};
+    EXPECT_EQ(layout_of(""), grows);
+    EXPECT_EQ(layout_of("durability = 'step'").steps, Layout::kAllSteps);
+    EXPECT_EQ(layout_of("files = 'per-rank'"), (Layout{.files = {Files::Kind::per_rank}, .steps = Layout::kAllSteps}));
+    EXPECT_EQ(layout_of("writers = 'all'"), (Layout{.writers = {Writers::Kind::all}, .steps = Layout::kAllSteps}));
+    EXPECT_EQ(layout_of("keep = 3"), (Layout{.writers = {Writers::Kind::per_node}, .steps = 1}));
+    EXPECT_EQ(layout_of("keep = 'all'"), grows);
+    EXPECT_EQ(layout_of("layout = 'single'"), Layout{});
+    EXPECT_EQ(layout_of("layout = 'fpp'").steps, 1u);
+    EXPECT_EQ(layout_of("layout = 'fpp'\nsteps = 'all'").steps, Layout::kAllSteps);
+    EXPECT_EQ(resolve({}).preset, "collective");
+    EXPECT_EQ(resolve({parse_options("steps = 'all'", "program"), parse_options("layout = 'hds'", "file")}).layout.steps,
+              Layout::kAllSteps);
 }
 
 TEST(Settings, ErrorsNameOriginLineAndRemedy) {

@@ -1,4 +1,4 @@
-#include "record/netcdf_fill.hpp"
+#include "layout/netcdf_fill.hpp"
 
 #include <cstdint>
 #include <span>

@@ -1,0 +1,16 @@
+// Definitions as texts, for the message where ranks do not define the same.
+#pragma once
+
+#include "base/facts.hpp"
+#include "record/definitions.hpp"
+
+namespace tailrace {
+
+// Dimensions, variables and attributes, in the order of definition. Names of dimensions are in C's or Fortran's order, as set by
+// set_notation().
+Facts definition_facts(const Definitions& definitions);
+
+// The value of an attribute: 'K' or f8 [1.5, 2].
+std::string value_text(const Attribute& attribute);
+
+}  // namespace tailrace
