@@ -282,7 +282,7 @@ int tailrace_verify(const char *directory, const char *name, int deep, char **js
  * `take_over` != 0 that process gets TAILRACE_OVERTAKEN at its next step instead. Cuts the journal's torn tail, removes what was
  * never committed, and drops the steps whose parts are missing or damaged. Their files are set aside: nothing that was committed
  * is deleted. Then writes the index anew. JSON: {"ok": bool, "steps" that are left,
- *   "actions": [{"action": "cut" | "removed" | "dropped" | "set aside", "path", "steps": [...], "why"}],
+ *   "actions": [{"action": "cut" | "removed" | "shown" | "dropped" | "set aside", "path", "steps": [...], "why"}],
  *   "problems": what it cannot mend, as in tailrace_verify: [{"path", "step", "problem"}]}. */
 int tailrace_repair(const char *directory, const char *name, int take_over, char **json);
 /* Takes the last steps out of a stream, as before a run that starts from an earlier restart. TAILRACE_IN_USE while another process

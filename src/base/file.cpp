@@ -211,6 +211,13 @@ void File::set_size(uint64_t bytes) {
     if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail_system("set the size of", path_, errno);
 }
 
+void File::extend_to(uint64_t bytes) {
+    if (size_bytes() >= bytes || ::fallocate(descriptor_, 0, static_cast<off_t>(bytes - 1), 1) == 0) return;
+    if (errno != EOPNOTSUPP && errno != ENOSYS) fail_system("extend", path_, errno);
+    const std::byte zero{};
+    write_at(bytes - 1, &zero, 1);
+}
+
 void File::sync() {
     if (::fsync(descriptor_) != 0) fail_system("fsync", path_, errno);
 }
@@ -219,6 +226,14 @@ void File::begin_sync() {
     if (::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE) == 0) return;
     // A file system without this call begins to write in sync().
     if (errno != ENOSYS && errno != EINVAL && errno != ESPIPE && errno != EOPNOTSUPP) fail_system("begin to sync", path_, errno);
+}
+
+void File::lock_shared() { ::flock(descriptor_, LOCK_SH | LOCK_NB); }
+
+bool File::is_at(const std::string& path) const {
+    struct stat mine, there;
+    return ::fstat(descriptor_, &mine) == 0 && ::stat(path.c_str(), &there) == 0 && mine.st_dev == there.st_dev &&
+           mine.st_ino == there.st_ino;
 }
 
 bool File::try_lock() {

@@ -56,9 +56,16 @@ public:
     // Maps the bytes as memory shared with the file, with room on the device. The caller unmaps them.
     void* map(uint64_t address, uint64_t bytes);
     void set_size(uint64_t bytes);
+    // Makes the file at least so long. Other processes may write behind its end at the same time: it never becomes shorter.
+    void extend_to(uint64_t bytes);
     void sync();        // fsync: data and size are on the device
     void begin_sync();  // begins to write what sync() will wait for; may take as long as sync() if that is much
     void close();       // reports errors, unlike the destructor
+    // Until it is closed, HDF5 refuses to open the file for writing in other programs; reading is free. Without effect where the file
+    // system has no locks.
+    void lock_shared();
+    // Whether the path still names this file.
+    bool is_at(const std::string& path) const;
     // Locks the file until it is closed. False if another process holds the lock; true where the file system has no locks.
     bool try_lock();
 

@@ -24,6 +24,7 @@ Bytes virtual_layout(uint64_t collection, uint32_t number);
 // `chunk`: its lengths. The address is of the fixed array, or of the root of the tree.
 Bytes fixed_array_layout(std::span<const uint64_t> chunk, uint64_t element_bytes, uint64_t address);
 Bytes chunk_tree_layout(std::span<const uint64_t> chunk, uint64_t element_bytes, uint64_t address);
+constexpr uint64_t kTreeAddressAt = 3;  // in a layout with a tree of chunks
 
 struct Filter {
     uint16_t number;

@@ -33,9 +33,10 @@ void ObjectHeader::begin_message(Message kind, uint64_t bytes, uint8_t flags, ui
     out_.put(order);
 }
 
-void ObjectHeader::add(Message kind, const Bytes& body, bool constant) {
+uint64_t ObjectHeader::add(Message kind, const Bytes& body, bool constant) {
     begin_message(kind, body.size(), constant ? kConstant : 0, 0);
     out_.put_bytes(body.all());
+    return out_.size() - body.size();
 }
 
 uint64_t ObjectHeader::add_attribute(std::string_view name, const Bytes& type, const Bytes& space,

@@ -33,8 +33,8 @@ class ObjectHeader {
 public:
     explicit ObjectHeader(Bytes& out);
 
-    // `constant`: the message is never changed in place.
-    void add(Message kind, const Bytes& body, bool constant = false);
+    // `constant`: the message is never changed in place. Returns the position of its body in `out`.
+    uint64_t add(Message kind, const Bytes& body, bool constant = false);
     // Returns the position of its values in `out`.
     uint64_t add_attribute(std::string_view name, const Bytes& type, const Bytes& space, std::span<const std::byte> values);
 

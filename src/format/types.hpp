@@ -24,6 +24,7 @@ Bytes scalar_space();
 Bytes empty_space();
 // Without lengths: a scalar. `most`: for each dimension kUnlimited or its length.
 Bytes simple_space(std::span<const uint64_t> lengths, std::span<const uint64_t> most);
+constexpr uint64_t kFirstLengthAt = 4;  // in a simple space
 inline Bytes simple_space(std::span<const uint64_t> lengths) { return simple_space(lengths, lengths); }
 
 }  // namespace tailrace::format

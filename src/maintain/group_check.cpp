@@ -8,6 +8,7 @@
 #include "base/paths.hpp"
 #include "layout/parts.hpp"
 #include "part/seal.hpp"
+#include "view/part_versions.hpp"
 
 namespace tailrace {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 class GroupCheck {
 public:
     GroupCheck(const std::string& directory, const std::string& stream, const History& history, size_t group)
-        : directory_(directory), stream_(stream), group_(history.groups[group]) {
+        : directory_(directory), stream_(stream), group_(history.groups[group]), shown_steps_(shown_steps(history, group)) {
         for (const StepEntry& step : history.steps)
             if (step.group == group) steps_.push_back(step.step);
     }
@@ -23,7 +24,7 @@ public:
     GroupReport check(bool deep) {
         for (uint64_t part = 0; part < group_.parts; ++part) {
             const std::string path = directory_ + "/" + part_path(group_.layout, stream_, group_.start, part, group_.segment);
-            attempt(path, std::nullopt, false, [&] {
+            attempt(path, std::nullopt, PartProblem::Of::steps, [&] {
                 if (!path_exists(path)) fail(Status::NOT_FOUND, "the part is missing");
                 const File file = File::open_read(path);
                 report_.bytes += file.size_bytes();
@@ -35,35 +36,49 @@ public:
         if (group_.layout.steps != 1 || !report_.problems.empty() || group_.steps == 0) return std::move(report_);
         if (report_.bytes != group_.files_bytes)
             report_.problems.push_back(
-                {path, std::nullopt, false,
+                {path, std::nullopt, PartProblem::Of::steps,
                  text("its files have ", report_.bytes, " bytes, but ", group_.files_bytes, " were committed")});
         else if (deep && has_digest_ && hex_digest(digest_) != group_.digest)
             report_.problems.push_back(
-                {path, std::nullopt, false, "its parts are whole, but they are not the parts that were committed"});
+                {path, std::nullopt, PartProblem::Of::steps, "its parts are whole, but they are not the parts that were committed"});
         return std::move(report_);
     }
 
 private:
     template <class Work>
-    void attempt(const std::string& path, std::optional<uint64_t> step, bool is_static, Work&& work) {
+    void attempt(const std::string& path, std::optional<uint64_t> step, PartProblem::Of of, Work&& work) {
         try {
             work();
         } catch (const Error& error) {
-            report_.problems.push_back({path, step, is_static, error.what()});
+            report_.problems.push_back({path, step, of, error.what()});
         }
     }
 
+    void check_metadata(const std::string& path, PartState state) {
+        if (state == PartState::behind)
+            report_.problems.push_back({path, std::nullopt, PartProblem::Of::lengths,
+                                        text("readers do not see its last step, since a run was killed before it showed it; ",
+                                             "`tailrace index ", directory_, " -s ", stream_, "` shows it")});
+        else if (state != PartState::current)
+            report_.problems.push_back({path, std::nullopt, PartProblem::Of::metadata,
+                                        text("another program has changed it since Tailrace wrote it; its arrays can still be read, ",
+                                             "but a run refuses to append to it; write its steps to a new stream with `tailrace convert ",
+                                             directory_, " NEW_DIRECTORY -s ", stream_, "`")});
+    }
+
     void check_part(const File& file, const std::string& path, bool deep) {
+        if (group_.has_records)
+            attempt(path, std::nullopt, PartProblem::Of::metadata, [&] { check_metadata(path, state_of_part(file, shown_steps_)); });
         const auto map = read_seal_map(path);
         if (!map || !deep) return;
         for (uint64_t writer = 0; writer < map->writers; ++writer) {
             if (map->static_seal != 0)
-                attempt(path, std::nullopt, true, [&] {
+                attempt(path, std::nullopt, PartProblem::Of::static_arrays, [&] {
                     check_seal(file, read_seal(file, map->static_address(writer), map->slot_bytes), kSealOfStatic, writer);
                 });
             for (const uint64_t step : steps_) {
                 const uint64_t in_group = step - group_.start;
-                attempt(path, step, false, [&] {
+                attempt(path, step, PartProblem::Of::steps, [&] {
                     if (map->steps() <= in_group)
                         fail(Status::CORRUPT, "it has room for ", map->steps(), " steps, but ", in_group + 1, " are committed");
                     check_seal(file, read_seal(file, map->address(in_group, writer), map->slot_bytes), in_group, writer);
@@ -87,6 +102,7 @@ private:
     const std::string& directory_;
     const std::string& stream_;
     const GroupEntry& group_;
+    const uint64_t shown_steps_;
     std::vector<uint64_t> steps_;
     GroupReport report_;
     uint64_t digest_ = 0;
@@ -106,7 +122,7 @@ bool others_need(const History& history, size_t group) {
 }
 
 bool is_dropped_by_repair(const History& history, size_t group, const PartProblem& problem) {
-    if (problem.is_static || history.groups[group].steps == 0) return false;
+    if (problem.of != PartProblem::Of::steps || history.groups[group].steps == 0) return false;
     return problem.step.has_value() || !others_need(history, group);
 }
 

@@ -12,7 +12,12 @@ namespace tailrace {
 struct PartProblem {
     std::string path;
     std::optional<uint64_t> step;  // the only step that is damaged; none: all steps of the group
-    bool is_static = false;        // static arrays are damaged: of all steps that they belong to, in other groups, too
+    enum class Of {
+        steps,
+        static_arrays,  // they belong to steps in other groups, too
+        lengths,        // readers do not see all that is committed; the arrays are whole
+        metadata,       // another program has changed it
+    } of = Of::steps;
     std::string text;
 };
 

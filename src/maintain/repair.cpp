@@ -11,10 +11,12 @@
 #include "maintain/group_check.hpp"
 #include "part/part_reader.hpp"
 #include "record/write_access.hpp"
+#include "stream/dataset_steps.hpp"
 #include "stream/group.hpp"
 #include "stream/leaving_steps.hpp"
 #include "view/catalog.hpp"
 #include "view/index.hpp"
+#include "view/part_versions.hpp"
 
 namespace tailrace {
 namespace {
@@ -27,7 +29,14 @@ public:
     Json run() {
         cut_journal();
         history_ = access_.take_history();
-        if (!access_.is_contested()) remove_pending();
+        if (access_.is_contested()) {
+            copy_dataset(history_, {directory_, stream_, access_.number(), access_.part_number()}, true, access_);
+        } else {
+            remove_pending();
+            for (const size_t g : history_.needed_groups())
+                for (const std::string& path : bring_up_group(directory_, stream_, history_, g))
+                    report("shown", path, Json::array(), "a run ended before readers were shown its last step");
+        }
         // The last group first: a group with the static arrays of later ones is repaired after these.
         for (const size_t g : history_.needed_groups() | std::views::reverse) repair_group(g);
         for (const size_t g : history_.needed_groups())
@@ -38,7 +47,7 @@ public:
         if (is_dataset)
             show_dataset(directory_, stream_, history_.groups.back(), access_.number());
         else
-            write_index(directory_, stream_, history_, 0, true, access_.number());
+            write_index(directory_, stream_, history_, {}, true, access_.number());
         return {{"ok", problems_.empty()},
                 {"stream", stream_},
                 {"steps", history_.steps.size()},
@@ -95,6 +104,7 @@ private:
                 if (step.group == g && (!problem.step || *problem.step == step.step)) bad.insert(step.step);
         }
         if (bad.empty()) return;
+        const uint64_t shown_before = shown_steps(history_, g);
         if (bad.size() < group.steps) clear_times(group, bad);
         for (const uint64_t step : bad) {
             access_.segment().append_line(journal_line(drop_line(step, step, why, is_needed)), true);
@@ -102,6 +112,14 @@ private:
         }
         report("dropped", path_of(group_path(group.layout, stream_, group.start, group.segment)), bad, why);
         if (history_.groups[g].steps == 0 && !is_needed) set_aside(group);
+        if (shown_steps(history_, g) < shown_before) hide_last_steps(g);
+    }
+
+    void hide_last_steps(size_t g) {
+        const GroupEntry& group = history_.groups[g];
+        if (!group.layout.part_is_dataset() || group.steps == 0 || g + 1 < history_.groups.size()) return;
+        const std::string path = path_of(part_path(group.layout, stream_, group.start, 0, group.segment));
+        if (state_of_part(path, history_, g) == PartState::current) show_steps(path, history_, shown_steps(history_, g));
     }
 
     void clear_times(const GroupEntry& group, const std::set<uint64_t>& bad) {

@@ -5,10 +5,12 @@
 #include "base/error.hpp"
 #include "record/history.hpp"
 #include "record/write_access.hpp"
+#include "stream/dataset_steps.hpp"
 #include "stream/leaving_steps.hpp"
 #include "stream/step_times.hpp"
 #include "stream/stream_paths.hpp"
 #include "view/catalog.hpp"
+#include "view/part_versions.hpp"
 
 namespace tailrace {
 namespace {
@@ -32,6 +34,8 @@ Json rewind_stream(const std::string& directory, const std::string& stream, cons
     WriteAccess access(directory, stream, {.takes_over = takes_over});
     const StreamPaths paths{directory, stream, access.number(), access.part_number()};
     History history = access.take_history();
+    check_unchanged(directory, stream, history);
+    access.is_contested() ? copy_dataset(history, paths, true, access) : bring_up_last_groups(directory, stream, history);
     const size_t kept = kept_steps(history, stream, to);
     Json dropped = Json::array(), times = Json::array();
     for (size_t i = kept; i < history.steps.size(); ++i) {

@@ -80,9 +80,14 @@ private:
         const GroupReport report = check_group(directory_, stream_, history, g, deep_);
         bytes_ += report.bytes;
         files_ += history.groups[g].parts;
-        for (const PartProblem& problem : report.problems)
+        for (const PartProblem& problem : report.problems) {
+            const bool is_behind = problem.of == PartProblem::Of::lengths;
+            if (is_behind && is_written_now_) continue;  // the run is about to show the step
             add(problem.path, problem.step.value_or(history.groups[g].start), problem.text,
-                is_dropped_by_repair(history, g, problem) ? Remedy::repair : Remedy::none);
+                is_behind                                   ? Remedy::index
+                : is_dropped_by_repair(history, g, problem) ? Remedy::repair
+                                                            : Remedy::none);
+        }
     }
 
     void verify_index(const History& history) {

@@ -19,8 +19,11 @@ using format::GlobalHeap;
 using format::Message;
 using format::ObjectHeader;
 
-// A reader that looks for a link reads all links. With so many, opening every array takes about as long as with HDF5's tree.
-constexpr size_t kMostObjects = 2048;
+// Readers look for a name in a list of all names, one after the other: with so many, HDF5's tree is better.
+constexpr size_t kMostObjects = 16384;
+// The list of the arrays that use a dimension is an attribute of at most 64 KiB. A longer one is left out: it serves to detach a dimension,
+// and readers do not need it.
+constexpr size_t kMostUses = (format::kMostMessageBytes - 256) / format::kUseBytes;
 // A reader of one list of sources reads its whole collection, so large lists have collections of their own. Lists of scales are
 // read together.
 constexpr uint64_t kSourceCollectionBytes = 4096, kScaleCollectionBytes = 65536;
@@ -50,6 +53,23 @@ public:
         if (!fits_) return std::nullopt;
         fill_in();
         return finish();
+    }
+
+    std::optional<EncodedHead> encode_head(uint64_t most_children) {
+        if (description_.arrays.size() + description_.dimensions.size() > kMostObjects) return std::nullopt;
+        out_.reserve(expected_bytes());
+        list_scales();
+        chunks_ = indexes_without_chunks(plan_, most_children);
+        put_objects();
+        put_root();
+        put_extension();
+        if (!fits_) return std::nullopt;
+        fill_in();
+        head_.root = root_;
+        head_.extension = extension_;
+        head_.summed = std::move(summed_);
+        head_.bytes = std::move(out_);
+        return std::move(head_);
     }
 
 private:
@@ -140,14 +160,20 @@ private:
         end_object(header);
     }
 
-    void put_storage(ObjectHeader& header, size_t a) const {
+    // The positions of what changes with the number of steps. `space_at`, `layout_at`: of the messages' bodies.
+    void note_growth(size_t a, uint64_t space_at, uint64_t layout_at) {
+        head_.step_counts.push_back(space_at + format::kFirstLengthAt);
+        head_.trees.push_back({a, layout_at + format::kTreeAddressAt});
+    }
+
+    void put_storage(ObjectHeader& header, size_t a) {
         using format::Allocation, format::FillTime;
         const Array& array = description_.arrays[a];
         const Shape lengths = plan_.stored_shape(array);
         Shape most = lengths;
         const bool is_chunked = !array.is_virtual() && plan_.is_chunked(array);
         if (is_chunked && description_.time_unlimited) most[0] = format::kUnlimited;
-        header.add(Message::dataspace, format::simple_space(lengths, most));
+        const uint64_t space_at = header.add(Message::dataspace, format::simple_space(lengths, most));
         header.add(Message::datatype, format::type_of(array.type), true);
         const auto add_fill = [&](Allocation allocation, FillTime time) {
             header.add(Message::fill_value, format::fill_value(allocation, time, value_of_missing(array)), true);
@@ -160,11 +186,11 @@ private:
         } else if (array.packing) {
             // Steps that are laid out but not written have no chunks: they read as fill values.
             add_fill(Allocation::incremental, FillTime::if_set);
-            header.add(Message::layout, chunks_.layouts[a]);
+            note_growth(a, space_at, header.add(Message::layout, chunks_.layouts[a]));
             put_filters(header, array.packing->filters);
         } else if (is_chunked) {
             add_fill(description_.time_unlimited ? Allocation::early : Allocation::late, FillTime::never);
-            header.add(Message::layout, chunks_.layouts[a]);
+            note_growth(a, space_at, header.add(Message::layout, chunks_.layouts[a]));
         } else {
             add_fill(Allocation::early, FillTime::never);
             header.add(Message::layout, format::contiguous_layout(bytes > 0 ? plan_.address(a) : format::kUndefined, bytes), true);
@@ -178,7 +204,7 @@ private:
         header.add_attribute(kDimensionAttribute, format::type_of(Type::I32), format::scalar_space(), bytes_of_value(number));
         Scale& scale = scales_[dimension];
         scale.address = plan_.metadata_address + header.begin();
-        if (scale.uses.empty()) return;
+        if (scale.uses.empty() || scale.uses.size() > kMostUses) return;
         const uint64_t count[] = {scale.uses.size()};
         const std::vector<std::byte> not_yet(scale.uses.size() * format::kUseBytes);
         scale.uses_at = header.add_attribute(kUsesAttribute, format::uses_type(), format::simple_space(count), not_yet);
@@ -197,7 +223,7 @@ private:
         end_object(header);
     }
 
-    static void put_list_of_scales(ObjectHeader& header, const std::vector<ListPlace>& lists) {
+    void put_list_of_scales(ObjectHeader& header, const std::vector<ListPlace>& lists) {
         Bytes values;
         for (const ListPlace& list : lists) {
             values.put(uint32_t{1});  // element
@@ -205,7 +231,8 @@ private:
             values.put(list.number);
         }
         const uint64_t count[] = {lists.size()};
-        header.add_attribute(kScalesAttribute, format::lists_type(), format::simple_space(count), values.all());
+        const uint64_t at = header.add_attribute(kScalesAttribute, format::lists_type(), format::simple_space(count), values.all());
+        for (size_t k = 0; k < lists.size(); ++k) head_.addresses.push_back(at + k * format::kListBytes + sizeof(uint32_t));
     }
 
     void put_extension() {
@@ -224,7 +251,8 @@ private:
         header.add(Message::link_info, format::link_info(links_.size()));
         header.add(Message::group_info, format::group_info(), true);
         for (const Attribute& attribute : description_.attributes) put_attribute(header, attribute);
-        for (const Bytes& link : links_) header.add(Message::link, link);
+        for (const Bytes& link : links_)
+            head_.addresses.push_back(header.add(Message::link, link) + link.size() - sizeof(uint64_t));
         end_object(header);
     }
 
@@ -233,7 +261,10 @@ private:
             uint64_t at = scale.uses_at;
             for (const Use& use : scale.uses) {
                 out_.set(use.list, scale.address);
+                head_.addresses.push_back(use.list);
+                if (scale.uses_at == 0) continue;
                 out_.set(at, addresses_[use.array]);
+                head_.addresses.push_back(at);
                 out_.set(at + 8, static_cast<int32_t>(use.dimension));
                 at += format::kUseBytes;
             }
@@ -262,10 +293,17 @@ private:
     std::vector<uint64_t> addresses_;            // of each array's header
     std::vector<Bytes> links_;
     std::vector<Bytes::Range> summed_;  // what has a checksum at its end
+    EncodedHead head_;                  // the positions that it needs
 };
 
 }  // namespace
 
 std::optional<Image> encoded_image(const ImagePlan& plan) { return Encoder(plan).encode(); }
+
+std::optional<EncodedHead> encoded_head(const Description& description, const std::vector<uint64_t>& places,
+                                        uint64_t most_children) {
+    const ChunkPlaces no_chunks(description.arrays.size());
+    return Encoder({description, 0, 0, 0, {}, places, no_chunks}).encode_head(most_children);
+}
 
 }  // namespace tailrace

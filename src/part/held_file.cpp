@@ -53,6 +53,11 @@ void HeldFile::set_size(uint64_t bytes) {
     file_.set_size(bytes);
 }
 
+void HeldFile::extend_to(uint64_t bytes) {
+    write_held();
+    file_.extend_to(bytes);
+}
+
 void HeldFile::sync() {
     write_held();
     file_.sync();

@@ -22,8 +22,11 @@ public:
     void write_at(uint64_t address, const void* data, uint64_t bytes);
     void read_at(uint64_t address, void* data, uint64_t bytes) const { file_.read_at(address, data, bytes); }
     uint64_t size_bytes() const;
+    void lock_shared() { file_.lock_shared(); }
+    bool is_at(const std::string& path) const { return file_.is_at(path); }
     void reserve(uint64_t address, uint64_t bytes);
     void set_size(uint64_t bytes);
+    void extend_to(uint64_t bytes);
     void sync();
     void begin_sync();
     void close();

@@ -93,6 +93,7 @@ void History::apply_step(const Json& line) {
     if (groups.empty() || groups.back().start != start || groups.back().steps == 0 || groups.back().segment != segment)
         groups.push_back({start, runs.back().config.layout, line.at("files"), runs.back().ranks, runs.size() - 1, line.at("plan"),
                           line.at("static"), 0, 0, "", false, segment});
+    groups.back().has_records = groups.back().has_records || line.value("records", false);
     ++groups.back().steps;
     groups.back().files_bytes = line.at("bytes");
     groups.back().digest = line.at("digest");
@@ -222,6 +223,7 @@ std::string step_text(const StepEntry& step, const GroupEntry& group) {
     put("digest", '"' + group.digest + '"');
     if (group.segment > 0) put("segment", std::to_string(group.segment));
     if (!step.ragged.empty()) put("ragged", list_text(step.ragged));
+    if (group.has_records) put("records", "true");
     return text + '}';
 }
 

@@ -8,7 +8,8 @@
 //               coordinate; and of a stream without steps, which has no parts
 //   blocks      one growing part: where its steps are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]
 //   step        commits a step: step, time, group (its first step), plan, static, files, bytes, digest; ragged (only with ragged
-//               dimensions: their lengths); segment (only if the group's files have this number in their names)
+//               dimensions: their lengths); segment (only if the group's files have this number in their names); records (only
+//               if its parts have them, version_record.hpp: true)
 //   copy        the group of the last steps is now in a copy, whose name has a number: group, segment
 //   drop        steps that left the stream: first, last, why ("keep": retention; "resume", "rewind": all from first on, whose
 //               numbers and file names are used again; else the damage); kept (only if true: the files stay, since later steps
@@ -43,6 +44,7 @@ struct GroupEntry {
     std::string digest;        // of its last step
     bool torn = false;         // it was dropped because it was damaged, or rewound: another group may have its place by now
     uint64_t segment = 0;      // the number in the names of its files; 0: none
+    bool has_records = false;  // its parts have records of their last versions (part/version_record.hpp)
 };
 
 struct StepEntry {

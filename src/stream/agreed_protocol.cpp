@@ -17,14 +17,16 @@ void end_step_agreed(Stages& stages, StepRun& run) {
 void write_and_commit(Stages& stages, StepRun& run, StepIntent intent, bool is_first_agreement) {
     std::optional<Error> error = plan_step(stages, run, intent, is_first_agreement);
     StepInFlight step;
-    WriteVote vote;
+    WriteVote vote{.unshown_steps = stages.commit.unshown_steps()};
     if (!error) {
         step = stages.writer.write_step(run.input, error);
-        vote = {step.bytes, step.written->digest};
+        vote.bytes = step.bytes;
+        vote.digest = step.written->digest;
     }
     stages.times.write_s += run.watch.lap();
     const uint64_t next_step = run.input.number() + 1;
     const auto commit = [&](const WriteVote& all) {
+        stages.commit.note_unshown(all.unshown_steps);
         stages.commit.journal_step(step, run.input, all.bytes, all.digest);
         make_next_directory_alone(stages, run.input);
     };

@@ -40,6 +40,13 @@ std::vector<BoxPlan> whole_variables(const Definitions& definitions, const std::
     return boxes;
 }
 
+void choose_chunks(BoxPlan& planned, const Variable& variable, const Storage& storage) {
+    const uint64_t element_bytes = type_bytes(variable.type);
+    if (variable.is_static || !is_compressed(storage, planned.box.count, element_bytes)) return;
+    planned.way = BoxPlan::Way::compressed;
+    planned.grid.emplace(planned.box.count, element_bytes, storage.chunk_bytes);
+}
+
 std::vector<BoxPlan> boxes_of_blocks(const std::vector<VariablePlan>& variables) {
     std::vector<BoxPlan> boxes;
     for (size_t v = 0; v < variables.size(); ++v)

@@ -40,6 +40,8 @@ struct BoxPlan {
 
 // One part: each variable is one box.
 std::vector<BoxPlan> whole_variables(const Definitions& definitions, const std::vector<VariablePlan>& variables);
+// Cuts a box into chunks where the layout compresses it.
+void choose_chunks(BoxPlan& planned, const Variable& variable, const Storage& storage);
 // A part for each rank: each block is one box.
 std::vector<BoxPlan> boxes_of_blocks(const std::vector<VariablePlan>& variables);
 // Collective over the ranks of a part of several: their blocks are joined to boxes. The first rank joins them: the

@@ -83,7 +83,9 @@ void Commit::submit_commit(StepInFlight& step, uint64_t digest) {
 }
 
 void Commit::after_commit(const StepInFlight& step) {
-    step.group->on_step_committed(step.number_in_group, step.time);
+    step.group->on_step_committed(step.number_in_group, *step.written);
+    last_committed_ = step.group;
+    committed_end_ = step.step + 1;
     upkeep_.on_part_written(*step.group);
     // The writer has begun another group, and this one was waiting for its last commit.
     if (step.group != writer_.group() && step.group->all_steps_committed()) keep_error(attempt([&] { step.group->finish(); }));

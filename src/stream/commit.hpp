@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 
 #include "gather/agree.hpp"
@@ -36,6 +37,12 @@ public:
     // What a rank reports: the steps in flight that it has not written, and on rank 0 those that it has committed.
     uint64_t unwritten_steps() const;
     uint64_t committed_steps() const;
+    // For the vote on a step that is written: how many committed steps readers of this rank's part do not see yet.
+    uint64_t unshown_steps() const { return last_committed_ ? last_committed_->unshown_steps() : 0; }
+    // Rank 0. The most of all ranks: all parts show the steps before these.
+    void note_unshown(uint64_t steps) {
+        if (last_committed_) upkeep_.on_steps_shown(committed_end_ - steps);
+    }
     // Collective. `unwritten`: the most on any rank; `committed`: on rank 0. Steps that rank 0 has committed are no longer in
     // flight, and those that all ranks have written are given to rank 0's thread.
     void commit_ready_steps(uint64_t unwritten, uint64_t committed);
@@ -76,6 +83,8 @@ private:
     size_t submitted_ = 0;                // of them, those whose commit rank 0's thread has
     int calls_without_upkeep_ = 0;        // the same on all ranks
     bool error_reported_ = false;
+    std::shared_ptr<const Group> last_committed_;  // the group of the step that was committed last
+    uint64_t committed_end_ = 0;                   // the number after that step's
     std::optional<Error> kept_error_;  // of work between agreements: thrown by the next call
 };
 

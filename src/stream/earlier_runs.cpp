@@ -6,8 +6,10 @@
 #include "base/paths.hpp"
 #include "gather/agree.hpp"
 #include "stream/continuation.hpp"
+#include "stream/dataset_steps.hpp"
 #include "stream/group.hpp"
 #include "view/index.hpp"
+#include "view/part_versions.hpp"
 
 namespace tailrace {
 namespace {
@@ -36,22 +38,6 @@ void replace_history(const StreamPaths& paths, WriteAccess& access) {
         if (entry.starts_with("torn-")) remove_tree(paths.parts() + "/" + entry);
 }
 
-void copy_dataset(History& history, const StreamPaths& paths, const StreamConfig& config, WriteAccess& access) {
-    GroupEntry& group = history.groups.back();
-    const auto path_of = [&](uint64_t segment) { return paths.path(part_path(group.layout, paths.name, group.start, 0, segment)); };
-    const std::string before = path_of(group.segment), pending = paths.pending(group.layout, group.start);
-    const bool sync = config.layout.storage.durability != Durability::none;
-    copy_file(before, pending, sync);
-    rename_path(pending, path_of(paths.segment));
-    if (sync) sync_directory(paths.parts());
-    GroupEntry copied = group;
-    copied.segment = paths.segment;
-    access.segment().append_line(journal_line(copy_line(copied)), sync);
-    const bool had_number = std::exchange(group.segment, paths.segment) > 0;
-    show_dataset(paths.directory, paths.name, group, paths.run);
-    if (had_number) remove_file(before);
-}
-
 }  // namespace
 
 EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const StreamConfig& config, const Json& requested) {
@@ -67,8 +53,11 @@ EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const St
                                                        WriteAccess::Wish{config.takes_over, replaces, ranks.nodes()});
         const WriteAccess& access = *earlier.access;
         if (!replaces) history = earlier.access->take_history();
-        if (!access.is_contested())
+        check_unchanged(paths.directory, paths.name, history);
+        if (!access.is_contested()) {
             for (const std::string& entry : pending_paths(paths.directory, paths.name, access.number())) remove_tree(entry);
+            bring_up_last_groups(paths.directory, paths.name, history);
+        }
         StorageChoice storage = choose_storage(paths.directory, config, requested, history);
         if (!access.lock().note().empty()) storage.report["notes"].push_back(access.lock().note());
         found["storage"] = storage_json(storage, config);
@@ -79,7 +68,7 @@ EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const St
         const bool grows = config.layout.part_is_dataset() && steps.next_step() > 0;
         if (grows && history.groups.back().layout.part_is_dataset()) {
             found["blocks"] = blocks_line(history.growth);
-            found["has_static"] = history.groups.front().has_static;
+            found["has_static"] = history.groups.back().has_static;
             found["dataset_segment"] = access.is_contested() ? access.part_number() : history.groups.back().segment;
         }
     });
@@ -108,10 +97,9 @@ void begin_run_after(History& history, const EarlierSteps& steps, const Definiti
         check_continuation(history, definitions, data, paths, config);
     }
     access.segment();
-    const bool continues_dataset =
-        config.layout.part_is_dataset() && !history.empty() && history.groups.back().layout.part_is_dataset();
-    if (!continues_dataset || !access.is_contested()) return;
-    if (history.groups.back().segment != paths.segment) copy_dataset(history, paths, config, access);
+    const bool continues_dataset = config.layout.part_is_dataset() && !history.empty();
+    if (continues_dataset && access.is_contested())
+        copy_dataset(history, paths, config.layout.storage.durability != Durability::none, access);
 }
 
 }  // namespace tailrace

@@ -19,8 +19,6 @@ namespace {
 // the device: 28 ms for 128 MiB.
 constexpr uint64_t kEarlySyncBytes = 16u << 20;
 
-constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();
-
 std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 PartRole role_of(const Communicator& ranks, const Layout& layout) {
@@ -69,9 +67,7 @@ void Group::prepare(bool directory_exists) const {
 
 void Group::make_room(std::optional<Error>& error) {
     if (steps_ == space_.laid_out_steps()) lay_out_more();
-    if (!role_.is_first_writer() || space_.image_state() != PartSpace::ImageState::outdated || !space_.content().packed.empty())
-        return;
-    attempt(error, [&] { space_.make_image_behind_blocks(); });
+    if (role_.is_first_writer()) attempt(error, [&] { space_.update_metadata(); });
 }
 
 void Group::lay_out_more() {
@@ -82,29 +78,38 @@ void Group::lay_out_more() {
 
 void Group::reopen(const PartGrowth& growth, uint64_t steps, const std::vector<StepEntry>& committed) {
     // This comes first: if the file cannot be opened the group has no steps.
-    if (role_.is_writer()) file_ = std::make_shared<HeldFile>(File::open_write(part_path()), false);
+    if (role_.is_writer()) {
+        file_ = std::make_shared<HeldFile>(File::open_write(part_path()), false);
+        file_->lock_shared();
+    }
     const bool is_first = role_.is_first_writer();
     state_ = State::published;
-    steps_ = committed_ = steps;
+    steps_ = committed_ = *shown_ = steps;
     space_.continue_from(growth.blocks, steps, is_first ? file_->size_bytes() : 0);
     if (!is_first) return;
     if (!space_.content().packed.empty()) space_.find_chunks(PartReader(part_path()), steps);
-    // A run that was killed may have left the last steps without their times.
-    double stored = kNoTime;
+    write_missing_times(committed);
+    space_.update_metadata();
+}
+
+// Version 0.1.0 wrote a step's time after its commit. A run that was killed in between has left it without.
+void Group::write_missing_times(const std::vector<StepEntry>& committed) {
+    double stored = std::numeric_limits<double>::quiet_NaN();
     for (auto step = committed.rbegin(); step != committed.rend() && std::isnan(stored); ++step) {
         const uint64_t address = space_.time_address(step->step);
-        times_.add_first(address, step->time);
         file_->read_at(address, &stored, sizeof stored);
+        if (std::isnan(stored)) file_->write_at(address, &step->time, sizeof step->time);
     }
 }
 
 void Group::open_file(bool may_come_first) {
     const auto file = std::make_shared<HeldFile>();
     const bool exists = has_several_writers();  // prepare() has made it
-    const bool hold = !space_.has_several_steps() && !has_several_writers();
+    const bool grows = space_.has_several_steps(), hold = !grows && !has_several_writers();
     const std::string within = may_come_first ? path_of(parts_directory(place_.stream)) : "";
     queue_.run([=, path = pending_part_path(), storage = config_.layout.storage] {
         *file = {exists ? File::open_write(path) : create_part(path, storage, within), hold};
+        if (grows) file->lock_shared();
     });
     file_ = file;
 }
@@ -117,51 +122,55 @@ void Group::begin_write(bool alone, bool may_come_first) {
         const uint64_t begin = steps_ > 0 ? space_.step_begin(steps_) : 0, bytes = space_.step_end(steps_) - begin;
         queue_.run([=, file = file_] { file->reserve(begin, bytes); });
     }
-    write_times();
     step_.begin(file_, steps_, config_.layout.storage.checksum, alone ? PartWriter::Gaps::mine : PartWriter::Gaps::not_mine);
 }
 
-// Steps that are laid out and not written yet get NaN as their time.
-void Group::write_missing_times() {
-    const StepBlock& block = space_.blocks().back();
-    queue_.run([file = file_, steps = block.steps, pitch = space_.content().placement.step_pitch(),
-                first = space_.time_address(block.first_step)] {
-        for (uint64_t k = 0; k < steps; ++k) file->write_at(first + k * pitch, &kNoTime, sizeof kNoTime);
-    });
-}
-
-// First the new metadata, behind all that readers use, then the superblock that refers to it. Where a loss of power must not cost
-// earlier steps, the metadata is on the device before the superblock is written.
-void Group::put_in_force(const std::shared_ptr<const Image>& image, bool last, WriteQueue::Needs needs) {
-    auto write = [file = file_, image, then_sync = last && syncs_steps(), sync = has_steps() && durability() != Durability::none] {
+// Of the only step. First the metadata, then the superblock that refers to it.
+void Group::write_image() {
+    queue_.run([file = file_, image = space_.image()] {
         file->write_at(image->metadata_address, image->metadata.data(), image->metadata.size());
         const bool ends_later = image->metadata_address + image->metadata.size() < image->file_bytes;
         if (ends_later && file->size_bytes() < image->file_bytes) file->set_size(image->file_bytes);
-        if (sync) file->sync();
         file->write_at(0, image->superblock.data(), image->superblock.size());
-        if (then_sync) file->sync();
-    };
-    queue_.run(std::move(write), needs);
-    space_.mark_image_in_force();
+    });
+}
+
+// Of a part of several steps: what shows the step is in the file before the ranks agree that it is written. Its superblock follows when
+// the step is committed.
+void Group::write_version(const std::shared_ptr<Written>& written) {
+    // Plain readers may open the part before the first step is committed.
+    if (!has_steps()) {
+        const auto empty = std::make_shared<const PartVersion>(space_.version(0));
+        queue_.run([file = file_, empty] {
+            tailrace::write_version(*file, *empty);
+            put_in_force(*file, shown_by(*empty));
+        });
+    }
+    const auto version = std::make_shared<const PartVersion>(space_.version(steps_ + 1));
+    written->shown_by = shown_by(*version);
+    written->is_private = version->is_private;
+    queue_.run([file = file_, version] { tailrace::write_version(*file, *version); });
+}
+
+// Other programs write a file anew under its name. What is written into the old file would be lost.
+void Group::check_path() const {
+    if (committed_ == 0 || !space_.has_several_steps() || file_->is_at(part_path())) return;
+    fail(Status::CORRUPT, part_path(), " is no longer the file that this run writes: another program has moved, removed or replaced it; ",
+         "put it back, or close the stream and write another one");
 }
 
 std::shared_ptr<const Group::Written> Group::end_write() {
     const auto written = std::make_shared<Written>();
     if (!role_.is_writer()) return written;
-    const bool is_first = role_.is_first_writer(), has_several_steps = space_.has_several_steps();
+    check_path();
     step_.flush();
     step_.write_seals(space_, {written, &written->digest});
-    if (is_first && has_several_steps && has_grown()) write_missing_times();
-    // There is no image where another rank failed to compress chunks that this one was to place.
-    if (is_first && space_.image_state() != PartSpace::ImageState::in_force && space_.image()) {
-        if (!space_.content().packed.empty() && has_several_steps && has_several_writers())
-            written->image = space_.image();
-        else
-            put_in_force(space_.image(), false);
-    }
+    // Otherwise another rank failed to compress, and the step fails.
+    if (role_.is_first_writer() && space_.can_show(steps_ + 1))
+        space_.has_several_steps() ? write_version(written) : write_image();
     if (syncs_steps()) queue_.run([file = file_] { file->sync(); });
-    abandon_write();
-    if (!has_several_steps) {
+    step_.end();
+    if (!space_.has_several_steps()) {
         const bool begins_sync = durability() == Durability::close && !has_several_writers();
         queue_.run([file = file_, begins_sync, is_async = queue_.is_async()] {
             if (begins_sync && (is_async || file->size_bytes() <= kEarlySyncBytes)) file->begin_sync();
@@ -189,40 +198,63 @@ void Group::publish(WriteQueue::Needs needs) {
     state_ = State::published;
 }
 
-void Group::on_step_committed(uint64_t number, double time) {
+void Group::on_step_committed(uint64_t number, const Written& written) {
     committed_ = number + 1;
     if (!space_.has_several_steps() || !role_.is_first_writer()) return;
-    times_.add(space_.time_address(number), time);
-    // The journal has the step, so it exists, whatever has failed since. A time that cannot be written now is written before the
-    // next step.
-    attempt([&] { write_times(WriteQueue::Needs::commits_and_work(0)); });
+    unshown_ = written.shown_by;
+    if (written.is_private) return;
+    // The journal has the step, so it exists, whatever fails now. The next step shows it, too.
+    show_error_ = attempt([&] { show(WriteQueue::Needs::commits_and_work(0)); });
+}
+
+void Group::show(WriteQueue::Needs needs) {
+    const auto put = [file = file_, by = *unshown_, shown = shown_] {
+        put_in_force(*file, by);
+        *shown = by.steps;
+    };
+    queue_.run(put, needs);
+    unshown_.reset();
+}
+
+uint64_t Group::unshown_steps() const {
+    const bool shows_steps = space_.has_several_steps() && role_.is_first_writer();
+    return shows_steps ? committed_ - *shown_ : 0;
+}
+
+void Group::show_all() {
+    if (!unshown_ || !file_) return;
+    const auto version = std::make_shared<const PartVersion>(space_.version(steps_, true));
+    queue_.run([file = file_, version] { tailrace::write_version(*file, *version); });
+    unshown_ = shown_by(*version);
+    show(WriteQueue::Needs::all_earlier_work());
+    queue_.wait();
 }
 
 void Group::finish() {
     if (!space_.has_several_steps() || !role_.is_writer() || !has_steps()) return;
-    write_times();
-    if (role_.is_first_writer() && steps_ < space_.laid_out_steps()) cut_file();
+    if (role_.is_first_writer()) cut_file();
     close_file();
+    if (show_error_) throw *show_error_;
 }
 
-// Metadata that describes the written steps alone goes behind everything first: as long as the old metadata is in force, readers
-// read the times of the steps that did not come. Then it goes into the room of those steps, and the rest is cut off.
+// What was laid out and never written is cut off.
 void Group::cut_file() {
     queue_.wait();
-    space_.cut_to(steps_);
-    space_.make_image_at(space_.content().placement.align(file_->size_bytes(), 0));
-    put_in_force(space_.image(), false);
-    if (!space_.content().packed.empty()) return;  // chunks lie in between: nothing can be cut off
-    auto trimmed = std::make_shared<Image>(space_.image_at(space_.end_of_last_block()));
-    if (trimmed->metadata_address + trimmed->metadata.size() <= space_.image()->metadata_address) {
-        space_.set_image(std::move(trimmed));
-        put_in_force(space_.image(), false);
+    const PartVersion version = space_.last_version(steps_);
+    write_last_version(*file_, version);
+    // The superblock before this one says that the file is longer, so this one is on the device before. No further version overwrites
+    // the head of a private one.
+    if (!version.writes.empty()) unshown_ = shown_by(version);
+    if (unshown_) {
+        const bool sync = durability() != Durability::none;
+        if (sync) file_->sync();
+        put_in_force(*file_, *unshown_);
+        if (sync) file_->sync();
+        *shown_ = steps_;
+        unshown_.reset();
+        show_error_.reset();
     }
-    // The old superblock refers to what is cut off, so the new one is on the device before.
-    queue_.run([file = file_, bytes = space_.image()->file_bytes, sync = durability() != Durability::none] {
-        if (sync) file->sync();
-        file->set_size(bytes);
-    });
+    file_->set_size(version.file_bytes);
 }
 
 void Group::close_file() {

@@ -5,6 +5,7 @@
 // replaced.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,11 +14,11 @@
 #include "base/error.hpp"
 #include "gather/communicator.hpp"
 #include "part/image.hpp"
+#include "part/version_file.hpp"
 #include "part/write_queue.hpp"
 #include "record/history.hpp"
 #include "stream/part_space.hpp"
 #include "stream/part_step_writer.hpp"
-#include "stream/pending_times.hpp"
 
 namespace tailrace {
 
@@ -33,9 +34,10 @@ public:
     // What this rank wrote of a step. Complete when the queue has done the work that end_write() submitted.
     struct Written {
         uint64_t digest = 0;  // the sum of its seals' checksums
-        // Describes chunks of several writers. It goes to put_in_force() when all of them have written, before the step is
-        // committed.
-        std::shared_ptr<const Image> image;
+        // On the first writer of a part of several steps: what shows the step to readers, once it is committed. A later step shows it,
+        // too, where steps come too fast to show each.
+        ShownBy shown_by;
+        bool is_private = false;
     };
 
     // What it writes goes through the queue. `part_ranks`: the ranks of this rank's part; null where it has only this one. `part`
@@ -74,20 +76,22 @@ public:
         step_.add(address, data, bytes);
         step_.write_out();
     }
-    // Seals, metadata, and at the end the superblock.
+    // Seals and metadata. Where the part has one step, the superblock, too.
     std::shared_ptr<const Written> end_write();
-    // Forgets what was written of a step that failed.
-    void abandon_write() noexcept { step_.end(); }
+    // Forgets what was written of a step that failed, here or on another rank.
+    void abandon_step() noexcept {
+        step_.end();
+        space_.forget_metadata();
+    }
     // Local. The step that was written last counts: the next one comes behind it.
     void accept_step() { ++steps_, space_.mark_blocks_known(); }
 
-    // `last`: the final write of the step; fsync afterwards if durability = step.
-    void put_in_force(const std::shared_ptr<const Image>& image, bool last,
-                      WriteQueue::Needs needs = WriteQueue::Needs::all_earlier_work());
     // Rank 0. The pending group gets its name.
     void publish(WriteQueue::Needs needs);
-    // Local. The step with this number in the group, from 0, is committed: its time value can be written.
-    void on_step_committed(uint64_t number, double time);
+    // Local. The step with this number in the group, from 0, is committed: readers are shown it.
+    void on_step_committed(uint64_t number, const Written& written);
+    // Local, when all its steps are committed: readers are shown all of them.
+    void show_all();
     // Local, when all its steps are committed. Cuts the part to them and closes it.
     void finish();
     void discard() const noexcept;  // rank 0: removes a group that was never published
@@ -95,6 +99,8 @@ public:
     bool is_full() const { return steps_ == space_.capacity_steps(); }
     bool has_steps() const { return steps_ > 0; }
     bool is_published() const { return state_ == State::published; }  // on rank 0, and where an earlier run published it
+    // How many committed steps readers of this rank's part do not see yet; on its first writer, 0 on the others.
+    uint64_t unshown_steps() const;
     bool all_steps_committed() const { return committed_ == steps_; }
     uint64_t steps() const { return steps_; }
     uint64_t start() const { return place_.start; }
@@ -115,8 +121,11 @@ private:
     bool has_several_writers() const { return part_ranks_ != nullptr && role_.writers > 1; }
     void lay_out_more();
     void open_file(bool may_come_first);
-    void write_times(WriteQueue::Needs needs = WriteQueue::Needs::all_earlier_work()) { times_.write(queue_, file_, needs); }
-    void write_missing_times();
+    void write_missing_times(const std::vector<StepEntry>& committed);
+    void check_path() const;
+    void write_image();
+    void write_version(const std::shared_ptr<Written>& written);
+    void show(WriteQueue::Needs needs);
     void cut_file();
     void close_file();
     std::string pending_part_path() const;
@@ -134,7 +143,10 @@ private:
     PartSpace space_;
     std::shared_ptr<HeldFile> file_;  // opened through the queue; null until then
     PartStepWriter step_;
-    PendingTimes times_;
+    std::optional<Error> show_error_;  // why the last committed step could not be shown
+    std::optional<ShownBy> unshown_;   // what shows it, where it is not shown yet
+    // The steps that readers see, on the first writer of a part of several steps. The queue sets it.
+    std::shared_ptr<std::atomic<uint64_t>> shown_ = std::make_shared<std::atomic<uint64_t>>(0);
 };
 
 // The paths of the groups with pending names of runs before this number: their steps were never committed.

@@ -6,6 +6,7 @@
 #include "base/paths.hpp"
 #include "layout/parts.hpp"
 #include "part/part_reader.hpp"
+#include "stream/dataset_steps.hpp"
 #include "view/index.hpp"
 
 namespace tailrace {
@@ -19,7 +20,7 @@ std::string path_of_group(const StreamPaths& paths, const GroupEntry& group) {
 void hide_steps(const StreamPaths& paths, const History& before, const History& after) {
     const GroupEntry& group = before.groups.back();
     if (!group.layout.part_is_dataset()) {
-        if (!after.empty()) return write_index(paths.directory, paths.name, after, 0, true, paths.run);
+        if (!after.empty()) return write_index(paths.directory, paths.name, after, {}, true, paths.run);
         for (const std::string& path : index_paths(paths.directory, paths.name)) remove_file(path);
         return;
     }
@@ -27,10 +28,7 @@ void hide_steps(const StreamPaths& paths, const History& before, const History& 
         if (after.empty() && group.segment > 0) remove_file(paths.dataset());
         return;
     }
-    std::vector<uint64_t> steps;
-    for (const StepEntry& step : before.steps)
-        if (step.step > after.steps.back().step) steps.push_back(step.step - group.start);
-    clear_times(path_of_group(paths, group), before.runs[group.run].definitions.time_name(), steps);
+    show_steps(path_of_group(paths, group), after, after.steps.back().step + 1 - group.start);
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ namespace tailrace {
 std::vector<std::string> leave_steps(const StreamPaths& paths, History& history, uint64_t first, const char* why,
                                      const std::function<void(const Json&)>& append);
 
-// The part that is the dataset is opened by plain tools. Steps that left it get NaN as their time there, as those that are not
-// committed. `steps`: their numbers in the part.
+// The part that is the dataset is opened by plain tools. Damaged steps that left it get NaN as their time there. `steps`: their
+// numbers in the part.
 void clear_times(const std::string& path, const std::string& time_name, const std::vector<uint64_t>& steps);
 
 }  // namespace tailrace

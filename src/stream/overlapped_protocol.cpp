@@ -21,13 +21,14 @@ void end_step_overlapped(Stages& stages, StepRun& run) {
     std::optional<Error> error = plan_step(stages, run, intent, is_first_agreement);
     stages.overlap.wait_for_slot(stages.commit.in_flight());
     StepInFlight step;
-    WriteVote vote;
+    WriteVote vote{.unshown_steps = stages.commit.unshown_steps()};
     if (!error) {
         step = stages.writer.write_step(run.input, error);
         vote.bytes = step.bytes;  // the digest is known when the thread has written the step
     }
     stages.times.write_s += run.watch.lap();
     const WriteVote all = agree(stages.ranks, vote, error);
+    stages.commit.note_unshown(all.unshown_steps);
     stages.commit.add_in_flight(std::move(step), run.input, all.bytes);
     stages.overlap.end_step();
     stages.times.commit_s += run.watch.lap();

@@ -17,7 +17,7 @@ public:
     Builder(const Definitions& definitions, const StreamConfig& config)
         : definitions_(definitions), storage_(config.layout.storage) {
         content_.description.time_name = definitions.time_name();
-        content_.description.time_unlimited = config.layout.steps == Layout::kAllSteps;
+        content_.description.time_unlimited = config.layout.steps != 1;
         content_.description.attributes = definitions.attributes();
     }
 
@@ -102,15 +102,15 @@ public:
         add(time, definitions_.time_name(), {}, {}, {PartArray::From::time, 0, 0, {}});
     }
 
-    PartContent finish(const StreamConfig& config, const StepPlan& plan, uint64_t writers) {
-        content_.array_of_box.resize(plan.boxes().size());
+    PartContent finish(const StreamConfig& config, size_t boxes, uint64_t slot_bytes, uint64_t writers) {
+        content_.array_of_box.resize(boxes);
         for (size_t a = 0; a < content_.arrays.size(); ++a)
             if (content_.arrays[a].from == PartArray::From::box) content_.array_of_box[content_.arrays[a].box] = a;
         uint64_t statics = 0, varying = 0;
         for (const Array& array : content_.description.arrays)
             content_.slot.push_back(!array.is_placed() ? 0 : array.varies ? varying++ : statics++);
         content_.seal_writers = writers;
-        content_.seal_slot_bytes = config.layout.storage.checksum ? seal_slot_bytes(plan.seal_records()) : 0;
+        content_.seal_slot_bytes = slot_bytes;
         content_.placement = Placement(part_bytes(content_.description, writers * content_.seal_slot_bytes), config.layout.storage);
         return std::move(content_);
     }
@@ -129,13 +129,13 @@ private:
 
 }  // namespace
 
-PartContent describe_part(const Definitions& definitions, const StreamConfig& config, const StepPlan& plan, bool with_static,
-                          uint64_t writers) {
+PartContent describe_part(const Definitions& definitions, const StreamConfig& config, const std::vector<BoxPlan>& boxes,
+                          uint64_t slot_bytes, bool with_static, uint64_t writers) {
     Builder builder(definitions, config);
     const auto& variables = definitions.variables();
     const bool one_part = has_one_part(config.layout);
-    for (size_t i = 0; i < plan.boxes().size(); ++i) {
-        const BoxPlan& planned = plan.boxes()[i];
+    for (size_t i = 0; i < boxes.size(); ++i) {
+        const BoxPlan& planned = boxes[i];
         if (variables[planned.variable].is_static && !with_static) continue;
         if (one_part)
             builder.add_whole(planned.variable, {PartArray::From::box, planned.variable, i, {}}, &planned);
@@ -150,7 +150,7 @@ PartContent describe_part(const Definitions& definitions, const StreamConfig& co
                 builder.add_whole(v, {PartArray::From::replicated, v, 0, {}});
         }
     builder.add_time();
-    return builder.finish(config, plan, writers);
+    return builder.finish(config, boxes.size(), slot_bytes, writers);
 }
 
 }  // namespace tailrace

@@ -7,14 +7,14 @@
 #include "layout/placement.hpp"
 #include "part/description.hpp"
 #include "record/definitions.hpp"
-#include "stream/step_plan.hpp"
+#include "stream/box_plan.hpp"
 
 namespace tailrace {
 
 struct PartArray {
     enum class From { box, replicated, time } from = From::time;
     size_t variable = 0;
-    size_t box = 0;  // From::box: its index in StepPlan::boxes()
+    size_t box = 0;  // From::box: its index among the planned boxes
     Box slice;       // From::replicated: the box of the variable that is stored; without dimensions: all of it
 };
 
@@ -22,7 +22,7 @@ struct PartContent {
     Description description;
     std::vector<PartArray> arrays;  // in the order of the description
     std::vector<size_t>
-        array_of_box;            // by index in StepPlan::boxes(): the index of its array; 0 for a static box that is not stored
+        array_of_box;            // by index of a planned box: the index of its array; 0 for a static box that is not stored
     std::vector<uint64_t> slot;  // of each placed array: its number among the static arrays, or among those of a step
     std::vector<size_t> packed;  // the compressed arrays, in the order of StepPlan::packed()
     Placement placement;
@@ -33,8 +33,9 @@ struct PartContent {
     uint64_t step_offset(size_t array) const { return placement.step_offsets()[slot[array]]; }
 };
 
-// `with_static`: the part stores the static distributed variables. It always stores the replicated ones.
-PartContent describe_part(const Definitions& definitions, const StreamConfig& config, const StepPlan& plan, bool with_static,
-                          uint64_t writers);
+// `boxes`: those of the part. `slot_bytes`: the room for the checksums of one writer in a step. `with_static`: the part stores the
+// static distributed variables. It always stores the replicated ones.
+PartContent describe_part(const Definitions& definitions, const StreamConfig& config, const std::vector<BoxPlan>& boxes,
+                          uint64_t slot_bytes, bool with_static, uint64_t writers);
 
 }  // namespace tailrace

@@ -9,39 +9,43 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kFirstBlockSteps = 8;
 constexpr uint64_t kLargestBlockSteps = 1024;
 
 }  // namespace
 
+void PartSpace::set_content(std::shared_ptr<DescribedPart> part) {
+    part_ = std::move(part);
+    metadata_ = Metadata::outdated;
+}
+
+// The first block has one step, so that it is full when the part is closed: its metadata lies behind it. That of other blocks lies in
+// front of them, so that steps which are laid out and never written can be cut off.
 StepBlock PartSpace::next_block() const {
     const uint64_t laid_out = laid_out_steps();
     StepBlock block{laid_out, 1, content().placement.static_end()};
-    if (!has_several_steps()) return block;
-    block.steps = std::min(capacity_steps() - laid_out, std::clamp(laid_out, kFirstBlockSteps, kLargestBlockSteps));
-    if (laid_out > 0) block.address = content().placement.align(end_of_metadata(), content().placement.step_pitch());
+    if (!has_several_steps() || laid_out == 0) return block;
+    block.steps = std::min(capacity_steps() - laid_out, std::min(laid_out, kLargestBlockSteps));
+    const uint64_t pitch = content().placement.step_pitch();
+    const uint64_t room = growing_ ? growing_->room_bytes(laid_out, block.steps, block.steps * pitch) : 0;
+    block.address = content().placement.align(end() + room, pitch);
     return block;
 }
 
 void PartSpace::add(const StepBlock& block) {
+    room_.reset();
+    if (growing_ && block.first_step > 0 && block.address > end()) room_ = Extent{end(), block.address - end()};
     blocks_.push_back(block);
-    image_state_ = ImageState::outdated;
+    metadata_ = Metadata::outdated;
 }
 
 void PartSpace::continue_from(const std::vector<StepBlock>& blocks, uint64_t steps, uint64_t file_bytes) {
-    earlier_file_bytes_ = file_bytes;
     for (StepBlock block : blocks) {
         if (block.first_step >= steps) break;
         block.steps = std::min(block.steps, steps - block.first_step);
         blocks_.push_back(block);
     }
     mark_blocks_known();
-}
-
-void PartSpace::cut_to(uint64_t steps) {
-    while (blocks_.back().first_step >= steps) blocks_.pop_back();
-    blocks_.back().steps = steps - blocks_.back().first_step;
-    if (!content().packed.empty()) keep_chunks_of(steps);  // a step that failed may have left its own
+    growing_.emplace(file_bytes, layout_.overlap_steps);
 }
 
 uint64_t PartSpace::array_address(size_t array, uint64_t step) const {
@@ -63,7 +67,9 @@ void PartSpace::place_chunks(const ChunkPlaces& chunks, uint64_t step) {
         std::ranges::copy(chunks[k], std::back_inserter(chunks_[content().packed[k]]));
         for (const Extent& chunk : chunks[k]) chunks_end = std::max(chunks_end, chunk.address + chunk.bytes);
     }
-    make_image_at(content().placement.align(chunks_end, 0));
+    const uint64_t behind = content().placement.align(chunks_end, 0);
+    if (growing_) return growing_->extend_to(behind);
+    make_image_at(behind);
 }
 
 void PartSpace::find_chunks(const PartReader& file, uint64_t steps) {
@@ -76,26 +82,68 @@ void PartSpace::find_chunks(const PartReader& file, uint64_t steps) {
     }
 }
 
-void PartSpace::make_image_behind_blocks() {
-    if (has_several_steps()) return make_image_at(end_of_last_block());
-    std::shared_ptr<const Image>& kept = part_->image_of_single_step;
-    if (!kept) kept = std::make_shared<Image>(image_at(end_of_last_block()));
-    set_image(kept);
-}
-
-void PartSpace::set_image(std::shared_ptr<const Image> image) {
-    image_ = std::move(image);
-    image_state_ = ImageState::made;
+void PartSpace::update_metadata() {
+    if (metadata_ == Metadata::made) return;
+    if (has_several_steps()) {
+        describe();
+        chunks_.resize(content().arrays.size());
+        if (!growing_) growing_.emplace(end_of_last_block(), layout_.overlap_steps);
+        growing_->set_content({description_, content().placement, blocks_, chunks_}, std::exchange(room_, std::nullopt));
+        metadata_ = Metadata::made;
+    } else if (content().packed.empty()) {
+        std::shared_ptr<const Image>& kept = part_->image_of_single_step;
+        if (!kept) kept = std::make_shared<Image>(image_at(end_of_last_block()));
+        image_ = kept;
+        metadata_ = Metadata::made;
+    }
 }
 
 // With the way to the seals of the steps.
-Image PartSpace::image_at(uint64_t metadata_address) const {
+void PartSpace::describe() {
     const PartContent& part = content();
-    if (part.seal_slot_bytes == 0)
-        return make_image(part.description, part.placement, blocks_, laid_out_steps(), metadata_address, chunks_);
-    Description description = part.description;
-    description.attributes.push_back(seal_attribute(seal_map(part.placement, blocks_, part.seal_writers, part.seal_slot_bytes)));
-    return make_image(description, part.placement, blocks_, laid_out_steps(), metadata_address, chunks_);
+    description_ = part.description;
+    if (part.seal_slot_bytes > 0)
+        description_.attributes.push_back(
+            seal_attribute(seal_map(part.placement, blocks_, part.seal_writers, part.seal_slot_bytes)));
+}
+
+PartVersion PartSpace::version(uint64_t steps, bool must_show) {
+    return growing_->version({description_, content().placement, blocks_, chunks_}, steps, must_show);
+}
+
+// Nothing to write where all steps that are laid out were written: the version in force is the last one.
+PartVersion PartSpace::last_version(uint64_t steps) {
+    if (steps == laid_out_steps()) return {steps, {}, {}, end(), false};
+    uint64_t address = growing_->end();
+    if (address <= end_of_last_block()) {  // nothing lies behind the steps that are cut off
+        while (blocks_.back().first_step >= steps) blocks_.pop_back();
+        blocks_.back().steps = steps - blocks_.back().first_step;
+        address = end_of_last_block();
+    }
+    describe();
+    return growing_->last_version({description_, content().placement, blocks_, chunks_}, steps, address);
+}
+
+void PartSpace::forget_metadata() noexcept {
+    if (!growing_) return;
+    growing_->forget();
+    metadata_ = Metadata::outdated;
+}
+
+bool PartSpace::can_show(uint64_t steps) const {
+    return std::ranges::all_of(content().packed, [&](size_t a) {
+        return a < chunks_.size() && chunks_[a].size() == steps * content().description.arrays[a].packing->grid.count();
+    });
+}
+
+void PartSpace::make_image_at(uint64_t metadata_address) {
+    image_ = std::make_shared<Image>(image_at(metadata_address));
+    metadata_ = Metadata::made;
+}
+
+Image PartSpace::image_at(uint64_t metadata_address) {
+    describe();
+    return make_image(description_, content().placement, blocks_, laid_out_steps(), metadata_address, chunks_);
 }
 
 }  // namespace tailrace

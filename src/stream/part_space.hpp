@@ -1,13 +1,15 @@
-// The space of one part while it is written: where its steps are laid out, where compressed chunks are, and the metadata image that
-// describes both. Computes addresses and images; writes nothing.
+// The space of one part while it is written: where its steps are laid out, where compressed chunks are, and the metadata that describes
+// both. Computes addresses and metadata; writes nothing.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "layout/layout.hpp"
 #include "layout/placement.hpp"
+#include "part/growing_metadata.hpp"
 #include "part/image.hpp"
 #include "part/part_reader.hpp"
 #include "stream/part_content.hpp"
@@ -23,12 +25,9 @@ struct DescribedPart {
 
 class PartSpace {
 public:
-    // Readers see the metadata that is in force. `outdated`: another block of steps was laid out after the image was made.
-    enum class ImageState { outdated, made, in_force };
-
     explicit PartSpace(const Layout& layout) : layout_(layout) {}
     // Another content of the same part must have the same placement.
-    void set_content(std::shared_ptr<DescribedPart> part) { part_ = std::move(part); }
+    void set_content(std::shared_ptr<DescribedPart> part);
     const PartContent& content() const { return part_->content; }
 
     bool has_several_steps() const { return layout_.steps != 1; }
@@ -44,8 +43,6 @@ public:
     void add(const StepBlock& block);
     // The blocks that an earlier run laid out, cut to its committed steps; `file_bytes` on the first writer.
     void continue_from(const std::vector<StepBlock>& blocks, uint64_t steps, uint64_t file_bytes);
-    // Only these steps stay laid out.
-    void cut_to(uint64_t steps);
 
     uint64_t step_begin(uint64_t step) const { return step_address(content().placement, blocks_, step); }
     uint64_t step_end(uint64_t step) const { return step_begin(step) + content().placement.step_pitch(); }
@@ -55,34 +52,48 @@ public:
     uint64_t end() const;
     uint64_t end_of_last_block() const { return block_end(content().placement, blocks_.back()); }
 
-    // Compressed arrays, on the first writer. The places of a step's chunks; those of a failed attempt at it are forgotten. Makes
-    // the image anew, behind the chunks.
+    // Compressed arrays, on the first writer. The places of a step's chunks; those of a failed attempt at it are forgotten. With one
+    // step, makes the image behind the chunks.
     void place_chunks(const ChunkPlaces& chunks, uint64_t step);
     // The chunks of the steps that an earlier run wrote, from its file.
     void find_chunks(const PartReader& file, uint64_t steps);
 
-    // First writer. The image of all steps that are laid out.
-    void make_image_behind_blocks();
-    void make_image_at(uint64_t metadata_address) { set_image(std::make_shared<Image>(image_at(metadata_address))); }
-    void set_image(std::shared_ptr<const Image> image);
-    Image image_at(uint64_t metadata_address) const;
+    // First writer. Makes the metadata anew where something was laid out or described since: with one step the image, unless it must
+    // come behind chunks.
+    void update_metadata();
+
+    // With one step: its image, once it is made, and whether it is written.
     const std::shared_ptr<const Image>& image() const { return image_; }
-    ImageState image_state() const { return image_state_; }
-    void mark_image_in_force() { image_state_ = ImageState::in_force; }
+
+    // Whether the places of all chunks of so many steps are known: no rank failed to compress.
+    bool can_show(uint64_t steps) const;
+    // With several steps. What shows the first `steps` steps. `must_show`: never a private version.
+    PartVersion version(uint64_t steps, bool must_show = false);
+    // The same, where the part grows no more. Only these steps stay laid out.
+    PartVersion last_version(uint64_t steps);
+    // A version may not have been written, or shows a step that failed. The next one has all metadata anew, in other rooms.
+    void forget_metadata() noexcept;
 
 private:
+    enum class Metadata { outdated, made };
+
     // Nothing here may fail: other ranks wait for the address that follows from it.
-    uint64_t end_of_metadata() const { return image_ ? image_->file_bytes : earlier_file_bytes_; }
+    uint64_t end_of_metadata() const { return growing_ ? growing_->end() : image_ ? image_->file_bytes : 0; }
     void keep_chunks_of(uint64_t steps);
+    void make_image_at(uint64_t metadata_address);
+    Image image_at(uint64_t metadata_address);
+    void describe();
 
     const Layout& layout_;
     std::shared_ptr<DescribedPart> part_;
     std::vector<StepBlock> blocks_;
     size_t known_blocks_ = 0;
-    uint64_t earlier_file_bytes_ = 0;  // that earlier runs wrote
-    ChunkPlaces chunks_;               // of all steps; empty where nothing is compressed
+    ChunkPlaces chunks_;  // of all steps; empty where nothing is compressed
+    Metadata metadata_ = Metadata::outdated;
     std::shared_ptr<const Image> image_;
-    ImageState image_state_ = ImageState::outdated;
+    std::optional<GrowingMetadata> growing_;
+    Description description_;      // with the addresses of the part's checksums
+    std::optional<Extent> room_;  // for the metadata of the last block
 };
 
 }  // namespace tailrace

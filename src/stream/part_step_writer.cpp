@@ -44,8 +44,7 @@ void PartStepWriter::write_own(const PartSpace& space, const Definitions& defini
                 if (role_.is_first_writer()) write_replicated(address, array, definitions, data, out);
                 break;
             case PartArray::From::time:
-                // In a part of several steps the time is written after the commit: a step without it does not count.
-                if (role_.is_first_writer() && !space.has_several_steps()) out.add(address, &time_, sizeof time_);
+                if (role_.is_first_writer()) out.add(address, &time_, sizeof time_);
                 break;
         }
     }

@@ -103,13 +103,8 @@ void StepPlan::choose_ways(const Definitions& definitions) {
     uint64_t direct_spans = 0;
     for (size_t i = 0; i < boxes_.size(); ++i) {
         BoxPlan& planned = boxes_[i];
-        const Variable& variable = definitions.variables()[planned.variable];
-        const uint64_t element_bytes = type_bytes(variable.type);
-        if (!variable.is_static && is_compressed(config_.layout.storage, planned.box.count, element_bytes)) {
-            planned.way = BoxPlan::Way::compressed;
-            planned.grid.emplace(planned.box.count, element_bytes, config_.layout.storage.chunk_bytes);
-            continue;
-        }
+        choose_chunks(planned, definitions.variables()[planned.variable], config_.layout.storage);
+        if (planned.grid) continue;
         const bool by_owners = !planned.has_gaps && is_written_by_owners(config_.layout, ranks_of_part, spans[i]);
         planned.way = by_owners ? BoxPlan::Way::by_owners : BoxPlan::Way::exchanged;
         if (by_owners) direct_spans += spans[i].most;

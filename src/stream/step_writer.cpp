@@ -6,6 +6,7 @@
 #include "base/paths.hpp"
 #include "gather/agree.hpp"
 #include "layout/parts.hpp"
+#include "part/seal.hpp"
 #include "stream/part_content.hpp"
 
 namespace tailrace {
@@ -91,8 +92,10 @@ void StepWriter::describe(const StepInput& input) {
     described_.reset();
     const bool with_static = needs_group() ? input.with_static() : group_->with_static();
     const PartMap map(config_.layout, ranks_.topology());
+    const uint64_t slot_bytes = config_.layout.storage.checksum ? seal_slot_bytes(plan_->seal_records()) : 0;
     part_ = std::make_shared<DescribedPart>(
-        DescribedPart{describe_part(input.definitions, config_, *plan_, continues_ ? existing_.has_static : with_static,
+        DescribedPart{describe_part(input.definitions, config_, plan_->boxes(), slot_bytes,
+                                    continues_ ? existing_.has_static : with_static,
                                     continues_ ? existing_.growth.writers : map.writers(map.part_of(ranks_.rank())))});
     if (group_) group_->set_content(part_);
     make_packer(input.definitions);
@@ -143,7 +146,7 @@ std::shared_ptr<const Group::Written> StepWriter::write(const StepInput& input, 
     if (packer_) pack_step(input, error);
     std::shared_ptr<const Group::Written> written = std::make_shared<Group::Written>();
     if_well([&] { written = group_->end_write(); });
-    if (error) group_->abandon_write();
+    if (error) group_->abandon_step();
     return written;
 }
 
@@ -209,6 +212,7 @@ void StepWriter::finish_group() {
 }
 
 void StepWriter::remove_failed_step(uint64_t step) noexcept {
+    if (group_) group_->abandon_step();
     if (!needs_group() || has_one_part(config_.layout) || queue_.is_async() || ranks_.rank() != 0) return;
     attempt([&] { remove_tree(paths_.pending(config_.layout, step)); });
 }

@@ -124,8 +124,16 @@ void Stream::flush() {
         auto failed = stages_->commit.drain<FlushVote>();
         if (!error) error = std::move(failed);
     }
+    // After a flush, readers see all that is committed.
+    if (!error)
+        error = attempt([&] {
+            if (const auto& group = stages_->writer.group(); group && group->all_steps_committed()) group->show_all();
+        });
     try {
-        agree(*ranks_, FlushVote{}, error);
+        agree(*ranks_, FlushVote{}, error, [&](const FlushVote&) {
+            stages_->upkeep.on_all_shown();
+            stages_->upkeep.refresh_index(true);
+        });
     } catch (const Error& reported) {
         stages_->commit.note_reported(reported);
         throw;
@@ -167,7 +175,7 @@ void Stream::close() {
         if (const auto late = queue.error(); late && !steps_were_lost) throw *late;
         if (config_.layout.storage.durability == Durability::close) return stages_->upkeep.sync_written(progress_.next_step() > 0);
         // Before the ranks agree, while the others have work of their own. The index shows only what is committed.
-        if (!steps_were_lost) index_error = attempt([&] { stages_->upkeep.refresh_index(true); });
+        if (!steps_were_lost && !stages_->upkeep.waits_for_parts()) index_error = attempt([&] { stages_->upkeep.refresh_index(true); });
     });
     if (failed && !error) error = failed;
     progress_.close();
@@ -177,6 +185,7 @@ void Stream::close() {
             was_shown = true;
             if (index_error) throw *index_error;
             if (static_only) stages_->journal.journal_static(definitions_, data_);
+            if (!steps_were_lost) stages_->upkeep.on_all_shown();
             show_committed_steps(steps_were_lost || static_only);
             stages_->journal.end_run();
         };
@@ -200,8 +209,10 @@ void Stream::close() {
 }
 
 std::string Stream::leave_open() {
+    stages_->overlap.queue().wait();  // what shows steps, and the lines of steps that all ranks have written
+    if (const auto& group = stages_->writer.group(); group && group->all_steps_committed())
+        attempt([&] { group->show_all(); });
     if (ranks_->rank() != 0) return "";
-    stages_->overlap.queue().wait();  // the lines of steps that all ranks have written
     stages_->journal.reload();
     stages_->upkeep.on_history_reloaded();
     stages_->upkeep.refresh_index(true);

@@ -75,15 +75,16 @@ void StreamJournal::journal_plan(const StepPlan& plan) {
 }
 
 void StreamJournal::journal_step(const StepInFlight& step, uint64_t digest, WriteQueue::Needs needs) {
-    if (step.written->image) step.group->put_in_force(step.written->image, true, needs);
     const bool appears = !step.group->is_published();
     if (appears) step.group->publish(needs);
     const bool new_group = history_.groups.empty() || history_.groups.back().start != step.group->start() || appears;
     const uint64_t parts = PartMap(config_.layout, ranks_.topology()).parts();
     if (new_group)
         history_.groups.push_back({step.group->start(), config_.layout, parts, ranks_.size(), history_.runs.size() - 1, step.plan,
-                                   step.group->with_static(), 0, step.bytes, "", false, step.group->segment()});
+                                   step.group->with_static(), 0, step.bytes, "", false, step.group->segment(),
+                                   config_.layout.steps != 1});
     GroupEntry& group = history_.groups.back();
+    group.has_records = config_.layout.steps != 1;  // also where an earlier version began the part
     const StepEntry entry{step.step, step.time, history_.groups.size() - 1, parts, step.bytes, step.ragged_lengths};
     const std::string digest_before = std::exchange(group.digest, hex_digest(digest));
     const size_t known = history_.steps.size();

@@ -12,14 +12,18 @@
 namespace tailrace {
 namespace {
 
-// The index is written at most so often that it takes a twentieth of the run, and at most once a second.
-constexpr double kIndexShare = 20, kIndexIntervalS = 1;
+// The index is written at most once a second, and so seldom that it takes a hundredth of the run. But it is never older than ten seconds,
+// or than a hundredth of the run.
+double index_interval_s(double cost_s, double run_s) { return std::max(1.0, std::min(100 * cost_s, std::max(10.0, run_s / 100))); }
 
 }  // namespace
 
 Upkeep::Upkeep(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, StreamJournal& journal)
-    : ranks_(ranks), paths_(std::move(paths)), config_(config), journal_(journal), index_is_stale_(!journal.history().empty()) {
-}  // a run that was killed may have left an older index
+    : ranks_(ranks), paths_(std::move(paths)), config_(config), journal_(journal),
+      index_is_stale_(!journal.history().empty()),    // a run that was killed may have left an older index
+      shown_end_(journal.history().next_step()) {}  // opening has brought the parts up
+
+void Upkeep::on_all_shown() { shown_end_ = journal_.history().next_step(); }
 
 void Upkeep::refresh_index_and_retention() {
     drop_old_steps();
@@ -49,7 +53,7 @@ void Upkeep::remove_old_groups() {
     for (size_t g = 0; g < history.groups.size(); ++g)
         if (!history.groups[g].torn && !std::binary_search(needed.begin(), needed.end(), g) && !removed_groups_.contains(g))
             old.push_back(g);
-    if (old.empty()) return;
+    if (old.empty() || steps_for_index() == 0) return;
     journal_.access()->check_is_last();
     index_is_stale_ = true;
     refresh_index(true);
@@ -71,8 +75,9 @@ void Upkeep::refresh_index(bool is_last) {
             if (history.groups.back().segment == 0) return;
             if (access.is_last()) show_dataset(paths_.directory, paths_.name, history.groups.back(), paths_.run);
         } else {
-            if (!is_last && seconds_now() - index_at_s_ < std::max(kIndexShare * index_cost_s_, kIndexIntervalS)) return;
-            if (access.is_last()) write_index_of_run();
+            const double now_s = seconds_now();
+            if (!is_last && now_s - index_at_s_ < index_interval_s(index_cost_s_, now_s - began_s_)) return;
+            if (access.is_last()) write_index_of_run(steps_for_index());
         }
         if (access.is_last()) return;
     }
@@ -80,11 +85,20 @@ void Upkeep::refresh_index(bool is_last) {
     if (is_last) show_journal(paths_.directory, paths_.name, paths_.run, syncs());
 }
 
-void Upkeep::write_index_of_run() {
+size_t Upkeep::steps_for_index() const {
+    const std::vector<StepEntry>& steps = journal_.history().steps;
+    if (!waits_for_parts()) return steps.size();
+    const auto end = std::ranges::lower_bound(steps, shown_end_, {}, &StepEntry::step);
+    return static_cast<size_t>(end - steps.begin());
+}
+
+void Upkeep::write_index_of_run(size_t steps) {
+    const History& history = journal_.history();
+    if (steps == 0 && !history.is_static_only()) return;
     Stopwatch watch;
-    write_index(paths_.directory, paths_.name, journal_.history(), indexed_steps_, syncs(), paths_.run);
-    index_is_stale_ = false;
-    indexed_steps_ = journal_.history().steps.size();
+    write_index(paths_.directory, paths_.name, history, {indexed_steps_, steps}, syncs(), paths_.run);
+    index_is_stale_ = steps < history.steps.size();
+    indexed_steps_ = steps;
     index_cost_s_ = watch.lap();
     index_at_s_ = seconds_now();
 }

@@ -23,6 +23,12 @@ public:
     // Rank 0.
     void on_step_journaled() { index_is_stale_ = true; }
     void on_history_reloaded() { indexed_steps_ = 0, index_is_stale_ = true; }
+    // Rank 0. All parts show the steps below this number: the index may have them.
+    void on_steps_shown(uint64_t end) { shown_end_ = end; }
+    // Rank 0. All parts show all steps that are committed.
+    void on_all_shown();
+    // Whether the index shows steps only once all parts do.
+    bool waits_for_parts() const { return config_.layout.steps != 1 && !config_.layout.part_is_dataset(); }
     // Rank 0, when nothing is being committed: the journal and the history say the same then. Without effect on other ranks.
     void refresh_index_and_retention();
     void refresh_index(bool is_last);
@@ -42,15 +48,18 @@ private:
     bool syncs() const { return syncs_steps() || syncs_at_close(); }
     void drop_old_steps();
     void remove_old_groups();
-    void write_index_of_run();
+    void write_index_of_run(size_t steps);
+    size_t steps_for_index() const;
 
     const Communicator& ranks_;
     const StreamPaths paths_;
     const StreamConfig& config_;
     StreamJournal& journal_;
     bool index_is_stale_;
+    uint64_t shown_end_;
     size_t indexed_steps_ = 0;                              // steps of the history that the index shows as they are
-    double index_cost_s_ = 0, index_at_s_ = seconds_now();  // of the index that was written last
+    const double began_s_ = seconds_now();
+    double index_cost_s_ = 0, index_at_s_ = began_s_;  // of the index that was written last
     std::set<size_t> removed_groups_;                       // numbers in the history
     std::string next_directory_;                            // that this rank has made
     std::vector<std::string> unsynced_parts_;

@@ -11,6 +11,7 @@
 #include "record/history.hpp"
 #include "record/stream_lock.hpp"
 #include "view/index.hpp"
+#include "view/part_versions.hpp"
 
 namespace tailrace {
 namespace {
@@ -111,6 +112,8 @@ void index_stream(const std::string& directory, const std::string& stream, bool 
     const History history = history_of(read_segments(chain), journal);
     if (history.empty() && !history.is_static_only())
         fail(Status::NOT_FOUND, "stream '", stream, "' in ", directory, " has no committed step");
+    if (!lock.overrode())
+        for (const size_t group : history.needed_groups()) bring_up_group(directory, stream, history, group);
     show_journal(directory, stream, chain.next_number, false);
 }
 

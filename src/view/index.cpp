@@ -60,11 +60,11 @@ bool has_index(const History& history) {
     return !history.groups.back().layout.part_is_dataset();
 }
 
-std::vector<IndexFile> index_files(const History& history, const std::string& stream) {
+std::vector<IndexFile> index_files(const History& history, const std::string& stream, size_t end) {
     if (history.is_static_only()) return {{0, 0, dataset_path(stream)}};
     std::vector<IndexFile> files;
     uint64_t parts = 0;
-    for (size_t i = 0; i < history.steps.size(); ++i) {
+    for (size_t i = 0; i < std::min(end, history.steps.size()); ++i) {
         const uint64_t group = history.steps[i].group, more = history.groups[group].parts;
         if (more > kMaxIndexParts) return {};
         if (i == 0 || history.steps[i - 1].group != group) {
@@ -93,14 +93,14 @@ std::vector<std::string> index_paths(const std::string& directory, const std::st
     return paths;
 }
 
-void write_index(const std::string& directory, const std::string& stream, const History& history, size_t unchanged, bool sync,
-                 uint64_t run) {
+void write_index(const std::string& directory, const std::string& stream, const History& history, const IndexedSteps& steps,
+                 bool sync, uint64_t run) {
     std::vector<std::string> stale = index_paths(directory, stream);
-    const std::vector<IndexFile> files = index_files(history, stream);
+    const std::vector<IndexFile> files = index_files(history, stream, steps.end);
     for (const IndexFile& file : files) {
         const std::string path = directory + "/" + file.path;
         std::erase(stale, path);
-        if (file.steps() > 0 && file.to <= unchanged && path_exists(path)) continue;
+        if (file.steps() > 0 && file.to <= steps.unchanged && path_exists(path)) continue;
         if (files.size() > 1) check_index_path(path, stream);
         Description description = describe_steps(history, stream, file.from, file.to);
         description.attributes.push_back(text_attribute(
@@ -125,7 +125,7 @@ void show_journal(const std::string& directory, const std::string& stream, uint6
         const SegmentLines lines = read_segments(chain);
         const History history = history_of(lines, journal);
         if (has_index(history))
-            write_index(directory, stream, history, 0, sync, run);
+            write_index(directory, stream, history, {}, sync, run);
         else if (!history.empty())
             show_dataset(directory, stream, history.groups.back(), run);
         else

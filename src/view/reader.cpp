@@ -1,25 +1,30 @@
 #include "view/reader.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "base/checksum.hpp"
 #include "base/copy.hpp"
+#include "base/file.hpp"
 #include "base/paths.hpp"
 #include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
 #include "gather/disagreement.hpp"
 #include "gather/words.hpp"
+#include "layout/netcdf_fill.hpp"
 #include "layout/notation.hpp"
 #include "layout/parts.hpp"
 #include "layout/slab.hpp"
+#include "part/version_record.hpp"
 #include "record/block_name.hpp"
-#include "layout/netcdf_fill.hpp"
 #include "view/catalog.hpp"
 
 namespace tailrace {
 namespace {
 
 constexpr uint64_t kBroadcastBytes = 1u << 30;
+constexpr int kWaitForPartMs = 2000;
 
 void fill(const BlockView& memory, uint64_t elements, const std::vector<std::byte>& value) {
     constexpr uint64_t kLine = 4096;
@@ -183,19 +188,35 @@ uint64_t Reader::read_common(size_t variable, const StepLocation& location, cons
                              const BlockView& memory) const {
     const Box common = intersection(stored.box, box);
     if (common.elements() == 0) return 0;
-    const Variable& of = definitions().variables()[variable];
-    try {
-        const PartReader& part = open_part(location, stored.part);
-        const std::string name = has_one_part(location.layout) ? of.name : block_name(of.name, stored.block);
-        const Box in_stored = within(stored.box, common);
-        read_box(part.find({name, of.type, stored.box.count, !of.is_static}, location.in_group, in_stored), in_stored,
-                 memory.part(within(box, common)));
-    } catch (const Error&) {
-        // HDF5 remembers what it could not read as absent: the next call opens the part anew.
-        open_.close(part_path_of(location, stored.part));
-        throw;
+    const std::string path = part_path_of(location, stored.part);
+    for (int waited_ms = 0;; ++waited_ms) {
+        try {
+            read_stored(variable, location, stored, common, memory.part(within(box, common)));
+            return common.elements();
+        } catch (const Error&) {
+            open_.close(path);  // HDF5 remembers what it could not read as absent
+            if (!is_behind(path, location)) throw;
+            if (waited_ms == kWaitForPartMs)
+                fail(Status::CORRUPT, path, " does not show step ", selected_, ", which is committed: its run was killed before; ",
+                     "`tailrace index ", directory_, " -s ", name_, "` shows it");
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
     }
-    return common.elements();
+}
+
+// A running model commits a step a moment before its parts show it.
+bool Reader::is_behind(const std::string& path, const StepLocation& location) {
+    if (location.layout.steps == 1 || !path_exists(path)) return false;
+    return state_of_part(File::open_read(path), location.in_group + 1) == PartState::behind;
+}
+
+void Reader::read_stored(size_t variable, const StepLocation& location, const PartBox& stored, const Box& common,
+                         const BlockView& memory) const {
+    const Variable& of = definitions().variables()[variable];
+    const PartReader& part = open_part(location, stored.part);
+    const std::string name = has_one_part(location.layout) ? of.name : block_name(of.name, stored.block);
+    const Box in_stored = within(stored.box, common);
+    read_box(part.find({name, of.type, stored.box.count, !of.is_static}, location.in_group, in_stored), in_stored, memory);
 }
 
 void Reader::read_replicated(size_t variable, const Box& box, const BlockView& memory) const {

@@ -146,7 +146,7 @@ TEST(EncodedImage, leaves_to_hdf5_what_needs_heaps) {
         for (int k = 0; k < 65; ++k) d.arrays[1].attributes.push_back(text_attribute(text("a", k), "x"));
     }));
     EXPECT_FALSE(encodes([](Description& d) {
-        for (int k = 0; k < 5000; ++k) d.arrays.push_back({text("v", k), Type::F32, {0}, true, {}, {}, {}});
+        for (int k = 0; k < 17000; ++k) d.arrays.push_back({text("v", k), Type::F32, {0}, true, {}, {}, {}});
     }));
 }
 

@@ -1,0 +1,64 @@
+#include "stream/dataset_steps.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "base/file.hpp"
+#include "base/paths.hpp"
+#include "layout/parts.hpp"
+#include "part/part_reader.hpp"
+#include "part/version_file.hpp"
+#include "stream/part_content.hpp"
+#include "stream/part_space.hpp"
+#include "view/index.hpp"
+
+namespace tailrace {
+namespace {
+
+PartContent content_of_dataset(const History& history, const StreamConfig& config) {
+    const Definitions& definitions = history.runs.back().definitions;
+    const GroupEntry& group = history.groups.back();
+    std::vector<BoxPlan> boxes = whole_variables(definitions, std::vector<VariablePlan>(definitions.variables().size()));
+    for (BoxPlan& planned : boxes) choose_chunks(planned, definitions.variables()[planned.variable], config.layout.storage);
+    return describe_part(definitions, config, boxes, history.growth.slot_bytes, group.has_static, history.growth.writers);
+}
+
+}  // namespace
+
+void show_steps(const std::string& path, const History& history, uint64_t steps) {
+    StreamConfig config = history.runs.back().config;
+    config.layout = history.groups.back().layout;
+    HeldFile file(File::open_write(path), false);
+    PartSpace space(config.layout);
+    space.set_content(std::make_shared<DescribedPart>(DescribedPart{content_of_dataset(history, config)}));
+    space.continue_from(history.growth.blocks, steps, file.size_bytes());
+    if (!space.content().packed.empty()) space.find_chunks(PartReader(path), steps);
+    space.update_metadata();
+    const PartVersion version = space.version(steps, true);
+    write_version(file, version);
+    // What the superblock points to is on the device before it.
+    file.sync();
+    put_in_force(file, shown_by(version));
+    file.sync();
+    file.close();
+}
+
+void copy_dataset(History& history, const StreamPaths& paths, bool sync, WriteAccess& access) {
+    if (history.empty() || !history.groups.back().layout.part_is_dataset() || history.groups.back().segment == paths.segment) return;
+    GroupEntry& group = history.groups.back();
+    const auto path_of = [&](uint64_t segment) { return paths.path(part_path(group.layout, paths.name, group.start, 0, segment)); };
+    const std::string before = path_of(group.segment), pending = paths.pending(group.layout, group.start);
+    copy_file(before, pending, sync);
+    // The other run may have shown steps that do not count.
+    show_steps(pending, history, history.steps.back().step + 1 - group.start);
+    rename_path(pending, path_of(paths.segment));
+    if (sync) sync_directory(paths.parts());
+    GroupEntry copied = group;
+    copied.segment = paths.segment;
+    access.segment().append_line(journal_line(copy_line(copied)), sync);
+    const bool had_number = std::exchange(group.segment, paths.segment) > 0;
+    show_dataset(paths.directory, paths.name, group, paths.run);
+    if (had_number) remove_file(before);
+}
+
+}  // namespace tailrace

@@ -1,0 +1,62 @@
+#include "view/part_versions.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/paths.hpp"
+#include "layout/parts.hpp"
+
+namespace tailrace {
+namespace {
+
+std::string path_of_part(const std::string& directory, const std::string& stream, const GroupEntry& group, uint64_t part) {
+    return directory + "/" + part_path(group.layout, stream, group.start, part, group.segment);
+}
+
+}  // namespace
+
+uint64_t shown_steps(const History& history, size_t group) {
+    uint64_t steps = 0;
+    for (auto step = history.steps.rbegin(); step != history.steps.rend() && step->group >= group; ++step)
+        if (step->group == group) steps = std::max(steps, step->step + 1 - history.groups[group].start);
+    return steps;
+}
+
+PartState state_of_part(const std::string& path, const History& history, size_t group) {
+    const PartState state = state_of_part(File::open_read(path), shown_steps(history, group));
+    const bool has_records = history.groups[group].has_records;
+    return state == PartState::without_record && has_records ? PartState::changed : state;
+}
+
+std::vector<std::string> bring_up_group(const std::string& directory, const std::string& stream, const History& history, size_t group) {
+    const GroupEntry& entry = history.groups[group];
+    std::vector<std::string> paths;
+    const uint64_t steps = shown_steps(history, group);
+    if (entry.layout.steps == 1 || !entry.has_records || steps == 0) return paths;
+    for (uint64_t part = 0; part < entry.parts; ++part) {
+        const std::string path = path_of_part(directory, stream, entry, part);
+        if (!path_exists(path) || state_of_part(File::open_read(path), steps) != PartState::behind) continue;
+        File file = File::open_write(path);
+        if (bring_up(file, steps)) paths.push_back(path);
+        file.close();
+    }
+    return paths;
+}
+
+void bring_up_last_groups(const std::string& directory, const std::string& stream, const History& history) {
+    for (size_t group = history.groups.size(); group-- > 0;)
+        if (bring_up_group(directory, stream, history, group).empty() && group + 1 < history.groups.size()) return;
+}
+
+void check_unchanged(const std::string& directory, const std::string& stream, const History& history) {
+    if (history.groups.empty() || !history.groups.back().layout.part_is_dataset()) return;
+    const size_t last = history.groups.size() - 1;
+    const std::string path = path_of_part(directory, stream, history.groups[last], 0);
+    if (state_of_part(path, history, last) == PartState::changed)
+        fail(Status::CORRUPT, path, " was changed by another program after Tailrace wrote it, so nothing is appended to it; ",
+             "write its steps to a new stream with `tailrace convert ", directory, " NEW_DIRECTORY -s ", stream,
+             "`, restore the file from a copy, or set mode = 'replace' to begin anew");
+}
+
+}  // namespace tailrace

@@ -1,0 +1,141 @@
+"""The file that people open is changed by other programs: nothing is appended to what they made, and nothing of theirs is overwritten."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import netCDF4
+import numpy as np
+import pytest
+import tailrace
+
+LENGTH = 5000
+ONE_FILE = {"layout": "single", "steps": "all"}
+
+
+def write(directory: Path, steps: int = 2, **keys: str) -> None:
+    """Appends steps; the value of each is its number."""
+    with tailrace.open(directory, "h", **{**ONE_FILE, **keys}) as stream:
+        stream.dim("x", LENGTH)
+        stream.var("T", ("x",), "f4", units="K")
+        for number in range(stream.step_count, stream.step_count + steps):
+            with stream.step(float(number)) as step:
+                step.put("T", np.full(LENGTH, number, "f4"), offset=(0,))
+
+
+def values(path: Path) -> list[float]:
+    with netCDF4.Dataset(path) as file:
+        shown = np.ma.filled(file["T"][:].astype("f8"), np.nan)
+        assert (shown == shown[:, :1]).all()
+        assert file["time"][:].tolist() == shown[:, 0].tolist()
+        return shown[:, 0].tolist()
+
+
+TOOLS = {
+    "ncks": ["ncks", "-O"],
+    "nccopy": ["nccopy"],
+    "h5repack": ["h5repack"],
+    "cdo": ["cdo", "-s", "-f", "nc4", "copy"],
+}
+
+
+@pytest.mark.parametrize("keys", [{}, {"compression": "deflate"}], ids=["plain", "compressed"])
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_file_that_a_tool_wrote_anew_is_refused(
+    tool: str, keys: dict[str, str], tmp_path: Path, needs: Callable[..., None]
+) -> None:
+    needs(TOOLS[tool][0])
+    write(tmp_path, **keys)
+    path = tmp_path / "h.nc"
+    subprocess.run([*TOOLS[tool], path, tmp_path / "new.nc"], check=True, capture_output=True)
+    os.replace(tmp_path / "new.nc", path)
+    before = path.read_bytes()
+    with pytest.raises(tailrace.Error, match=r"h\.nc was changed by another program .*tailrace convert"):
+        write(tmp_path, **keys)
+    assert path.read_bytes() == before
+    problems = [problem["problem"] for problem in tailrace.verify(tmp_path, "h")["problems"]]
+    assert any("another program has changed it" in problem for problem in problems), problems
+
+
+def add_attribute(path: Path) -> None:
+    with netCDF4.Dataset(path, "a") as file:
+        file.comment = "edited"
+
+
+def add_step(path: Path) -> None:
+    with netCDF4.Dataset(path, "a") as file:
+        file["time"][2] = 2.0
+        file["T"][2] = 2.0
+
+
+def change_units(path: Path) -> None:
+    subprocess.run(["ncatted", "-h", "-a", "units,T,o,c,C", path], check=True)
+
+
+@pytest.mark.parametrize("edit", [add_attribute, add_step, change_units], ids=lambda edit: edit.__name__)
+def test_a_file_that_was_edited_is_refused(edit: Callable[[Path], None], tmp_path: Path, needs: Callable[..., None]) -> None:
+    needs("ncatted")
+    write(tmp_path)
+    path = tmp_path / "h.nc"
+    edit(path)
+    before = path.read_bytes()
+    with pytest.raises(tailrace.Error, match="was changed by another program"):
+        write(tmp_path)
+    assert path.read_bytes() == before
+
+
+def test_opening_for_reading_changes_nothing(tmp_path: Path) -> None:
+    write(tmp_path)
+    values(tmp_path / "h.nc")
+    write(tmp_path)
+    assert values(tmp_path / "h.nc") == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("how", ["cp", "cp-p", "tar"])
+def test_a_copy_is_appended_to_as_before(how: str, tmp_path: Path) -> None:
+    first, copy = tmp_path / "first", tmp_path / "copy"
+    first.mkdir()
+    write(first)
+    if how == "tar":
+        copy.mkdir()
+        subprocess.run(["tar", "-C", first, "-cf", tmp_path / "h.tar", "."], check=True)
+        subprocess.run(["tar", "-C", copy, "-xf", tmp_path / "h.tar"], check=True)
+    else:
+        shutil.copytree(first, copy, copy_function=shutil.copy2 if how == "cp-p" else shutil.copy)
+    write(copy)
+    assert values(copy / "h.nc") == [0, 1, 2, 3]
+    assert tailrace.verify(copy, "h", deep=True)["ok"]
+
+
+def test_while_a_run_writes_readers_are_free_and_writers_are_refused(tmp_path: Path) -> None:
+    with tailrace.open(tmp_path, "h", **ONE_FILE) as stream:
+        stream.dim("x", LENGTH)
+        stream.var("T", ("x",), "f4")
+        for number in range(4):
+            with stream.step(float(number)) as step:
+                step.put("T", np.full(LENGTH, number, "f4"), offset=(0,))
+            assert values(tmp_path / "h.nc") == list(range(number + 1))
+            with pytest.raises(OSError, match="(?i)lock|permission|unavailable|denied|HDF"):
+                netCDF4.Dataset(tmp_path / "h.nc", "a")
+    assert values(tmp_path / "h.nc") == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("keys", [ONE_FILE, {"layout": "split:1", "steps": 8}], ids=["one-file", "parts"])
+def test_a_file_that_is_replaced_while_a_run_writes_it_is_an_error(keys: dict[str, str], tmp_path: Path) -> None:
+    stream = tailrace.open(tmp_path, "h", **keys)
+    stream.dim("x", LENGTH)
+    stream.var("T", ("x",), "f4")
+    with stream.step(0.0) as step:
+        step.put("T", np.zeros(LENGTH, "f4"), offset=(0,))
+    path = tmp_path / "h.nc" if keys is ONE_FILE else next((tmp_path / "h.parts").rglob("*.nc"))
+    shutil.copy(path, tmp_path / "other.nc")
+    os.replace(tmp_path / "other.nc", path)
+    with pytest.raises(tailrace.Error, match="no longer the file that this run writes"), stream.step(1.0) as step:
+        step.put("T", np.ones(LENGTH, "f4"), offset=(0,))
+    with contextlib.suppress(tailrace.Error):
+        stream.close()
