@@ -22,6 +22,7 @@ import tailrace
 import xarray
 
 from tests.environment import HANGS_S, ROOT, open_mpi_environment
+from tests.journal import journal_lines
 from tests.mpirun import kill_group
 from tests.python_live_writer import value
 
@@ -99,7 +100,8 @@ def writing(directory: Path, layout: str, steps: int) -> Iterator[subprocess.Pop
 
 
 def committed(directory: Path) -> int:
-    return (directory / "live.parts" / "journal.jsonl").read_bytes().count(b'{"kind":"step"')
+    lines = journal_lines(directory / "live.parts" / "journal.jsonl")
+    return sum(line["kind"] == "step" for line in lines)
 
 
 def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:

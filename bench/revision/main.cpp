@@ -4,6 +4,7 @@
 //   mpirun -n 2 bench_revision --before /path/to/libtailrace.so --after build/lib/libtailrace.so --directory D
 //                              --case fpp --steps 10 --seconds 30 --least 5
 //   cases: fpp, shared   100 arrays of 64 KiB a rank, one step a file (set); timed: end_step with its puts
+//          append        the same arrays, all steps appended to the one file of the default layout
 //          open          one array of 64 B a rank; timed: tailrace_open, and tailrace_close after one step
 #include <tailrace/tailrace.h>
 
@@ -72,7 +73,7 @@ struct Work {
     MPI_Comm comm = MPI_COMM_WORLD;
     int rank = 0, ranks = 1;
     Case shape;
-    std::string layout;
+    std::string keys;  // of the layout
     bool times_opening = false;
     std::vector<Buffer> steps;  // this rank's blocks, variable after variable
 
@@ -89,7 +90,7 @@ Work make_work(const Options &options) {
     MPI_Comm_rank(work.comm, &work.rank);
     MPI_Comm_size(work.comm, &work.ranks);
     work.times_opening = name == "open";
-    work.layout = work.times_opening ? "single" : name;
+    work.keys = name == "append" ? "" : "layout = '" + std::string(work.times_opening ? "single" : name) + "'\nsteps = 1\n";
     work.shape = work.times_opening ? Case{"open", 1, {1, 1, 8}, 8, 1} : find_case("small", options.number("steps", 10));
     for (int step = 0; step < work.shape.steps; ++step) {
         work.steps.emplace_back(work.shape.rank_bytes());
@@ -103,7 +104,7 @@ Work make_work(const Options &options) {
 // Seconds of each step, or of opening and of closing.
 std::vector<double> write(const Library &library, const Work &work, const std::string &folder) {
     tailrace_stream *stream = nullptr;
-    const std::string options = "layout = '" + work.layout + "'\nsteps = 1\nmode = 'replace'\ndurability = 'none'";
+    const std::string options = work.keys + "mode = 'replace'\ndurability = 'none'";
     Clock opening(work.comm), stepping(work.comm);
     opening.time(
         [&] { library.check(library.open(work.comm, folder.c_str(), stream_name, options.c_str(), &stream), "tailrace_open"); });

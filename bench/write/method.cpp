@@ -38,6 +38,7 @@ Entries all_entries() {
     add_hdf5(entries);
     add_pnetcdf(entries);
     add_netcdf4(entries);
+    add_append(entries);
     return entries;
 }
 

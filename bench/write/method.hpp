@@ -47,7 +47,7 @@ private:
     std::vector<std::string> unsynced_;
 };
 
-using Entry = EntryOf<Method>;  // `files`: "rank", a file per rank and step; "one", one file per step
+using Entry = EntryOf<Method>;  // `files`: "rank", a file per rank and step; "one", one file per step; "grows", one file for all
 using Entries = std::vector<Entry>;
 
 // One function for each file of methods; to add a method, write its file and add its function here and to all_entries().
@@ -57,6 +57,7 @@ void add_hdf5(Entries &entries);
 void add_pnetcdf(Entries &entries);
 void add_netcdf4(Entries &entries);
 void add_tailrace(Entries &entries);
+void add_append(Entries &entries);
 Entries all_entries();
 
 }  // namespace bench

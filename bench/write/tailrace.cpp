@@ -1,4 +1,5 @@
-// Tailrace through its C contract: all presets, one file (or set of files) per step, with and without checksums.
+// Tailrace through its C contract: all presets, one file (or set of files) per step, and the default, which appends all steps to
+// one file; with and without checksums.
 #include <tailrace/tailrace.h>
 
 #include "hdf5_reader.hpp"
@@ -9,12 +10,12 @@ namespace {
 
 class Tailrace : public Method {
 public:
-    Tailrace(std::string preset, std::string checksum) : preset_(std::move(preset)), checksum_(std::move(checksum)) {}
+    // `keys`: the layout.
+    explicit Tailrace(std::string keys) : keys_(std::move(keys)) {}
 
     void begin(const Run &run) override {
         Method::begin(run);
-        const std::string options = "layout = '" + preset_ + "'\nsteps = 1\nmode = 'replace'\ndurability = '" +
-                                    (run.durable ? "close" : "none") + "'\n" + checksum_ +
+        const std::string options = keys_ + "\nmode = 'replace'\ndurability = '" + (run.durable ? "close" : "none") + "'" +
                                     (run.deflate > 0 ? "\ncompression = 'deflate:" + std::to_string(run.deflate) + "'" : "");
         check(tailrace_open(work().comm, run.directory.c_str(), stream_name, options.c_str(), &stream_), "tailrace_open");
         const auto shape = work().global();
@@ -56,8 +57,7 @@ private:
             fail(std::string(call) + " failed (" + tailrace_status_name(status) + "): " + tailrace_error_message());
     }
 
-    std::string preset_;
-    std::string checksum_;
+    std::string keys_;
     tailrace_stream *stream_ = nullptr;
     Hdf5Reader reader_;
 };
@@ -74,8 +74,15 @@ void add_tailrace(Entries &entries) {
                  : preset == "split:2"              ? "two"
                                                     : "one",
                  "layout = '" + preset + "', steps = 1, " + text + ", durability none (page cache) or close (fsynced)",
-                 [preset, text] { return std::make_unique<Tailrace>(preset, text); }});
+                 [preset, text] { return std::make_unique<Tailrace>("layout = '" + preset + "'\nsteps = 1\n" + text); }});
         }
+    // The default layout, which no key chooses: one file, all steps.
+    for (const bool checksum : {true, false}) {
+        const std::string text = checksum ? "checksum = true" : "checksum = false";
+        entries.push_back({"tailrace_append", checksum ? "checksum" : "plain", "grows",
+                           "the default layout, " + text + ", durability none (page cache) or close (fsynced)",
+                           [text] { return std::make_unique<Tailrace>(text); }});
+    }
 }
 
 }  // namespace bench

@@ -92,7 +92,7 @@ void History::apply_step(const Json& line) {
     const uint64_t segment = line.value("segment", uint64_t{0});
     if (groups.empty() || groups.back().start != start || groups.back().steps == 0 || groups.back().segment != segment)
         groups.push_back({start, runs.back().config.layout, line.at("files"), runs.back().ranks, runs.size() - 1, line.at("plan"),
-                          line.at("static"), 0, 0, "", false, segment});
+                          line.at("static"), 0, 0, "", false, segment, false});
     groups.back().has_records = groups.back().has_records || line.value("records", false);
     ++groups.back().steps;
     groups.back().files_bytes = line.at("bytes");
