@@ -12,6 +12,7 @@ import numpy as np
 import tailrace
 
 ROWS = 4  # of each rank
+LONGEST_S = 120  # also where nobody is left to kill it: then it must not fill the disk
 
 
 def value(step: int) -> float:
@@ -31,13 +32,15 @@ def main() -> None:
         for name in ("T", "rain", "wind"):
             stream.var(name, ("y", "x"), "f4", units="1")
         stream.var("total", (), "f8")
-        first = stream.step_count
+        first, end = stream.step_count, time.monotonic() + LONGEST_S
         for step in range(first, first + steps):
             with stream.step(float(step)) as out:
                 for name in ("T", "rain", "wind"):
                     out.put(name, np.full((ROWS, columns), value(step), "f4"), offset=(ROWS * rank, 0))
                 out.put("total", value(step))
             time.sleep(pause_s)
+            if time.monotonic() > end:
+                break
 
 
 if __name__ == "__main__":

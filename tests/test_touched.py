@@ -89,6 +89,84 @@ def test_a_file_that_was_edited_is_refused(edit: Callable[[Path], None], tmp_pat
     assert path.read_bytes() == before
 
 
+def attribute(path: Path, variable: str, name: str) -> object:
+    with netCDF4.Dataset(path) as file:
+        return (file[variable] if variable else file).getncattr(name)
+
+
+@pytest.mark.parametrize("keys", [{}, {"compression": "deflate"}, {"checksum": "off"}], ids=["plain", "compressed", "unchecked"])
+def test_changed_attributes_are_adopted(keys: dict[str, str], tmp_path: Path, needs: Callable[..., None]) -> None:
+    needs("ncatted")
+    write(tmp_path, **keys)
+    path = tmp_path / "h.nc"
+    edits = ["-a", "comment,global,c,c,edited", "-a", "units,T,d,,", "-a", "long_name,T,c,c,temperature", "-a", "levels,T,c,d,1.5,2"]
+    subprocess.run(["ncatted", "-h", *edits, path], check=True)
+    answer = tailrace.adopt(tmp_path, "h")
+    assert {(change["variable"], change["attribute"]) for change in answer["changed"]} == {
+        ("", "comment"),
+        ("T", "units"),
+        ("T", "long_name"),
+        ("T", "levels"),
+    }
+    assert tailrace.adopt(tmp_path, "h")["changed"] == []
+    assert tailrace.verify(tmp_path, "h", deep=True)["ok"]
+    assert values(path) == [0, 1]
+    assert (attribute(path, "", "comment"), attribute(path, "T", "long_name")) == ("edited", "temperature")
+    np.testing.assert_array_equal(attribute(path, "T", "levels"), [1.5, 2])
+    with pytest.raises(tailrace.BadAttribute, match="'units' of variable 'T' is none in its steps, here \"K\""):
+        write(tmp_path, **keys)
+    with tailrace.open(tmp_path, "h", **{**ONE_FILE, **keys}) as stream:
+        stream.dim("x", LENGTH)
+        stream.var("T", ("x",), "f4")
+        with stream.step(2.0) as step:
+            step.put("T", np.full(LENGTH, 2, "f4"), offset=(0,))
+    assert values(path) == [0, 1, 2]
+
+
+def add_variable(path: Path) -> None:
+    with netCDF4.Dataset(path, "a") as file:
+        file.createVariable("more", "f4", ("x",))[:] = 1
+
+
+def change_values(path: Path) -> None:
+    with netCDF4.Dataset(path, "a") as file:
+        file.comment = "edited"
+        file["T"][1, 7] = 99
+
+
+def write_anew(path: Path) -> None:
+    subprocess.run(["nccopy", path, path.with_name("new.nc")], check=True)
+    os.replace(path.with_name("new.nc"), path)
+
+
+def change_fill(path: Path) -> None:
+    subprocess.run(["ncatted", "-h", "-a", "_FillValue,T,c,f,-1", path], check=True)
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        (add_step, "it has 3 steps, and the stream has 2"),
+        (add_variable, "variable or dimension 'more' was added"),
+        (change_values, "values were changed"),
+        (write_anew, "it was written anew"),
+        (change_fill, "_FillValue of 'T' was changed"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_more_than_attributes_is_not_adopted(
+    edit: Callable[[Path], None], why: str, tmp_path: Path, needs: Callable[..., None]
+) -> None:
+    needs("ncatted", "nccopy")
+    write(tmp_path)
+    path = tmp_path / "h.nc"
+    edit(path)
+    before = path.read_bytes()
+    with pytest.raises(tailrace.Unsupported, match=f"{why}.*tailrace convert"):
+        tailrace.adopt(tmp_path, "h")
+    assert path.read_bytes() == before
+
+
 def test_opening_for_reading_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path)
     values(tmp_path / "h.nc")

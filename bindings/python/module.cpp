@@ -118,6 +118,13 @@ void define_text_functions(nb::module_ &module) {
         },
         "directory"_a, "name"_a, "to"_a, "take_over"_a);
     module.def(
+        "adopt",
+        [](const std::string &directory, const std::string &name, bool take_over) {
+            return text_from(
+                [&](char **json) { return tailrace_adopt(directory.c_str(), name.c_str(), take_over ? 1 : 0, json); });
+        },
+        "directory"_a, "name"_a, "take_over"_a);
+    module.def(
         "index",
         [](const std::string &directory, const std::string &name, bool take_over) {
             check(tailrace_index(directory.c_str(), name.c_str(), take_over ? 1 : 0));

@@ -291,6 +291,11 @@ int tailrace_repair(const char *directory, const char *name, int take_over, char
  * uses the numbers of the steps again. JSON: {"stream", "steps" that are left, "dropped": [numbers of the steps that left],
  * "times": [of these], "removed": [paths]}. */
 int tailrace_rewind(const char *directory, const char *name, const char *to, int take_over, char **json);
+/* Takes over the attributes that another program has changed in the file of a stream that is the dataset itself, such as ncatted or
+ * netCDF4 in append mode. After that, runs append to it again. TAILRACE_UNSUPPORTED where more than attributes was changed; the message
+ * says what, and how to continue. TAILRACE_IN_USE while another process writes the stream, unless `take_over` != 0. JSON: {"stream",
+ * "steps", "path", "changed": [{"variable" ("" for the file), "attribute", "before", "now"}]}. */
+int tailrace_adopt(const char *directory, const char *name, int take_over, char **json);
 /* Writes the index of a stream anew from what is committed, as after a run that was killed. NAME.nc of a stream whose one part is
  * the dataset is left as it is. TAILRACE_IN_USE while another process writes the stream, unless `take_over` != 0. */
 int tailrace_index(const char *directory, const char *name, int take_over);

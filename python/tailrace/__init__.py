@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tailrace import lazy
 from tailrace._core import TYPES, __version__
 from tailrace.contract import (
+    adopt,
     combine,
     convert,
     describe_layout,
@@ -40,6 +41,7 @@ __all__ = [
     "Step",
     "Stream",
     "__version__",
+    "adopt",
     "combine",
     "convert",
     "describe_layout",

@@ -127,6 +127,15 @@ def rewind(
     return json.loads(_core.rewind(path_text(directory), name, json.dumps(chosen), take_over))
 
 
+def adopt(directory: str | os.PathLike[str], name: str, *, take_over: bool = False) -> Json:
+    """Takes over the attributes that another program has changed in the file that is the dataset itself.
+
+    UNSUPPORTED where more than attributes was changed. {"stream", "steps", "path", "changed": [{"variable", "attribute", "before",
+    "now"}]}.
+    """
+    return json.loads(_core.adopt(path_text(directory), name, take_over))
+
+
 def index(directory: str | os.PathLike[str], name: str, *, take_over: bool = False) -> None:
     """Writes the index of a stream anew from what is committed, as after a run that was killed.
 

@@ -1,7 +1,8 @@
-// Work on a stream while no process writes to it: repair, rewind, index, combine.
+// Work on a stream while no process writes to it: repair, rewind, adopt, index, combine.
 #include <tailrace/tailrace.h>
 
 #include "capi/json_text.hpp"
+#include "maintain/adopt.hpp"
 #include "maintain/combine.hpp"
 #include "maintain/repair.hpp"
 #include "maintain/rewind.hpp"
@@ -33,6 +34,11 @@ int tailrace_rewind(const char* directory, const char* name, const char* to, int
         }
         return tailrace::rewind_stream(required(directory, "directory"), required(name, "name"), where, take_over != 0);
     });
+}
+
+int tailrace_adopt(const char* directory, const char* name, int take_over, char** json) {
+    return return_json(
+        json, [&] { return tailrace::adopt_stream(required(directory, "directory"), required(name, "name"), take_over != 0); });
 }
 
 int tailrace_index(const char* directory, const char* name, int take_over) {

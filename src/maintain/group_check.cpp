@@ -62,8 +62,9 @@ private:
         else if (state != PartState::current)
             report_.problems.push_back({path, std::nullopt, PartProblem::Of::metadata,
                                         text("another program has changed it since Tailrace wrote it; its arrays can still be read, ",
-                                             "but a run refuses to append to it; write its steps to a new stream with `tailrace convert ",
-                                             directory_, " NEW_DIRECTORY -s ", stream_, "`")});
+                                             "but a run refuses to append to it; `tailrace adopt ", directory_, " -s ", stream_,
+                                             "` keeps changed attributes, and `tailrace convert ", directory_, " NEW_DIRECTORY -s ", stream_,
+                                             "` writes its steps to a new stream")});
     }
 
     void check_part(const File& file, const std::string& path, bool deep) {

@@ -78,6 +78,12 @@ void PartReader::refuse(const std::string& array, const std::string& why) const 
     fail(Status::CORRUPT, path(), ": array '", array, "' ", why, "; the part was changed after it was written");
 }
 
+uint64_t PartReader::steps_of(const std::string& array) const {
+    const hdf5::Quiet quiet;
+    const hdf5::Lengths lengths = hdf5::dataset_lengths(hdf5::open_dataset(metadata_, array), array);
+    return lengths.empty() ? 0 : lengths[0];
+}
+
 StoredArray PartReader::find(const Wanted& array, uint64_t step, const Box& box) const {
     const hdf5::Quiet quiet;
     const auto refuse = [&](const std::string& why) { this->refuse(array.name, why); };

@@ -48,6 +48,9 @@ public:
     StoredArray find(const Wanted& array, uint64_t step, const Box& box) const;
     StoredArray find(const Wanted& array, uint64_t step) const { return find(array, step, whole_box(array.shape)); }
 
+    // The length along time of an array that varies.
+    uint64_t steps_of(const std::string& array) const;
+
     // The blocks in the part: arrays with an offset in the global one.
     struct Block {
         std::string array;

@@ -210,6 +210,13 @@ void Definitions::put_attribute(const std::string& variable, Attribute attribute
     set(owner.attributes, std::move(attribute));
 }
 
+void Definitions::replace_attributes(const std::string& variable, std::vector<Attribute> attributes) {
+    if (variable.empty())
+        attributes_ = std::move(attributes);
+    else
+        (variable == time_name_ ? time_attributes_ : variables_[index_of(variable)].attributes) = std::move(attributes);
+}
+
 size_t Definitions::index_of(const std::string& variable) const {
     if (const auto at = numbers_.find(variable); at != numbers_.end()) return at->second;
     std::string known;

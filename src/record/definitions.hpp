@@ -33,6 +33,8 @@ public:
     void define_variable(const std::string& name, int type, int ndims, const char* const* dims, int flags);
     // `variable` empty: an attribute of the stream; the name of the time dimension: an attribute of the time coordinate.
     void put_attribute(const std::string& variable, Attribute attribute);
+    // All of them; a _FillValue stays as it was.
+    void replace_attributes(const std::string& variable, std::vector<Attribute> attributes);
 
     const std::string& time_name() const { return time_name_; }
     const std::vector<Dimension>& dimensions() const { return dimensions_; }

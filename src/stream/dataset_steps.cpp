@@ -23,15 +23,20 @@ PartContent content_of_dataset(const History& history, const StreamConfig& confi
     return describe_part(definitions, config, boxes, history.growth.slot_bytes, group.has_static, history.growth.writers);
 }
 
+PartSpace space_of_dataset(const History& history, uint64_t steps, uint64_t file_bytes) {
+    StreamConfig config = history.runs.back().config;
+    config.layout = history.groups.back().layout;
+    PartSpace space(history.groups.back().layout);
+    space.set_content(std::make_shared<DescribedPart>(DescribedPart{content_of_dataset(history, config)}));
+    space.continue_from(history.growth.blocks, steps, file_bytes);
+    return space;
+}
+
 }  // namespace
 
 void show_steps(const std::string& path, const History& history, uint64_t steps) {
-    StreamConfig config = history.runs.back().config;
-    config.layout = history.groups.back().layout;
     HeldFile file(File::open_write(path), false);
-    PartSpace space(config.layout);
-    space.set_content(std::make_shared<DescribedPart>(DescribedPart{content_of_dataset(history, config)}));
-    space.continue_from(history.growth.blocks, steps, file.size_bytes());
+    PartSpace space = space_of_dataset(history, steps, file.size_bytes());
     if (!space.content().packed.empty()) space.find_chunks(PartReader(path), steps);
     space.update_metadata();
     const PartVersion version = space.version(steps, true);
@@ -41,6 +46,24 @@ void show_steps(const std::string& path, const History& history, uint64_t steps)
     put_in_force(file, shown_by(version));
     file.sync();
     file.close();
+}
+
+bool stores_where_laid_out(const std::string& path, const History& history, uint64_t steps) {
+    const PartSpace space = space_of_dataset(history, steps, 0);
+    const Description& description = space.content().description;
+    const PartReader reader(path);
+    std::vector<uint64_t> looked_at = {steps - 1};
+    for (const StepBlock& block : space.blocks()) looked_at.push_back(block.first_step);
+    for (size_t a = 0; a < description.arrays.size(); ++a) {
+        const Array& array = description.arrays[a];
+        if (!array.is_placed() || array.packing) continue;
+        const Shape stored = stored_shape(description, array, 1), shape(stored.begin() + (array.varies ? 1 : 0), stored.end());
+        for (const uint64_t step : array.varies ? looked_at : std::vector<uint64_t>{0})
+            if (volume(shape) > 0 &&
+                reader.find({array.name, array.type, shape, array.varies}, step).address != space.array_address(a, step))
+                return false;
+    }
+    return true;
 }
 
 void copy_dataset(History& history, const StreamPaths& paths, bool sync, WriteAccess& access) {

@@ -55,7 +55,8 @@ void check_unchanged(const std::string& directory, const std::string& stream, co
     const std::string path = path_of_part(directory, stream, history.groups[last], 0);
     if (state_of_part(path, history, last) == PartState::changed)
         fail(Status::CORRUPT, path, " was changed by another program after Tailrace wrote it, so nothing is appended to it; ",
-             "write its steps to a new stream with `tailrace convert ", directory, " NEW_DIRECTORY -s ", stream,
+             "if only attributes were changed, `tailrace adopt ", directory, " -s ", stream, "` keeps them; else write its steps to a new ",
+             "stream with `tailrace convert ", directory, " NEW_DIRECTORY -s ", stream,
              "`, restore the file from a copy, or set mode = 'replace' to begin anew");
 }
 

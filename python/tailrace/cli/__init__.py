@@ -24,6 +24,7 @@ COMMANDS = (
     "verify",
     "repair",
     "rewind",
+    "adopt",
     "index",
     "combine",
     "convert",
