@@ -62,6 +62,7 @@ def main(directory: str, options: str, steps: int, killed_step: int, killed_rank
             output["step"] = step
             output.put("area", first_state()[rows], offset=offset)
         if step % STEPS_A_RESTART == 0:
+            history.flush()  # with overlap its last steps may not be committed yet, and a run goes on behind the restart
             with restarts.step(time_of(step)) as output:
                 output.put("state", state, offset=offset)
                 output["step"] = step

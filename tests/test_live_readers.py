@@ -45,7 +45,7 @@ def check(times: np.ndarray, arrays: dict[str, np.ndarray]) -> int:
     expected = value(np.arange(steps))  # type: ignore[arg-type]
     for name, array in arrays.items():
         assert array.shape[0] == steps, name
-        flat = np.ma.filled(array.astype("f8"), np.nan).reshape(steps, -1)
+        flat = np.ma.filled(array.astype("f8"), np.nan).reshape(steps, int(np.prod(array.shape[1:])))
         np.testing.assert_array_equal(flat, np.broadcast_to(expected[:, None], flat.shape), err_msg=name)
     return steps
 
@@ -85,8 +85,9 @@ READERS: dict[str, Callable[[Path], int]] = {"netCDF4": with_netcdf4, "h5py": wi
 @contextmanager
 def writing(directory: Path, layout: str, steps: int) -> Iterator[subprocess.Popen[bytes]]:
     ranks, keys = LAYOUTS[layout]
-    # Small arrays are not compressed. Readers take long to read large ones, so there are fewer steps.
-    columns, pause_s = ("4096", "0.02") if "compression" in keys else ("6", "0")
+    # Small arrays are not compressed. Readers take long to read large ones, so there are fewer steps. An index has at most 256 parts.
+    columns = "4096" if "compression" in keys else "6"
+    pause_s = "0.05" if layout in ("fpp", "split-3") else "0.02" if "compression" in keys else "0"
     command = [sys.executable, "-m", "tests.python_live_writer", str(directory), json.dumps(keys), str(steps), columns, pause_s]
     if ranks > 1:
         command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *command]

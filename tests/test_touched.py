@@ -113,7 +113,7 @@ def test_changed_attributes_are_adopted(keys: dict[str, str], tmp_path: Path, ne
     assert values(path) == [0, 1]
     assert (attribute(path, "", "comment"), attribute(path, "T", "long_name")) == ("edited", "temperature")
     np.testing.assert_array_equal(attribute(path, "T", "levels"), [1.5, 2])
-    with pytest.raises(tailrace.BadAttribute, match="'units' of variable 'T' is none in its steps, here \"K\""):
+    with pytest.raises(tailrace.BadAttribute, match="'units' of variable 'T' is none in its steps, here 'K'"):
         write(tmp_path, **keys)
     with tailrace.open(tmp_path, "h", **{**ONE_FILE, **keys}) as stream:
         stream.dim("x", LENGTH)

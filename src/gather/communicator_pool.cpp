@@ -4,6 +4,8 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "gather/at_finalize.hpp"
 #include "gather/memory_failure.hpp"
@@ -38,8 +40,12 @@ int CommunicatorPool::key() {
         int number = MPI_KEYVAL_INVALID;
         check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &remove, &number, nullptr), "MPI_Comm_create_keyval");
         at_finalize([] {
-            const std::lock_guard lock(pools);
-            for (auto* pool : all()) (*pool)->idle.clear();
+            // Freed without the lock: a communicator may have a pool of its own, which goes with it.
+            std::vector<std::map<uint64_t, std::shared_ptr<Communicator>>> idle;
+            {
+                const std::lock_guard lock(pools);
+                for (auto* pool : all()) idle.push_back(std::exchange((*pool)->idle, {}));
+            }
         });
         return number;
     }();
@@ -53,8 +59,11 @@ std::set<std::shared_ptr<CommunicatorPool>*>& CommunicatorPool::all() {
 
 int CommunicatorPool::remove(MPI_Comm, int, void* pool, void*) {
     auto* const removed = static_cast<std::shared_ptr<CommunicatorPool>*>(pool);
-    const std::lock_guard lock(pools);
-    if (all().erase(removed) > 0) delete removed;
+    {
+        const std::lock_guard lock(pools);
+        if (all().erase(removed) == 0) return MPI_SUCCESS;
+    }
+    delete removed;
     return MPI_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 #include "layout/parts.hpp"
 #include "maintain/group_check.hpp"
 #include "record/history.hpp"
+#include "record/stream_lock.hpp"
 #include "view/catalog.hpp"
 #include "view/index.hpp"
 

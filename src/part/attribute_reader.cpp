@@ -58,8 +58,11 @@ std::vector<std::string> array_names(const std::string& path) {
     const hdf5::Quiet quiet;
     const hdf5::FileId file = hdf5::open_file(path);
     std::vector<std::string> names;
-    hdf5::for_each_link(
-        file, [&](const std::string& name) { names.push_back((void)hdf5::open_dataset(file, name), name); }, path);
+    const auto add = [&](const std::string& name) {
+        const hdf5::Dataset dataset = hdf5::open_dataset(file, name);
+        names.push_back(name);
+    };
+    hdf5::for_each_link(file, add, path);
     return names;
 }
 

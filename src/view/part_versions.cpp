@@ -50,7 +50,7 @@ void bring_up_last_groups(const std::string& directory, const std::string& strea
 }
 
 void check_unchanged(const std::string& directory, const std::string& stream, const History& history) {
-    if (history.groups.empty() || !history.groups.back().layout.part_is_dataset()) return;
+    if (history.empty() || !history.groups.back().layout.part_is_dataset()) return;
     const size_t last = history.groups.size() - 1;
     const std::string path = path_of_part(directory, stream, history.groups[last], 0);
     if (state_of_part(path, history, last) == PartState::changed)
