@@ -25,8 +25,9 @@ class Session:
         return getattr(self, f"do_{operation}")(*words) or []
 
     def do_open(self, name: str, options: str) -> None:
-        keys = dict(line.split("=") for line in options.split(";")) if options != "-" else {}
-        self.stream = tailrace.open(self.directory, name, **{key: value.strip("'") for key, value in keys.items()})
+        keys: dict[str, Any] = dict(line.split("=") for line in options.split(";")) if options != "-" else {}
+        keys = {key: value.strip("'") for key, value in keys.items()}
+        self.stream = tailrace.open(self.directory, name, **keys)
 
     def do_resume(self, name: str, options: str, time: str) -> None:
         keys = dict(line.split("=") for line in options.split(";"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from typing import Any
 
 import numpy as np
 import tailrace
@@ -20,7 +21,7 @@ def tell(**what: object) -> None:
     print(json.dumps(what), flush=True)
 
 
-def write(directory: str, steps: int, pause_s: float, options: dict[str, object]) -> None:
+def write(directory: str, steps: int, pause_s: float, options: dict[str, Any]) -> None:
     with tailrace.open(directory, "h", **options) as stream:
         stream.dim("x", CELLS)
         stream.var("T", ("x",), "f8")

@@ -8,6 +8,7 @@ import os
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tailrace
@@ -31,7 +32,7 @@ def hide(directory: Path) -> None:
     (directory / "history.parts").mkdir()  # of another run: the name alone does not tell
 
 
-def attempts(directory: Path, options: dict[str, object]) -> list[str]:
+def attempts(directory: Path, options: dict[str, Any]) -> list[str]:
     said = []
     try:
         with tailrace.open(directory, "history", **options) as stream:

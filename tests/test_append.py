@@ -4,6 +4,7 @@ that of its first run."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import netCDF4
 import numpy as np
@@ -36,7 +37,7 @@ def write(mpirun: Mpirun, folder: Path, run: Run, sizes: formula.Sizes, steps: i
 
 
 @pytest.mark.parametrize("extra", [{}, {"compression": "deflate"}])
-def test_an_attribute_after_the_last_step(tmp_path: Path, extra: dict[str, str]) -> None:
+def test_an_attribute_after_the_last_step(tmp_path: Path, extra: dict[str, Any]) -> None:
     """Of a part that still has room: it is cut to its steps when the stream is closed."""
     values = np.arange(100 * 100, dtype="f8").reshape(100, 100)
     with tailrace.open(tmp_path, "history", layout="single", steps="all", **extra) as stream:

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import netCDF4
 import numpy as np
@@ -63,7 +64,7 @@ def test_ragged(mpirun: Mpirun, tmp_path: Path, rng: random.Random) -> None:
     check_with_tools(output, dict.fromkeys(range(RAGGED_STEPS), 3))
 
 
-def large(folder: Path, steps: int, rows: int = 600, layout: str = "fpp", **keys: str) -> None:
+def large(folder: Path, steps: int, rows: int = 600, layout: str = "fpp", **keys: Any) -> None:
     """Steps of several pieces: 2-D rows of 8,000 bytes."""
     with tailrace.open(folder, "big", layout=layout, steps=1, mode="replace", **keys) as stream:
         stream.dim("y", rows)

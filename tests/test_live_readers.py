@@ -1,4 +1,4 @@
-"""Files that are opened while a run writes them, by the tools that people use: every step that is there is whole, and no other is."""
+"""Files that are opened while a run writes them, by the tools that people use: committed steps are there, and no others."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check(times: np.ndarray, arrays: dict[str, np.ndarray]) -> int:
     """Every array has the steps of the time, and its values; nothing is masked."""
     steps = len(times)
     np.testing.assert_array_equal(np.ma.filled(times, np.nan), np.arange(steps))
-    expected = value(np.arange(steps))  # type: ignore[arg-type]
+    expected = np.array([value(step) for step in range(steps)])
     for name, array in arrays.items():
         assert array.shape[0] == steps, name
         flat = np.ma.filled(array.astype("f8"), np.nan).reshape(steps, int(np.prod(array.shape[1:])))
@@ -56,7 +56,7 @@ def with_netcdf4(path: Path) -> int:
 
 
 def with_h5py(path: Path) -> int:
-    """It looks at an array only when it is asked for: while the run goes on, an array that is asked for later may have more steps."""
+    """It looks at an array only when it is asked for, so one that is asked for later may have more steps."""
     with h5py.File(path) as file:
         steps = check(file["time"][:], {})
         for name in (*NAMES, "total"):
@@ -75,17 +75,23 @@ def with_ncdump(path: Path) -> int:
     shown = subprocess.run(["ncdump", "-v", "time", path], capture_output=True, text=True, check=False)
     assert shown.returncode == 0, shown.stderr
     times = shown.stdout.split(" time = ")[-1].split(";")[0]
-    assert "_" not in times and "NaN" not in times, times
+    assert "_" not in times, times
+    assert "NaN" not in times, times
     return len([number for number in times.split(",") if number.strip()])
 
 
-READERS: dict[str, Callable[[Path], int]] = {"netCDF4": with_netcdf4, "h5py": with_h5py, "xarray": with_xarray, "ncdump": with_ncdump}
+READERS: dict[str, Callable[[Path], int]] = {
+    "netCDF4": with_netcdf4,
+    "h5py": with_h5py,
+    "xarray": with_xarray,
+    "ncdump": with_ncdump,
+}
 
 
 @contextmanager
 def writing(directory: Path, layout: str, steps: int) -> Iterator[subprocess.Popen[bytes]]:
     ranks, keys = LAYOUTS[layout]
-    # Small arrays are not compressed. Readers take long to read large ones, so there are fewer steps. An index has at most 256 parts.
+    # Small arrays are not compressed. Large ones take long to read, so there are fewer steps. An index has at most 256 parts.
     columns = "4096" if "compression" in keys else "6"
     pause_s = "0.05" if layout in ("fpp", "split-3") else "0.02" if "compression" in keys else "0"
     command = [sys.executable, "-m", "tests.python_live_writer", str(directory), json.dumps(keys), str(steps), columns, pause_s]
@@ -108,7 +114,8 @@ def committed(directory: Path) -> int:
 def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + HANGS_S
     while not path.exists():
-        assert process.poll() is None and time.monotonic() < deadline, "the writer did not begin"
+        assert process.poll() is None, "the writer did not begin"
+        assert time.monotonic() < deadline, "the writer did not begin"
         time.sleep(0.002)
 
 
@@ -146,8 +153,7 @@ def test_a_reader_that_stays_open_reads_what_it_saw(layout: str, tmp_path: Path,
                 steps = len(file.dimensions["time"])
                 deadline = time.monotonic() + HANGS_S
                 while committed(tmp_path) < steps + 50:
-                    assert process.poll() is None and time.monotonic() < deadline
+                    assert process.poll() is None
+                    assert time.monotonic() < deadline
                 for name in NAMES:
                     check(file["time"][:], {name: file[name][:]})
-
-

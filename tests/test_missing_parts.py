@@ -22,7 +22,8 @@ TYPES = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")
 
 
 def write(folder: Path, **keys: Any) -> None:
-    with tailrace.open(folder, "h", **{"layout": "fpp", "steps": 1} | keys) as stream:
+    keys = {"layout": "fpp", "steps": 1, **keys}
+    with tailrace.open(folder, "h", **keys) as stream:
         stream.dim("x", 3)
         for code in TYPES:
             stream.var(f"v_{code}", ("x",), code)

@@ -8,6 +8,7 @@ import random
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import netCDF4
 import numpy as np
@@ -181,7 +182,7 @@ def test_killed_while_steps_are_in_flight(mpirun: Mpirun, tmp_path: Path, kill: 
 
 
 def test_a_step_larger_than_the_window_is_taken_when_nothing_is_under_way(tmp_path: Path) -> None:
-    keys = {"overlap": 1, "overlap_policy": "drop", "overlap_memory": "1 MiB"}
+    keys: dict[str, Any] = {"overlap": 1, "overlap_policy": "drop", "overlap_memory": "1 MiB"}
     with tailrace.open(tmp_path, "history", layout="single", steps="all", **keys) as stream:
         stream.dim("x", 1 << 19)
         stream.var("v", ("x",), "f8")
@@ -198,7 +199,7 @@ def test_steps_without_room_are_left_out(tmp_path: Path) -> None:
     """The steps that are there are whole, the report counts the others."""
     steps, shape = 12, (64, 128, 128)
     index = np.arange(np.prod(shape), dtype="f8").reshape(shape) % 1009
-    keys = {"overlap": 1, "overlap_policy": "drop", "overlap_memory": "1 MiB", "durability": "step"}
+    keys: dict[str, Any] = {"overlap": 1, "overlap_policy": "drop", "overlap_memory": "1 MiB", "durability": "step"}
     with tailrace.open(tmp_path, "history", layout="fpp", **keys) as stream:
         for name, length in zip("zyx", shape, strict=True):
             stream.dim(name, length)

@@ -1,4 +1,4 @@
-"""The file that people open is changed by other programs: nothing is appended to what they made, and nothing of theirs is overwritten."""
+"""The file that people open is changed by other programs: nothing is appended to what they made or written over it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import netCDF4
 import numpy as np
@@ -15,10 +16,10 @@ import pytest
 import tailrace
 
 LENGTH = 5000
-ONE_FILE = {"layout": "single", "steps": "all"}
+ONE_FILE: dict[str, Any] = {"layout": "single", "steps": "all"}
 
 
-def write(directory: Path, steps: int = 2, **keys: str) -> None:
+def write(directory: Path, steps: int = 2, **keys: Any) -> None:
     """Appends steps; the value of each is its number."""
     with tailrace.open(directory, "h", **{**ONE_FILE, **keys}) as stream:
         stream.dim("x", LENGTH)
@@ -47,7 +48,7 @@ TOOLS = {
 @pytest.mark.parametrize("keys", [{}, {"compression": "deflate"}], ids=["plain", "compressed"])
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_file_that_a_tool_wrote_anew_is_refused(
-    tool: str, keys: dict[str, str], tmp_path: Path, needs: Callable[..., None]
+    tool: str, keys: dict[str, Any], tmp_path: Path, needs: Callable[..., None]
 ) -> None:
     needs(TOOLS[tool][0])
     write(tmp_path, **keys)
@@ -95,11 +96,20 @@ def attribute(path: Path, variable: str, name: str) -> object:
 
 
 @pytest.mark.parametrize("keys", [{}, {"compression": "deflate"}, {"checksum": "off"}], ids=["plain", "compressed", "unchecked"])
-def test_changed_attributes_are_adopted(keys: dict[str, str], tmp_path: Path, needs: Callable[..., None]) -> None:
+def test_changed_attributes_are_adopted(keys: dict[str, Any], tmp_path: Path, needs: Callable[..., None]) -> None:
     needs("ncatted")
     write(tmp_path, **keys)
     path = tmp_path / "h.nc"
-    edits = ["-a", "comment,global,c,c,edited", "-a", "units,T,d,,", "-a", "long_name,T,c,c,temperature", "-a", "levels,T,c,d,1.5,2"]
+    edits = [
+        "-a",
+        "comment,global,c,c,edited",
+        "-a",
+        "units,T,d,,",
+        "-a",
+        "long_name,T,c,c,temperature",
+        "-a",
+        "levels,T,c,d,1.5,2",
+    ]
     subprocess.run(["ncatted", "-h", *edits, path], check=True)
     answer = tailrace.adopt(tmp_path, "h")
     assert {(change["variable"], change["attribute"]) for change in answer["changed"]} == {
@@ -198,13 +208,13 @@ def test_while_a_run_writes_readers_are_free_and_writers_are_refused(tmp_path: P
             with stream.step(float(number)) as step:
                 step.put("T", np.full(LENGTH, number, "f4"), offset=(0,))
             assert values(tmp_path / "h.nc") == list(range(number + 1))
-            with pytest.raises(OSError, match="(?i)lock|permission|unavailable|denied|HDF"):
+            with pytest.raises(OSError, match=r"(?i)lock|permission|unavailable|denied|HDF"):
                 netCDF4.Dataset(tmp_path / "h.nc", "a")
     assert values(tmp_path / "h.nc") == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("keys", [ONE_FILE, {"layout": "split:1", "steps": 8}], ids=["one-file", "parts"])
-def test_a_file_that_is_replaced_while_a_run_writes_it_is_an_error(keys: dict[str, str], tmp_path: Path) -> None:
+def test_a_file_that_is_replaced_while_a_run_writes_it_is_an_error(keys: dict[str, Any], tmp_path: Path) -> None:
     stream = tailrace.open(tmp_path, "h", **keys)
     stream.dim("x", LENGTH)
     stream.var("T", ("x",), "f4")

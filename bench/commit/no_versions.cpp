@@ -1,16 +1,22 @@
-// In the place of src/stream/group_versions.cpp: a step brings no metadata. The part shows its steps only once it is closed.
-#include "stream/group.hpp"
+// In the place of src/stream/shown_steps.cpp: a step brings no metadata. The part shows its steps only once it is closed.
+#include "stream/shown_steps.hpp"
 
 namespace tailrace {
 
-void Group::write_version(const std::shared_ptr<Written>&) {}
+ShownSteps::Step ShownSteps::write(const File&, uint64_t) { return {}; }
 
-void Group::on_step_committed(uint64_t number, const Written&) { committed_ = number + 1; }
+void ShownSteps::on_step_committed(const File&, const Step& step) { *shown_ = step.by.steps; }
 
-uint64_t Group::unshown_steps() const { return 0; }
+void ShownSteps::put(const File&, WriteQueue::Needs) {}
 
-void Group::show(WriteQueue::Needs) {}
+void ShownSteps::show_all(const File&, uint64_t) {}
 
-void Group::show_all() {}
+void ShownSteps::show_last(const File& file, uint64_t steps, bool) {
+    queue_.wait();
+    const PartVersion version = space_.last_version(steps);
+    write_last_version(*file, version);
+    if (!version.writes.empty()) put_in_force(*file, shown_by(version));
+    file->set_size(version.file_bytes);
+}
 
 }  // namespace tailrace

@@ -100,7 +100,7 @@ void measure_index(uint64_t ranks, const std::string& directory) {
         for (const PartBox& box : boxes) most_boxes = std::max(most_boxes, box.block + 1);
     }
     make_directories(directory + "/" + parts_directory(kStream));  // where the index is written first
-    const auto write = [&](const History& of) { write_index(directory, kStream, of, 0, false); };
+    const auto write = [&](const History& of) { write_index(directory, kStream, of, {}, false); };
     const Cost cost = cost_of([&] { write(history); });
     const std::string path = directory + "/" + dataset_path(kStream);
     const uint64_t bytes = File::open_read(path).size_bytes();

@@ -241,8 +241,8 @@ Hints with_alignment(Hints hints, const char *bytes) {
 }
 
 std::string text_of(const char *what, const Settings &settings) {
-    return std::string(what) + (settings.align ? ", aligned" : ", not aligned") + (settings.collective ? ", collective" : ", independent") +
-           hints_text(settings.hints);
+    return std::string(what) + (settings.align ? ", aligned" : ", not aligned") +
+           (settings.collective ? ", collective" : ", independent") + hints_text(settings.hints);
 }
 
 }  // namespace

@@ -112,16 +112,14 @@ void define_text_functions(nb::module_ &module) {
     module.def(
         "rewind",
         [](const std::string &directory, const std::string &name, const std::string &to, bool take_over) {
-            return text_from([&](char **json) {
-                return tailrace_rewind(directory.c_str(), name.c_str(), to.c_str(), take_over ? 1 : 0, json);
-            });
+            return text_from(
+                [&](char **json) { return tailrace_rewind(directory.c_str(), name.c_str(), to.c_str(), take_over ? 1 : 0, json); });
         },
         "directory"_a, "name"_a, "to"_a, "take_over"_a);
     module.def(
         "adopt",
         [](const std::string &directory, const std::string &name, bool take_over) {
-            return text_from(
-                [&](char **json) { return tailrace_adopt(directory.c_str(), name.c_str(), take_over ? 1 : 0, json); });
+            return text_from([&](char **json) { return tailrace_adopt(directory.c_str(), name.c_str(), take_over ? 1 : 0, json); });
         },
         "directory"_a, "name"_a, "take_over"_a);
     module.def(

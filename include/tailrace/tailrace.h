@@ -147,9 +147,9 @@ int tailrace_refuse_step(tailrace_stream *stream, int status, const char *text);
 /* Local, for the Fortran module: messages of this stream count dimensions and indices as Fortran does, (1:4, 3) for [2, 0:4]. */
 int tailrace_use_fortran_order(tailrace_stream *stream);
 /* Collective. Writes and commits the step: afterwards it is there whole, or the same error is returned on all ranks and the
- * step is not there at all; earlier steps stay as they were. The times go on in the direction of the first two: a step whose time
- * does not is BAD_ORDER. In the first step of a run, definitions and static arrays are compared with those of the steps that are
- * there: whatever would change their meaning (types, shapes, units, fill values, packing, coordinates, masks) is refused.
+ * step is not there at all; earlier steps stay as they were. The times continue in the direction of the first two: a step whose
+ * time does not is BAD_ORDER. In the first step of a run, definitions and static arrays are compared with those of the steps that
+ * are there. Whatever would change their meaning (types, shapes, units, fill values, packing, coordinates, masks) is refused.
  * With `overlap` > 0 it returns when the data is copied. A thread of each writing rank writes while the simulation computes. A
  * later tailrace_end_step, tailrace_flush or tailrace_close commits the step, once all ranks have written it. An error of the
  * thread is returned by these calls, on all ranks, until the stream is closed: that step and those after it are not there. */
@@ -292,9 +292,9 @@ int tailrace_repair(const char *directory, const char *name, int take_over, char
  * "times": [of these], "removed": [paths]}. */
 int tailrace_rewind(const char *directory, const char *name, const char *to, int take_over, char **json);
 /* Takes over the attributes that another program has changed in the file of a stream that is the dataset itself, such as ncatted or
- * netCDF4 in append mode. After that, runs append to it again. TAILRACE_UNSUPPORTED where more than attributes was changed; the message
- * says what, and how to continue. TAILRACE_IN_USE while another process writes the stream, unless `take_over` != 0. JSON: {"stream",
- * "steps", "path", "changed": [{"variable" ("" for the file), "attribute", "before", "now"}]}. */
+ * netCDF4 in append mode. After that, runs append to it again. TAILRACE_UNSUPPORTED where more than attributes was changed; the
+ * message says what, and how to continue. TAILRACE_IN_USE while another process writes the stream, unless `take_over` != 0. JSON:
+ * {"stream", "steps", "path", "changed": [{"variable" ("" for the file), "attribute", "before", "now"}]}. */
 int tailrace_adopt(const char *directory, const char *name, int take_over, char **json);
 /* Writes the index of a stream anew from what is committed, as after a run that was killed. NAME.nc of a stream whose one part is
  * the dataset is left as it is. TAILRACE_IN_USE while another process writes the stream, unless `take_over` != 0. */

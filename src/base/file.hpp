@@ -61,8 +61,8 @@ public:
     void sync();        // fsync: data and size are on the device
     void begin_sync();  // begins to write what sync() will wait for; may take as long as sync() if that is much
     void close();       // reports errors, unlike the destructor
-    // Until it is closed, HDF5 refuses to open the file for writing in other programs; reading is free. Without effect where the file
-    // system has no locks.
+    // Until it is closed, HDF5 refuses to open the file for writing in other programs; reading is free. Without effect where the
+    // file system has no locks.
     void lock_shared();
     // Whether the path still names this file.
     bool is_at(const std::string& path) const;

@@ -1,6 +1,6 @@
 // The tree of a dataset's chunks ("Version 1 B-trees", type 1) of a file that grows while it is read. Full nodes are written once
-// and never changed. The nodes at the right edge, which are not full, are written again for each new length of the dataset, elsewhere.
-// So no byte that a reader may be using is overwritten.
+// and never changed. The nodes at the right edge, which are not full, are written again for each new length of the dataset,
+// elsewhere. So no byte that a reader may be using is overwritten.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,19 @@ struct ChunkEntry {
 
 class GrowingTree {
 public:
-    // The chunk with a number, from 0 in row-major order. It is asked for the number of chunks, too: of that one only `offset` counts.
+    // The chunk with a number, from 0 in row-major order. It is asked for the number of chunks, too: of that one only `offset`
+    // counts.
     using ChunkOf = std::function<ChunkEntry(uint64_t number)>;
 
     // `most_children`: of a node, as in the superblock's extension. A node has at least 2.
     GrowingTree(size_t dims, uint64_t most_children) : dims_(dims), most_children_(most_children) {}
 
-    // Appends to `out`, whose first byte is at address `base`, the full nodes over the first `chunks` chunks that were not written yet.
+    // Appends to `out`, whose first byte is at address `base`, the full nodes over the first `chunks` chunks that were not written
+    // yet.
     void put_full_nodes(Bytes& out, uint64_t base, uint64_t chunks, const ChunkOf& chunk_of);
-    // Appends the nodes that are not full of a tree over the first `chunks` chunks, all full nodes of which are written. Returns the
-    // address of the root; without chunks it is undefined. A reader reads whole nodes: at least node_bytes() of the file must follow.
+    // Appends the nodes that are not full of a tree over the first `chunks` chunks, all full nodes of which are written. Returns
+    // the address of the root; without chunks it is undefined. A reader reads whole nodes: at least node_bytes() of the file must
+    // follow.
     uint64_t put_open_nodes(Bytes& out, uint64_t base, uint64_t chunks, const ChunkOf& chunk_of) const;
 
     uint64_t node_bytes() const;

@@ -81,8 +81,8 @@ struct PlanVote {
 // A step, or one of the steps in flight, is written.
 struct WriteVote {
     static constexpr Call kCall = Call::write;
-    uint64_t bytes = 0;   // of this rank's part of the step
-    uint64_t digest = 0;  // checksum of what this rank wrote
+    uint64_t bytes = 0;          // of this rank's part of the step
+    uint64_t digest = 0;         // checksum of what this rank wrote
     uint64_t unshown_steps = 0;  // committed before, which readers of this rank's part do not see yet
     static constexpr auto fields() {
         return std::tuple(vote::sum(&WriteVote::bytes), vote::sum(&WriteVote::digest), vote::largest(&WriteVote::unshown_steps));

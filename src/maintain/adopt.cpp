@@ -35,7 +35,8 @@ public:
             fail(Status::UNSUPPORTED, "stream '", stream_, "' in ", directory_, " has no file that is the dataset itself ",
                  "(files = one, steps = all), so nothing can be adopted");
         if (access_.is_contested())
-            fail(Status::IN_USE, "stream '", stream_, "' in ", directory_, ": the run that wrote it may still live; try again later");
+            fail(Status::IN_USE, "stream '", stream_, "' in ", directory_,
+                 ": the run that wrote it may still live; try again later");
         const size_t group = history_.groups.size() - 1;
         if (state_of_part(path(), history_, group) == PartState::changed) {
             check_arrays();
@@ -52,8 +53,9 @@ private:
     const GroupEntry& group() const { return history_.groups.back(); }
     std::string path() const { return directory_ + "/" + part_path(group().layout, stream_, group().start, 0, group().segment); }
     [[noreturn]] void refuse(const std::string& why) const {
-        fail(Status::UNSUPPORTED, path(), ": ", why, ", which cannot be adopted; write its steps to a new stream with `tailrace convert ",
-             directory_, " NEW_DIRECTORY -s ", stream_, "`, or restore the file from a copy");
+        fail(Status::UNSUPPORTED, path(), ": ", why,
+             ", which cannot be adopted; write its steps to a new stream with `tailrace convert ", directory_, " NEW_DIRECTORY -s ",
+             stream_, "`, or restore the file from a copy");
     }
 
     // The file has the arrays of the stream, and no others.
@@ -86,7 +88,8 @@ private:
         take(definitions, definitions.time_name(), definitions.time_attributes());
         const std::vector<Variable> variables = definitions.variables();
         for (const Variable& variable : variables)
-            if (group().has_static || !variable.is_static || variable.replicated) take(definitions, variable.name, variable.attributes);
+            if (group().has_static || !variable.is_static || variable.replicated)
+                take(definitions, variable.name, variable.attributes);
         RunEntry run = history_.runs.back();
         run.definitions = std::move(definitions);
         history_.runs.push_back(std::move(run));
@@ -100,7 +103,8 @@ private:
             const Attribute *was = named(before, name), *is = named(now, name);
             if ((was == nullptr && is == nullptr) || (was != nullptr && is != nullptr && *was == *is)) return;
             if (name == kFillAttribute) refuse(text("_FillValue of '", variable, "' was changed"));
-            changed_.push_back({{"variable", variable}, {"attribute", name}, {"before", attribute_text(was)}, {"now", attribute_text(is)}});
+            changed_.push_back(
+                {{"variable", variable}, {"attribute", name}, {"before", attribute_text(was)}, {"now", attribute_text(is)}});
         };
         for (const Attribute& attribute : before) note(attribute.name);
         for (const Attribute& attribute : now)

@@ -39,8 +39,8 @@ public:
                 {path, std::nullopt, PartProblem::Of::steps,
                  text("its files have ", report_.bytes, " bytes, but ", group_.files_bytes, " were committed")});
         else if (deep && has_digest_ && hex_digest(digest_) != group_.digest)
-            report_.problems.push_back(
-                {path, std::nullopt, PartProblem::Of::steps, "its parts are whole, but they are not the parts that were committed"});
+            report_.problems.push_back({path, std::nullopt, PartProblem::Of::steps,
+                                        "its parts are whole, but they are not the parts that were committed"});
         return std::move(report_);
     }
 
@@ -55,21 +55,23 @@ private:
     }
 
     void check_metadata(const std::string& path, PartState state) {
-        if (state == PartState::behind)
+        if (state == PartState::outdated)
             report_.problems.push_back({path, std::nullopt, PartProblem::Of::lengths,
                                         text("readers do not see its last step, since a run was killed before it showed it; ",
                                              "`tailrace index ", directory_, " -s ", stream_, "` shows it")});
         else if (state != PartState::current)
-            report_.problems.push_back({path, std::nullopt, PartProblem::Of::metadata,
-                                        text("another program has changed it since Tailrace wrote it; its arrays can still be read, ",
-                                             "but a run refuses to append to it; `tailrace adopt ", directory_, " -s ", stream_,
-                                             "` keeps changed attributes, and `tailrace convert ", directory_, " NEW_DIRECTORY -s ", stream_,
-                                             "` writes its steps to a new stream")});
+            report_.problems.push_back(
+                {path, std::nullopt, PartProblem::Of::metadata,
+                 text("another program has changed it since Tailrace wrote it; its arrays can still be read, ",
+                      "but a run refuses to append to it; `tailrace adopt ", directory_, " -s ", stream_,
+                      "` keeps changed attributes, and `tailrace convert ", directory_, " NEW_DIRECTORY -s ", stream_,
+                      "` writes its steps to a new stream")});
     }
 
     void check_part(const File& file, const std::string& path, bool deep) {
-        if (group_.has_records)
-            attempt(path, std::nullopt, PartProblem::Of::metadata, [&] { check_metadata(path, state_of_part(file, shown_steps_)); });
+        if (group_.lengths == Lengths::committed)
+            attempt(path, std::nullopt, PartProblem::Of::metadata,
+                    [&] { check_metadata(path, state_of_part(file, shown_steps_)); });
         const auto map = read_seal_map(path);
         if (!map || !deep) return;
         for (uint64_t writer = 0; writer < map->writers; ++writer) {

@@ -41,8 +41,8 @@ Attribute read_one(hid_t object, const std::string& name, const std::string& of)
     if (H5Tget_class(type) == H5T_STRING && count == 1)
         return text_attribute(name, H5Tis_variable_str(type) > 0 ? text_of_variable_length(attribute, type, name)
                                                                  : hdf5::attribute_text(attribute, name));
-    for (const Type number : {Type::I8, Type::I16, Type::I32, Type::I64, Type::U8, Type::U16, Type::U32, Type::U64, Type::F32,
-                              Type::F64}) {
+    for (const Type number :
+         {Type::I8, Type::I16, Type::I32, Type::I64, Type::U8, Type::U16, Type::U32, Type::U64, Type::F32, Type::F64}) {
         const hdf5::TypeId native(hdf5::check(H5Tget_native_type(type, H5T_DIR_ASCEND), "H5Tget_native_type", name));
         if (H5Tequal(native, memory_type(number)) <= 0) continue;
         std::vector<std::byte> values(count * type_bytes(number));

@@ -27,8 +27,7 @@ std::optional<Chunks> chunks_of(const ImagePlan& plan, size_t a) {
 format::Bytes put_chunk_index(format::Bytes& out, uint64_t base, const Chunks& chunks, uint64_t element_bytes,
                               uint64_t most_children) {
     const Shape& chunk = chunks.shape.chunk;
-    if (!chunks.in_tree)
-        return format::fixed_array_layout(chunk, element_bytes, format::put_fixed_array(out, base, chunks.places));
+    if (!chunks.in_tree) return format::fixed_array_layout(chunk, element_bytes, format::put_fixed_array(out, base, chunks.places));
     std::vector<uint64_t> offsets;
     offsets.reserve(chunks.places.size() * chunk.size());
     const uint64_t a_step = chunks.shape.grid ? chunks.shape.grid->count() : 1;

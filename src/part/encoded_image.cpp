@@ -21,8 +21,8 @@ using format::ObjectHeader;
 
 // Readers look for a name in a list of all names, one after the other: with so many, HDF5's tree is better.
 constexpr size_t kMostObjects = 16384;
-// The list of the arrays that use a dimension is an attribute of at most 64 KiB. A longer one is left out: it serves to detach a dimension,
-// and readers do not need it.
+// The list of the arrays that use a dimension is an attribute of at most 64 KiB. A longer one is left out: it serves to detach a
+// dimension, and readers do not need it.
 constexpr size_t kMostUses = (format::kMostMessageBytes - 256) / format::kUseBytes;
 // A reader of one list of sources reads its whole collection, so large lists have collections of their own. Lists of scales are
 // read together.

@@ -15,12 +15,13 @@ namespace tailrace {
 // too many arrays for the links of one header.
 std::optional<Image> encoded_image(const ImagePlan& plan);
 
-// The metadata of a file that grows, except for the trees of its chunks: encoded once, then placed at any address, for any number of
-// steps and any trees.
+// The metadata of a file that grows, except for the trees of its chunks: encoded once, then placed at any address, for any number
+// of steps and any trees.
 struct EncodedHead {
     format::Bytes bytes;  // for the address 0, no steps and no trees
     uint64_t root = 0, extension = format::kUndefined;
-    // Positions in `bytes`: of addresses within the head, of the number of steps, and for each array that has a tree that of its root.
+    // Positions in `bytes`: of addresses within the head, of the number of steps, and for each array that has a tree that of its
+    // root.
     std::vector<uint64_t> addresses, step_counts;
     struct Tree {
         size_t array;

@@ -10,7 +10,8 @@
 namespace tailrace {
 namespace {
 
-// Compressed arrays write their open nodes again with each step: small nodes are fewer bytes. 20,000 steps have five levels of them.
+// Compressed arrays write their open nodes again with each step: small nodes are fewer bytes. 20,000 steps have five levels of
+// them.
 constexpr uint64_t kChildrenWherePacked = 8;
 // A block comes with a slot for each of its steps, as long as all slots take at most these bytes, or a hundredth of the data.
 constexpr uint64_t kSlotsBytes = 4u << 20, kDataPerSlotByte = 100;
@@ -74,7 +75,8 @@ uint64_t GrowingMetadata::slots_of_block(uint64_t steps, uint64_t slot, uint64_t
 }
 
 void GrowingMetadata::make_trees(const Content& content) {
-    const bool packs = std::ranges::any_of(content.description.arrays, [](const Array& array) { return array.packing.has_value(); });
+    const bool packs =
+        std::ranges::any_of(content.description.arrays, [](const Array& array) { return array.packing.has_value(); });
     const uint64_t most_children = packs ? kChildrenWherePacked : format::kMostChildren;
     const std::vector<uint64_t> places = places_of(content.description, content.placement);
     head_ = encoded_head(content.description, places, most_children);
@@ -173,8 +175,8 @@ std::optional<Extent> GrowingMetadata::slot_to_reuse(uint64_t bytes) {
     return room;
 }
 
-// Nothing where heads come too fast. The last quarter of the slots and those that are used again are spread evenly over the time until
-// the first of them can be used again.
+// Nothing where heads come too fast. The last quarter of the slots and those that are used again are spread evenly over the time
+// until the first of them can be used again.
 std::optional<Extent> GrowingMetadata::take_slot(uint64_t bytes) {
     while (!unused_.empty() && unused_.back().bytes < bytes) unused_.pop_back();
     if (unused_.empty() && used_.size() <= least_slots_) add_slots_at_end(bytes);
@@ -271,7 +273,8 @@ PartVersion GrowingMetadata::made_by_hdf5(const Content& content, uint64_t steps
     Image image = made_at(round_up(address ? *address : room ? room->address : end_));
     if (room && image.metadata.size() > room->bytes) image = made_at(round_up(end_));
     if (!used_.empty()) used_.back().until_s = seconds_now();
-    used_.push_back({{image.metadata_address, std::max(image.metadata.size(), room && room->address == image.metadata_address ? room->bytes : 0)},
+    used_.push_back({{image.metadata_address,
+                      std::max(image.metadata.size(), room && room->address == image.metadata_address ? room->bytes : 0)},
                      std::numeric_limits<double>::infinity()});
     extend_to(image.file_bytes);
     PartVersion version{steps, {}, std::move(image.superblock), image.file_bytes, false};

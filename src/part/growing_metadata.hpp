@@ -1,11 +1,11 @@
 // The metadata of a part that grows, on its first writer. Readers see exactly the steps that the superblock in force shows.
 //
 //   head   all objects of the file, with the number of steps; encoded once, then copied to a slot, moved and summed for each step
-//   trees  where the chunks are. Those of uncompressed arrays hold all steps that are laid out: readers do not look beyond the number
-//          of steps. Those of compressed arrays grow with each step.
-//   slots  rooms for heads. A slot is used again ten seconds after the next head was made, and after several others: a reader has read
-//          its head by then. Where steps come faster than slots become free, some heads go to a few private slots. Such a version
-//          is not shown by itself; a later one shows its step, too.
+//   trees  where the chunks are. Those of uncompressed arrays hold all steps that are laid out: readers do not look beyond the
+//          number of steps. Those of compressed arrays grow with each step.
+//   slots  rooms for heads. A slot is used again ten seconds after the next head was made, and after several others: a reader has
+//          read its head by then. Where steps come faster than slots become free, some heads go to a few private slots. Such a
+//          version is not shown by itself; a later one shows its step, too.
 //
 // A step is published by 48 bytes: the superblock that points to its head. Computes bytes and addresses; writes nothing.
 #pragma once
@@ -34,8 +34,8 @@ struct PartVersion {
     uint64_t steps = 0;
     std::vector<Write> writes;  // the head is the last
     format::ByteVector superblock;
-    uint64_t file_bytes = 0;   // the size that the file must have before the superblock is written
-    bool is_private = false;   // its head is overwritten soon: it is shown only where no further version follows
+    uint64_t file_bytes = 0;  // the size that the file must have before the superblock is written
+    bool is_private = false;  // its head is overwritten soon: it is shown only where no further version follows
 };
 
 class GrowingMetadata {
@@ -55,11 +55,11 @@ public:
     uint64_t end() const { return end_; }
     void extend_to(uint64_t end) { end_ = std::max(end_, end); }
 
-    // The room in front of a block of so many steps, after which there are `laid_out` steps: nodes of trees, and slots. Cannot fail:
-    // other ranks wait for the address that follows from it.
+    // The room in front of a block of so many steps, after which there are `laid_out` steps: nodes of trees, and slots. Cannot
+    // fail: other ranks wait for the address that follows from it.
     uint64_t room_bytes(uint64_t laid_out, uint64_t steps, uint64_t block_bytes) const noexcept;
-    // The description or the blocks have changed. Makes the head, and the nodes for all steps that are laid out. `room`: as above, for
-    // the block that was added; none: rooms at the end.
+    // The description or the blocks have changed. Makes the head, and the nodes for all steps that are laid out. `room`: as above,
+    // for the block that was added; none: rooms at the end.
     void set_content(const Content& content, std::optional<Extent> room);
 
     // A version may not have been written. The next one has all nodes anew, in other rooms. Needs set_content() first.
@@ -108,10 +108,10 @@ private:
     std::vector<Tree> trees_;
     uint64_t laid_out_ = 0;                  // steps that the trees of uncompressed arrays hold
     std::vector<PartVersion::Write> nodes_;  // written with the next version
-    std::vector<Extent> unused_;   // slots; the next one is the last
-    std::deque<UsedSlot> used_;    // the one that was used longest ago comes first
-    std::deque<Extent> private_;   // the same order
-    double last_s_ = 0;            // when a head was made last, other than private ones
+    std::vector<Extent> unused_;             // slots; the next one is the last
+    std::deque<UsedSlot> used_;              // the one that was used longest ago comes first
+    std::deque<Extent> private_;             // the same order
+    double last_s_ = 0;                      // when a head was made last, other than private ones
     uint64_t all_slots_bytes_ = 0;
 };
 

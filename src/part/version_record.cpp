@@ -10,7 +10,7 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kMark = 0x31535245564c4954;  // "TILVERS1"
+constexpr uint64_t kMark = 0x31535245564c4954;        // "TILVERS1"
 constexpr uint64_t kRecordsAt = 1024, kRecords = 31;  // and one more: of the version in force
 constexpr size_t kSuperblock = 48;
 
@@ -44,7 +44,9 @@ std::vector<Record> records_in(const Page& page) {
     return records;
 }
 
-bool is_in_force(const Record& record, const Page& page) { return std::ranges::equal(record.superblock, std::span(page).first(kSuperblock)); }
+bool is_in_force(const Record& record, const Page& page) {
+    return std::ranges::equal(record.superblock, std::span(page).first(kSuperblock));
+}
 
 bool has_its_head(const Record& record, const File& part) {
     const uint64_t size = part.size_bytes();
@@ -65,7 +67,7 @@ PartState state_of(const File& part, const Page& page, const std::vector<Record>
     if (shown == records.end() || !has_its_head(*shown, part)) return PartState::changed;
     if (shown->steps >= steps) return PartState::current;
     const Record* wanted = record_for(records, steps);
-    return wanted != nullptr && has_its_head(*wanted, part) ? PartState::behind : PartState::changed;
+    return wanted != nullptr && has_its_head(*wanted, part) ? PartState::outdated : PartState::changed;
 }
 
 }  // namespace
@@ -97,7 +99,7 @@ bool bring_up(File& part, uint64_t steps) {
     const auto page = page_of(part);
     if (!page) return false;
     const std::vector<Record> records = records_in(*page);
-    if (state_of(part, *page, records, steps) != PartState::behind) return false;
+    if (state_of(part, *page, records, steps) != PartState::outdated) return false;
     part.write_at(0, record_for(records, steps)->superblock.data(), kSuperblock);
     return true;
 }

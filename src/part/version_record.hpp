@@ -1,6 +1,6 @@
-// Records of the last versions of a part that grows, in the page of its superblock, where HDF5 stores nothing. A record is written before
-// the ranks agree on a step. So a run that was killed after the journal had the step, and before its superblock was written, has left all
-// that shows the step. And a part that another program has changed no longer matches its records.
+// Records of the last versions of a part that grows, in the page of its superblock, where HDF5 stores nothing. A record is written
+// before the ranks agree on a step. So a run that was killed after the journal had the step, and before its superblock was written,
+// has left all that shows the step. And a part that another program has changed no longer matches its records.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ RecordBytes record_in_force(RecordBytes record);
 
 enum class PartState {
     current,         // readers see the steps, or more of them
-    behind,          // readers see fewer steps; bring_up() mends it
+    outdated,        // readers see fewer steps; bring_up() mends it
     changed,         // another program has written into the part
     without_record,  // it has no records: Tailrace before 0.2 has written it, or another program has written it anew
 };

@@ -92,8 +92,8 @@ void History::apply_step(const Json& line) {
     const uint64_t segment = line.value("segment", uint64_t{0});
     if (groups.empty() || groups.back().start != start || groups.back().steps == 0 || groups.back().segment != segment)
         groups.push_back({start, runs.back().config.layout, line.at("files"), runs.back().ranks, runs.size() - 1, line.at("plan"),
-                          line.at("static"), 0, 0, "", false, segment, false});
-    groups.back().has_records = groups.back().has_records || line.value("records", false);
+                          line.at("static"), 0, 0, "", false, segment});
+    if (line.value("records", false)) groups.back().lengths = Lengths::committed;
     ++groups.back().steps;
     groups.back().files_bytes = line.at("bytes");
     groups.back().digest = line.at("digest");
@@ -223,7 +223,7 @@ std::string step_text(const StepEntry& step, const GroupEntry& group) {
     put("digest", '"' + group.digest + '"');
     if (group.segment > 0) put("segment", std::to_string(group.segment));
     if (!step.ragged.empty()) put("ragged", list_text(step.ragged));
-    if (group.has_records) put("records", "true");
+    if (group.lengths == Lengths::committed) put("records", "true");
     return text + '}';
 }
 

@@ -7,13 +7,13 @@
 //   coordinate  an array that is static and replicated: its whole: variable, hex. Of several parts, which store only slices of a
 //               coordinate; and of a stream without steps, which has no parts
 //   blocks      one growing part: where its steps are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]
-//   step        commits a step: step, time, group (its first step), plan, static, files, bytes, digest; ragged (only with ragged
-//               dimensions: their lengths); segment (only if the group's files have this number in their names); records (only
-//               if its parts have them, version_record.hpp: true)
+//   step        commits a step: step, time, group (its first step), plan, static, files, bytes, digest. Also ragged (the lengths of
+//               ragged dimensions), segment (the number in the names of the group's files), records: true (its parts have them,
+//               version_record.hpp)
 //   copy        the group of the last steps is now in a copy, whose name has a number: group, segment
-//   drop        steps that left the stream: first, last, why ("keep": retention; "resume", "rewind": all from first on, whose
-//               numbers and file names are used again; else the damage); kept (only if true: the files stay, since later steps
-//               have their static arrays there)
+//   drop        steps that left the stream: first, last, why ("keep": retention; else the damage). With "resume" and "rewind" all
+//               from first on leave, and their numbers and file names are used again. With kept: true the files stay, since
+//               later steps have their static arrays there
 #pragma once
 
 #include <algorithm>
@@ -31,6 +31,12 @@
 
 namespace tailrace {
 
+// What the lengths along time say in a part of several steps.
+enum class Lengths {
+    laid_out,   // room for steps, as versions before 0.2 wrote them: time is NaN where there is none
+    committed,  // exactly the committed steps; the part has records of its last versions (part/version_record.hpp)
+};
+
 // Steps in the same parts.
 struct GroupEntry {
     uint64_t start = 0;
@@ -44,7 +50,7 @@ struct GroupEntry {
     std::string digest;        // of its last step
     bool torn = false;         // it was dropped because it was damaged, or rewound: another group may have its place by now
     uint64_t segment = 0;      // the number in the names of its files; 0: none
-    bool has_records = false;  // its parts have records of their last versions (part/version_record.hpp)
+    Lengths lengths = Lengths::laid_out;
 };
 
 struct StepEntry {

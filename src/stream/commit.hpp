@@ -85,7 +85,7 @@ private:
     bool error_reported_ = false;
     std::shared_ptr<const Group> last_committed_;  // the group of the step that was committed last
     uint64_t committed_end_ = 0;                   // the number after that step's
-    std::optional<Error> kept_error_;  // of work between agreements: thrown by the next call
+    std::optional<Error> kept_error_;              // of work between agreements: thrown by the next call
 };
 
 }  // namespace tailrace

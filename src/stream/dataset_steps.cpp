@@ -67,7 +67,8 @@ bool stores_where_laid_out(const std::string& path, const History& history, uint
 }
 
 void copy_dataset(History& history, const StreamPaths& paths, bool sync, WriteAccess& access) {
-    if (history.empty() || !history.groups.back().layout.part_is_dataset() || history.groups.back().segment == paths.segment) return;
+    if (history.empty() || !history.groups.back().layout.part_is_dataset() || history.groups.back().segment == paths.segment)
+        return;
     GroupEntry& group = history.groups.back();
     const auto path_of = [&](uint64_t segment) { return paths.path(part_path(group.layout, paths.name, group.start, 0, segment)); };
     const std::string before = path_of(group.segment), pending = paths.pending(group.layout, group.start);

@@ -17,8 +17,8 @@ void show_steps(const std::string& path, const History& history, uint64_t steps)
 // Local. Whether the arrays of those steps are where Tailrace has stored them: not where another program has written the file anew.
 bool stores_where_laid_out(const std::string& path, const History& history, uint64_t steps);
 
-// Local, where an earlier run may still write into the dataset: from here on it is a copy, with this run's number in its name. Without
-// effect where it is one already, or where the last group is no dataset.
+// Local, where an earlier run may still write into the dataset: from here on it is a copy, with this run's number in its name.
+// Without effect where it is one already, or where the last group is no dataset.
 void copy_dataset(History& history, const StreamPaths& paths, bool sync, WriteAccess& access);
 
 }  // namespace tailrace

@@ -32,7 +32,7 @@ PartRole role_of(const Communicator& ranks, const Layout& layout) {
 Group::Group(const Communicator& ranks, const Communicator* part_ranks, const StreamConfig& config, WriteQueue& queue, Place place,
              std::shared_ptr<DescribedPart> part, bool with_static)
     : part_ranks_(part_ranks), config_(config), queue_(queue), place_(std::move(place)), role_(role_of(ranks, config.layout)),
-      with_static_(with_static), space_(config.layout), step_(queue, role_) {
+      with_static_(with_static), space_(config.layout), step_(queue, role_), shown_(queue, space_) {
     space_.set_content(std::move(part));
 }
 
@@ -84,7 +84,8 @@ void Group::reopen(const PartGrowth& growth, uint64_t steps, const std::vector<S
     }
     const bool is_first = role_.is_first_writer();
     state_ = State::published;
-    steps_ = committed_ = *shown_ = steps;
+    steps_ = committed_ = steps;
+    shown_.begin_at(steps);
     space_.continue_from(growth.blocks, steps, is_first ? file_->size_bytes() : 0);
     if (!is_first) return;
     if (!space_.content().packed.empty()) space_.find_chunks(PartReader(part_path()), steps);
@@ -125,8 +126,10 @@ void Group::begin_write(bool alone, bool may_come_first) {
     step_.begin(file_, steps_, config_.layout.storage.checksum, alone ? PartWriter::Gaps::mine : PartWriter::Gaps::not_mine);
 }
 
-// Of the only step. First the metadata, then the superblock that refers to it.
-void Group::write_image() {
+// Of a part of several steps: what shows the step is in the file before the ranks agree that it is written. Of the only step: first
+// the metadata, then the superblock that refers to it.
+void Group::write_metadata(Written& written) {
+    if (space_.has_several_steps()) return void(written.shown_by = shown_.write(file_, steps_ + 1));
     queue_.run([file = file_, image = space_.image()] {
         file->write_at(image->metadata_address, image->metadata.data(), image->metadata.size());
         const bool ends_later = image->metadata_address + image->metadata.size() < image->file_bytes;
@@ -138,7 +141,8 @@ void Group::write_image() {
 // Other programs write a file anew under its name. What is written into the old file would be lost.
 void Group::check_path() const {
     if (committed_ == 0 || !space_.has_several_steps() || file_->is_at(part_path())) return;
-    fail(Status::CORRUPT, part_path(), " is no longer the file that this run writes: another program has moved, removed or replaced it; ",
+    fail(Status::CORRUPT, part_path(),
+         " is no longer the file that this run writes: another program has moved, removed or replaced it; ",
          "put it back, or close the stream and write another one");
 }
 
@@ -149,8 +153,7 @@ std::shared_ptr<const Group::Written> Group::end_write() {
     step_.flush();
     step_.write_seals(space_, {written, &written->digest});
     // Otherwise another rank failed to compress, and the step fails.
-    if (role_.is_first_writer() && space_.can_show(steps_ + 1))
-        space_.has_several_steps() ? write_version(written) : write_image();
+    if (role_.is_first_writer() && space_.can_show(steps_ + 1)) write_metadata(*written);
     if (syncs_steps()) queue_.run([file = file_] { file->sync(); });
     step_.end();
     if (!space_.has_several_steps()) {
@@ -181,31 +184,16 @@ void Group::publish(WriteQueue::Needs needs) {
     state_ = State::published;
 }
 
-void Group::finish() {
-    if (!space_.has_several_steps() || !role_.is_writer() || !has_steps()) return;
-    if (role_.is_first_writer()) cut_file();
-    close_file();
-    if (show_error_) throw *show_error_;
+void Group::on_step_committed(uint64_t number, const Written& written) {
+    committed_ = number + 1;
+    if (shows_steps()) shown_.on_step_committed(file_, written.shown_by);
 }
 
-// What was laid out and never written is cut off.
-void Group::cut_file() {
-    queue_.wait();
-    const PartVersion version = space_.last_version(steps_);
-    write_last_version(*file_, version);
-    // The superblock before this one says that the file is longer, so this one is on the device before. No further version overwrites
-    // the head of a private one.
-    if (!version.writes.empty()) unshown_ = shown_by(version);
-    if (unshown_) {
-        const bool sync = durability() != Durability::none;
-        if (sync) file_->sync();
-        put_in_force(*file_, *unshown_);
-        if (sync) file_->sync();
-        *shown_ = steps_;
-        unshown_.reset();
-        show_error_.reset();
-    }
-    file_->set_size(version.file_bytes);
+void Group::finish() {
+    if (!space_.has_several_steps() || !role_.is_writer() || !has_steps()) return;
+    if (role_.is_first_writer()) shown_.show_last(file_, steps_, durability() != Durability::none);
+    close_file();
+    if (const auto& error = shown_.error()) throw *error;
 }
 
 void Group::close_file() {

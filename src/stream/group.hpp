@@ -5,7 +5,6 @@
 // replaced.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,11 +13,11 @@
 #include "base/error.hpp"
 #include "gather/communicator.hpp"
 #include "part/image.hpp"
-#include "part/version_file.hpp"
 #include "part/write_queue.hpp"
 #include "record/history.hpp"
 #include "stream/part_space.hpp"
 #include "stream/part_step_writer.hpp"
+#include "stream/shown_steps.hpp"
 
 namespace tailrace {
 
@@ -33,11 +32,8 @@ public:
     };
     // What this rank wrote of a step. Complete when the queue has done the work that end_write() submitted.
     struct Written {
-        uint64_t digest = 0;  // the sum of its seals' checksums
-        // On the first writer of a part of several steps: what shows the step to readers, once it is committed. A later step shows it,
-        // too, where steps come too fast to show each.
-        ShownBy shown_by;
-        bool is_private = false;
+        uint64_t digest = 0;        // the sum of its seals' checksums
+        ShownSteps::Step shown_by;  // on the first writer of a part of several steps
     };
 
     // What it writes goes through the queue. `part_ranks`: the ranks of this rank's part; null where it has only this one. `part`
@@ -91,7 +87,9 @@ public:
     // Local. The step with this number in the group, from 0, is committed: readers are shown it.
     void on_step_committed(uint64_t number, const Written& written);
     // Local, when all its steps are committed: readers are shown all of them.
-    void show_all();
+    void show_all() {
+        if (shows_steps()) shown_.show_all(file_, steps_);
+    }
     // Local, when all its steps are committed. Cuts the part to them and closes it.
     void finish();
     void discard() const noexcept;  // rank 0: removes a group that was never published
@@ -100,7 +98,7 @@ public:
     bool has_steps() const { return steps_ > 0; }
     bool is_published() const { return state_ == State::published; }  // on rank 0, and where an earlier run published it
     // How many committed steps readers of this rank's part do not see yet; on its first writer, 0 on the others.
-    uint64_t unshown_steps() const;
+    uint64_t unshown_steps() const { return shows_steps() ? committed_ - shown_.count() : 0; }
     bool all_steps_committed() const { return committed_ == steps_; }
     uint64_t steps() const { return steps_; }
     uint64_t start() const { return place_.start; }
@@ -119,14 +117,12 @@ private:
     Durability durability() const { return config_.layout.storage.durability; }
     bool syncs_steps() const { return durability() == Durability::step; }
     bool has_several_writers() const { return part_ranks_ != nullptr && role_.writers > 1; }
+    bool shows_steps() const { return space_.has_several_steps() && role_.is_first_writer(); }
     void lay_out_more();
     void open_file(bool may_come_first);
     void write_missing_times(const std::vector<StepEntry>& committed);
     void check_path() const;
-    void write_image();
-    void write_version(const std::shared_ptr<Written>& written);
-    void show(WriteQueue::Needs needs);
-    void cut_file();
+    void write_metadata(Written& written);
     void close_file();
     std::string pending_part_path() const;
     std::string path_of(const std::string& relative) const { return place_.directory + "/" + relative; }
@@ -143,10 +139,7 @@ private:
     PartSpace space_;
     std::shared_ptr<HeldFile> file_;  // opened through the queue; null until then
     PartStepWriter step_;
-    std::optional<Error> show_error_;  // why the last committed step could not be shown
-    std::optional<ShownBy> unshown_;   // what shows it, where it is not shown yet
-    // The steps that readers see, on the first writer of a part of several steps. The queue sets it.
-    std::shared_ptr<std::atomic<uint64_t>> shown_ = std::make_shared<std::atomic<uint64_t>>(0);
+    ShownSteps shown_;
 };
 
 // The paths of the groups with pending names of runs before this number: their steps were never committed.

@@ -14,7 +14,8 @@ namespace tailrace {
 
 // Local, by the only process that writes to the stream. All steps from `first` on leave; there is at least one. `why`: kDropResume
 // or kDropRewind. First `append` writes the line of the journal, and throws where another run has taken over. Then what people open
-// no longer shows the steps, then files without other steps are removed. A process that ends in between leaves a stream that reads right. Returns what it removed.
+// no longer shows the steps, then files without other steps are removed. A process that ends in between leaves a stream that reads
+// right. Returns what it removed.
 std::vector<std::string> leave_steps(const StreamPaths& paths, History& history, uint64_t first, const char* why,
                                      const std::function<void(const Json&)>& append);
 

@@ -20,11 +20,10 @@ struct PartArray {
 
 struct PartContent {
     Description description;
-    std::vector<PartArray> arrays;  // in the order of the description
-    std::vector<size_t>
-        array_of_box;            // by index of a planned box: the index of its array; 0 for a static box that is not stored
-    std::vector<uint64_t> slot;  // of each placed array: its number among the static arrays, or among those of a step
-    std::vector<size_t> packed;  // the compressed arrays, in the order of StepPlan::packed()
+    std::vector<PartArray> arrays;     // in the order of the description
+    std::vector<size_t> array_of_box;  // by index of a planned box: the index of its array; 0 for a static box that is not stored
+    std::vector<uint64_t> slot;        // of each placed array: its number among the static arrays, or among those of a step
+    std::vector<size_t> packed;        // the compressed arrays, in the order of StepPlan::packed()
     Placement placement;
     uint64_t seal_slot_bytes = 0;  // of one writer; 0: the layout has no checksums
     uint64_t seal_writers = 0;

@@ -18,8 +18,8 @@ void PartSpace::set_content(std::shared_ptr<DescribedPart> part) {
     metadata_ = Metadata::outdated;
 }
 
-// The first block has one step, so that it is full when the part is closed: its metadata lies behind it. That of other blocks lies in
-// front of them, so that steps which are laid out and never written can be cut off.
+// The first block has one step, so that it is full when the part is closed: its metadata lies behind it. That of other blocks lies
+// in front of them, so that steps which are laid out and never written can be cut off.
 StepBlock PartSpace::next_block() const {
     const uint64_t laid_out = laid_out_steps();
     StepBlock block{laid_out, 1, content().placement.static_end()};
@@ -67,9 +67,9 @@ void PartSpace::place_chunks(const ChunkPlaces& chunks, uint64_t step) {
         std::ranges::copy(chunks[k], std::back_inserter(chunks_[content().packed[k]]));
         for (const Extent& chunk : chunks[k]) chunks_end = std::max(chunks_end, chunk.address + chunk.bytes);
     }
-    const uint64_t behind = content().placement.align(chunks_end, 0);
-    if (growing_) return growing_->extend_to(behind);
-    make_image_at(behind);
+    const uint64_t after_chunks = content().placement.align(chunks_end, 0);
+    if (growing_) return growing_->extend_to(after_chunks);
+    make_image_at(after_chunks);
 }
 
 void PartSpace::find_chunks(const PartReader& file, uint64_t steps) {

@@ -1,5 +1,5 @@
-// The space of one part while it is written: where its steps are laid out, where compressed chunks are, and the metadata that describes
-// both. Computes addresses and metadata; writes nothing.
+// The space of one part while it is written: where its steps are laid out, where compressed chunks are, and the metadata that
+// describes both. Computes addresses and metadata; writes nothing.
 #pragma once
 
 #include <cstdint>
@@ -52,14 +52,14 @@ public:
     uint64_t end() const;
     uint64_t end_of_last_block() const { return block_end(content().placement, blocks_.back()); }
 
-    // Compressed arrays, on the first writer. The places of a step's chunks; those of a failed attempt at it are forgotten. With one
-    // step, makes the image behind the chunks.
+    // Compressed arrays, on the first writer. The places of a step's chunks; those of a failed attempt at it are forgotten. With
+    // one step, makes the image behind the chunks.
     void place_chunks(const ChunkPlaces& chunks, uint64_t step);
     // The chunks of the steps that an earlier run wrote, from its file.
     void find_chunks(const PartReader& file, uint64_t steps);
 
-    // First writer. Makes the metadata anew where something was laid out or described since: with one step the image, unless it must
-    // come behind chunks.
+    // First writer. Makes the metadata anew where something was laid out or described since: with one step the image, unless it
+    // must come behind chunks.
     void update_metadata();
 
     // With one step: its image, once it is made, and whether it is written.
@@ -92,7 +92,7 @@ private:
     Metadata metadata_ = Metadata::outdated;
     std::shared_ptr<const Image> image_;
     std::optional<GrowingMetadata> growing_;
-    Description description_;      // with the addresses of the part's checksums
+    Description description_;     // with the addresses of the part's checksums
     std::optional<Extent> room_;  // for the metadata of the last block
 };
 

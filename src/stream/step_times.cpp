@@ -23,16 +23,16 @@ void StepTimes::add(double time) {
 
 void StepTimes::check(double time, const std::string& where) const {
     if (count_ == 0 || accepts_all_) return;
-    const bool goes_on = second_ == first_ ? time != last_ : second_ > first_ ? time > last_ : time < last_;
-    if (goes_on) return;
+    const bool continues = second_ == first_ ? time != last_ : second_ > first_ ? time > last_ : time < last_;
+    if (continues) return;
     const std::string now = real_text(time), last = real_text(last_);
     const std::string why =
         time == last_ ? text("the last step has the time ", last, ", too")
                       : text("the last step has the time ", last, ", and the times ", second_ > first_ ? "increase" : "decrease",
                              ", from ", real_text(first_), " to ", real_text(second_));
     fail(Status::BAD_ORDER, where, ": a step at time ", now, " does not follow: ", why,
-         "; to write the steps from there on again, open with mode = 'resume' and resume_before = ", now,
-         ", to begin anew with mode = 'replace', or write to another stream");
+         ". To write the steps from there on again, open with mode = 'resume' and resume_before = ", now,
+         "; to begin anew, with mode = 'replace'; or write to another stream");
 }
 
 uint64_t EarlierSteps::next_step() const { return std::max(retained_from, kept > 0 ? numbers[kept - 1] + 1 : 0); }

@@ -19,7 +19,8 @@ public:
     void add(double time);
     // For copies of streams that older versions wrote: their times may repeat.
     void accept_all() { accepts_all_ = true; }
-    // Throws BAD_ORDER, with the times and the remedies, unless a step at `time` may come next. `where`: the stream, for the message.
+    // Throws BAD_ORDER, with the times and the remedies, unless a step at `time` may come next. `where`: the stream, for the
+    // message.
     void check(double time, const std::string& where) const;
 
 private:
@@ -28,7 +29,8 @@ private:
     double first_ = 0, second_ = 0, last_ = 0;  // second_: the first one that is not first_; else first_
 };
 
-// The steps that earlier runs have committed. With mode = append only those that matter: the first, one with another time, the last.
+// The steps that earlier runs have committed. With mode = append only those that matter: the first, one with another time, the
+// last.
 struct EarlierSteps {
     std::vector<uint64_t> numbers;
     std::vector<double> times;

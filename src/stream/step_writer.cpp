@@ -93,10 +93,9 @@ void StepWriter::describe(const StepInput& input) {
     const bool with_static = needs_group() ? input.with_static() : group_->with_static();
     const PartMap map(config_.layout, ranks_.topology());
     const uint64_t slot_bytes = config_.layout.storage.checksum ? seal_slot_bytes(plan_->seal_records()) : 0;
-    part_ = std::make_shared<DescribedPart>(
-        DescribedPart{describe_part(input.definitions, config_, plan_->boxes(), slot_bytes,
-                                    continues_ ? existing_.has_static : with_static,
-                                    continues_ ? existing_.growth.writers : map.writers(map.part_of(ranks_.rank())))});
+    part_ = std::make_shared<DescribedPart>(DescribedPart{
+        describe_part(input.definitions, config_, plan_->boxes(), slot_bytes, continues_ ? existing_.has_static : with_static,
+                      continues_ ? existing_.growth.writers : map.writers(map.part_of(ranks_.rank())))});
     if (group_) group_->set_content(part_);
     make_packer(input.definitions);
     described_ = {input.definitions_fingerprint, plan_->version(), with_static};

@@ -45,9 +45,9 @@ public:
     void begin_group_again(const StepInput& input);
 
     // Collective. Plans the step if `intent`, the largest of all ranks, asks for it, then describes the part and opens its group as
-    // needed. `first_agreement` and `rank_0_does` as in StepPlan::make(); `all_do`, which may be empty: collective, in a run's first
-    // step, once the ranks have planned it. The returned error is this rank's alone, for the next agreement; others are thrown on
-    // all ranks.
+    // needed. `first_agreement` and `rank_0_does` as in StepPlan::make(); `all_do`, which may be empty: collective, in a run's
+    // first step, once the ranks have planned it. The returned error is this rank's alone, for the next agreement; others are
+    // thrown on all ranks.
     std::optional<Error> plan_step(StepInput& input, StepIntent intent, const std::optional<Error>& error,
                                    const PlanAgreement& first_agreement, const std::function<void()>& rank_0_does,
                                    const std::function<void()>& all_do);

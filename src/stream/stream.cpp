@@ -175,7 +175,8 @@ void Stream::close() {
         if (const auto late = queue.error(); late && !steps_were_lost) throw *late;
         if (config_.layout.storage.durability == Durability::close) return stages_->upkeep.sync_written(progress_.next_step() > 0);
         // Before the ranks agree, while the others have work of their own. The index shows only what is committed.
-        if (!steps_were_lost && !stages_->upkeep.waits_for_parts()) index_error = attempt([&] { stages_->upkeep.refresh_index(true); });
+        if (!steps_were_lost && !stages_->upkeep.waits_for_parts())
+            index_error = attempt([&] { stages_->upkeep.refresh_index(true); });
     });
     if (failed && !error) error = failed;
     progress_.close();
@@ -210,8 +211,7 @@ void Stream::close() {
 
 std::string Stream::leave_open() {
     stages_->overlap.queue().wait();  // what shows steps, and the lines of steps that all ranks have written
-    if (const auto& group = stages_->writer.group(); group && group->all_steps_committed())
-        attempt([&] { group->show_all(); });
+    if (const auto& group = stages_->writer.group(); group && group->all_steps_committed()) attempt([&] { group->show_all(); });
     if (ranks_->rank() != 0) return "";
     stages_->journal.reload();
     stages_->upkeep.on_history_reloaded();

@@ -81,10 +81,9 @@ void StreamJournal::journal_step(const StepInFlight& step, uint64_t digest, Writ
     const uint64_t parts = PartMap(config_.layout, ranks_.topology()).parts();
     if (new_group)
         history_.groups.push_back({step.group->start(), config_.layout, parts, ranks_.size(), history_.runs.size() - 1, step.plan,
-                                   step.group->with_static(), 0, step.bytes, "", false, step.group->segment(),
-                                   config_.layout.steps != 1});
+                                   step.group->with_static(), 0, step.bytes, "", false, step.group->segment()});
     GroupEntry& group = history_.groups.back();
-    group.has_records = config_.layout.steps != 1;  // also where an earlier version began the part
+    if (config_.layout.steps != 1) group.lengths = Lengths::committed;  // also where an earlier version began the part
     const StepEntry entry{step.step, step.time, history_.groups.size() - 1, parts, step.bytes, step.ragged_lengths};
     const std::string digest_before = std::exchange(group.digest, hex_digest(digest));
     const size_t known = history_.steps.size();
@@ -108,7 +107,8 @@ void StreamJournal::journal_drop(uint64_t first, uint64_t last, bool sync) {
 
 void StreamJournal::drop_from(uint64_t first) {
     if (!history_.has_step_from(first)) return;  // done before: the step that followed has failed
-    leave_steps(paths_, history_, first, kDropResume, [this](const Json& line) { access_->segment().append_line(journal_line(line), true); });
+    leave_steps(paths_, history_, first, kDropResume,
+                [this](const Json& line) { access_->segment().append_line(journal_line(line), true); });
 }
 
 void StreamJournal::reload() { history_ = read_history(paths_.journal()); }

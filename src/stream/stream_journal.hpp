@@ -31,8 +31,8 @@ public:
     // For a conversion: where its steps are copied from.
     void set_origin(Json origin) { origin_ = std::move(origin); }
 
-    // Rank 0. At a run's first step, before any of its bytes: what it writes must fit the steps before `steps.kept`. Then begins the
-    // run's segment.
+    // Rank 0. At a run's first step, before any of its bytes: what it writes must fit the steps before `steps.kept`. Then begins
+    // the run's segment.
     void begin_run(const Definitions& definitions, const StepData& data, const EarlierSteps& steps);
     // Rank 0. Appends what must be in the journal before the line of a step: the run with its first step, a new plan, and where the
     // part has grown its blocks.

@@ -12,15 +12,15 @@
 namespace tailrace {
 namespace {
 
-// The index is written at most once a second, and so seldom that it takes a hundredth of the run. But it is never older than ten seconds,
-// or than a hundredth of the run.
+// The index is written at most once a second, and so seldom that it takes a hundredth of the run. But it is never older than ten
+// seconds, or than a hundredth of the run.
 double index_interval_s(double cost_s, double run_s) { return std::max(1.0, std::min(100 * cost_s, std::max(10.0, run_s / 100))); }
 
 }  // namespace
 
 Upkeep::Upkeep(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, StreamJournal& journal)
     : ranks_(ranks), paths_(std::move(paths)), config_(config), journal_(journal),
-      index_is_stale_(!journal.history().empty()),    // a run that was killed may have left an older index
+      index_is_stale_(!journal.history().empty()),  // a run that was killed may have left an older index
       shown_end_(journal.history().next_step()) {}  // opening has brought the parts up
 
 void Upkeep::on_all_shown() { shown_end_ = journal_.history().next_step(); }

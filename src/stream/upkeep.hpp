@@ -57,11 +57,11 @@ private:
     StreamJournal& journal_;
     bool index_is_stale_;
     uint64_t shown_end_;
-    size_t indexed_steps_ = 0;                              // steps of the history that the index shows as they are
+    size_t indexed_steps_ = 0;  // steps of the history that the index shows as they are
     const double began_s_ = seconds_now();
     double index_cost_s_ = 0, index_at_s_ = began_s_;  // of the index that was written last
-    std::set<size_t> removed_groups_;                       // numbers in the history
-    std::string next_directory_;                            // that this rank has made
+    std::set<size_t> removed_groups_;                  // numbers in the history
+    std::string next_directory_;                       // that this rank has made
     std::vector<std::string> unsynced_parts_;
 };
 

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "base/copy.hpp"
+#include "layout/netcdf_fill.hpp"
 #include "layout/parts.hpp"
 #include "record/block_name.hpp"
-#include "layout/netcdf_fill.hpp"
 
 namespace tailrace {
 namespace {

@@ -14,7 +14,7 @@ namespace tailrace {
 // stream with more of them has no NAME.nc, but files NAME.SSSSSS.nc with the steps from S on. If a single step has more parts,
 // there is no index. `run`: the number of the run or command, for the temporary name.
 struct IndexedSteps {
-    size_t unchanged = 0;    // files that show only steps among so many first ones of History::steps are not written again
+    size_t unchanged = 0;   // files that show only steps among so many first ones of History::steps are not written again
     size_t end = SIZE_MAX;  // and none of those from here on is shown
 };
 void write_index(const std::string& directory, const std::string& stream, const History& history, const IndexedSteps& steps,

@@ -25,18 +25,19 @@ uint64_t shown_steps(const History& history, size_t group) {
 
 PartState state_of_part(const std::string& path, const History& history, size_t group) {
     const PartState state = state_of_part(File::open_read(path), shown_steps(history, group));
-    const bool has_records = history.groups[group].has_records;
-    return state == PartState::without_record && has_records ? PartState::changed : state;
+    const bool had_records = history.groups[group].lengths == Lengths::committed;
+    return state == PartState::without_record && had_records ? PartState::changed : state;
 }
 
-std::vector<std::string> bring_up_group(const std::string& directory, const std::string& stream, const History& history, size_t group) {
+std::vector<std::string> bring_up_group(const std::string& directory, const std::string& stream, const History& history,
+                                        size_t group) {
     const GroupEntry& entry = history.groups[group];
     std::vector<std::string> paths;
     const uint64_t steps = shown_steps(history, group);
-    if (entry.layout.steps == 1 || !entry.has_records || steps == 0) return paths;
+    if (entry.layout.steps == 1 || entry.lengths != Lengths::committed || steps == 0) return paths;
     for (uint64_t part = 0; part < entry.parts; ++part) {
         const std::string path = path_of_part(directory, stream, entry, part);
-        if (!path_exists(path) || state_of_part(File::open_read(path), steps) != PartState::behind) continue;
+        if (!path_exists(path) || state_of_part(File::open_read(path), steps) != PartState::outdated) continue;
         File file = File::open_write(path);
         if (bring_up(file, steps)) paths.push_back(path);
         file.close();
@@ -54,9 +55,9 @@ void check_unchanged(const std::string& directory, const std::string& stream, co
     const size_t last = history.groups.size() - 1;
     const std::string path = path_of_part(directory, stream, history.groups[last], 0);
     if (state_of_part(path, history, last) == PartState::changed)
-        fail(Status::CORRUPT, path, " was changed by another program after Tailrace wrote it, so nothing is appended to it; ",
-             "if only attributes were changed, `tailrace adopt ", directory, " -s ", stream, "` keeps them; else write its steps to a new ",
-             "stream with `tailrace convert ", directory, " NEW_DIRECTORY -s ", stream,
+        fail(Status::CORRUPT, path, " was changed by another program after Tailrace wrote it, so nothing is appended to it. ",
+             "If only attributes were changed, `tailrace adopt ", directory, " -s ", stream,
+             "` keeps them. Else write its steps to a new stream with `tailrace convert ", directory, " NEW_DIRECTORY -s ", stream,
              "`, restore the file from a copy, or set mode = 'replace' to begin anew");
 }
 

@@ -195,7 +195,7 @@ uint64_t Reader::read_common(size_t variable, const StepLocation& location, cons
             return common.elements();
         } catch (const Error&) {
             open_.close(path);  // HDF5 remembers what it could not read as absent
-            if (!is_behind(path, location)) throw;
+            if (!shows_too_few(path, location)) throw;
             if (waited_ms == kWaitForPartMs)
                 fail(Status::CORRUPT, path, " does not show step ", selected_, ", which is committed: its run was killed before; ",
                      "`tailrace index ", directory_, " -s ", name_, "` shows it");
@@ -205,9 +205,9 @@ uint64_t Reader::read_common(size_t variable, const StepLocation& location, cons
 }
 
 // A running model commits a step a moment before its parts show it.
-bool Reader::is_behind(const std::string& path, const StepLocation& location) {
+bool Reader::shows_too_few(const std::string& path, const StepLocation& location) {
     if (location.layout.steps == 1 || !path_exists(path)) return false;
-    return state_of_part(File::open_read(path), location.in_group + 1) == PartState::behind;
+    return state_of_part(File::open_read(path), location.in_group + 1) == PartState::outdated;
 }
 
 void Reader::read_stored(size_t variable, const StepLocation& location, const PartBox& stored, const Box& common,

@@ -52,7 +52,7 @@ private:
                          const BlockView& memory) const;
     void read_stored(size_t variable, const StepLocation& location, const PartBox& stored, const Box& common,
                      const BlockView& memory) const;
-    static bool is_behind(const std::string& path, const StepLocation& location);
+    static bool shows_too_few(const std::string& path, const StepLocation& location);
     void read_replicated(size_t variable, const Box& box, const BlockView& memory) const;
     std::string path_of(const std::string& relative) const { return directory_ + "/" + relative; }
     std::string part_path_of(const StepLocation& location, uint64_t part) const;

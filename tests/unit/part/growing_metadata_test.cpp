@@ -1,5 +1,5 @@
-// The metadata of a part that grows: HDF5 reads exactly the steps of each version, and no version overwrites what readers of the last
-// versions may be using.
+// The metadata of a part that grows: HDF5 reads exactly the steps of each version, and no version overwrites what readers of the
+// last versions may be using.
 #include "part/growing_metadata.hpp"
 
 #include <gtest/gtest.h>
@@ -141,7 +141,8 @@ void expect_steps(const std::string& path, const Description& description, uint6
             std::vector<std::byte> found(step_bytes);
             hsize_t begin[8] = {s}, count[8] = {1};
             for (int d = 1; d < dims; ++d) count[d] = lengths[d];
-            hdf5::check(H5Sselect_hyperslab(space, H5S_SELECT_SET, begin, nullptr, count, nullptr), "H5Sselect_hyperslab", array.name);
+            hdf5::check(H5Sselect_hyperslab(space, H5S_SELECT_SET, begin, nullptr, count, nullptr), "H5Sselect_hyperslab",
+                        array.name);
             const hsize_t length = elements;
             const hdf5::Space memory(hdf5::check(H5Screate_simple(1, &length, nullptr), "H5Screate_simple", array.name));
             const hdf5::TypeId type(hdf5::check(H5Dget_type(dataset), "H5Dget_type", array.name));
@@ -197,7 +198,7 @@ TEST(GrowingMetadata, a_part_is_current_behind_or_changed) {
     EXPECT_EQ(state_of_part(file, 3), PartState::current);
     EXPECT_EQ(state_of_part(file, 5), PartState::changed) << "no record of five steps";
     file.write_at(0, before.data(), before.size());  // as a kill leaves it
-    EXPECT_EQ(state_of_part(file, 4), PartState::behind);
+    EXPECT_EQ(state_of_part(file, 4), PartState::outdated);
     expect_steps("records.nc", description, 3, true);
     EXPECT_TRUE(bring_up(file, 4));
     EXPECT_FALSE(bring_up(file, 4));
