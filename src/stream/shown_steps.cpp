@@ -1,5 +1,7 @@
 #include "stream/shown_steps.hpp"
 
+#include "gather/agree.hpp"
+
 namespace tailrace {
 
 ShownSteps::Step ShownSteps::write(const File& file, uint64_t steps) {
