@@ -23,6 +23,7 @@ void write_and_commit(Stages& stages, StepRun& run, StepIntent intent, bool is_f
         vote.bytes = step.bytes;
         vote.digest = step.written->digest;
     }
+    name_other_run(stages, error);
     stages.times.write_s += run.watch.lap();
     const uint64_t next_step = run.input.number() + 1;
     const auto commit = [&](const WriteVote& all) {

@@ -73,6 +73,12 @@ void make_next_directory_alone(Stages& stages, const StepInput& input) {
         stages.upkeep.make_next_directory(0, input.number() + 1);
 }
 
+void name_other_run(const Stages& stages, std::optional<Error>& error) {
+    const WriteAccess* access = stages.journal.access();
+    if (!error || error->status() != Status::CORRUPT || access == nullptr) return;
+    if (auto overtaken = attempt([&] { access->check_is_last(); })) error = std::move(overtaken);
+}
+
 std::optional<Error> plan_step(Stages& stages, StepRun& run, StepIntent intent, bool is_first_agreement) {
     const auto first_agreement = [&](const PlanVote& plan, const std::optional<Error>& error,
                                      const RankZeroDoes<PlanVote>& rank_0_does) {

@@ -44,6 +44,9 @@ bool plans_in_first_agreement(const StepRun& run);
 // On rank 0 if it is alone on its node, so that no idle rank has made the next step's directory: makes it before the other ranks
 // return from the agreement. Otherwise all of them would call mkdir.
 void make_next_directory_alone(Stages& stages, const StepInput& input);
+// Rank 0, where this step failed: a part that is gone was removed by a run that has taken over, if there is one. Then that is the
+// error.
+void name_other_run(const Stages& stages, std::optional<Error>& error);
 // Plans the step. `is_first_agreement`: as above. Returns this rank's error, for the next agreement.
 std::optional<Error> plan_step(Stages& stages, StepRun& run, StepIntent intent, bool is_first_agreement);
 

@@ -26,6 +26,7 @@ void end_step_overlapped(Stages& stages, StepRun& run) {
         step = stages.writer.write_step(run.input, error);
         vote.bytes = step.bytes;  // the digest is known when the thread has written the step
     }
+    name_other_run(stages, error);
     stages.times.write_s += run.watch.lap();
     const WriteVote all = agree(stages.ranks, vote, error);
     stages.commit.note_unshown(all.unshown_steps);

@@ -215,6 +215,7 @@ std::string Stream::leave_open() {
     if (ranks_->rank() != 0) return "";
     stages_->journal.reload();
     stages_->upkeep.on_history_reloaded();
+    stages_->upkeep.on_all_shown();  // the other ranks do so now
     stages_->upkeep.refresh_index(true);
     const uint64_t steps = stages_->journal.history().steps.size();
     stages_->release();

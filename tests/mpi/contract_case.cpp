@@ -203,7 +203,11 @@ const std::map<std::string, std::function<void(const Words &)>> calls = {
     {"flush", [](const Words &) { stream->flush(); }},
     {"read", [](const Words &w) { reader = std::make_optional<tailrace::Reader>(MPI_COMM_WORLD, directory, w[2]); }},
     {"select", [](const Words &w) { reader->select(std::stoi(w[2])); }},
-    {"close_read", [](const Words &) { reader->close(); }},
+    {"close_read",
+     [](const Words &) {
+         reader->close();
+         reader.reset();
+     }},
 };
 
 const std::map<std::string, std::function<std::string(const Words &)>> questions = {

@@ -49,8 +49,8 @@ TEST(StepTimes, TheMessageHasBothTimesAndTheRemedies) {
     EXPECT_STREQ(
         error.what(),
         "stream 'h' in out: a step at time 0.1 does not follow: the last step has the time 1.5, and the times increase, from "
-        "0.5 to 1; to write the steps from there on again, open with mode = 'resume' and resume_before = 0.1, to begin anew "
-        "with mode = 'replace', or write to another stream");
+        "0.5 to 1. To write the steps from there on again, open with mode = 'resume' and resume_before = 0.1; to begin anew, "
+        "with mode = 'replace'; or write to another stream");
 }
 
 TEST(StepTimes, StepsBeforeATime) {
