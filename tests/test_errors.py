@@ -226,7 +226,7 @@ OPTIONS = [
     ("steps = 0", "BAD_CONFIG", r"steps.*0.*1 \| N \| all"),
     ("durability = 'sometimes'", "BAD_CONFIG", r"durability.*'sometimes'.*none \| close \| step"),
     ("alignment = '5 B'", "BAD_CONFIG", r"alignment.*'5 B'.*multiple of 8"),
-    ("steps = 1.5", "BAD_CONFIG", r"steps is of TOML type float.*; write a string"),
+    ("steps = 1.5", "BAD_CONFIG", r"steps = '1.5' is not possible; allowed: 1 \| N \| all"),
     ("layout = ", "BAD_CONFIG", r"line 1: not TOML"),
     ("layout = 'fpp'\nwriters = 'all'", "BAD_LAYOUT", r"writers = all contradicts files = per-rank.*set writers = one"),
     ("layout = 'hds'\ntree = 2", "BAD_CONFIG", r"tree.*2.*at least 8"),

@@ -233,7 +233,13 @@ PartVersion GrowingMetadata::version(const Content& content, uint64_t steps, boo
 PartVersion GrowingMetadata::last_version(const Content& content, uint64_t steps, uint64_t address) {
     make_trees(content);
     if (!head_) return made_by_hdf5(content, steps, address);
-    return finish(content, steps, round_up(address), true);
+    // After forget() all full nodes are written anew.
+    format::Bytes full;
+    const uint64_t full_at = round_up(address);
+    for (Tree& tree : trees_) tree.tree.put_full_nodes(full, full_at, steps * tree.chunks_a_step, chunk_of(content, tree));
+    const uint64_t head_at = full_at + round_up(full.size());
+    if (full.size() > 0) nodes_.push_back({full_at, full.take()});
+    return finish(content, steps, head_at, true);
 }
 
 // `is_last`: the trees of all arrays end with these steps.

@@ -75,7 +75,8 @@ void make_next_directory_alone(Stages& stages, const StepInput& input) {
 
 void name_other_run(const Stages& stages, std::optional<Error>& error) {
     const WriteAccess* access = stages.journal.access();
-    if (!error || error->status() != Status::CORRUPT || access == nullptr) return;
+    const bool is_gone = error && (error->status() == Status::CORRUPT || error->status() == Status::NOT_FOUND);
+    if (!is_gone || access == nullptr) return;
     if (auto overtaken = attempt([&] { access->check_is_last(); })) error = std::move(overtaken);
 }
 

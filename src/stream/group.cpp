@@ -141,7 +141,7 @@ void Group::write_metadata(Written& written) {
 // Other programs write a file anew under its name. What is written into the old file would be lost.
 void Group::check_path() const {
     if (committed_ == 0 || !space_.has_several_steps() || file_->is_at(part_path())) return;
-    fail(Status::CORRUPT, part_path(),
+    fail(path_exists(part_path()) ? Status::CORRUPT : Status::NOT_FOUND, part_path(),
          " is no longer the file that this run writes: another program has moved, removed or replaced it; ",
          "put it back, or close the stream and write another one");
 }

@@ -206,7 +206,7 @@ const std::map<std::string, std::function<void(const Words &)>> calls = {
     {"close_read",
      [](const Words &) {
          reader->close();
-         reader.reset();
+         reader = std::nullopt;
      }},
 };
 
