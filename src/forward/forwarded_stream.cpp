@@ -42,15 +42,27 @@ void ForwardedStream::open(const Json& settings) {
                           {"settings", of_writers},
                           {"is_async", is_async()}},
                          true);
+    std::optional<Reply> reply;
+    run_or_end_job(has_others(), [&] { reply = forwarding_->reply(id_, true); });
     error = attempt([&] {
-        const Reply reply = *forwarding_->reply(id_, true);
-        if (reply.status != Status::OK) throw reply.error();
-        opened_ = Json::parse(reply.text);
+        if (reply->status != Status::OK) throw reply->error();
+        opened_ = Json::parse(reply->text);
         earlier_ = earlier_steps_of(opened_.at("steps"));
         continue_after(earlier_);
     });
-    agree(*ranks_, OpenVote{}, error);
+    try {
+        agree(*ranks_, OpenVote{}, error);
+    } catch (const Error&) {
+        // A rank here has failed, and the writers have the stream open: nobody else could open it.
+        if (reply->status == Status::OK) run_or_end_job(has_others(), [&] { (void)ask_writers("close"); });
+        throw;
+    }
     ++forwarding_->open_streams;
+}
+
+Reply ForwardedStream::ask_writers(const char* request) {
+    forwarding_->request({{"request", request}, {"stream", id_}}, true);
+    return *forwarding_->reply(id_, true);
 }
 
 // Waits until at most `leave` steps are in flight, and takes the replies that have arrived for others.
@@ -160,6 +172,12 @@ void ForwardedStream::flush() {
     });
     try {
         agree(*ranks_, FlushVote{}, error);
+        // What the writers have committed, readers see now.
+        std::optional<Error> of_writers;
+        run_or_end_job(has_others(), [&] {
+            if (const Reply reply = ask_writers("flush"); reply.status != Status::OK) of_writers = reply.error();
+        });
+        agree(*ranks_, FlushVote{}, of_writers);
     } catch (const Error& failed) {
         note_reported(failed);
         throw;
@@ -186,8 +204,7 @@ void ForwardedStream::close() {
         if (static_error) throw *static_error;
     });
     const bool drops_step = agree(*ranks_, vote, std::nullopt).drops_step;
-    forwarding_->request({{"request", "close"}, {"stream", id_}}, true);
-    const Reply reply = *forwarding_->reply(id_, true);
+    const Reply reply = ask_writers("close");
     if (reply.status != Status::OK && !error) error = reply.error();
     --forwarding_->open_streams;
     forwarding_->drop_replies(id_);

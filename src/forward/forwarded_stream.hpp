@@ -33,6 +33,8 @@ private:
         std::shared_ptr<StepBuffer> buffer;
         Json request;
     };
+    // Waits for the reply: no step may be in flight.
+    Reply ask_writers(const char* request);
     void open(const Json& settings);  // collective
     bool is_async() const { return config_.layout.overlap_steps > 0; }
     PreparedStep prepare();

@@ -37,6 +37,8 @@ public:
                 open(id, request);
             else if (kind == "step")
                 write_step(id, request);
+            else if (kind == "flush")
+                flush(id);
             else
                 close(id);
         }
@@ -104,6 +106,10 @@ private:
             else
                 stream.put_block(name, block.box, data, {});
         }
+    }
+
+    void flush(uint64_t id) {
+        reply(id, attempt_or_end_job(writers_, [&] { streams_.at(id).stream->flush(); }));
     }
 
     void close(uint64_t id) {
