@@ -53,7 +53,7 @@ void ForwardedStream::open(const Json& settings) {
     try {
         agree(*ranks_, OpenVote{}, error);
     } catch (const Error&) {
-        // A rank here has failed, and the writers have the stream open: nobody else could open it.
+        // A rank here has failed, and the writers have the stream open: no later run could open it.
         if (reply->status == Status::OK) run_or_end_job(has_others(), [&] { (void)ask_writers("close"); });
         throw;
     }
