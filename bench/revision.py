@@ -2,8 +2,8 @@
 
     make bench NAME=revision ARGS="--before REVISION" [SIZE=quick|full]
 
-The earlier commit is built in build/revisions/. Without --before it is the one that bench/bounds.toml names. Each library
-reads back what the other has written, and every byte is compared with the formula.
+The earlier commit is built in build/revisions/. Without --before it is the one that bench/bounds.toml names. This checkout's
+library reads back what both have written, and every byte is compared with the formula.
 """
 
 from __future__ import annotations
