@@ -22,7 +22,7 @@ from rich.table import Table
 from bench import harness
 from bench.harness import Claim, console, methods
 from bench.harness.methods import Column, Entry, Row, Tuned
-from bench.write import CASE_TEXT, MODES, RANK_STEP_BYTES, SYNCED, Cell, directory_of, run_cell
+from bench.write import CASE_TEXT, MODES, RANK_STEP_BYTES, SYNCED, Cell, directory_of, measure_equally, run_cell
 
 RANKS = 2
 STEPS = {"large": 3, "small": 20}
@@ -92,26 +92,14 @@ def tune(case: str, target: str, entries: Sequence[Entry], advance: Callable[[st
 
 
 def measure(cells: Sequence[Cell], seconds: float, entries: Sequence[Entry]) -> tuple[list[Row], dict[str, Tuned]]:
-    deadline = time.monotonic() + seconds
-    rows: list[Row] = []
-    tuned: dict[str, Tuned] = {}
-    with methods.progress_bar() as progress:
-        bar = progress.add_task("", total=seconds)
+    def tuned_for(cell: Cell, advance: Callable[[str], None]) -> Tuned:
+        return tune(cell.case, cell.target, entries, advance)
 
-        def advance(text: str) -> None:
-            progress.update(bar, completed=seconds - max(0.0, deadline - time.monotonic()), description=text)
+    def run(cell: Cell, choice: Tuned, share: float) -> Iterable[Row]:
+        chosen = [entry for entry in entries if entry.is_ours] + list(choice.entries)
+        return run_cell(cell, chosen, STEPS[cell.case], seconds=share, least=LEAST, most=MOST, mpi_io=choice.mpi_io)
 
-        for case, target in dict.fromkeys((cell.case, cell.target) for cell in cells):
-            tuned[f"{case}/{target}"] = tune(case, target, entries, advance)
-        for number, cell in enumerate(cells):
-            choice = tuned[f"{cell.case}/{cell.target}"]
-            chosen = [entry for entry in entries if entry.is_ours] + list(choice.entries)
-            share = max(0.0, deadline - time.monotonic()) / (len(cells) - number)
-            pace: dict[str, Any] = {"seconds": share, "least": LEAST, "most": MOST}
-            for row in run_cell(cell, chosen, STEPS[cell.case], **pace, mpi_io=choice.mpi_io):
-                rows.append(row)
-                advance(f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['entry']}")
-    return rows, tuned
+    return measure_equally(cells, seconds, lambda cell: f"{cell.case}/{cell.target}", tuned_for, run)
 
 
 def peer_claims(rows: Sequence[Row], cells: Sequence[Cell]) -> list[Claim]:

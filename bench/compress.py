@@ -20,7 +20,7 @@ from rich.table import Table
 from bench import harness
 from bench.harness import Claim, console, methods
 from bench.harness.methods import Column, Entry, Row, Tuned
-from bench.write import MODES, SYNCED, Cell, directory_of, run_cell
+from bench.write import MODES, SYNCED, Cell, directory_of, measure_equally, run_cell
 
 LEVEL = 1
 RANK_STEP_BYTES = 4 * 16 << 20
@@ -64,25 +64,11 @@ def tune(case: str, entries: Sequence[Entry], advance: Callable[[str], None]) ->
 
 
 def measure(cells: Sequence[Cell], seconds: float, entries: Sequence[Entry]) -> tuple[list[Row], dict[str, Tuned]]:
-    deadline = time.monotonic() + seconds
-    rows: list[Row] = []
-    tuned: dict[str, Tuned] = {}
-    with methods.progress_bar() as progress:
-        bar = progress.add_task("", total=seconds)
+    def run(cell: Cell, choice: Tuned, share: float) -> Iterable[Row]:
+        chosen = [entry for entry in entries if entry.is_ours] + list(choice.entries)
+        return run_cell(cell, chosen, STEPS, seconds=share, least=LEAST, most=MOST, mpi_io=choice.mpi_io, deflate=LEVEL)
 
-        def advance(text: str) -> None:
-            progress.update(bar, completed=seconds - max(0.0, deadline - time.monotonic()), description=text)
-
-        for case in dict.fromkeys(cell.case for cell in cells):
-            tuned[case] = tune(case, entries, advance)
-        for number, cell in enumerate(cells):
-            choice = tuned[cell.case]
-            chosen = [entry for entry in entries if entry.is_ours] + list(choice.entries)
-            share = max(0.0, deadline - time.monotonic()) / (len(cells) - number)
-            for row in run_cell(cell, chosen, STEPS, seconds=share, least=LEAST, most=MOST, mpi_io=choice.mpi_io, deflate=LEVEL):
-                rows.append(row)
-                advance(f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['entry']}")
-    return rows, tuned
+    return measure_equally(cells, seconds, lambda cell: cell.case, lambda cell, advance: tune(cell.case, entries, advance), run)
 
 
 def claims_of(rows: Sequence[Row], cells: Sequence[Cell]) -> list[Claim]:

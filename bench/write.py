@@ -122,6 +122,34 @@ def run_cell(
         yield {**dataclasses.asdict(cell), **row}
 
 
+def measure_equally(
+    cells: Sequence[Cell],
+    seconds: float,
+    key_of: Callable[[Cell], str],
+    tuned_for: Callable[[Cell, Callable[[str], None]], Tuned],
+    run: Callable[[Cell, Tuned, float], Iterable[Row]],
+) -> tuple[list[Row], dict[str, Tuned]]:
+    """Tunes once for each key, then gives each cell an equal share of the time that is left. For benches of these cells."""
+    deadline = time.monotonic() + seconds
+    rows: list[Row] = []
+    tuned: dict[str, Tuned] = {}
+    with methods.progress_bar() as progress:
+        bar = progress.add_task("", total=seconds)
+
+        def advance(text: str) -> None:
+            progress.update(bar, completed=seconds - max(0.0, deadline - time.monotonic()), description=text)
+
+        for cell in cells:
+            if key_of(cell) not in tuned:
+                tuned[key_of(cell)] = tuned_for(cell, advance)
+        for number, cell in enumerate(cells):
+            share = max(0.0, deadline - time.monotonic()) / (len(cells) - number)
+            for row in run(cell, tuned[key_of(cell)], share):
+                rows.append(row)
+                advance(f"{cell.key}, repetition {row['repetition'] or 'to warm up'}: {row['entry']}")
+    return rows, tuned
+
+
 def tune(case: str, target: str, peers: int, entries: Sequence[Entry], advance: Callable[[str], None]) -> Tuned:
     def run(chosen: Sequence[Entry], repetitions: int, mpi_io: str) -> Iterable[Row]:
         cell = Cell(case, target, 2, "cache")

@@ -7,7 +7,7 @@ import random
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +75,23 @@ def mpirun(build_dir: Path, mpi: Mpi) -> Mpirun:
 
 
 @pytest.fixture(scope="session")
-def injector(tmp_path_factory: pytest.TempPathFactory, needs: Any) -> Path:
+def preloaded(tmp_path_factory: pytest.TempPathFactory, needs: Any) -> Callable[[str], Path]:
+    """preloaded("inject"): tests/faults/inject.c as a library, to be preloaded into a program."""
+
+    def built(name: str) -> Path:
+        needs("gcc")
+        library = tmp_path_factory.mktemp(name) / f"{name}.so"
+        source = ROOT / "tests" / "faults" / f"{name}.c"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library, source, "-ldl"], check=True)
+        return library
+
+    return built
+
+
+@pytest.fixture(scope="session")
+def injector(preloaded: Callable[[str], Path]) -> Path:
     """tests/faults/inject.c, to be preloaded into the ranks."""
-    needs("gcc")
-    library = tmp_path_factory.mktemp("faults") / "inject.so"
-    source = ROOT / "tests" / "faults" / "inject.c"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library, source, "-ldl"], check=True)
-    return library
+    return preloaded("inject")
 
 
 @pytest.fixture(scope="session")

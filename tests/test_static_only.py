@@ -24,15 +24,19 @@ pytestmark = pytest.mark.fast
 DEPTH = np.arange(6, dtype="f4").reshape(3, 2)
 
 
+def define(stream: tailrace.Stream, depth: np.ndarray = DEPTH) -> None:
+    stream.coord("lat", np.arange(3.0), units="degrees_north")
+    stream.dim("lon", 2)
+    stream.var("depth", ("lat", "lon"), "f4", static=True, replicated=True, units="m", fill_value=-1)
+    stream.var("radius", (), "f8", static=True)
+    stream.attributes(title="the grid")
+    stream.put_static("depth", depth)
+    stream.put_static("radius", 6371.0)
+
+
 def write(folder: Path, depth: np.ndarray = DEPTH, **keys: Any) -> None:
     with tailrace.open(folder, "geometry", **keys) as stream:
-        stream.coord("lat", np.arange(3.0), units="degrees_north")
-        stream.dim("lon", 2)
-        stream.var("depth", ("lat", "lon"), "f4", static=True, replicated=True, units="m", fill_value=-1)
-        stream.var("radius", (), "f8", static=True)
-        stream.attributes(title="the grid")
-        stream.put_static("depth", depth)
-        stream.put_static("radius", 6371.0)
+        define(stream, depth)
 
 
 def check(path: Path, depth: np.ndarray = DEPTH) -> None:
@@ -108,13 +112,7 @@ def test_steps_may_follow(tmp_path: Path, keys: dict[str, Any]) -> None:
     """The same definitions with a step: then the stream is as any other."""
     write(tmp_path, **keys)
     with tailrace.open(tmp_path, "geometry", **keys) as stream:
-        stream.coord("lat", np.arange(3.0), units="degrees_north")
-        stream.dim("lon", 2)
-        stream.var("depth", ("lat", "lon"), "f4", static=True, replicated=True, units="m", fill_value=-1)
-        stream.var("radius", (), "f8", static=True)
-        stream.attributes(title="the grid")
-        stream.put_static("depth", DEPTH)
-        stream.put_static("radius", 6371.0)
+        define(stream)
         with stream.step(5.0):
             pass
     with netCDF4.Dataset(tmp_path / "geometry.nc") as file:

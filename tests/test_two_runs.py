@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.environment import ROOT
 from tests.error_run import YIELD
 from tests.journal import journal_lines
 from tests.kill_values import LAYOUTS as KILL_LAYOUTS
@@ -27,13 +25,9 @@ CASES = 200
 
 
 @pytest.fixture(scope="module")
-def two_runs(tmp_path_factory: pytest.TempPathFactory, needs: Any) -> Path:
+def two_runs(preloaded: Callable[[str], Path]) -> Path:
     """tests/faults/two_runs.c, to be preloaded."""
-    needs("gcc")
-    library = tmp_path_factory.mktemp("two-runs") / "two_runs.so"
-    source = ROOT / "tests" / "faults" / "two_runs.c"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library, source, "-ldl"], check=True)
-    return library
+    return preloaded("two_runs")
 
 
 @pytest.mark.sampled(8)

@@ -50,11 +50,6 @@ LockAnswer ByteLock::try_take(uint64_t byte, LockKind kind) {
     }
 }
 
-void ByteLock::release(uint64_t byte) noexcept {
-    struct flock lock = request(byte, F_UNLCK);
-    if (file_.is_open()) ::fcntl(file_.get(), F_OFD_SETLK, &lock);
-}
-
 int64_t ByteLock::file_system_now_ns() const {
     struct stat status;
     if (::futimens(file_.get(), nullptr) != 0 || ::fstat(file_.get(), &status) != 0) fail_system("set the time of", path_, errno);

@@ -1,4 +1,4 @@
-// Locks on single bytes of a file, each held until it is released or its file is closed: by this process, and not by its children.
+// Locks on single bytes of a file, each held until its file is closed: by this process, and not by its children.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,6 @@ public:
     ByteLock(const std::string& path, File file);
 
     LockAnswer try_take(uint64_t byte, LockKind kind);
-    void release(uint64_t byte) noexcept;
     bool is_open() const { return file_.is_open(); }
     bool is_at(const std::string& path) const { return file_.is_at(path); }
     // Sets the file's time to now, and returns it: now by the clock of the file system, in nanoseconds.

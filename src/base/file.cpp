@@ -16,6 +16,7 @@
 #include "base/clock.hpp"
 #include "base/copy.hpp"
 #include "base/fastest_way.hpp"
+#include "base/paths.hpp"
 #include "base/system_error.hpp"
 
 namespace tailrace {
@@ -230,11 +231,7 @@ void File::begin_sync() {
 
 void File::lock_shared() { ::flock(descriptor_, LOCK_SH | LOCK_NB); }
 
-bool File::is_at(const std::string& path) const {
-    struct stat mine, there;
-    return ::fstat(descriptor_, &mine) == 0 && ::stat(path.c_str(), &there) == 0 && mine.st_dev == there.st_dev &&
-           mine.st_ino == there.st_ino;
-}
+bool File::is_at(const std::string& path) const { return is_open_at(descriptor_, path); }
 
 bool File::try_lock() {
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return true;

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "base/paths.hpp"
 #include "base/system_error.hpp"
 
 namespace tailrace {
@@ -65,11 +65,7 @@ void OwnDescriptor::take(OwnDescriptor& other) {
     if (descriptor_ >= 0) opened.places.insert(&descriptor_);
 }
 
-bool OwnDescriptor::is_at(const std::string& path) const {
-    struct stat mine, there;
-    return is_open() && ::fstat(descriptor_, &mine) == 0 && ::stat(path.c_str(), &there) == 0 && mine.st_dev == there.st_dev &&
-           mine.st_ino == there.st_ino;
-}
+bool OwnDescriptor::is_at(const std::string& path) const { return is_open() && is_open_at(descriptor_, path); }
 
 void OwnDescriptor::close() noexcept {
     if (descriptor_ < 0) return;

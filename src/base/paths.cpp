@@ -150,6 +150,13 @@ bool is_same_file(const std::string& path, const std::string& other) {
     return ::stat(path.c_str(), &a) == 0 && ::stat(other.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
+bool is_open_at(int descriptor, const std::string& path) {
+    struct stat a, b;
+    return ::fstat(descriptor, &a) == 0 && ::stat(path.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
 void copy_file(const std::string& from, const std::string& to, bool sync) {
     const File source = File::open_read(from);
     File copy = File::create(to);

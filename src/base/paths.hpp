@@ -24,6 +24,9 @@ bool make_new_file(const std::string& path);
 // is a free name in the directory of `to`.
 void link_in_place(const std::string& from, const std::string& to, const std::string& temporary);
 bool is_same_file(const std::string& path, const std::string& other);
+// Whether the path still names the file of an open descriptor.
+bool is_open_at(int descriptor, const std::string& path);
+std::string parent_of(const std::string& path);  // the text before the last slash
 // Copies a file to a new name, or over the file of that name.
 void copy_file(const std::string& from, const std::string& to, bool sync);
 std::vector<std::string> list_directory(const std::string& path);  // names, sorted; [] if absent

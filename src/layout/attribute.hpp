@@ -1,6 +1,7 @@
 // An attribute of a variable or of a file: a name with text or numbers.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,6 +21,15 @@ struct Attribute {
     bool is_text() const { return type == Type::CHAR; }
     bool operator==(const Attribute&) const = default;
 };
+
+// Null where no attribute has the name.
+inline const Attribute* find_attribute(const std::vector<Attribute>& attributes, std::string_view name) {
+    const auto at = std::ranges::find(attributes, name, &Attribute::name);
+    return at == attributes.end() ? nullptr : &*at;
+}
+
+// Whether both are the same, or both are none.
+inline bool are_same(const Attribute* a, const Attribute* b) { return a != nullptr && b != nullptr ? *a == *b : a == b; }
 
 inline Attribute text_attribute(std::string name, std::string_view value) {
     const auto* first = reinterpret_cast<const std::byte*>(value.data());

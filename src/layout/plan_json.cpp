@@ -147,19 +147,17 @@ std::string trade_of(const Layout& layout) {
     if (layout.part_is_dataset() && layout.writers.kind == Writers::Kind::one)
         return "one file with all steps: every tool opens and copies it as it is. All data goes through the rank that writes it.";
     if (layout.part_is_dataset())
-        return "one file with all steps: every tool opens and copies it as it is. Its writers on one node take turns, since a "
-               "kernel "
-               "lets one of them into a file at a time.";
+        return "one file with all steps: every tool opens and copies it as it is. Its writers on one node take turns, "
+               "since a kernel lets one of them into a file at a time.";
     if (layout.files.kind == Files::Kind::one)
         return "files of few steps: old ones can leave (keep), and a damaged one costs its own steps. Each takes time to create. " +
                with_index;
     if (layout.steps == 1)
-        return "several files for each step, written at the same time: the fastest for large arrays, and old ones can leave "
-               "(keep). "
-               "They are many to create and to list. " +
+        return "several files for each step, written at the same time: the fastest for large arrays, and old ones "
+               "can leave (keep). They are many to create and to list. " +
                with_index;
-    return "several files with many steps each, written at the same time: fast, and few files. Steps leave only with a whole "
-           "file. " +
+    return "several files with many steps each, written at the same time: fast, and few files. Steps leave only "
+           "with a whole file. " +
            with_index;
 }
 

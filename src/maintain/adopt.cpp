@@ -19,11 +19,6 @@
 namespace tailrace {
 namespace {
 
-const Attribute* named(const std::vector<Attribute>& attributes, const std::string& name) {
-    const auto at = std::ranges::find(attributes, name, &Attribute::name);
-    return at == attributes.end() ? nullptr : &*at;
-}
-
 class Adoption {
 public:
     Adoption(const std::string& directory, const std::string& stream, bool takes_over)
@@ -42,7 +37,7 @@ public:
             check_arrays();
             check_values(group);
             take_attributes();
-            if (!changed_.empty()) access_.segment().append_line(journal_line(run_line(history_.runs.back())), true);
+            if (!changed_.empty()) access_.append(run_line(history_.runs.back()), true);
             show_steps(path(), history_, shown_steps(history_, group));
         }
         access_.end();
@@ -51,12 +46,14 @@ public:
 
 private:
     const GroupEntry& group() const { return history_.groups.back(); }
-    std::string path() const { return directory_ + "/" + part_path(group().layout, stream_, group().start, 0, group().segment); }
+    std::string path() const { return directory_ + "/" + part_path(group(), stream_, 0); }
     [[noreturn]] void refuse(const std::string& why) const {
         fail(Status::UNSUPPORTED, path(), ": ", why,
              ", which cannot be adopted; write its steps to a new stream with `tailrace convert ", directory_, " NEW_DIRECTORY -s ",
              stream_, "`, or restore the file from a copy");
     }
+
+    bool is_stored(const Variable& variable) const { return group().has_static || !variable.is_static || variable.replicated; }
 
     // The file has the arrays of the stream, and no others.
     void check_arrays() const {
@@ -69,7 +66,7 @@ private:
         const uint64_t steps = history_.steps.back().step + 1 - group().start;
         const PartReader reader(path());
         for (const Variable& variable : definitions.variables())
-            if (group().has_static || !variable.is_static || variable.replicated)
+            if (is_stored(variable))
                 (void)reader.find({variable.name, variable.type, variable.shape, !variable.is_static}, steps - 1);
         if (const uint64_t there = reader.steps_of(definitions.time_name()); there != steps)
             refuse(text("it has ", there, " steps, and the stream has ", steps));
@@ -88,8 +85,7 @@ private:
         take(definitions, definitions.time_name(), definitions.time_attributes());
         const std::vector<Variable> variables = definitions.variables();
         for (const Variable& variable : variables)
-            if (group().has_static || !variable.is_static || variable.replicated)
-                take(definitions, variable.name, variable.attributes);
+            if (is_stored(variable)) take(definitions, variable.name, variable.attributes);
         RunEntry run = history_.runs.back();
         run.definitions = std::move(definitions);
         history_.runs.push_back(std::move(run));
@@ -98,17 +94,18 @@ private:
     // `variable` empty: of the file.
     void take(Definitions& definitions, const std::string& variable, const std::vector<Attribute>& before) {
         std::vector<Attribute> now = read_attributes(path(), variable);
-        if (!named(before, kBitRoundAttribute)) std::erase_if(now, [](const Attribute& a) { return a.name == kBitRoundAttribute; });
+        if (!find_attribute(before, kBitRoundAttribute))
+            std::erase_if(now, [](const Attribute& a) { return a.name == kBitRoundAttribute; });
         const auto note = [&](const std::string& name) {
-            const Attribute *was = named(before, name), *is = named(now, name);
-            if ((was == nullptr && is == nullptr) || (was != nullptr && is != nullptr && *was == *is)) return;
+            const Attribute *was = find_attribute(before, name), *is = find_attribute(now, name);
+            if (are_same(was, is)) return;
             if (name == kFillAttribute) refuse(text("_FillValue of '", variable, "' was changed"));
             changed_.push_back(
                 {{"variable", variable}, {"attribute", name}, {"before", attribute_text(was)}, {"now", attribute_text(is)}});
         };
         for (const Attribute& attribute : before) note(attribute.name);
         for (const Attribute& attribute : now)
-            if (named(before, attribute.name) == nullptr) note(attribute.name);
+            if (find_attribute(before, attribute.name) == nullptr) note(attribute.name);
         definitions.replace_attributes(variable, std::move(now));
     }
 

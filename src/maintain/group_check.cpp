@@ -23,7 +23,7 @@ public:
 
     GroupReport check(bool deep) {
         for (uint64_t part = 0; part < group_.parts; ++part) {
-            const std::string path = directory_ + "/" + part_path(group_.layout, stream_, group_.start, part, group_.segment);
+            const std::string path = directory_ + "/" + part_path(group_, stream_, part);
             attempt(path, std::nullopt, PartProblem::Of::steps, [&] {
                 if (!path_exists(path)) fail(Status::NOT_FOUND, "the part is missing");
                 const File file = File::open_read(path);
@@ -32,7 +32,7 @@ public:
             });
         }
         // Each part may be whole, but a part of another run: compare with what the journal has committed.
-        const std::string path = directory_ + "/" + group_path(group_.layout, stream_, group_.start, group_.segment);
+        const std::string path = directory_ + "/" + group_path(group_, stream_);
         if (group_.layout.steps != 1 || !report_.problems.empty() || group_.steps == 0) return std::move(report_);
         if (report_.bytes != group_.files_bytes)
             report_.problems.push_back(

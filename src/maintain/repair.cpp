@@ -107,10 +107,10 @@ private:
         const uint64_t shown_before = shown_steps(history_, g);
         if (bad.size() < group.steps) clear_times(group, bad);
         for (const uint64_t step : bad) {
-            access_.segment().append_line(journal_line(drop_line(step, step, why, is_needed)), true);
+            access_.append(drop_line(step, step, why, is_needed), true);
             history_.drop(step, step, !is_needed);
         }
-        report("dropped", path_of(group_path(group.layout, stream_, group.start, group.segment)), bad, why);
+        report("dropped", path_of(group_path(group, stream_)), bad, why);
         if (history_.groups[g].steps == 0 && !is_needed) set_aside(group);
         if (shown_steps(history_, g) < shown_before) hide_last_steps(g);
     }
@@ -118,7 +118,7 @@ private:
     void hide_last_steps(size_t g) {
         const GroupEntry& group = history_.groups[g];
         if (!group.layout.part_is_dataset() || group.steps == 0 || g + 1 < history_.groups.size()) return;
-        const std::string path = path_of(part_path(group.layout, stream_, group.start, 0, group.segment));
+        const std::string path = path_of(part_path(group, stream_, 0));
         if (state_of_part(path, history_, g) == PartState::current) show_steps(path, history_, shown_steps(history_, g));
     }
 
@@ -126,14 +126,13 @@ private:
         if (!group.layout.part_is_dataset()) return;
         std::vector<uint64_t> in_part;
         for (const uint64_t step : bad) in_part.push_back(step - group.start);
-        tailrace::clear_times(path_of(part_path(group.layout, stream_, group.start, 0, group.segment)),
-                              history_.runs[group.run].definitions.time_name(), in_part);
+        tailrace::clear_times(path_of(part_path(group, stream_, 0)), history_.runs[group.run].definitions.time_name(), in_part);
     }
 
     // A step gets its time in a part of several steps after it is committed. A run that was killed in between has left it without.
     void try_write_times(size_t g, uint64_t part) {
         const GroupEntry& group = history_.groups[g];
-        const std::string path = path_of(part_path(group.layout, stream_, group.start, part, group.segment));
+        const std::string path = path_of(part_path(group, stream_, part));
         if (group.layout.steps == 1 || !path_exists(path)) return;
         try {
             write_times(g, group, path);
@@ -163,7 +162,7 @@ private:
     }
 
     void set_aside(const GroupEntry& group) {
-        const std::string from = path_of(group_path(group.layout, stream_, group.start, group.segment));
+        const std::string from = path_of(group_path(group, stream_));
         if (!path_exists(from)) return;
         std::string to;
         for (int n = 0; n == 0 || path_exists(to); ++n)

@@ -43,7 +43,7 @@ Json rewind_stream(const std::string& directory, const std::string& stream, cons
         times.push_back(history.steps[i].time);
     }
     std::vector<std::string> removed;
-    const auto append = [&](const Json& line) { access.segment().append_line(journal_line(line), true); };
+    const auto append = [&](const Json& line) { access.append(line, true); };
     if (!dropped.empty()) removed = leave_steps(paths, history, dropped.front(), kDropRewind, append);
     access.end();
     return {{"stream", stream}, {"steps", history.steps.size()}, {"dropped", dropped}, {"times", times}, {"removed", removed}};

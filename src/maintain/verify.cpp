@@ -109,7 +109,7 @@ private:
         if (history.empty() || history.groups.back().segment == 0) return;
         const GroupEntry& last = history.groups.back();
         const std::string dataset = path_of(dataset_path(stream_));
-        if (!is_same_file(dataset, path_of(group_path(last.layout, stream_, last.start, last.segment))))
+        if (!is_same_file(dataset, path_of(group_path(last, stream_))))
             add(dataset, nullptr,
                 text("it does not show the steps of the stream; mend it with `tailrace index ", directory_, " -s ", stream_, "`"),
                 Remedy::index);

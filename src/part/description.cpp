@@ -37,11 +37,7 @@ void check_attributes(const Array* array, const std::vector<Attribute>& attribut
     }
 }
 
-const Attribute* fill_attribute(const Array& array) {
-    for (const Attribute& attribute : array.attributes)
-        if (attribute.name == kFillAttribute) return &attribute;
-    return nullptr;
-}
+const Attribute* fill_attribute(const Array& array) { return find_attribute(array.attributes, kFillAttribute); }
 
 void check_fill(const Array& array) {
     const Attribute* attribute = fill_attribute(array);

@@ -11,20 +11,15 @@
 namespace tailrace {
 namespace {
 
+// What stored values mean: these stay as they are as long as the stream has steps.
 constexpr std::array<std::string_view, 12> kNames{"units",        "calendar",    "_FillValue",   "missing_value",
                                                   "scale_factor", "add_offset",  "valid_min",    "valid_max",
                                                   "valid_range",  "coordinates", "grid_mapping", "_Unsigned"};
 
-const Attribute* named(const std::vector<Attribute>& attributes, std::string_view name) {
-    const auto at = std::ranges::find(attributes, name, &Attribute::name);
-    return at == attributes.end() ? nullptr : &*at;
-}
-
 std::string difference(const std::string& variable, const std::vector<Attribute>& earlier, const std::vector<Attribute>& now) {
     for (const std::string_view name : kNames) {
-        const Attribute *before = named(earlier, name), *after = named(now, name);
-        const bool is_same = before != nullptr && after != nullptr ? *before == *after : before == after;
-        if (!is_same)
+        const Attribute *before = find_attribute(earlier, name), *after = find_attribute(now, name);
+        if (!are_same(before, after))
             return text("attribute '", name, "' of variable '", variable, "' is ", attribute_text(before), " in its steps, here ",
                         attribute_text(after));
     }
@@ -32,8 +27,6 @@ std::string difference(const std::string& variable, const std::vector<Attribute>
 }
 
 }  // namespace
-
-bool changes_meaning(const std::string& attribute) { return std::ranges::find(kNames, attribute) != kNames.end(); }
 
 std::string difference_in_structure(const Definitions& earlier, const Definitions& now) {
     std::string why;

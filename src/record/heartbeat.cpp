@@ -102,10 +102,11 @@ private:
 
 Heartbeat::Heartbeat(std::string path, const Writer& writer) : path_(std::move(path)) {
     // Another process may write its own at the same time: each has a file of its own until it is renamed.
-    const std::string mine =
-        text(path_.substr(0, path_.rfind('/') + 1), kPendingPrefix, "writer-", writer.host, "-", writer.process);
+    const std::string mine = text(parent_of(path_), "/", kPendingPrefix, "writer-", writer.host, "-", writer.process);
     const std::string content = writer.json().dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-    replace_file(mine, content, false);
+    File file = File::create(mine);
+    file.write_at(0, content.data(), content.size());
+    file.close();
     file_ = OwnDescriptor("open", mine, O_RDONLY);
     rename_path(mine, path_);
     Beating::of_process().add(this);

@@ -24,6 +24,7 @@
 
 #include "base/journal.hpp"
 #include "layout/keys.hpp"
+#include "layout/parts.hpp"
 #include "layout/placement.hpp"
 #include "record/definitions.hpp"
 #include "record/part_box.hpp"
@@ -52,6 +53,14 @@ struct GroupEntry {
     uint64_t segment = 0;      // the number in the names of its files; 0: none
     Lengths lengths = Lengths::laid_out;
 };
+
+// Its paths below the stream's directory.
+inline std::string group_path(const GroupEntry& group, const std::string& stream) {
+    return group_path(group.layout, stream, group.start, group.segment);
+}
+inline std::string part_path(const GroupEntry& group, const std::string& stream, uint64_t part) {
+    return part_path(group.layout, stream, group.start, part, group.segment);
+}
 
 struct StepEntry {
     uint64_t step = 0;

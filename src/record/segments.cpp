@@ -9,7 +9,6 @@
 namespace tailrace {
 namespace {
 
-std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // A segment whose first line is torn counts for nothing; one of an older version begins with another kind of line.

@@ -4,7 +4,7 @@
 //
 //   WriteAccess access(directory, stream, {.takes_over = ...});
 //   History history = access.take_history();
-//   ... access.segment().append_line(line, sync) ...   // throws OVERTAKEN once another run has begun
+//   ... access.append(line, sync) ...   // throws OVERTAKEN once another run has begun
 //   access.end();
 #pragma once
 
@@ -30,9 +30,7 @@ public:
     // Throws IN_USE; UNSUPPORTED where a newer version has written the stream. The directory of parts exists.
     WriteAccess(const std::string& directory, const std::string& stream, const Wish& wish);
 
-    // The segments that counted at opening. With a contested opening they end with this run's own.
-    const SegmentChain& chain() const { return chain_; }
-    // What they add up to. May be called once.
+    // What the segments that count add up to. May be called once.
     History take_history();
     const std::string& journal() const { return journal_; }
     const StreamLock& lock() const { return lock_; }
@@ -48,6 +46,8 @@ public:
     OwnSegment& segment();
     // The same for a run that replaces the stream: from here on nothing of earlier runs counts.
     OwnSegment& segment_of_new_stream();
+    // Appends a line to the segment; throws OVERTAKEN as OwnSegment::append_line().
+    void append(const Json& line, bool sync) { segment().append_line(journal_line(line), sync); }
     bool has_segment() const { return segment_ && segment_->has_begun(); }
     // The file that this run appends to; where it has not begun, the last one that counts.
     std::string present_path() const;

@@ -64,7 +64,7 @@ std::vector<std::byte> stored_values(const History& history, size_t v, const Def
     const GroupEntry& group = history.groups[history.steps.back().group];
     const Variable& variable = definitions.variables()[v];
     if (!has_one_part(group.layout) && definitions.is_coordinate(variable)) return {};  // the parts have slices of it
-    const std::string path = paths.path(part_path(group.layout, paths.name, group.start, 0, group.segment));
+    const std::string path = paths.path(part_path(group, paths.name, 0));
     std::vector<std::byte> values(variable.bytes());
     try {
         const PartReader part(path);

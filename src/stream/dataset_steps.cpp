@@ -70,16 +70,15 @@ void copy_dataset(History& history, const StreamPaths& paths, bool sync, WriteAc
     if (history.empty() || !history.groups.back().layout.part_is_dataset() || history.groups.back().segment == paths.segment)
         return;
     GroupEntry& group = history.groups.back();
-    const auto path_of = [&](uint64_t segment) { return paths.path(part_path(group.layout, paths.name, group.start, 0, segment)); };
-    const std::string before = path_of(group.segment), pending = paths.pending(group.layout, group.start);
+    GroupEntry copied = group;
+    copied.segment = paths.segment;
+    const std::string before = paths.path(part_path(group, paths.name, 0)), pending = paths.pending(group.layout, group.start);
     copy_file(before, pending, sync);
     // The other run may have shown steps that do not count.
     show_steps(pending, history, history.steps.back().step + 1 - group.start);
-    rename_path(pending, path_of(paths.segment));
+    rename_path(pending, paths.path(part_path(copied, paths.name, 0)));
     if (sync) sync_directory(paths.parts());
-    GroupEntry copied = group;
-    copied.segment = paths.segment;
-    access.segment().append_line(journal_line(copy_line(copied)), sync);
+    access.append(copy_line(copied), sync);
     const bool had_number = std::exchange(group.segment, paths.segment) > 0;
     show_dataset(paths.directory, paths.name, group, paths.run);
     if (had_number) remove_file(before);

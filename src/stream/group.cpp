@@ -19,8 +19,6 @@ namespace {
 // the device: 28 ms for 128 MiB.
 constexpr uint64_t kEarlySyncBytes = 16u << 20;
 
-std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
-
 PartRole role_of(const Communicator& ranks, const Layout& layout) {
     const PartMap map(layout, ranks.topology());
     const uint64_t part = map.part_of(ranks.rank());

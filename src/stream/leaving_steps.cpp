@@ -12,9 +12,7 @@
 namespace tailrace {
 namespace {
 
-std::string path_of_group(const StreamPaths& paths, const GroupEntry& group) {
-    return paths.path(group_path(group.layout, paths.name, group.start, group.segment));
-}
+std::string path_of_group(const StreamPaths& paths, const GroupEntry& group) { return paths.path(group_path(group, paths.name)); }
 
 // What people open shows the history without the steps that have left it.
 void hide_steps(const StreamPaths& paths, const History& before, const History& after) {

@@ -64,14 +64,13 @@ std::optional<Error> StepWriter::open_group(StepInput& input, bool other_parts) 
         if (other_parts || needs_group()) finish_group();
         describe(input);
         if (!needs_group()) return;
-        if (continues_)
+        if (continues_) {
             make_group(0, existing_.segment, input);
-        else
-            make_group(input.number(), paths_.segment, input);
-        if (continues_)
             reopen_existing(input.number());
-        else
+        } else {
+            make_group(input.number(), paths_.segment, input);
             group_->prepare(input.is_first_of_run());  // rank 0 has made its directory then
+        }
     });
     try {
         if (config_.layout.ranks_are_apart()) {

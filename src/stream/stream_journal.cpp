@@ -101,14 +101,13 @@ void StreamJournal::journal_step(const StepInFlight& step, uint64_t digest, Writ
 }
 
 void StreamJournal::journal_drop(uint64_t first, uint64_t last, bool sync) {
-    access_->segment().append_line(journal_line(drop_line(first, last, kDropOld)), sync);
+    access_->append(drop_line(first, last, kDropOld), sync);
     history_.drop(first, last, false);
 }
 
 void StreamJournal::drop_from(uint64_t first) {
     if (!history_.has_step_from(first)) return;  // done before: the step that followed has failed
-    leave_steps(paths_, history_, first, kDropResume,
-                [this](const Json& line) { access_->segment().append_line(journal_line(line), true); });
+    leave_steps(paths_, history_, first, kDropResume, [this](const Json& line) { access_->append(line, true); });
 }
 
 void StreamJournal::reload() { history_ = read_history(paths_.journal()); }

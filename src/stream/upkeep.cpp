@@ -58,8 +58,7 @@ void Upkeep::remove_old_groups() {
     index_is_stale_ = true;
     refresh_index(true);
     for (const size_t g : old) {
-        remove_tree(
-            paths_.path(group_path(history.groups[g].layout, paths_.name, history.groups[g].start, history.groups[g].segment)));
+        remove_tree(paths_.path(group_path(history.groups[g], paths_.name)));
         removed_groups_.insert(g);
     }
 }

@@ -52,7 +52,7 @@ Json describe_stream(const std::string& directory, const std::string& stream) {
     for (const size_t g : history.needed_groups()) {
         const GroupEntry& group = history.groups[g];
         for (uint64_t part = 0; part < group.parts; ++part) {
-            const std::string path = directory + "/" + part_path(group.layout, stream, group.start, part, group.segment);
+            const std::string path = directory + "/" + part_path(group, stream, part);
             if (!path_exists(path)) continue;
             ++files;
             bytes += File::open_read(path).size_bytes();

@@ -149,9 +149,7 @@ private:
 
     Source source_in(const GroupEntry& group, uint64_t part, uint64_t block, const Box& from, const Box& to) const {
         auto file = files_.find({&group, part});
-        if (file == files_.end())
-            file =
-                files_.emplace(std::pair(&group, part), part_path(group.layout, stream_, group.start, part, group.segment)).first;
+        if (file == files_.end()) file = files_.emplace(std::pair(&group, part), part_path(group, stream_, part)).first;
         return {file->second, block_suffix(block), from, to};
     }
 

@@ -137,7 +137,7 @@ void show_journal(const std::string& directory, const std::string& stream, uint6
 
 void show_dataset(const std::string& directory, const std::string& stream, const GroupEntry& group, uint64_t run) {
     if (group.segment == 0) return;
-    const std::string part = directory + "/" + part_path(group.layout, stream, group.start, 0, group.segment);
+    const std::string part = directory + "/" + part_path(group, stream, 0);
     const std::string dataset = directory + "/" + dataset_path(stream);
     if (!is_same_file(part, dataset)) link_in_place(part, dataset, directory + "/" + pending_index_path(stream, run));
 }

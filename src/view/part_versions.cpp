@@ -11,7 +11,7 @@ namespace tailrace {
 namespace {
 
 std::string path_of_part(const std::string& directory, const std::string& stream, const GroupEntry& group, uint64_t part) {
-    return directory + "/" + part_path(group.layout, stream, group.start, part, group.segment);
+    return directory + "/" + part_path(group, stream, part);
 }
 
 }  // namespace
