@@ -37,7 +37,7 @@ from tests.presets import PRESETS
 
 pytestmark = pytest.mark.both_mpis(2)
 
-STEPS = 4  # of a run that is killed
+STEPS = 5  # of a run that is killed; its growing parts have room for more
 
 
 @dataclass

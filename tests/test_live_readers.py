@@ -157,3 +157,23 @@ def test_a_reader_that_stays_open_reads_what_it_saw(layout: str, tmp_path: Path,
                     assert time.monotonic() < deadline
                 for name in NAMES:
                     check(file["time"][:], {name: file[name][:]})
+
+
+@pytest.mark.parametrize("layout", ["single", "single-compressed", "shared"])
+def test_a_reader_that_stands_still_while_it_opens(layout: str, tmp_path: Path, needs: Callable[..., None]) -> None:
+    """HDF5 takes the file's size first. It refuses a superblock that says more, however late it reads it."""
+    needs("mpirun")
+    path = tmp_path / "live.nc"
+    with writing(tmp_path, layout, 1_000_000) as process:
+        wait_for(path, process)
+        lengths = set()
+        for _opening in range(15):
+            with path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                time.sleep(0.2)
+                superblock = file.read(48)
+            length = int.from_bytes(superblock[28:36], "little")
+            assert 0 < length <= size
+            lengths.add(length)
+            assert process.poll() is None, "the writer ended"
+    assert len(lengths) > 1

@@ -225,3 +225,23 @@ def test_a_directory_that_may_only_be_read(tmp_path: Path) -> None:
             assert list(reader.times) == [0.0]
     finally:
         subprocess.run(["umount", "-l", mounted], check=True)
+
+
+def test_verify_tells_a_dead_run_from_a_living_one(tmp_path: Path) -> None:
+    """Its heartbeat is young in both cases: the lock says that it has ended."""
+    child = os.fork()
+    if child == 0:
+        stream = open_stream(tmp_path, layout="single", steps="all")
+        for k in range(3):
+            write_step(stream, float(k))
+        (tmp_path / "written").touch()
+        time.sleep(60)
+        os._exit(0)
+    while not (tmp_path / "written").exists():
+        time.sleep(0.01)
+    assert tailrace.verify(tmp_path, "h", deep=True)["state"] == "being written"
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert (tmp_path / "h.parts/writer.json").exists()
+    report = tailrace.verify(tmp_path, "h", deep=True)
+    assert (report["state"], report["steps"]) == ("whole", 3)

@@ -24,6 +24,27 @@ struct flock request(uint64_t byte, int type) {
     return lock;
 }
 
+LockAnswer answer_of_errno(const std::string& path) {
+    switch (errno) {
+        case EAGAIN:
+        case EACCES: return LockAnswer::busy;
+        case ENOLCK:
+        case ENOSYS:
+        case EOPNOTSUPP:
+        case EINVAL: return LockAnswer::not_supported;
+        default: fail_system("lock", path, errno);
+    }
+}
+
+int flags_of(ByteLock::File file) {
+    switch (file) {
+        case ByteLock::File::made: return O_RDWR | O_CREAT;
+        case ByteLock::File::existing: return O_RDWR;
+        case ByteLock::File::looked_at: break;
+    }
+    return O_RDONLY;
+}
+
 bool has_option(const std::string& options, std::string_view wanted) {
     std::istringstream words(options);
     for (std::string word; std::getline(words, word, ',');)
@@ -34,20 +55,17 @@ bool has_option(const std::string& options, std::string_view wanted) {
 }  // namespace
 
 ByteLock::ByteLock(const std::string& path, File file)
-    : path_(path), file_("open the lock", path, O_RDWR | (file == File::made ? O_CREAT : 0)) {}
+    : path_(path), file_("open the lock", path, flags_of(file)) {}
 
 LockAnswer ByteLock::try_take(uint64_t byte, LockKind kind) {
     struct flock lock = request(byte, kind == LockKind::shared ? F_RDLCK : F_WRLCK);
-    if (::fcntl(file_.get(), F_OFD_SETLK, &lock) == 0) return LockAnswer::taken;
-    switch (errno) {
-        case EAGAIN:
-        case EACCES: return LockAnswer::busy;
-        case ENOLCK:
-        case ENOSYS:
-        case EOPNOTSUPP:
-        case EINVAL: return LockAnswer::not_supported;
-        default: fail_system("lock", path_, errno);
-    }
+    return ::fcntl(file_.get(), F_OFD_SETLK, &lock) == 0 ? LockAnswer::taken : answer_of_errno(path_);
+}
+
+LockAnswer ByteLock::look(uint64_t byte) const {
+    struct flock lock = request(byte, F_WRLCK);
+    if (::fcntl(file_.get(), F_OFD_GETLK, &lock) != 0) return answer_of_errno(path_);
+    return lock.l_type == F_UNLCK ? LockAnswer::taken : LockAnswer::busy;
 }
 
 int64_t ByteLock::file_system_now_ns() const {

@@ -16,10 +16,12 @@ enum class LockAnswer { taken, busy, not_supported };
 class ByteLock {
 public:
     ByteLock() = default;
-    enum class File { made, existing };
+    enum class File { made, existing, looked_at };
     ByteLock(const std::string& path, File file);
 
     LockAnswer try_take(uint64_t byte, LockKind kind);
+    // What try_take() would answer for an exclusive lock; takes nothing. The file may be one that this process can only read.
+    LockAnswer look(uint64_t byte) const;
     bool is_open() const { return file_.is_open(); }
     bool is_at(const std::string& path) const { return file_.is_at(path); }
     // Sets the file's time to now, and returns it: now by the clock of the file system, in nanoseconds.

@@ -57,8 +57,8 @@ private:
     void check_metadata(const std::string& path, PartState state) {
         if (state == PartState::outdated)
             report_.problems.push_back({path, std::nullopt, PartProblem::Of::lengths,
-                                        text("readers do not see its last step, since a run was killed before it showed it; ",
-                                             "`tailrace index ", directory_, " -s ", stream_, "` shows it")});
+                                        text("readers do not see its last steps, since a run was killed before it showed them; ",
+                                             "`tailrace index ", directory_, " -s ", stream_, "` shows them")});
         else if (state != PartState::current)
             report_.problems.push_back(
                 {path, std::nullopt, PartProblem::Of::metadata,
@@ -69,9 +69,12 @@ private:
     }
 
     void check_part(const File& file, const std::string& path, bool deep) {
+        PartState state = PartState::current;
         if (group_.lengths == Lengths::committed)
-            attempt(path, std::nullopt, PartProblem::Of::metadata,
-                    [&] { check_metadata(path, state_of_part(file, shown_steps_)); });
+            attempt(path, std::nullopt, PartProblem::Of::metadata, [&] {
+                state = state_of_part(file, shown_steps_);
+                check_metadata(path, state);
+            });
         const auto map = read_seal_map(path);
         if (!map || !deep) return;
         for (uint64_t writer = 0; writer < map->writers; ++writer) {
@@ -82,6 +85,7 @@ private:
             for (const uint64_t step : steps_) {
                 const uint64_t in_group = step - group_.start;
                 attempt(path, step, PartProblem::Of::steps, [&] {
+                    if (map->steps() <= in_group && state == PartState::outdated) return;  // its metadata is not in force yet
                     if (map->steps() <= in_group)
                         fail(Status::CORRUPT, "it has room for ", map->steps(), " steps, but ", in_group + 1, " are committed");
                     check_seal(file, read_seal(file, map->address(in_group, writer), map->slot_bytes), in_group, writer);

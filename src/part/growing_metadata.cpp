@@ -261,7 +261,7 @@ PartVersion GrowingMetadata::finish(const Content& content, uint64_t steps, uint
     for (const uint64_t at : head_->step_counts) head.set(at, steps);
     head.set_checksums(head_->summed);
 
-    PartVersion version{steps, std::exchange(nodes_, {}), {}, 0, false};
+    PartVersion version{.steps = steps, .writes = std::exchange(nodes_, {}), .superblock = {}};
     const uint64_t end_of_head = address + head.size();
     version.file_bytes = is_last ? end_of_head : std::max(end_, end_of_head);
     const uint64_t extension = head_->extension == format::kUndefined ? format::kUndefined : address + head_->extension;
@@ -283,7 +283,7 @@ PartVersion GrowingMetadata::made_by_hdf5(const Content& content, uint64_t steps
                       std::max(image.metadata.size(), room && room->address == image.metadata_address ? room->bytes : 0)},
                      std::numeric_limits<double>::infinity()});
     extend_to(image.file_bytes);
-    PartVersion version{steps, {}, std::move(image.superblock), image.file_bytes, false};
+    PartVersion version{.steps = steps, .writes = {}, .superblock = std::move(image.superblock), .file_bytes = image.file_bytes};
     version.writes.push_back({image.metadata_address, std::move(image.metadata)});
     return version;
 }

@@ -1,14 +1,9 @@
 #include "part/version_file.hpp"
 
-#include <algorithm>
 #include <vector>
 
 namespace tailrace {
 namespace {
-
-// A reader takes the file's size before it reads the superblock. So the file is longer than any superblock says, by as much as it
-// has, up to this: then the size was set long before.
-constexpr uint64_t kMostLeadBytes = 16u << 20;
 
 void write_record(HeldFile& file, const PartVersion& version) {
     const RecordBytes record = record_of(version);
@@ -25,7 +20,7 @@ ShownBy shown_by(const PartVersion& version) { return {version.steps, version.su
 
 void write_version(HeldFile& file, const PartVersion& version) {
     write_all(file, version.writes);
-    if (file.size_bytes() < version.file_bytes) file.extend_to(version.file_bytes + std::min(version.file_bytes, kMostLeadBytes));
+    if (file.size_bytes() < version.sized_ahead) file.extend_to(version.sized_ahead);
     write_record(file, version);
 }
 

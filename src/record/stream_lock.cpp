@@ -28,6 +28,18 @@ std::string heartbeat_path(const std::string& directory, const std::string& stre
     return directory + "/" + parts_directory(stream) + "/writer.json";
 }
 
+// Whether a free lock shows that the writer and all its ranks have ended: where they would hold it, and it reaches this process.
+bool has_ended(const Writer& writer, const std::string& directory, const std::string& stream) {
+    const bool is_alone_here = writer.nodes == 1 && writer.is_on_same_node(Writer::of_this_process(1));
+    if (!is_alone_here && lock_reach(directory) != LockReach::all_nodes) return false;
+    try {
+        const ByteLock lock(lock_path(directory, stream), ByteLock::File::looked_at);
+        return lock.look(kRunByte) == LockAnswer::taken && lock.look(kRanksByte) == LockAnswer::taken;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 }  // namespace
 
 StreamLock::StreamLock(const std::string& directory, const std::string& stream, bool takes_over, uint64_t nodes)
@@ -108,7 +120,8 @@ WritingRank::WritingRank(const std::string& directory, const std::string& stream
 
 std::optional<Writer> living_writer(const std::string& directory, const std::string& stream) {
     const auto found = find_heartbeat(heartbeat_path(directory, stream));
-    if (!found || std::time(nullptr) - found->renewed_ns / kNs > kHeartbeatValidS) return std::nullopt;
+    if (!found || std::time(nullptr) - found->renewed_ns / kNs > kHeartbeatValidS || has_ended(found->writer, directory, stream))
+        return std::nullopt;
     return found->writer;
 }
 

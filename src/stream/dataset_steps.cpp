@@ -39,7 +39,8 @@ void show_steps(const std::string& path, const History& history, uint64_t steps)
     PartSpace space = space_of_dataset(history, steps, file.size_bytes());
     if (!space.content().packed.empty()) space.find_chunks(PartReader(path), steps);
     space.update_metadata();
-    const PartVersion version = space.version(steps, true);
+    PartVersion version = space.version(steps, true);
+    version.sized_ahead = version.file_bytes;  // it is the last one
     write_version(file, version);
     // What the superblock points to is on the device before it.
     file.sync();

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "part/seal.hpp"
 
 namespace tailrace {
@@ -108,12 +109,18 @@ void PartSpace::describe() {
 }
 
 PartVersion PartSpace::version(uint64_t steps, bool must_show) {
-    return growing_->version({description_, content().placement, blocks_, chunks_}, steps, must_show);
+    PartVersion version = growing_->version({description_, content().placement, blocks_, chunks_}, steps, must_show);
+    const uint64_t in_blocks = laid_out_steps() * content().placement.step_pitch();
+    const Growth ahead = ahead_.after_step(seconds_now(), steps, version.file_bytes - in_blocks);
+    version.sized_ahead = version.file_bytes;
+    if (laid_out_steps() - steps <= ahead.steps) version.sized_ahead = std::max(version.sized_ahead, end_of(next_block()));
+    version.sized_ahead = (version.sized_ahead / ahead.bytes + 2) * ahead.bytes;
+    return version;
 }
 
 // Nothing to write where all steps that are laid out were written: the version in force is the last one.
 PartVersion PartSpace::last_version(uint64_t steps) {
-    if (steps == laid_out_steps()) return {steps, {}, {}, end(), false};
+    if (steps == laid_out_steps()) return {.steps = steps, .writes = {}, .superblock = {}, .file_bytes = end()};
     uint64_t address = growing_->end();
     if (address <= end_of_last_block()) {  // nothing lies behind the steps that are cut off
         while (blocks_.back().first_step >= steps) blocks_.pop_back();

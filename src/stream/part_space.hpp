@@ -10,6 +10,7 @@
 #include "layout/layout.hpp"
 #include "layout/placement.hpp"
 #include "part/growing_metadata.hpp"
+#include "part/growth_ahead.hpp"
 #include "part/image.hpp"
 #include "part/part_reader.hpp"
 #include "stream/part_content.hpp"
@@ -50,7 +51,7 @@ public:
     uint64_t array_address(size_t array, uint64_t step) const;
     // Behind all data and metadata; known on the first writer.
     uint64_t end() const;
-    uint64_t end_of_last_block() const { return block_end(content().placement, blocks_.back()); }
+    uint64_t end_of_last_block() const { return end_of(blocks_.back()); }
 
     // Compressed arrays, on the first writer. The places of a step's chunks; those of a failed attempt at it are forgotten. With
     // one step, makes the image behind the chunks.
@@ -79,6 +80,7 @@ private:
 
     // Nothing here may fail: other ranks wait for the address that follows from it.
     uint64_t end_of_metadata() const { return growing_ ? growing_->end() : image_ ? image_->file_bytes : 0; }
+    uint64_t end_of(const StepBlock& block) const { return block_end(content().placement, block); }
     void keep_chunks_of(uint64_t steps);
     void make_image_at(uint64_t metadata_address);
     Image image_at(uint64_t metadata_address);
@@ -92,6 +94,7 @@ private:
     Metadata metadata_ = Metadata::outdated;
     std::shared_ptr<const Image> image_;
     std::optional<GrowingMetadata> growing_;
+    GrowthAhead ahead_;
     Description description_;     // with the addresses of the part's checksums
     std::optional<Extent> room_;  // for the metadata of the last block
 };

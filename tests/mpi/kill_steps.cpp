@@ -3,8 +3,8 @@
 //   kill_steps run DIRECTORY OPTIONS STEPS     so many more steps; ranks tell their process numbers first
 //   kill_steps kill DIRECTORY OPTIONS STEPS TRACE RANK STAGE CALL N HOW DELAY_US
 //                                              the same; RANK tells its calls in TRACE and is killed as fault_kill says
-//   kill_steps trace DIRECTORY STEPS OPTIONS...  nobody is killed: for the Ith options two runs in DIRECTORY/I, the second where a
-//                                              pending step is left; every rank tells its calls in DIRECTORY/I.RUN.RANK
+//   kill_steps trace DIRECTORY STEPS OPTIONS...  nobody is killed: for the Ith options two runs in DIRECTORY/I, the second where
+//                                              one of a step was between and a pending step is left; every rank tells its calls in DIRECTORY/I.RUN.RANK
 #include "kill_steps.hpp"
 
 #include <sys/stat.h>
@@ -42,14 +42,19 @@ void leave_pending(const std::string &directory) {
 }
 
 void trace(const std::string &directory, int steps, int cases, char **options) {
-    for (int i = 0; i < cases; ++i)
-        for (int n = 0; n < 2; ++n) {
-            const std::string here = directory + "/" + std::to_string(i);
-            if (n > 0) leave_pending(here);
-            const std::string file = here + "." + std::to_string(n) + "." + std::to_string(rank);
+    for (int i = 0; i < cases; ++i) {
+        const std::string here = directory + "/" + std::to_string(i);
+        const auto traced = [&](const std::string &name, int of_run) {
+            const std::string file = here + "." + name + "." + std::to_string(rank);
             injector<Trace>("fault_trace")(here.c_str(), file.c_str());
-            run(here, options[i], steps);
-        }
+            run(here, options[i], of_run);
+        };
+        traced("0", steps);
+        // Else a run of as many steps would use just the room that is laid out for it.
+        traced("between", 1);
+        leave_pending(here);
+        traced("1", steps);
+    }
 }
 
 }  // namespace
