@@ -54,8 +54,7 @@ bool has_option(const std::string& options, std::string_view wanted) {
 
 }  // namespace
 
-ByteLock::ByteLock(const std::string& path, File file)
-    : path_(path), file_("open the lock", path, flags_of(file)) {}
+ByteLock::ByteLock(const std::string& path, File file) : path_(path), file_("open the lock", path, flags_of(file)) {}
 
 LockAnswer ByteLock::try_take(uint64_t byte, LockKind kind) {
     struct flock lock = request(byte, kind == LockKind::shared ? F_RDLCK : F_WRLCK);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -128,6 +129,15 @@ uint64_t preferred_bytes_of(const std::string& directory) {
 bool is_on_lustre(const std::string& directory) {
     struct statfs system;
     return ::statfs(directory.c_str(), &system) == 0 && static_cast<long>(system.f_type) == kLustreMagic;
+}
+
+bool clients_share_cache(const std::string& directory) {
+    // linux/magic.h, and fs/smb/client of the kernel.
+    constexpr std::array<uint32_t, 8> kApart = {0x6969,     0x517b,     0xff534d42, 0xfe534d42,
+                                                0x5346414f, 0x6b414653, 0x01021997, 0x65735546};
+    struct statfs system;
+    return ::statfs(directory.c_str(), &system) != 0 ||
+           std::ranges::find(kApart, static_cast<uint32_t>(system.f_type)) == kApart.end();
 }
 
 std::string striping_tool() {

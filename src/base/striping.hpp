@@ -17,6 +17,8 @@ struct Striping {
 // st_blksize: the size of writes that the file system prefers.
 uint64_t preferred_bytes_of(const std::string& directory);
 bool is_on_lustre(const std::string& directory);
+// Whether each node at once sees what another one has written: not with NFS, SMB, AFS, 9P, and what FUSE serves.
+bool clients_share_cache(const std::string& directory);
 // "liblustreapi", "lfs", or "" where neither is found.
 std::string striping_tool();
 

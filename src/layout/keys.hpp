@@ -32,6 +32,8 @@ struct StreamConfig {
     uint64_t keep_steps = 0;      // committed steps that stay; 0: all
     bool takes_over = false;      // writes the stream even if another run seems to
     uint64_t ranks_per_node = 0;  // groups ranks by this many, for tests and dry runs; 0: MPI's nodes
+    // Not a key, but found when the stream is opened: the clients of the file system share no cache.
+    bool flushes_before_vote = false;
 };
 
 struct Key {

@@ -162,8 +162,12 @@ std::string trade_of(const Layout& layout) {
 }
 
 // What the figures do not say.
-Output notes_of(const Layout& layout) {
+Output notes_of(const Layout& layout, const Topology& topology) {
     Output notes = Output::array({trade_of(layout)});
+    if (layout.steps != 1 && layout.writers.kind != Writers::Kind::one && !layout.ranks_are_apart() && topology.nodes > 1)
+        notes.push_back(
+            "where the clients of a file system share no cache (NFS, SMB, FUSE), a file of several steps has one writer, which "
+            "flushes it before a step is committed");
     if (layout.storage.compression.kind != Compression::Kind::none)
         notes.push_back(
             "figures are for uncompressed arrays: with compression, all ranks of a part compress chunks of large arrays, and their "
@@ -197,7 +201,7 @@ Output plan_json(const nlohmann::json& input) {
                   {"entries_per_directory_max", summary.most_directory_entries},
                   {"parts", parts_json(request, flow)},
                   {"sends", messages_json(first_sends(flow))},
-                  {"notes", notes_of(request.layout)}};
+                  {"notes", notes_of(request.layout, request.topology)}};
     if (input.contains("rank") && !input["rank"].is_null())
         answer["rank_plan"] = rank_json(plan_rank(request, whole_number(input["rank"], "rank")));
     return answer;

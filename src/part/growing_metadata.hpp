@@ -34,9 +34,9 @@ struct PartVersion {
     uint64_t steps = 0;
     std::vector<Write> writes;  // the head is the last
     format::ByteVector superblock;
-    uint64_t file_bytes = 0;  // the size that the file must have before the superblock is written
+    uint64_t file_bytes = 0;   // the size that the file must have before the superblock is written
     uint64_t sized_ahead = 0;  // and the size that it gets now, for versions to come
-    bool is_private = false;  // its head is overwritten soon: it is shown only where no further version follows
+    bool is_private = false;   // its head is overwritten soon: it is shown only where no further version follows
 };
 
 class GrowingMetadata {

@@ -25,7 +25,8 @@ public:
             window_began_s_ = now_s;
         }
         const Growth least;
-        return {std::max({least.steps, window.steps, before_.steps}), std::max({least.bytes, step.bytes, window.bytes, before_.bytes})};
+        return {std::max({least.steps, window.steps, before_.steps}),
+                std::max({least.bytes, step.bytes, window.bytes, before_.bytes})};
     }
 
 private:

@@ -152,7 +152,9 @@ std::shared_ptr<const Group::Written> Group::end_write() {
     step_.write_seals(space_, {written, &written->digest});
     // Otherwise another rank failed to compress, and the step fails.
     if (role_.is_first_writer() && space_.can_show(steps_ + 1)) write_metadata(*written);
-    if (syncs_steps()) queue_.run([file = file_] { file->sync(); });
+    // Other nodes see the step as soon as it is committed.
+    const bool flushes = config_.flushes_before_vote && space_.has_several_steps();
+    if (syncs_steps() || flushes) queue_.run([file = file_] { file->sync(); });
     step_.end();
     if (!space_.has_several_steps()) {
         const bool begins_sync = durability() == Durability::close && !has_several_writers();

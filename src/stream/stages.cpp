@@ -9,6 +9,8 @@ EarlierRuns load_into(const Communicator& ranks, StreamPaths& paths, StreamConfi
     EarlierRuns earlier = load_history(ranks, paths, config, requested);
     config.layout.storage = earlier.storage.storage;
     if (earlier.part.exists()) config.layout.writers.at_most = earlier.part.growth.writers;
+    config.flushes_before_vote = !earlier.storage.clients_share_cache;
+    if (config.flushes_before_vote && ranks.nodes() > 1 && config.layout.steps != 1) config.layout.writers.at_most = 1;
     return earlier;
 }
 

@@ -62,12 +62,17 @@ uint64_t composite_stripe_count(uint64_t count) { return count > 2 && is_prime(c
 StorageChoice choose_storage(const std::string& directory, const Storage& wanted, const Json& requested, const Storage* before) {
     const bool lustre = is_on_lustre(directory);
     const std::string tool = lustre ? striping_tool() : "";
-    StorageChoice choice{wanted, Json::object()};
+    StorageChoice choice{wanted, Json::object(), clients_share_cache(directory)};
     uint64_t block_bytes = preferred_bytes_of(directory);
     choice.report = {{"file_system", lustre ? "lustre" : "other"},
                      {"block_bytes", block_bytes},
                      {"striping_by", tool.empty() ? "none" : tool},
                      {"notes", Json::array()}};
+    if (!choice.clients_share_cache)
+        note(choice, text("the clients of the file system of ", directory,
+                          " share no cache: writers flush growing files before a step is committed, and such a file has one writer "
+                          "where ranks "
+                          "are on several nodes"));
     choose_striping(tool, lustre, choice);
     if (lustre) {
         block_bytes = choice.storage.stripe_bytes;
@@ -88,13 +93,15 @@ StorageChoice choose_storage(const std::string& directory, const StreamConfig& c
 }
 
 Json storage_json(const StorageChoice& choice, const StreamConfig& config) {
-    return {{"effective", effective_json(choice.in(config))}, {"report", choice.report}};
+    return {{"effective", effective_json(choice.in(config))},
+            {"report", choice.report},
+            {"clients_share_cache", choice.clients_share_cache}};
 }
 
 StorageChoice storage_of(const Json& json) {
     Settings settings{"rank 0", {}};
     for (const auto& [key, value] : json.at("effective").items()) settings.values.emplace_back(key, value.get<std::string>());
-    return {resolve({settings}).layout.storage, json.at("report")};
+    return {resolve({settings}).layout.storage, json.at("report"), json.at("clients_share_cache")};
 }
 
 File create_part(const std::string& path, const Storage& storage, const std::string& within) {

@@ -17,6 +17,8 @@ namespace tailrace {
 struct StorageChoice {
     Storage storage;
     Json report;
+    // Else a growing part is flushed before each vote, and has one writer where the ranks are on several nodes.
+    bool clients_share_cache = true;
 
     StreamConfig in(StreamConfig config) const {
         config.layout.storage = storage;
