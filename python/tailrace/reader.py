@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import operator
 import os
+from bisect import bisect_left
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, SupportsIndex
@@ -46,18 +47,22 @@ class Reader:
         self.steps: list[int] = known["steps"]
         self.times: list[float] = known["times"]
         self.selected: int = known["selected"]
+        self._is_ragged = any(entry["ragged"] for entry in known["dimensions"])  # lengths differ from step to step
         self.dimensions: dict[str, int] = {entry["name"]: entry["length"] for entry in known["dimensions"]}
         self.variables: dict[str, dict[str, Any]] = {entry["name"]: entry for entry in known["variables"]}
 
     def select(self, step: int) -> None:
         """The step to read from now on, by its number; -1 is the last one, -2 the one before; collective."""
         self._core.select_step(step)
-        self._learn()
+        if self._is_ragged:
+            self._learn()
+        else:
+            self.selected = self.steps[step] if step < 0 else operator.index(step)
 
     @property
     def time(self) -> float:
         """The time of the selected step."""
-        return self.times[self.steps.index(self.selected)]
+        return self.times[bisect_left(self.steps, self.selected)]
 
     def get(
         self,

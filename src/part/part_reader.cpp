@@ -46,9 +46,15 @@ void read_span(const File& file, uint64_t address, const BlockView& memory, uint
 }  // namespace
 
 PartReader::PartReader(const std::string& path)
-    : file_(std::make_shared<File>(File::open_read(path))), bytes_(file_->size_bytes()) {
+    : file_(std::make_shared<File>(File::open_read(path))), bytes_(file_->size_bytes()), superblock_(superblock_of(*file_)) {
     const hdf5::Quiet quiet;
     metadata_ = hdf5::open_file(path);
+}
+
+PartReader::Superblock PartReader::superblock_of(const File& file) {
+    Superblock superblock{};
+    if (file.size_bytes() >= superblock.size()) file.read_at(0, superblock.data(), superblock.size());
+    return superblock;
 }
 
 PartReader::~PartReader() {
@@ -109,7 +115,7 @@ StoredArray PartReader::find(const Wanted& array, uint64_t step, const Box& box)
         hdf5::Lengths first(lengths.size(), 0);
         if (array.varies) first[0] = step;
         // The chunks of a step are contiguous.
-        stored.address = hdf5::find_chunk(dataset, first, array.name).address;
+        stored.address = find_chunk(dataset, first, array.name).address;
     } else {
         stored.address = hdf5::contiguous_address(dataset);
         if (stored.address != HADDR_UNDEF && array.varies) stored.address += step * bytes;
@@ -117,6 +123,15 @@ StoredArray PartReader::find(const Wanted& array, uint64_t step, const Box& box)
     if (stored.address == HADDR_UNDEF) refuse("has no values");
     if (stored.address > bytes_ || bytes > bytes_ - stored.address) refuse("leaves the file: it was truncated");
     return stored;
+}
+
+hdf5::Chunk PartReader::find_chunk(hid_t dataset, const hdf5::Lengths& offset, const std::string& name) const {
+    auto tree = trees_.find(name);
+    if (tree == trees_.end()) tree = trees_.emplace(name, format::ChunkTree::of(file_, hdf5::object_address(dataset))).first;
+    if (!tree->second) return hdf5::find_chunk(dataset, offset, name);
+    const Shape first(offset.begin(), offset.end());
+    const auto found = tree->second->find(first);
+    return found ? hdf5::Chunk{found->skipped_filters, found->place.address, found->place.bytes} : hdf5::Chunk{};
 }
 
 void PartReader::find_chunks(hid_t dataset, hid_t creation, uint64_t step, const Box& box, StoredArray& stored) const {
@@ -130,7 +145,7 @@ void PartReader::find_chunks(hid_t dataset, hid_t creation, uint64_t step, const
     stored.first_chunk = grid->at(spans.begin(0));
     const uint64_t last = grid->at(spans.begin(spans.count() - 1) + spans.length() - 1);
     for (uint64_t c = stored.first_chunk; c <= last; ++c) {
-        const hdf5::Chunk found = hdf5::find_chunk(dataset, hdf5::lengths_of(grid->offset(step, c)), stored.name);
+        const hdf5::Chunk found = find_chunk(dataset, hdf5::lengths_of(grid->offset(step, c)), stored.name);
         if (found.address == HADDR_UNDEF) refuse(stored.name, "has no values");
         if (found.address > bytes_ || found.bytes > bytes_ - found.address)
             refuse(stored.name, "leaves the file: it was truncated");

@@ -2,6 +2,7 @@
 // memory if they are not compressed. Every value that is read is checked.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "base/file.hpp"
 #include "base/type.hpp"
+#include "format/chunk_tree.hpp"
 #include "layout/block_view.hpp"
 #include "part/description.hpp"
 #include "part/hdf5.hpp"
@@ -36,6 +38,8 @@ public:
     ~PartReader();
 
     const std::string& path() const { return file_->path(); }
+    // Whether the file still shows what it showed when it was opened. A running model adds steps.
+    bool is_current() const { return superblock_of(*file_) == superblock_; }
 
     // Finds an array; step `step` of the part if it varies; only the chunks that `box` touches. Throws CORRUPT with the path unless
     // the array has this type and shape and lies within the file.
@@ -59,18 +63,30 @@ public:
     std::vector<Block> blocks() const;
 
 private:
+    static constexpr size_t kSuperblock = 48;
+    using Superblock = std::array<std::byte, kSuperblock>;
+
+    static Superblock superblock_of(const File& file);
+    hdf5::Chunk find_chunk(hid_t dataset, const hdf5::Lengths& offset, const std::string& name) const;
     void find_chunks(hid_t dataset, hid_t creation, uint64_t step, const Box& box, StoredArray& stored) const;
     [[noreturn]] void refuse(const std::string& array, const std::string& why) const;
     std::shared_ptr<const File> file_;
     uint64_t bytes_ = 0;
+    Superblock superblock_;
     hdf5::FileId metadata_;
+    mutable std::map<std::string, std::optional<format::ChunkTree>> trees_;  // of arrays that were looked for
 };
 
 // Parts that are open for reading, by path. When too many are open, all are closed before the next one is opened.
 class OpenParts {
 public:
     PartReader& open(const std::string& path);
+    bool has(const std::string& path) const { return parts_.contains(path); }
     void close(const std::string& path) { parts_.erase(path); }
+    // Those that other programs write, as far as they have written since.
+    void close_outdated() {
+        std::erase_if(parts_, [](const auto& part) { return !part.second->is_current(); });
+    }
     void close_all() { parts_.clear(); }
 
 private:

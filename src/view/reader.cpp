@@ -106,10 +106,11 @@ void Reader::put_locations(size_t index, std::vector<uint64_t>& words) const {
 
 // Collective.
 void Reader::take_locations(size_t index, const std::vector<uint64_t>& words, size_t& at) {
-    open_.close_all();
     stream_.definitions.set_ragged_lengths(stream_.ragged[index]);
+    const std::optional<StepLocation> before = std::move(location_);
     location_ = take_location(words, at);
     static_location_ = take_location(words, at);
+    before && location_->is_in_group_of(*before) ? open_.close_outdated() : open_.close_all();
     selected_ = stream_.steps[index];
 }
 
@@ -190,11 +191,13 @@ uint64_t Reader::read_common(size_t variable, const StepLocation& location, cons
     if (common.elements() == 0) return 0;
     const std::string path = part_path_of(location, stored.part);
     for (int waited_ms = 0;; ++waited_ms) {
+        const bool was_open = open_.has(path);
         try {
             read_stored(variable, location, stored, common, memory.part(within(box, common)));
             return common.elements();
         } catch (const Error&) {
             open_.close(path);  // HDF5 remembers what it could not read as absent
+            if (was_open) continue;
             if (!shows_too_few(path, location)) throw;
             if (waited_ms == kWaitForPartMs)
                 fail(Status::CORRUPT, path, " does not show step ", selected_, ", which is committed: its run was killed before; ",

@@ -33,6 +33,11 @@ struct StepLocation {
     size_t variables = 0;                     // that its parts have: the first ones of the stream; the others joined it later
     bool in_journal = true;                   // false: the boxes are too many for the journal, and only the parts contain them
     std::vector<std::vector<PartBox>> boxes;  // [variable]
+
+    // Its parts are the same files.
+    bool is_in_group_of(const StepLocation& other) const {
+        return layout.steps != 1 && start == other.start && segment == other.segment;
+    }
 };
 
 // put_...: on rank 0, from the history. take_...: from words[at]; `at` is moved behind what was taken.

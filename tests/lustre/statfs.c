@@ -1,4 +1,5 @@
-/* Preloaded into the ranks: every directory is on Lustre, as far as statfs tells, or on a file system whose number STATFS_TYPE is. */
+/* Preloaded into the ranks: every directory is on Lustre, as far as statfs tells, or on the file system whose number is in
+   STATFS_TYPE. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

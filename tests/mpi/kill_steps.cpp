@@ -3,8 +3,9 @@
 //   kill_steps run DIRECTORY OPTIONS STEPS     so many more steps; ranks tell their process numbers first
 //   kill_steps kill DIRECTORY OPTIONS STEPS TRACE RANK STAGE CALL N HOW DELAY_US
 //                                              the same; RANK tells its calls in TRACE and is killed as fault_kill says
-//   kill_steps trace DIRECTORY STEPS OPTIONS...  nobody is killed: for the Ith options two runs in DIRECTORY/I, the second where
-//                                              one of a step was between and a pending step is left; every rank tells its calls in DIRECTORY/I.RUN.RANK
+//   kill_steps trace DIRECTORY STEPS OPTIONS...  nobody is killed: for the Ith options two runs in DIRECTORY/I; before the second
+//                                              one of a step was between, and a pending step is left. Every rank tells its calls
+//                                              in DIRECTORY/I.RUN.RANK
 #include "kill_steps.hpp"
 
 #include <sys/stat.h>
