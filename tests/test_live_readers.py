@@ -93,7 +93,7 @@ def writing(directory: Path, layout: str, steps: int) -> Iterator[subprocess.Pop
     ranks, keys = LAYOUTS[layout]
     # Small arrays are not compressed. Large ones take long to read, so there are fewer steps. An index has at most 256 parts.
     columns = "4096" if "compression" in keys else "6"
-    pause_s = "0.05" if layout in ("fpp", "split-3") else "0.02" if "compression" in keys else "0"
+    pause_s = "0.1" if layout in ("fpp", "split-3") else "0.02" if "compression" in keys else "0"
     command = [sys.executable, "-m", "tests.python_live_writer", str(directory), json.dumps(keys), str(steps), columns, pause_s]
     if ranks > 1:
         command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *command]

@@ -57,6 +57,14 @@ PartReader::Superblock PartReader::superblock_of(const File& file) {
     return superblock;
 }
 
+bool PartReader::is_current() const noexcept {
+    try {
+        return superblock_of(*file_) == superblock_;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 PartReader::~PartReader() {
     const hdf5::Quiet quiet;
     metadata_ = hdf5::FileId();

@@ -38,8 +38,8 @@ public:
     ~PartReader();
 
     const std::string& path() const { return file_->path(); }
-    // Whether the file still shows what it showed when it was opened. A running model adds steps.
-    bool is_current() const { return superblock_of(*file_) == superblock_; }
+    // Whether the file still shows what it showed when it was opened, as far as it can be read. A running model adds steps.
+    bool is_current() const noexcept;
 
     // Finds an array; step `step` of the part if it varies; only the chunks that `box` touches. Throws CORRUPT with the path unless
     // the array has this type and shape and lies within the file.
@@ -81,10 +81,13 @@ private:
 class OpenParts {
 public:
     PartReader& open(const std::string& path);
-    bool has(const std::string& path) const { return parts_.contains(path); }
     void close(const std::string& path) { parts_.erase(path); }
-    // Those that other programs write, as far as they have written since.
-    void close_outdated() {
+    bool has_outdated(const std::string& path) const {
+        const auto found = parts_.find(path);
+        return found != parts_.end() && !found->second->is_current();
+    }
+    // Those that another program has written since.
+    void close_outdated() noexcept {
         std::erase_if(parts_, [](const auto& part) { return !part.second->is_current(); });
     }
     void close_all() { parts_.clear(); }

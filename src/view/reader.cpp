@@ -191,13 +191,13 @@ uint64_t Reader::read_common(size_t variable, const StepLocation& location, cons
     if (common.elements() == 0) return 0;
     const std::string path = part_path_of(location, stored.part);
     for (int waited_ms = 0;; ++waited_ms) {
-        const bool was_open = open_.has(path);
         try {
             read_stored(variable, location, stored, common, memory.part(within(box, common)));
             return common.elements();
         } catch (const Error&) {
+            const bool was_outdated = open_.has_outdated(path);
             open_.close(path);  // HDF5 remembers what it could not read as absent
-            if (was_open) continue;
+            if (was_outdated && waited_ms < kWaitForPartMs) continue;
             if (!shows_too_few(path, location)) throw;
             if (waited_ms == kWaitForPartMs)
                 fail(Status::CORRUPT, path, " does not show step ", selected_, ", which is committed: its run was killed before; ",
