@@ -89,7 +89,7 @@ class Traced:
     stage: Stage
     program: str = ""
     folder: str = ""  # its working directory, as far as it is known
-    of_paths: set[int] = field(default_factory=set)  # open descriptors of O_PATH
+    left_out: set[int] = field(default_factory=set)  # open descriptors that are not compared
 
 
 @dataclass
@@ -130,7 +130,7 @@ def read_strace(record: Path, silent: Iterable[str] = ()) -> Oracle:
             of.stage = Stage.HAS_CACHE
         if Path(of.program).name in programs_left_out:
             continue
-        if _is_of_path(of, name, kind, text, int(result)):
+        if _is_left_out(of, name, kind, text, int(result)):
             continue
         seen = Seen(pid, name, kind, path, int(result))
         apart = of.stage is not Stage.RUNS or path == CACHE or _is_loaders(path, kind, text)
@@ -145,16 +145,19 @@ def _is_loaders(path: str, kind: str, text: str) -> bool:
     return bool(LIBRARY.search(path))
 
 
-def _is_of_path(of: Traced, name: str, kind: str, text: str, result: int) -> bool:
-    """Whether a call opens or closes a descriptor of O_PATH, which has no data. The C library does so by itself, too."""
-    if kind == "open" and "O_PATH" in text and result >= 0:
-        of.of_paths.add(result)
+def _is_left_out(of: Traced, name: str, kind: str, text: str, result: int) -> bool:
+    """Whether a call is on a descriptor of O_PATH, which has no data and which the C library opens by itself, too; or on a program
+    that the tracer looks at before it is started."""
+    of_tracer = "O_RDONLY|O_LARGEFILE|O_CLOEXEC)" in text
+    if kind == "open" and (of_tracer or ("O_PATH" in text and result >= 0)):
+        of.left_out.add(result)
         return True
     number = text.split("<", 1)[0]
-    if name == "close" and number.isdigit() and int(number) in of.of_paths:
-        of.of_paths.remove(int(number))
-        return True
-    return False
+    if not number.isdigit() or int(number) not in of.left_out:
+        return False
+    if name == "close":
+        of.left_out.remove(int(number))
+    return name in ("close", "pread64")
 
 
 def _shares(name: str, text: str) -> bool:

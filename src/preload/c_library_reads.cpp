@@ -1,12 +1,13 @@
-// Functions for which the C library reads files of its own: users, hosts, time, locales. The names of these files are not known
-// here; the number of bytes comes from the kernel's counts. Such a call is recorded as a `fill` without a file; its detail is the
-// number of reads.
+// Functions for which the C library reads files of its own (users, hosts, time, locales), or writes one: a named semaphore. The
+// names of these files are not known here; the number of bytes comes from the kernel's counts. Such a call is recorded as a `fill`
+// or `flush` without a file; its detail is the number of reads or writes.
 #include <grp.h>
 #include <iconv.h>
 #include <locale.h>
 #include <netdb.h>
 #include <nl_types.h>
 #include <pwd.h>
+#include <semaphore.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,9 +17,9 @@
 namespace tailrace::preload {
 namespace {
 
-class CLibraryReads : public Traced {
+class CLibraryFiles : public Traced {
 public:
-    explicit CLibraryReads(bool may_read = true) : Traced(Call::fill), is_measured_(may_read && is_recording()) {
+    explicit CLibraryFiles(bool may_read = true) : Traced(Call::fill), is_measured_(may_read && is_recording()) {
         if (is_measured_) before_ = trace::kernel_counts_of_thread(own_reads_);
     }
     template <class Result>
@@ -30,6 +31,9 @@ public:
         const uint64_t calls = now.read_calls - before_.read_calls - own_before.read_calls;
         trace::add_own_reads(own_reads_);
         if (calls > 0) record(static_cast<int64_t>(bytes), {.bytes = bytes, .detail = calls});
+        const uint64_t written = now.written_bytes - before_.written_bytes;
+        set_call(Call::flush);
+        if (written > 0) record(static_cast<int64_t>(written), {.bytes = written, .detail = now.write_calls - before_.write_calls});
         return result;
     }
 
@@ -45,7 +49,7 @@ constexpr int kMeasuredCalls = 3;
 
 #define READS_FILES(Result, symbol, parameters, arguments) \
     HOOK(Result, symbol, parameters) {                     \
-        CLibraryReads call;                                \
+        CLibraryFiles call;                                \
         return call.finish(NEXT(symbol) arguments);        \
     }
 #define FIRST_CALLS_READ_FILES(Result, symbol, parameters, arguments)                 \
@@ -53,7 +57,7 @@ constexpr int kMeasuredCalls = 3;
         static constinit std::atomic<int> times = 0;                                  \
         const bool may_read = times.load(std::memory_order_relaxed) < kMeasuredCalls; \
         if (may_read) times.fetch_add(1, std::memory_order_relaxed);                  \
-        CLibraryReads call(may_read);                                                 \
+        CLibraryFiles call(may_read);                                                 \
         return call.finish(NEXT(symbol) arguments);                                   \
     }
 
@@ -87,17 +91,19 @@ FIRST_CALLS_READ_FILES(char*, ctime, (const time_t* time), (time))
 FIRST_CALLS_READ_FILES(char*, ctime_r, (const time_t* time, char* to), (time, to))
 FIRST_CALLS_READ_FILES(time_t, mktime, (tm * time), (time))
 FIRST_CALLS_READ_FILES(size_t, strftime, (char* to, size_t bytes, const char* format, const tm* time), (to, bytes, format, time))
+// The last two arguments are there if the semaphore may be new.
+READS_FILES(sem_t*, sem_open, (const char* name, int flags, mode_t mode, unsigned value), (name, flags, mode, value))
 READS_FILES(int, get_nprocs, (void), ())
 READS_FILES(int, get_nprocs_conf, (void), ())
 
 // Only the numbers of processors are read from files, each time.
 HOOK(long, sysconf, (int name)) {
-    CLibraryReads call(name == _SC_NPROCESSORS_CONF || name == _SC_NPROCESSORS_ONLN);
+    CLibraryFiles call(name == _SC_NPROCESSORS_CONF || name == _SC_NPROCESSORS_ONLN);
     return call.finish(NEXT(sysconf)(name));
 }
 
 HOOK(void, tzset, (void)) {
-    CLibraryReads call;
+    CLibraryFiles call;
     NEXT(tzset)();
     call.finish(0);
 }

@@ -1,11 +1,13 @@
-// Processes: their beginning, children, and end. Children of vfork record nothing.
+// Processes: their beginning, children, and end. A child of vfork records nothing but the program that it becomes.
 #include <link.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "preload/child_environment.hpp"
 #include "preload/stream.hpp"
+#include "trace/raw.hpp"
 
 namespace tailrace::preload {
 extern "C" {
@@ -14,8 +16,8 @@ thread_local constinit char tailrace_silent = 0;
 }  // namespace tailrace::preload
 
 // RATIONALE: vfork returns twice through one stack frame, so no function that returns in between may call it. The return address is
-// kept in a register, as in the C library. The child, which uses the parent's memory, sets tailrace_silent; the parent clears it
-// when it continues.
+// kept in a register, as in the C library. The child, which uses the parent's memory, sets tailrace_silent to 2; the parent clears
+// it when it continues.
 asm(R"(
     .text
     .globl vfork
@@ -34,7 +36,7 @@ __vfork:
     jae 2f
     testq %rax, %rax
     jne 1f
-    movb $1, %fs:(%rdx)
+    movb $2, %fs:(%rdx)
     ret
 1:  movb $0, %fs:(%rdx)
     ret
@@ -97,82 +99,111 @@ static trace::LoaderCounts loader_counts() {
 EXIT_NOW(_exit)
 EXIT_NOW(_Exit)
 
-// The child begins its own log with its first call.
+// The child begins its own log at once: a child without a log is one that the tracer is not in.
 #define FORK(symbol)                        \
     HOOK(pid_t, symbol, (void)) {           \
         Traced call(Call::fork);            \
         const pid_t child = NEXT(symbol)(); \
-        if (child != 0) call.finish(child); \
+        if (child != 0)                     \
+            call.finish(child);             \
+        else                                \
+            trace::is_recording();          \
         return child;                       \
     }
 FORK(fork)
 FORK(__fork)
 
 // Programs that run beside this one. The call returns an errno; recorded is the child's process number.
-#define SPAWN(symbol)                                                                                                        \
+#define SPAWN(symbol, search)                                                                                                \
     HOOK(int, symbol,                                                                                                        \
          (pid_t * process, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes, \
           char* const argv[], char* const envp[])) {                                                                         \
         Traced call(Call::spawn);                                                                                            \
         pid_t child = 0;                                                                                                     \
-        const int code = NEXT(symbol)(&child, path, actions, attributes, argv, envp);                                        \
+        const auto spawn = [&](char* const* use) { return NEXT(symbol)(&child, path, actions, attributes, argv, use); };     \
+        const int code = call.is_recording() ? with_child_environment(path, search, envp, spawn) : spawn(envp);              \
         if (process != nullptr && code == 0) *process = child;                                                               \
-        call.record(code != 0 ? -int64_t{code} : int64_t{child}, {}, named_file(call, path, AT_FDCWD, false));               \
+        call.record(code != 0 ? -int64_t{code} : int64_t{child}, {.detail = trace::kHasProcess}, spawned_file(call, path));  \
         return code;                                                                                                         \
     }
-SPAWN(posix_spawn)
-SPAWN(posix_spawnp)
+
+static uint64_t spawned_file(const Traced& call, const char* path) { return named_file(call, path, AT_FDCWD, false); }
+
+SPAWN(posix_spawn, Search::none)
+SPAWN(posix_spawnp, Search::in_path)
 
 HOOK(int, system, (const char* command)) {
     Traced call(Call::spawn);
     return call.finish(NEXT(system)(command));
 }
 
+// What a child of vfork records of itself, in its parent's log: its process number, and the program that it becomes.
+static void record_child_of_vfork(const char* path, int64_t result) {
+    const int code = errno;
+    const int64_t process = trace::raw::call(SYS_getpid);
+    const uint64_t now = trace::now_ns();
+    trace::record({now, now, static_cast<uint16_t>(Call::spawn), tailrace_within, -1, path == nullptr ? 0 : file_id(path),
+                   trace::kNoOffset, static_cast<uint64_t>(process), result < 0 ? result : process, trace::kHasProcess});
+    errno = code;
+}
+
 // Records the call before it is made, because it does not return; records it again where it failed.
 template <class Replace>
-int record_exec(const char* path, Replace replace) {
-    if (tailrace_silent || !trace::is_recording()) return replace();
+int record_exec(const char* path, Search search, char* const* environment, Replace replace) {
+    constexpr char kChildOfVfork = 2;
+    if ((tailrace_silent && tailrace_silent != kChildOfVfork) || !trace::is_recording()) return replace(environment);
+    if (tailrace_silent == kChildOfVfork) {
+        record_child_of_vfork(path, 0);
+        const int result = with_child_environment(path, search, environment, replace);
+        record_child_of_vfork(path, -int64_t{errno});
+        return result;
+    }
     Traced call(Call::exec);
-    call.record(0, {}, file_id(path));
-    trace::end_log();
-    const int result = replace();
+    const int result = with_child_environment(path, search, environment, [&](char* const* use) {
+        call.record(0, {}, file_id(path));
+        trace::end_log();
+        return replace(use);
+    });
     return call.finish(result, {}, named_file(call, path, AT_FDCWD, result < 0));
 }
-#define EXEC(symbol, parameters, arguments)                               \
-    HOOK(int, symbol, parameters) {                                       \
-        return record_exec(path, [&] { return NEXT(symbol) arguments; }); \
+
+// `next`: the form that takes an environment, of which `environment` is what the program asked for.
+#define EXEC(symbol, parameters, search, environment, next, ...)                                                  \
+    HOOK(int, symbol, parameters) {                                                                               \
+        return record_exec(path, search, environment, [&](char* const* use) { return NEXT(next)(__VA_ARGS__); }); \
     }
-EXEC(execve, (const char* path, char* const argv[], char* const envp[]), (path, argv, envp))
-EXEC(execv, (const char* path, char* const argv[]), (path, argv))
-EXEC(execvp, (const char* path, char* const argv[]), (path, argv))
-EXEC(execvpe, (const char* path, char* const argv[], char* const envp[]), (path, argv, envp))
+EXEC(execve, (const char* path, char* const argv[], char* const envp[]), Search::none, envp, execve, path, argv, use)
+EXEC(execvpe, (const char* path, char* const argv[], char* const envp[]), Search::in_path, envp, execvpe, path, argv, use)
+EXEC(execv, (const char* path, char* const argv[]), Search::none, environ, execve, path, argv, use)
+EXEC(execvp, (const char* path, char* const argv[]), Search::in_path, environ, execvpe, path, argv, use)
 
 // Forms with the arguments one by one: the arguments become an array for the other form. The environment may follow their end.
-#define EXEC_LIST(symbol, array_symbol, ...)                                                                 \
-    HOOK(int, symbol, (const char* path, const char* first, ...)) {                                          \
-        va_list more;                                                                                        \
-        va_start(more, first);                                                                               \
-        size_t count = first == nullptr ? 0 : 1;                                                             \
-        while (count > 0 && va_arg(more, char*) != nullptr) ++count;                                         \
-        va_end(more);                                                                                        \
-        char* argv[count + 1];                                                                               \
-        argv[0] = const_cast<char*>(first);                                                                  \
-        va_start(more, first);                                                                               \
-        for (size_t i = 1; i <= count; ++i) argv[i] = va_arg(more, char*);                                   \
-        [[maybe_unused]] const auto envp = va_arg(more, char* const*);                                       \
-        va_end(more);                                                                                        \
-        return record_exec(path, [&] { return NEXT(array_symbol)(path, argv __VA_OPT__(, ) __VA_ARGS__); }); \
+#define EXEC_LIST(symbol, next, search, environment)                                                                  \
+    HOOK(int, symbol, (const char* path, const char* first, ...)) {                                                   \
+        va_list more;                                                                                                 \
+        va_start(more, first);                                                                                        \
+        size_t count = first == nullptr ? 0 : 1;                                                                      \
+        while (count > 0 && va_arg(more, char*) != nullptr) ++count;                                                  \
+        va_end(more);                                                                                                 \
+        char* argv[count + 1];                                                                                        \
+        argv[0] = const_cast<char*>(first);                                                                           \
+        va_start(more, first);                                                                                        \
+        for (size_t i = 1; i <= count; ++i) argv[i] = va_arg(more, char*);                                            \
+        [[maybe_unused]] const auto envp = va_arg(more, char* const*);                                                \
+        va_end(more);                                                                                                 \
+        return record_exec(path, search, environment, [&](char* const* use) { return NEXT(next)(path, argv, use); }); \
     }
-EXEC_LIST(execl, execv)
-EXEC_LIST(execlp, execvp)
-EXEC_LIST(execle, execve, envp)
+EXEC_LIST(execl, execve, Search::none, environ)
+EXEC_LIST(execlp, execvpe, Search::in_path, environ)
+EXEC_LIST(execle, execve, Search::none, envp)
 
 HOOK(int, fexecve, (int descriptor, char* const argv[], char* const envp[])) {
-    return record_exec(nullptr, [&] { return NEXT(fexecve)(descriptor, argv, envp); });
+    return record_exec(nullptr, Search::none, envp, [&](char* const* use) { return NEXT(fexecve)(descriptor, argv, use); });
 }
 
 HOOK(int, execveat, (int directory, const char* path, char* const argv[], char* const envp[], int flags)) {
-    return record_exec(path, [&] { return NEXT(execveat)(directory, path, argv, envp, flags); });
+    return record_exec(path, Search::none, envp,
+                       [&](char* const* use) { return NEXT(execveat)(directory, path, argv, use, flags); });
 }
 
 }  // namespace tailrace::preload

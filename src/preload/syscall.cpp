@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 
+#include "preload/kernel_aio.hpp"
 #include "preload/open_close.hpp"
 
 namespace tailrace::preload {
@@ -62,6 +63,17 @@ HOOK(long, syscall, (long number, long a, long b, long c, long d, long e, long f
     if (number == SYS_close) {
         Traced call(Call::close, first);
         return record_close(call, first, [&] { return next_syscall(number, a, b, c, d, e, f); });
+    }
+    if (number == SYS_io_uring_setup) {
+        Traced call(Call::io_uring_setup);
+        return call.finish(next_syscall(number, a, b, c, d, e, f));
+    }
+    if (number == SYS_io_submit) {
+        const Traced call(Call::io_submit_write);
+        const uint64_t begin_ns = call.is_recording() ? trace::now_ns() : 0;
+        const long taken = next_syscall(number, a, b, c, d, e, f);
+        if (call.is_recording()) record_submitted(reinterpret_cast<const iocb* const*>(c), taken, begin_ns);
+        return taken;
     }
     const DescriptorCall found = descriptor_call(number);
     if (found.call == Call::none) return next_syscall(number, a, b, c, d, e, f);

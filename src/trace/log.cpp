@@ -24,6 +24,11 @@ uint64_t time_of(clockid_t clock) {
     return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
+void add_reads(KernelCounts& to, const KernelCounts& more) {
+    to.read_bytes += more.read_bytes;
+    to.read_calls += more.read_calls;
+}
+
 Moment now() { return {time_of(CLOCK_MONOTONIC), time_of(CLOCK_REALTIME)}; }
 
 // Whether this process records from now on.
@@ -108,7 +113,10 @@ void set_rank(int32_t rank, int32_t ranks) {
 void end_log() {
     const ProcessState* process = begun_process();
     if (process == nullptr) return;
-    const KernelCountsNow counts = kernel_counts_now();
+    KernelCountsNow counts = kernel_counts_now();
+    // What this took is counted from now on: for the process where an exec fails, and for the parent that waits for it.
+    for (KernelCounts* of : {&counts.process, &counts.thread}) add_reads(*of, counts.own_reads);
+    add_own_reads(counts.own_reads);
     process->header->counts.end = counts.process;
     process->header->thread_counts.end = counts.thread;
     process->header->time.end = now();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from tailrace.cli import output
 from tailrace.trace.coverage import Coverage, KernelCounts, Unseen, coverage_of
 from tailrace.trace.log import LogError, read_run
+from tailrace.trace.started import missing_ranks, unrecorded_processes
 
 
 def command(
@@ -19,7 +21,8 @@ def command(
 ) -> None:
     """Compares the logs of a run with the kernel's counts of its processes, and lists what was not recorded.
 
-    The exit status is 1 when bytes are missing, when a log is damaged, or when calls were only counted.
+    The exit status is 1 when bytes are missing, when a process that was started has no log, when a log is damaged, or when calls
+    were only counted.
 
     Examples: [bold]tailrace coverage tailrace-run-1[/] · [bold]tailrace coverage first --json[/]
     """
@@ -28,15 +31,35 @@ def command(
     except (LogError, OSError) as error:
         output.fail(str(error), as_json)
         raise typer.Exit(2) from None
-    found = coverage_of(logs)
+    found, unrecorded, ranks = coverage_of(logs), unrecorded_processes(logs), missing_ranks(logs)
     if as_json:
-        output.print_json({"processes": [coverage.as_json() for coverage in found], "damaged": damaged})
+        processes = [coverage.as_json() for coverage in found]
+        started = [{**asdict(process), "text": process.text} for process in unrecorded]
+        output.print_json({"processes": processes, "unrecorded": started, "missing_ranks": ranks, "damaged": damaged})
     else:
         _print(found, top)
+        _print_unrecorded([*ranks, *(process.text for process in unrecorded)], top)
     for message in damaged:
         output.fail(message)
-    if damaged or any(coverage.rest.bytes for coverage in found) or any(log.header["dropped_events"] for log in logs):
+    if (
+        damaged
+        or unrecorded
+        or ranks
+        or not all(coverage.is_whole for coverage in found)
+        or any(log.header["dropped_events"] for log in logs)
+    ):
         raise typer.Exit(1)
+
+
+def _print_unrecorded(texts: list[str], top: int) -> None:
+    if not texts:
+        return
+    console = output.console()
+    console.print("\nwithout a log:")
+    for text in texts[:top]:
+        console.print(f"  {output.plain(text)}", markup=False, soft_wrap=True)
+    if len(texts) > top:
+        console.print(f"  and {len(texts) - top} more; --top shows more")
 
 
 def _bytes_text(moved: KernelCounts) -> str:

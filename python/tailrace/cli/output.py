@@ -56,6 +56,11 @@ def fail(message: str, as_json: bool = False, **about: str) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}")
 
 
+def plain(text: str) -> str:
+    """Text of others, such as names of files: control characters, which a terminal would obey, become escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def table(*columns: str, numbers: tuple[str, ...] = ()) -> Table:
     made = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
     for column in columns:

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from tailrace.trace.check import Verdict, check
-from tailrace.trace.log import BUDGET_SPENT_TEXT, Log
+from tailrace.trace.log import BUDGET_SPENT_TEXT, Events, Log
 
 # Errors that the kernel finds before it counts the call: EBADF, EFAULT, EINVAL, ESPIPE.
 NOT_COUNTED = (-9, -14, -22, -29)
 # Calls that both read and write, and calls that the kernel does not count.
-BOTH_WAYS, UNCOUNTED = frozenset(["sendfile", "copy_file_range"]), frozenset(["splice"])
+BOTH_WAYS, UNCOUNTED = frozenset(["sendfile", "copy_file_range"]), frozenset(["splice", "io_submit_read", "io_submit_write"])
 ASYNCHRONOUS = {"aio_read": "read", "aio_write": "write"}  # recorded at the request; other threads transfer the bytes
+IO_URING = "io_uring"  # kind of Unseen
 READS = frozenset(["read", "fill"])
 SHARED_MEMORY = "/dev/shm/"  # no storage
-Events = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,11 @@ class Coverage:
         missing = abs(self.rest.read_bytes) + abs(self.rest.written_bytes)
         return max(0.0, 1 - missing / self.kernel.bytes) if self.kernel.bytes else float(missing == 0)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the log has all bytes that the process moved, as far as is known."""
+        return self.rest.bytes == 0 and all(each.kind != IO_URING for each in self.unseen)
+
     def as_json(self) -> dict[str, Any]:
         seen = None if self.kernel is None else self.bytes_seen
         return {**asdict(self), "bytes_seen": seen}
@@ -116,8 +121,14 @@ def _kernel(log: Log, logs: Sequence[Log]) -> KernelCounts | None:
         return KernelCounts.of(header["thread_at_end"]) - KernelCounts.of(header["thread_at_begin"]) - own
     whole = KernelCounts.of(header["at_end"]) - KernelCounts.of(header["at_begin"]) - own
     for child in _children(log, logs):
-        whole -= KernelCounts.of(child.header["at_end"])
+        whole -= KernelCounts.of(child.header["at_end"]) if child.ended else _counts_of_killed(child)
     return whole
+
+
+def _counts_of_killed(log: Log) -> KernelCounts:
+    """What the kernel had counted for a process that was killed, by its own log."""
+    recorded = _descriptors(log, log.events) + _streams(log, log.events) + _library(log, log.events)
+    return KernelCounts.of(log.header["at_begin"]) + KernelCounts.of(log.header["own"]) + recorded
 
 
 def _children(log: Log, logs: Sequence[Log]) -> list[Log]:
@@ -128,10 +139,13 @@ def _children(log: Log, logs: Sequence[Log]) -> list[Log]:
         child.header["process"]: child
         for child in logs
         if (child.header["host"], child.header["parent"]) == (header["host"], header["process"])
-        and child.ended
-        and header["begin_ns"] <= child.header["end_ns"] <= header["end_ns"]
+        and header["begin_ns"] <= (child.header["end_ns"] if child.ended else _last_ns(child)) <= header["end_ns"]
     }
     return list(last.values())
+
+
+def _last_ns(log: Log) -> int:
+    return int(log.events["end_ns"].max()) if len(log.events) else int(log.header["begin_ns"])
 
 
 def _numbers(log: Log, wanted: Iterable[str]) -> list[int]:
@@ -188,9 +202,12 @@ def _unseen(log: Log, events: Events, kernel: KernelCounts | None, rest: KernelC
     if files:
         size, which = sum(sizes[name] for name in files), ", ".join([*files[:2], "..."][: len(files)])
         yield Unseen("mmap", f"{size} bytes of files are mapped as shared memory; accesses to it are not seen: {which}")
-    spliced = events[np.isin(events["call"], _numbers(log, UNCOUNTED)) & (events["result"] > 0)]
-    if len(spliced):
-        yield Unseen("splice", f"{int(spliced['result'].sum())} bytes of splice: in the log, but not in the kernel's counts")
+    for name in sorted(UNCOUNTED):
+        moved = int(events[np.isin(events["call"], _numbers(log, [name])) & (events["result"] > 0)]["result"].sum())
+        if moved:
+            yield Unseen(name, f"{moved} bytes of {name}: in the log, but not in the kernel's counts")
+    if (events[np.isin(events["call"], _numbers(log, ["io_uring_setup"]))]["result"] >= 0).any():
+        yield Unseen(IO_URING, "the program uses io_uring; what it reads and writes that way is in no log")
     wide = events[np.isin(events["call"], _numbers(log, ["stdio_write", "stdio_read"])) & (events["result"] == 0)]
     if rest.bytes:
         yield Unseen("rest", "; ".join(_possible_reasons(log.header["program"], bool(len(wide)), len(np.unique(log.threads)) > 1)))

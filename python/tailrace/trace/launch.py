@@ -14,6 +14,7 @@ from tailrace.trace.log import HEADER
 
 LIBRARY = "libtailrace-preload.so"
 FOLDER_KEY, BUDGET_KEY, PRELOAD_KEY = "TAILRACE_TRACE", "TAILRACE_TRACE_BYTES", "LD_PRELOAD"
+FOLLOW_KEY = "TAILRACE_TRACE_FOLLOW"
 KEYS = (PRELOAD_KEY, FOLDER_KEY, BUDGET_KEY)  # the variables of each process of a recorded run
 DEFAULT_BUDGET_BYTES = 64 << 20  # of log for each process; later calls are only counted
 
@@ -58,11 +59,14 @@ def _check_shared_maps(folder: Path) -> None:
         probe.unlink(missing_ok=True)
 
 
-def traced_environment(folder: Path, budget_bytes: int, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+def traced_environment(
+    folder: Path, budget_bytes: int, environment: Mapping[str, str] = os.environ, *, follow: bool = True
+) -> dict[str, str]:
     """The environment with the tracer's variables. A library that is preloaded already stays behind the tracer's."""
     others = environment.get(PRELOAD_KEY, "")
     preload = f"{preload_library()}{' ' + others if others else ''}"
-    return {**environment, PRELOAD_KEY: preload, FOLDER_KEY: str(folder), BUDGET_KEY: str(budget_bytes)}
+    ours = {PRELOAD_KEY: preload, FOLDER_KEY: str(folder), BUDGET_KEY: str(budget_bytes)}
+    return {**environment, **ours, **({} if follow else {FOLLOW_KEY: "off"})}
 
 
 def recording_variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -72,10 +76,10 @@ def recording_variables(environment: Mapping[str, str] = os.environ) -> dict[str
     return {key: environment[key] for key in KEYS if key in environment}
 
 
-def traced_command(command: Sequence[str]) -> list[str]:
+def traced_command(command: Sequence[str], *, follow: bool = True) -> list[str]:
     """The command, with the options that its launcher needs to trace ranks on all nodes. Raises NotTraceable."""
     if shutil.which(command[0]) is None:
         if Path(command[0]).is_file():
             raise NotTraceable(f"{command[0]}: not executable; chmod +x it, or name its interpreter before it")
         raise NotTraceable(f"{command[0]}: no such program; name one on the PATH, or by its path")
-    return pass_to_ranks(command, KEYS)
+    return pass_to_ranks(command, KEYS if follow else (*KEYS, FOLLOW_KEY))

@@ -63,6 +63,9 @@ COUNTER_SLOTS = np.dtype(
 )
 
 
+Events = np.ndarray[Any, np.dtype[Any]]  # of EVENT
+
+
 class LogError(ValueError):
     """A file that is no log, or a damaged log."""
 

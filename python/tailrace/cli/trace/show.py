@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -39,6 +40,7 @@ def command(
         output.print_json(dataclasses.asdict(summary))
     else:
         _print(summary, top, every)
+        _print_unrecorded(source, top)
     if summary.damaged:
         raise typer.Exit(1)
 
@@ -65,6 +67,20 @@ def _print(summary: Summary, top: int, every: bool) -> None:
         console.print(f"{count} calls are only counted, because the budget was spent; give more with `run --budget`")
     for message in summary.damaged:
         output.fail(message)
+
+
+def _print_unrecorded(source: Path, top: int) -> None:
+    from tailrace.trace.log import LogError
+    from tailrace.trace.started import read_starts, unrecorded_in
+
+    try:
+        texts = unrecorded_in(read_starts(source))
+    except (LogError, OSError):
+        return  # of another tool
+    for text in texts[:top]:
+        output.console().print(f"without a log: {output.plain(text)}", markup=False, soft_wrap=True)
+    if len(texts) > top:
+        output.console().print(f"{len(texts) - top} more are without a log; --top shows more")
 
 
 def _processes(processes: list[dict[str, Any]], top: int) -> Table:

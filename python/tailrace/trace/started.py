@@ -1,0 +1,124 @@
+"""Processes that recorded ones started, and that have no log: the tracer is not in them, nor in what they start."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tailrace.launch.launchers import LAUNCHER_NAMES
+from tailrace.trace.log import Events, Log, LogError, logs_of, read_log
+
+HAS_PROCESS = 1  # detail of `spawn` (src/trace/format.hpp)
+SHELL_BEGINS_NS = 10**9  # the shell of system() begins its log this long after the call at most
+
+
+@dataclass(frozen=True)
+class Unrecorded:
+    host: str
+    process: int  # 0: not known
+    parent: int  # the same number as `process` where the process became another program; 0: not known
+    parent_program: str
+    program: str  # as it was started; "": a child that continued with its parent's program
+
+    @property
+    def text(self) -> str:
+        parent = f"{Path(self.parent_program).name} ({self.parent})"
+        if self.process == self.parent != 0:
+            return f"{self.program or 'another program'}, which {parent} became, and whatever it started"
+        number = f"process {self.process}, " if self.process else ""
+        return f"{number}{self.program or 'a child'}, started by {parent}, and whatever it started"
+
+
+def read_starts(folder: Path) -> list[Log]:
+    """The logs of a run with nothing but the beginnings of processes, read one at a time. Damaged logs are left out.
+
+    Raises LogError where there is none.
+    """
+    logs = []
+    for path in logs_of(folder):
+        try:
+            log = read_log(path)
+        except LogError:
+            continue
+        numbers = [number for number, call in log.calls.items() if call.group == "process"]
+        logs.append(replace(log, events=log.events[np.isin(log.events["call"], numbers)]))
+    return logs
+
+
+def unrecorded_in(logs: Sequence[Log]) -> list[str]:
+    """A line for each process without a log, and for ranks without one."""
+    return [*missing_ranks(logs), *(process.text for process in unrecorded_processes(logs))]
+
+
+def unrecorded_processes(logs: Sequence[Log]) -> list[Unrecorded]:
+    """In the order of their parents' logs. Launchers are left out: their ranks are recorded, and they are not."""
+    begins: dict[tuple[str, int], list[int]] = defaultdict(list)
+    children: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for log in logs:
+        host, begin_ns = log.header["host"], int(log.header["begin_ns"])
+        begins[host, log.header["process"]].append(begin_ns)
+        children[host, log.header["parent"]].append(begin_ns)
+    found = []
+    for log in logs:
+        host, me = log.header["host"], log.header["process"]
+        for process, program, since_ns in _started(log):
+            if process == 0:
+                has_log = any(since_ns <= begin <= until for begin in children[host, me] for until in [_shell_until(log, since_ns)])
+            else:
+                has_log = any(begin >= since_ns for begin in begins[host, process])
+            if not has_log and Path(program).name not in LAUNCHER_NAMES:
+                found.append(Unrecorded(host, process, me, log.header["program"], program))
+    return found
+
+
+def missing_ranks(logs: Iterable[Log]) -> list[str]:
+    """What is missing of the ranks that a launcher started, one text for each size of a job."""
+    ranks: dict[int, set[int]] = defaultdict(set)
+    for log in logs:
+        if log.header["ranks"] > 0 and log.header["rank"] >= 0:
+            ranks[log.header["ranks"]].add(log.header["rank"])
+    texts = []
+    for size, there in sorted(ranks.items()):
+        missing = sorted(set(range(size)) - there)
+        if missing:
+            some = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")
+            texts.append(f"{len(missing)} of {size} ranks have no log: {some}")
+    return texts
+
+
+def _events_of(log: Log, name: str) -> Events:
+    numbers = [number for number, call in log.calls.items() if call.name == name]
+    return log.events[np.isin(log.events["call"], numbers)]
+
+
+def _shell_until(log: Log, since_ns: int) -> int:
+    """When the call of system() that began then was over, and a moment more."""
+    ends = [int(event["end_ns"]) for event in _events_of(log, "spawn") if int(event["begin_ns"]) == since_ns]
+    return max(ends, default=since_ns) + SHELL_BEGINS_NS
+
+
+def _started(log: Log) -> Iterator[tuple[int, str, int]]:
+    """(process, program, since when it has been running) of each process that this one started, or became."""
+    for event in _events_of(log, "fork"):
+        if event["result"] > 0:
+            yield int(event["result"]), "", int(event["begin_ns"])
+    spawned: dict[int, tuple[str, int]] = {}
+    for event in _events_of(log, "spawn"):
+        program, begin_ns, result = log.name_of(int(event["file"])), int(event["begin_ns"]), int(event["result"])
+        if not event["detail"] & HAS_PROCESS:
+            if result != -1:
+                yield 0, "a shell of system()", begin_ns
+        elif result > 0:
+            spawned[result] = (program, begin_ns)
+        else:
+            spawned.pop(int(event["bytes"]), None)  # a child of vfork that could not become this program
+    for process, (program, begin_ns) in spawned.items():
+        yield process, program, begin_ns
+    replaced = _events_of(log, "exec")
+    if len(replaced) and replaced[-1]["result"] == 0:
+        last = replaced[-1]
+        yield log.header["process"], log.name_of(int(last["file"])), int(last["begin_ns"])
