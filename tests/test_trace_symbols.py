@@ -37,6 +37,7 @@ HOOKED = (
     "libnetcdf.so.*",
     "libnetcdf_mpi.so.*",
     "libpnetcdf.so.*",
+    "libaio.so.1",
 )
 
 
