@@ -76,12 +76,12 @@ def mpirun(build_dir: Path, mpi: Mpi) -> Mpirun:
 
 @pytest.fixture(scope="session")
 def preloaded(tmp_path_factory: pytest.TempPathFactory, needs: Any) -> Callable[[str], Path]:
-    """preloaded("inject"): tests/faults/inject.c as a library, to be preloaded into a program."""
+    """preloaded("faults/inject"): tests/faults/inject.c as a library, to be preloaded into a program."""
 
     def built(name: str) -> Path:
         needs("gcc")
-        library = tmp_path_factory.mktemp(name) / f"{name}.so"
-        source = ROOT / "tests" / "faults" / f"{name}.c"
+        source = ROOT / "tests" / f"{name}.c"
+        library = tmp_path_factory.mktemp(source.stem) / f"{source.stem}.so"
         subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", "-o", library, source, "-ldl"], check=True)
         return library
 
@@ -91,7 +91,7 @@ def preloaded(tmp_path_factory: pytest.TempPathFactory, needs: Any) -> Callable[
 @pytest.fixture(scope="session")
 def injector(preloaded: Callable[[str], Path]) -> Path:
     """tests/faults/inject.c, to be preloaded into the ranks."""
-    return preloaded("inject")
+    return preloaded("faults/inject")
 
 
 @pytest.fixture(scope="session")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import tailrace
 
-from tests.environment import ROOT
 from tests.error_run import YIELD
 from tests.kill_values import check_whole
 from tests.mpirun import Mpirun
@@ -19,11 +17,8 @@ STEPS = 3
 
 
 @pytest.fixture(scope="module")
-def statfs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    library = tmp_path_factory.mktemp("statfs") / "statfs.so"
-    source = ROOT / "tests" / "lustre" / "statfs.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    return library
+def statfs(preloaded: Callable[[str], Path]) -> Path:
+    return preloaded("lustre/statfs")
 
 
 @pytest.mark.parametrize("nodes", [1, 2])

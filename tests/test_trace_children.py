@@ -104,15 +104,20 @@ def test_a_child_is_recorded(command: list[str], tmp_path: Path, how: str) -> No
     assert status == 0, answer
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_workers_of_multiprocessing(command: list[str], tmp_path: Path, method: str) -> None:
-    script = tmp_path / "workers.py"
+def run_workers(command: list[str], folder: Path, method: str) -> None:
+    """Six files of 10,000 bytes by two workers, which the pool ends by SIGTERM."""
+    script = folder / "workers.py"
     script.write_text(
         "import multiprocessing as mp\n"
         "def work(i):\n    open(f'out.{i}', 'wb').write(bytes(10000))\n"
         f"if __name__ == '__main__':\n    with mp.get_context('{method}').Pool(2) as pool: pool.map(work, range(6))\n"
     )
-    run(command, tmp_path, [sys.executable, script])
+    run(command, folder, [sys.executable, script])
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_of_multiprocessing(command: list[str], tmp_path: Path, method: str) -> None:
+    run_workers(command, tmp_path, method)
     logs = logs_in(tmp_path)
     assert sum(written_to(logs, f"out.{i}") for i in range(6)) == 60000
     assert unrecorded_in(logs) == []
@@ -328,13 +333,7 @@ int main(void) { struct io_uring_params p; memset(&p, 0, sizeof p); return sysca
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_bytes_of_killed_workers_are_their_own(command: list[str], tmp_path: Path, method: str) -> None:
     """A pool ends its workers by SIGTERM. What they wrote is in their logs, and not in the rest of their parent."""
-    script = tmp_path / "workers.py"
-    script.write_text(
-        "import multiprocessing as mp\n"
-        "def work(i):\n    open(f'out.{i}', 'wb').write(bytes(10000))\n"
-        f"if __name__ == '__main__':\n    with mp.get_context('{method}').Pool(2) as pool: pool.map(work, range(6))\n"
-    )
-    run(command, tmp_path, [sys.executable, script])
+    run_workers(command, tmp_path, method)
     _status, answer = coverage(command, tmp_path)
     for process in answer["processes"]:
         assert process["rest"]["written_bytes"] == 0, process

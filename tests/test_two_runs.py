@@ -27,7 +27,7 @@ CASES = 200
 @pytest.fixture(scope="module")
 def two_runs(preloaded: Callable[[str], Path]) -> Path:
     """tests/faults/two_runs.c, to be preloaded."""
-    return preloaded("two_runs")
+    return preloaded("faults/two_runs")
 
 
 @pytest.mark.sampled(8)

@@ -148,15 +148,13 @@ size_t put_preload(const char* names, bool takes_library, char* to) {
         if (to != nullptr) *to = '\0';
         return 1;
     }
-    const size_t of_library = takes_library ? strlen(library) : 0, skipped = takes_library ? 0 : 1;
+    const size_t of_library = takes_library ? strlen(library) : 0;
     if (to != nullptr) {
-        memcpy(to + kPreloadName + of_library - skipped, "", 1);
-        put_others(names, to + kPreloadName + of_library - skipped);
         memcpy(to, kPreload, kPreloadName);
         memcpy(to + kPreloadName, library, of_library);
-        to[kPreloadName + of_library + others - skipped] = '\0';
+        to[kPreloadName + of_library + put_others(names, to + kPreloadName + of_library)] = '\0';
     }
-    return kPreloadName + of_library + others - skipped + 1;
+    return kPreloadName + of_library + others + 1;
 }
 
 const char* preload_of(char* const* entries) {

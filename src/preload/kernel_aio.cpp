@@ -2,7 +2,6 @@
 
 #include <sys/uio.h>
 
-#include "preload/hook.hpp"
 #include "preload/library_call.hpp"
 
 namespace tailrace::preload {
@@ -48,14 +47,10 @@ void record_submitted(const iocb* const* requests, long count, uint64_t begin_ns
 
 // Of libaio. It returns an error as its negative number. Some versions call syscall(), which must not record the requests again.
 HOOK(int, io_submit, (void* context, long count, iocb** requests)) {
-    const Traced call(Call::io_submit_write);
-    const uint64_t begin_ns = call.is_recording() ? trace::now_ns() : 0;
-    const int taken = [&] {
+    return record_submit(requests, [&] {
         const RecordingPause pause;
         return NEXT(io_submit)(context, count, requests);
-    }();
-    if (call.is_recording()) record_submitted(requests, taken, begin_ns);
-    return taken;
+    });
 }
 
 }  // namespace tailrace::preload

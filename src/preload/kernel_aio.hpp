@@ -5,10 +5,22 @@
 
 #include <cstdint>
 
+#include "preload/hook.hpp"
+
 namespace tailrace::preload {
 
 // Records the first `count` requests, which were taken between these times: each as a transfer of the bytes that it asks for. The
 // kernel moves them later, and counts them for no process.
 void record_submitted(const iocb* const* requests, long count, uint64_t begin_ns);
+
+// Submits requests by submit(), which returns how many the kernel has taken, and records these.
+template <class Submit>
+auto record_submit(const iocb* const* requests, Submit submit) {
+    const bool is_recording = !tailrace_silent && trace::is_recording();
+    const uint64_t begin_ns = is_recording ? trace::now_ns() : 0;
+    const auto taken = submit();
+    if (is_recording) record_submitted(requests, taken, begin_ns);
+    return taken;
+}
 
 }  // namespace tailrace::preload

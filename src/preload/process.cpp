@@ -123,11 +123,10 @@ FORK(__fork)
         const auto spawn = [&](char* const* use) { return NEXT(symbol)(&child, path, actions, attributes, argv, use); };     \
         const int code = call.is_recording() ? with_child_environment(path, search, envp, spawn) : spawn(envp);              \
         if (process != nullptr && code == 0) *process = child;                                                               \
-        call.record(code != 0 ? -int64_t{code} : int64_t{child}, {.detail = trace::kHasProcess}, spawned_file(call, path));  \
+        call.record(code != 0 ? -int64_t{code} : int64_t{child}, {.detail = trace::kHasProcess},                             \
+                    named_file(call, path, AT_FDCWD, false));                                                                \
         return code;                                                                                                         \
     }
-
-static uint64_t spawned_file(const Traced& call, const char* path) { return named_file(call, path, AT_FDCWD, false); }
 
 SPAWN(posix_spawn, Search::none)
 SPAWN(posix_spawnp, Search::in_path)

@@ -68,13 +68,8 @@ HOOK(long, syscall, (long number, long a, long b, long c, long d, long e, long f
         Traced call(Call::io_uring_setup);
         return call.finish(next_syscall(number, a, b, c, d, e, f));
     }
-    if (number == SYS_io_submit) {
-        const Traced call(Call::io_submit_write);
-        const uint64_t begin_ns = call.is_recording() ? trace::now_ns() : 0;
-        const long taken = next_syscall(number, a, b, c, d, e, f);
-        if (call.is_recording()) record_submitted(reinterpret_cast<const iocb* const*>(c), taken, begin_ns);
-        return taken;
-    }
+    if (number == SYS_io_submit)
+        return record_submit(reinterpret_cast<const iocb* const*>(c), [&] { return next_syscall(number, a, b, c, d, e, f); });
     const DescriptorCall found = descriptor_call(number);
     if (found.call == Call::none) return next_syscall(number, a, b, c, d, e, f);
     Traced call(found.call, first);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -45,7 +46,8 @@ def read_starts(folder: Path) -> list[Log]:
         except LogError:
             continue
         numbers = [number for number, call in log.calls.items() if call.group == "process"]
-        logs.append(replace(log, events=log.events[np.isin(log.events["call"], numbers)]))
+        kept = np.isin(log.events["call"], numbers)
+        logs.append(replace(log, events=log.events[kept], threads=log.threads[kept]))
     return logs
 
 
@@ -65,11 +67,9 @@ def unrecorded_processes(logs: Sequence[Log]) -> list[Unrecorded]:
     found = []
     for log in logs:
         host, me = log.header["host"], log.header["process"]
-        for process, program, since_ns in _started(log):
-            if process == 0:
-                has_log = any(since_ns <= begin <= until for begin in children[host, me] for until in [_shell_until(log, since_ns)])
-            else:
-                has_log = any(begin >= since_ns for begin in begins[host, process])
+        for process, program, since_ns, until_ns in _started(log):
+            possible = begins[host, process] if process else children[host, me]
+            has_log = any(since_ns <= begin <= until_ns for begin in possible)
             if not has_log and Path(program).name not in LAUNCHER_NAMES:
                 found.append(Unrecorded(host, process, me, log.header["program"], program))
     return found
@@ -95,30 +95,24 @@ def _events_of(log: Log, name: str) -> Events:
     return log.events[np.isin(log.events["call"], numbers)]
 
 
-def _shell_until(log: Log, since_ns: int) -> int:
-    """When the call of system() that began then was over, and a moment more."""
-    ends = [int(event["end_ns"]) for event in _events_of(log, "spawn") if int(event["begin_ns"]) == since_ns]
-    return max(ends, default=since_ns) + SHELL_BEGINS_NS
-
-
-def _started(log: Log) -> Iterator[tuple[int, str, int]]:
-    """(process, program, since when it has been running) of each process that this one started, or became."""
+def _started(log: Log) -> Iterator[tuple[int, str, int, float]]:
+    """(process, program, the earliest and the latest time at which its log begins) of each that this one started, or became."""
     for event in _events_of(log, "fork"):
         if event["result"] > 0:
-            yield int(event["result"]), "", int(event["begin_ns"])
+            yield int(event["result"]), "", int(event["begin_ns"]), math.inf
     spawned: dict[int, tuple[str, int]] = {}
     for event in _events_of(log, "spawn"):
         program, begin_ns, result = log.name_of(int(event["file"])), int(event["begin_ns"]), int(event["result"])
         if not event["detail"] & HAS_PROCESS:
             if result != -1:
-                yield 0, "a shell of system()", begin_ns
+                yield 0, "a shell of system()", begin_ns, int(event["end_ns"]) + SHELL_BEGINS_NS
         elif result > 0:
             spawned[result] = (program, begin_ns)
         else:
             spawned.pop(int(event["bytes"]), None)  # a child of vfork that could not become this program
     for process, (program, begin_ns) in spawned.items():
-        yield process, program, begin_ns
+        yield process, program, begin_ns, math.inf
     replaced = _events_of(log, "exec")
     if len(replaced) and replaced[-1]["result"] == 0:
         last = replaced[-1]
-        yield log.header["process"], log.name_of(int(last["file"])), int(last["begin_ns"])
+        yield log.header["process"], log.name_of(int(last["file"])), int(last["begin_ns"]), math.inf
