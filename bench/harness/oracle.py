@@ -34,6 +34,7 @@ DESCRIPTOR = re.compile(r"^-?\d+<(.*?)>(?:\(deleted\))?(?=[,)\s]|$)")
 OF_PROCESS = re.compile(r"^/proc/(self|thread-self|\d+)(/task/\d+)?(?=/|$)|^/proc(?=/net/|/mounts$)")
 HERE = re.compile(r"AT_FDCWD<(.*?)>, ")
 AT = re.compile(r"(?:AT_FDCWD|\d+)<(.*?)>, ")
+OF_TRACER = re.compile(r"O_RDONLY\|O_LARGEFILE\|O_CLOEXEC\s*\)")  # a space stands there where another line came between
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 LIBRARY = re.compile(r"\.(so(\.\d[\w.]*)?|dylib)$")
 OF_PROCESSORS = re.compile(r"/(glibc-hwcaps|tls|haswell|avx512_1|x86_64)(/|$)")  # folders in which the loader searches
@@ -148,8 +149,7 @@ def _is_loaders(path: str, kind: str, text: str) -> bool:
 def _is_left_out(of: Traced, name: str, kind: str, text: str, result: int) -> bool:
     """Whether a call is on a descriptor of O_PATH, which has no data and which the C library opens by itself, too; or on a program
     that the tracer looks at before it is started."""
-    of_tracer = "O_RDONLY|O_LARGEFILE|O_CLOEXEC)" in text
-    if kind == "open" and (of_tracer or ("O_PATH" in text and result >= 0)):
+    if kind == "open" and (OF_TRACER.search(text) or ("O_PATH" in text and result >= 0)):
         of.left_out.add(result)
         return True
     number = text.split("<", 1)[0]
