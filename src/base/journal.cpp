@@ -6,7 +6,6 @@
 
 #include "base/checksum.hpp"
 #include "base/error.hpp"
-#include "base/file.hpp"
 #include "base/paths.hpp"
 
 namespace tailrace {
@@ -116,6 +115,16 @@ JournalContent read_journal(const std::string& path, uint64_t end_bytes) {
     return content;
 }
 
+// The caller learns that the line was not written, so it must not be there.
+void Journal::cut_again(File& file, uint64_t intact) const noexcept {
+    try {
+        if (check_counts_) check_counts_();
+        file.is_open() ? file.set_size(intact) : File::open_write(path_).set_size(intact);
+    } catch (...) {
+        // The next append removes a torn line; a whole one stays.
+    }
+}
+
 void Journal::append_line(const std::string& line, bool sync) {
     const std::lock_guard lock(appending_);
     File file = open_to_append(path_, is_there_);
@@ -127,16 +136,12 @@ void Journal::append_line(const std::string& line, bool sync) {
     try {
         file.append(line.data(), line.size());
         if (sync) file.sync();
-    } catch (const Error&) {
-        // The caller learns that the line was not written, so it must not be there.
-        try {
-            if (!may_cut_ || may_cut_()) file.set_size(intact);
-        } catch (const Error&) {
-            // The next append removes a torn line; a whole one stays.
-        }
+        if (check_counts_) check_counts_();
+        file.close();
+    } catch (...) {
+        cut_again(file, intact);
         throw;
     }
-    file.close();
     is_there_ = true;
     intact_bytes_ = intact + line.size();
 }

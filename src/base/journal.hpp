@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/file.hpp"
+
 namespace tailrace {
 
 using Json = nlohmann::ordered_json;
@@ -34,19 +36,22 @@ std::string journal_line_of(std::string object);
 // A journal that is appended to. Local. Several threads may append, such as that of a write queue and its owner.
 class Journal {
 public:
-    // `is_there`: the first append fails with NOT_FOUND where the file is absent, and does not create it. `may_cut`: whether a line
-    // whose append failed may be cut off again; another process may have read it.
-    explicit Journal(std::string path, bool is_there = false, std::function<bool()> may_cut = {})
-        : path_(std::move(path)), is_there_(is_there), may_cut_(std::move(may_cut)) {}
+    // `is_there`: the first append fails with NOT_FOUND where the file is absent, and does not create it. `check_counts` is called
+    // when a line is appended, and throws where what is appended now does not count, or where that cannot be found out.
+    explicit Journal(std::string path, bool is_there = false, std::function<void()> check_counts = {})
+        : path_(std::move(path)), is_there_(is_there), check_counts_(std::move(check_counts)) {}
 
-    // Appends one object, in one write; with `sync` it is on the device on return. Removes a torn tail first.
+    // Appends one object, in one write; with `sync` it is on the device on return. Removes a torn tail first. Where it throws, the
+    // line is not there, unless `check_counts` fails again: then another process may have read it.
     void append(const Json& object, bool sync) { append_line(journal_line(object), sync); }
     void append_line(const std::string& line, bool sync);  // one of journal_line()
 
 private:
+    void cut_again(File& file, uint64_t intact) const noexcept;
+
     std::string path_;
     bool is_there_;
-    std::function<bool()> may_cut_;
+    std::function<void()> check_counts_;
     std::mutex appending_;
     uint64_t intact_bytes_ = 0;  // size after the last append: the end of a file of this size needs no check
 };

@@ -120,8 +120,10 @@ SegmentLines read_segments(const SegmentChain& chain) {
 }
 
 OwnSegment::OwnSegment(const std::string& journal, uint64_t number, const Writer& writer, bool is_contested, Follows follows)
-    : first_(journal), path_(segment_path(journal, number)), follows_(follows),
-      journal_(path_, true, [this] { return is_last(); }) {
+    : first_(journal), path_(segment_path(journal, number)), parts_(parent_of(path_)),
+      next_name_(name_of(segment_path(journal, number + 1))), follows_(follows), journal_(path_, true, [this] {
+          if (has_begun()) check_is_last();
+      }) {
     head_.number = number;
     head_.writer = writer;
     head_.is_contested = is_contested;
@@ -147,12 +149,7 @@ void OwnSegment::begin() {
     if (!before.empty() && !before.segments.back().has_head) mark_for_older_versions(before.segments.back());
 }
 
-void OwnSegment::append_line(const std::string& line, bool sync) {
-    journal_.append_line(line, sync);
-    check_is_last();
-}
-
-bool OwnSegment::is_last() const { return !directory_has(parent_of(path_), name_of(segment_path(first_, head_.number + 1))); }
+bool OwnSegment::is_last() const { return !directory_has(parts_, next_name_); }
 
 void OwnSegment::check_is_last() const {
     if (is_last()) return;

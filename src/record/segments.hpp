@@ -79,7 +79,7 @@ public:
     const SegmentHead& head() const { return head_; }
     const std::string& path() const { return path_; }
     // Appends a line, then looks for another run. Several threads may append.
-    void append_line(const std::string& line, bool sync);
+    void append_line(const std::string& line, bool sync) { journal_.append_line(line, sync); }
     // Throws OVERTAKEN, naming the other run, where one has begun.
     void check_is_last() const;
     bool is_last() const;
@@ -89,7 +89,7 @@ public:
 private:
     enum class State { absent, created, begun };
 
-    const std::string first_, path_;
+    const std::string first_, path_, parts_, next_name_;  // `next_name_`: of the segment that another run would begin
     const Follows follows_;
     State state_ = State::absent;
     SegmentHead head_;

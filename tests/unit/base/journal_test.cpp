@@ -134,6 +134,22 @@ TEST_F(Journals, OneThatHasVanishedIsNotBegunAnew) {
     EXPECT_FALSE(path_exists(path));
 }
 
+TEST_F(Journals, LineIsNotThereWhereItCouldNotBeFoundOutWhetherItCounts) {
+    const std::string path = directory_ / "journal.jsonl";
+    int failures = 0;
+    Journal journal(path, false, [&] {
+        if (failures-- > 0) throw std::bad_alloc();
+    });
+    journal.append(line(0), false);
+    failures = 1;
+    EXPECT_THROW(journal.append(line(1), false), std::bad_alloc);
+    EXPECT_EQ(read_journal(path).lines.size(), 1u) << "the line whose check failed was cut off";
+    journal.append(line(1), false);
+    failures = 2;
+    EXPECT_THROW(journal.append(line(2), false), std::bad_alloc);
+    EXPECT_EQ(read_journal(path).lines.size(), 3u) << "another run may have read it";
+}
+
 TEST_F(Journals, AppendRefusesToCutIntactLines) {
     std::string damaged = journal_line(line(0));
     damaged[3] ^= 1;
