@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rich.table import Table
 from tailrace.trace.check import Verdict
-from tailrace.trace.loader import NoProgram
+from tailrace.trace.program_file import NoProgram
 
 from bench import harness
 from bench.harness import BenchError, Claim, console, covered, oracle

@@ -1,10 +1,12 @@
-"""The cost of recording: for a call, and for a run of the OLAM kernel.
+"""The cost of recording: for a call, for a run of the OLAM kernel, and before a program starts.
 
     make bench NAME=trace [SIZE=quick|full] [ARGS="--peer NAME=LIBRARY,KEY=VALUE,..."]
 
 The same program runs without and with the tracer, and with peers' libraries, which are preloaded, too. The order rotates. KEY=VALUE
 are variables that a peer needs; {logs} in them is the run's folder for logs. The cost of a call is the difference, run by run, of
-the medians over rounds of calls. The cost of a kernel run is the processor time of all its ranks, user and system.
+the medians over rounds of calls. The cost of a kernel run is the processor time of all its ranks, user and system. The cost of a
+start is the processor time of `tailrace run` and of the program until its first instruction of its own, minus that of the program
+alone.
 docs/benchmarks.md describes how to read it; bench/bounds.toml has the bounds.
 """
 
@@ -37,6 +39,9 @@ BUDGET = 1 << 30
 FOLDER = Path("/dev/shm/tailrace-bench-trace")
 LIMIT_S = 120
 PLAIN, OURS = "plain", "tailrace"
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+# A program that prints the processor time of its parent, of children that the parent has waited for, and its own.
+STARTED = ["sh", "-c", "cat /proc/$PPID/schedstat /proc/$PPID/stat /proc/$$/schedstat"]
 Row = Mapping[str, Any]
 Peers = Mapping[str, Mapping[str, str]]  # names, and the variables of each
 
@@ -110,6 +115,22 @@ def run_kernel(method: str, peers: Peers, size: Size, maps: Path) -> float:
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def run_start(method: str) -> float:
+    """Seconds of processor time until a program has started: of the program alone, or of `tailrace run` and the program."""
+    with Folders() as (_, logs):
+        command = [str(harness.program("tailrace")), "run", "--log", str(logs), "--"] if method == OURS else []
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        done = subprocess.run([*command, *STARTED], env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        if done.returncode != 0:
+            raise harness.BenchError(f"{' '.join([*command, *STARTED])} ended with status {done.returncode}: {done.stderr[-2000:]}")
+        if method == OURS and not list(logs.glob("*.trace")):
+            raise harness.BenchError(f"{' '.join([*command, *STARTED])}: not recorded")
+        parent, status, own = done.stdout.splitlines()
+        of_children = sum(map(int, status.rpartition(")")[2].split()[13:15])) * TICK_S  # cutime and cstime
+        of_parent = int(parent.split()[0]) / 1e9 + of_children if method == OURS else 0.0
+        return of_parent + int(own.split()[0]) / 1e9
+
+
 def measure(size: Size, peers: Peers) -> list[Row]:
     """Rows of all runs; number 0 is the warm-up."""
     methods = [PLAIN, OURS, *peers]
@@ -120,6 +141,8 @@ def measure(size: Size, peers: Peers) -> list[Row]:
             if run <= size.runs:
                 for call in CALLS:
                     rows.append({"run": run, "what": call, "method": method, "ns": run_call(call, method, peers, size)})
+            if run <= size.runs and method in (PLAIN, OURS):
+                rows.append({"run": run, "what": "start", "method": method, "seconds": run_start(method)})
             if run <= size.kernel_runs:
                 rows.append({"run": run, "what": "kernel", "method": method, "seconds": run_kernel(method, peers, size, maps)})
     return rows
@@ -139,12 +162,21 @@ def kernel_ratio(rows: Sequence[Row], method: str) -> Spread:
     return Spread.of([b / a for a, b in zip(plain, other, strict=True)])
 
 
+def start_added_s(rows: Sequence[Row]) -> Spread:
+    plain, other = (values_of(rows, "start", method, "seconds") for method in (PLAIN, OURS))
+    return Spread.of([b - a for a, b in zip(plain, other, strict=True)])
+
+
 def claims_of(rows: Sequence[Row]) -> list[Claim]:
+    spreads = {
+        "pwrite": (added_us(rows, "pwrite", OURS), "us"),
+        "kernel": (kernel_ratio(rows, OURS), "ratio"),
+        "start": (start_added_s(rows), "s"),
+    }
     claims = []
     for wanted in harness.bounds("trace")["claims"]:
-        spread = added_us(rows, "pwrite", OURS) if wanted["id"] == "pwrite" else kernel_ratio(rows, OURS)
+        spread, unit = spreads[wanted["id"]]
         detail = {"least": spread.least, "most": spread.most, "against": "the same without the tracer"}
-        unit = "us" if wanted["id"] == "pwrite" else "ratio"
         claims.append(Claim(wanted["id"], wanted["text"], spread.median, wanted["bound"], unit, detail, at_most=True))
     return claims
 
@@ -163,6 +195,11 @@ def print_costs(rows: Sequence[Row], methods: Sequence[str]) -> None:
     ratios = [kernel_ratio(rows, method) for method in methods]
     plain_s = statistics.median(values_of(rows, "kernel", PLAIN, "seconds"))
     table.add_row("OLAM kernel", f"{plain_s:.2f} s", *(f"x {r.median:.4f} ({r.least:.3f}..{r.most:.3f})" for r in ratios))
+    start = start_added_s(rows)
+    plain_s = statistics.median(values_of(rows, "start", PLAIN, "seconds"))
+    table.add_row(
+        "start", f"{plain_s:.3f} s", f"+{start.median:.3f} s ({start.least:.3f}..{start.most:.3f})", *("" for _ in methods[1:])
+    )
     console.print(table)
 
 

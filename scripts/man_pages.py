@@ -10,6 +10,7 @@ from typing import Any
 import tailrace
 import typer
 from tailrace import cli
+from tailrace.cli.app import make_app
 
 FOLDER = Path("docs/man")
 MARKUP = re.compile(r"\[/?(?:bold)?\]")
@@ -17,7 +18,7 @@ EXAMPLE = re.compile(r"\[bold\](.*?)\[/\]", re.DOTALL)
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    program: Any = typer.main.get_command(cli.make_app())
+    program: Any = typer.main.get_command(make_app())
     others = [f"tailrace-{name}" for name in cli.COMMANDS]
     with program.make_context("tailrace", [], resilient_parsing=True) as context:
         commands = [(f"tailrace\\-{name}(1)", short_help(program.commands[name])) for name in cli.COMMANDS]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 import typer
-from tailrace.cli import COMMANDS, cluster, make_app, trace
+from tailrace.cli import COMMANDS, cluster, trace
+from tailrace.cli.app import make_app
 
 from tests.environment import ROOT
 from tests.mpirun import run_within

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tailrace.trace import check, loader
+from tailrace.trace import check, loader, program_file
 from tailrace.trace.check import Report, Verdict
 from tailrace.trace.elf import NotElf, read_elf
-from tailrace.trace.loader import NoProgram
 from tailrace.trace.machine_code import system_calls
+from tailrace.trace.program_file import NoProgram
 
 Build = Callable[..., Path]
 MACHINE_AT = 18  # of an ELF header
@@ -54,7 +54,7 @@ def test_a_static_program_cannot_be_traced(build: Build) -> None:
     report = check.check(str(program))
     assert report.verdict == Verdict.UNTRACEABLE
     assert kinds(report, Verdict.UNTRACEABLE) == {"static"}
-    assert "linked statically" in check.launch_warning(str(program))
+    assert "linked statically" in program_file.launch_warning(str(program))
 
 
 def test_a_setuid_program_cannot_be_traced(build: Build) -> None:

@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from tailrace import _core
-from tailrace.errors import Error
-
 
 @contextmanager
 def set_aside(dedicated: int, comm: Any = None) -> Iterator[Any]:
@@ -22,6 +19,9 @@ def set_aside(dedicated: int, comm: Any = None) -> Iterator[Any]:
     rank is set aside, and at most half of them.
     """
     from mpi4py import MPI
+
+    import tailrace._core as _core
+    from tailrace.errors import Error
 
     handle = _core.set_aside((comm if comm is not None else MPI.COMM_WORLD).py2f(), dedicated)
     compute = MPI.Comm.f2py(handle)

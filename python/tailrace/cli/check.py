@@ -9,7 +9,7 @@ import typer
 from tailrace.cli import output
 from tailrace.trace.check import Report, Verdict, check
 from tailrace.trace.launch import NotTraceable
-from tailrace.trace.loader import NoProgram
+from tailrace.trace.program_file import NoProgram
 
 WORDS = {
     Verdict.SEEN: "[green]every call through the C library will be recorded[/]",

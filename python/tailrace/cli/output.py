@@ -14,6 +14,8 @@ from rich.markup import escape  # also for the commands
 from rich.progress import Progress, ProgressColumn
 from rich.table import Table
 
+from tailrace.cli.plain_text import plain  # noqa: F401  also for the commands
+
 T = TypeVar("T")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 
@@ -54,11 +56,6 @@ def fail(message: str, as_json: bool = False, **about: str) -> None:
     if as_json:
         print_json({"error": {**about, "message": message}})
     Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}")
-
-
-def plain(text: str) -> str:
-    """Text of others, such as names of files: control characters, which a terminal would obey, become escapes."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def table(*columns: str, numbers: tuple[str, ...] = ()) -> Table:

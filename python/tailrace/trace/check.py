@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import IntEnum
@@ -16,15 +15,14 @@ from tailrace.trace import launch
 from tailrace.trace.elf import Elf, NotElf
 from tailrace.trace.loader import Program, inspect_program
 from tailrace.trace.machine_code import SystemCalls, system_calls
+from tailrace.trace.program_file import ProgramFile, obstacles
 from tailrace.trace.symbols import SymbolLists
 
-MACHINE = ("EM_X86_64", 64)  # of the tracer's library
 # The C library and its loader. They make system calls, and the tracer hooks their functions.
 C_LIBRARY = re.compile(
     r"^(libc|libm|libdl|librt|libpthread|libutil|libresolv|libanl|libmvec|libnss_\w+|libBrokenLocale|ld-linux.*)\.so\.\d+$"
 )
 LIBC = "libc.so.6"
-LOADER = re.compile(r"^/lib(64)?/ld-linux[\w-]*\.so\.\d+$")
 MPI = {
     "libmpi.so.40": "Open MPI 3, 4 or 5",
     "libmpich.so.12": "MPICH 3 or 4",
@@ -99,52 +97,16 @@ def check(name: str, environment: Mapping[str, str] = os.environ) -> Report:
     return Report(program, mpi, tuple(findings))
 
 
-def launch_warning(name: str) -> str:
-    """One line with the reasons why nothing of a program will be recorded; empty where something will. Raises nothing: a file that
-    cannot be read gives no warning."""
-    try:
-        return "; ".join(finding.text for finding in launch_obstacles(inspect_program(name)))
-    except (ValueError, OSError):
-        return ""
-
-
 def launch_obstacles(program: Program) -> Iterator[Finding]:
     """The reasons why the loader will not load the tracer."""
     elf = program.elf
-
-    def obstacle(kind: str, text: str) -> Finding:
-        return Finding(kind, Verdict.UNTRACEABLE, elf.path, text)
-
-    if (elf.machine, elf.bits) != MACHINE:
-        yield obstacle(
-            "machine",
-            f"code for {elf.machine.removeprefix('EM_')}, {elf.bits} bits: the tracer is for x86-64; build the program for x86-64",
-        )
-    elif not elf.executable:
-        yield obstacle("library", "a library, not a program: name the program that loads it")
-    elif not elf.interpreter:
-        yield obstacle("static", "linked statically, so no library can intercept its calls; link it dynamically")
-    elif not LOADER.match(elf.interpreter):
-        yield obstacle("loader", f"its loader is {elf.interpreter}: the tracer needs the loader of the GNU C library")
+    file = ProgramFile(elf.path, elf.machine, elf.bits, elf.executable, elf.interpreter)
+    for kind, text in obstacles(file):
+        yield Finding(kind, Verdict.UNTRACEABLE, elf.path, text)
     for name, by in program.missing.items():
         yield Finding(
             "missing", Verdict.UNTRACEABLE, by, f"{name} is not found, so the program will not start; set LD_LIBRARY_PATH"
         )
-    rights = _rights(elf.path)
-    if rights:
-        yield obstacle("rights", f"has {rights}: the loader ignores LD_PRELOAD; trace a copy of the program without them")
-
-
-def _rights(path: Path) -> str:
-    """The rights that a program gets when it starts, beyond those of its user; empty: none."""
-    status = path.stat()
-    if status.st_mode & stat.S_ISUID and status.st_uid != os.getuid():
-        return f"the rights of user {status.st_uid} (setuid)"
-    if status.st_mode & stat.S_ISGID and status.st_gid != os.getgid():
-        return f"the rights of group {status.st_gid} (setgid)"
-    if os.getuid() != 0 and "security.capability" in os.listxattr(path):
-        return "capabilities"
-    return ""
 
 
 def _mpi(program: Program) -> tuple[str, list[Finding]]:

@@ -12,7 +12,6 @@ from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-MAGIC = b"\x7fELF"
 # Exceptions of the parser for a damaged file: it trusts the file's contents.
 DAMAGE = (ELFError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OSError, TypeError, ValueError)
 
@@ -35,12 +34,6 @@ class Elf:
     imports: frozenset[str]
     exports: frozenset[str]
     go: bool  # made by the Go compiler
-
-
-def is_elf(path: Path) -> bool:
-    """Raises OSError."""
-    with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
 
 
 @lru_cache(maxsize=4096)

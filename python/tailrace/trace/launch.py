@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import shutil
@@ -10,13 +11,13 @@ from pathlib import Path
 
 from tailrace import installed
 from tailrace.launch.mpi import pass_to_ranks
-from tailrace.trace.log import HEADER
 
 LIBRARY = "libtailrace-preload.so"
 FOLDER_KEY, BUDGET_KEY, PRELOAD_KEY = "TAILRACE_TRACE", "TAILRACE_TRACE_BYTES", "LD_PRELOAD"
 FOLLOW_KEY = "TAILRACE_TRACE_FOLLOW"
 KEYS = (PRELOAD_KEY, FOLDER_KEY, BUDGET_KEY)  # the variables of each process of a recorded run
 DEFAULT_BUDGET_BYTES = 64 << 20  # of log for each process; later calls are only counted
+PROBE_BYTES = 4096
 
 
 class NotTraceable(RuntimeError):
@@ -52,11 +53,20 @@ def _check_shared_maps(folder: Path) -> None:
     probe = folder / ".probe"
     try:
         with probe.open("w+b") as file:
-            file.truncate(HEADER.itemsize)
-            with mmap.mmap(file.fileno(), HEADER.itemsize, mmap.MAP_SHARED) as memory:
+            file.truncate(PROBE_BYTES)
+            with mmap.mmap(file.fileno(), PROBE_BYTES, mmap.MAP_SHARED) as memory:
                 memory[0] = 1
     finally:
         probe.unlink(missing_ok=True)
+
+
+def own_environment() -> dict[str, str]:
+    """The environment that this process was started with. Python itself adds LC_CTYPE where the locale is C."""
+    environment = dict(os.environ)
+    with contextlib.suppress(OSError):
+        if not any(entry.startswith(b"LC_CTYPE=") for entry in Path("/proc/self/environ").read_bytes().split(b"\0")):
+            environment.pop("LC_CTYPE", None)
+    return environment
 
 
 def traced_environment(

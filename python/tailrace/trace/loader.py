@@ -11,14 +11,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from tailrace.trace.elf import Elf, NotElf, is_elf, read_elf
+from tailrace.trace.elf import Elf, NotElf, read_elf
+from tailrace.trace.program_file import NoProgram, find_program, started_file
 
-MOST_INTERPRETERS = 4  # scripts that may be the interpreters of each other
 DEFAULT_FOLDERS = ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
-
-
-class NoProgram(ValueError):
-    """A name without a program, or a file that cannot be started; the text contains the reason and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -30,49 +26,17 @@ class Program:
     missing: dict[str, Path] = field(default_factory=dict)  # library that is not found -> file that needs it
 
 
-def find_program(name: str) -> Path:
-    """Finds a program on the PATH or by its path. Raises NoProgram."""
-    found = shutil.which(name)
-    if found is None:
-        if Path(name).is_file():
-            raise NoProgram(f"{name}: not executable; chmod +x it, or name its interpreter before it")
-        raise NoProgram(f"{name}: no such program; name one on the PATH, or by its path")
-    return Path(found)
-
-
 def inspect_program(name: str, environment: Mapping[str, str] = os.environ) -> Program:
     """Raises NoProgram, OSError."""
     program = find_program(name)
-    path, scripts = program, []
-    while not is_elf(path):
-        scripts.append(path)
-        path = interpreter_of(path)
-        if len(scripts) > MOST_INTERPRETERS:
-            raise NoProgram(f"{program}: more than {MOST_INTERPRETERS} scripts are each other's interpreters: {scripts}")
+    path, scripts = started_file(program)
     try:
-        elf = read_elf(Path(os.path.realpath(path)))
+        elf = read_elf(path)
     except NotElf as error:
         raise NoProgram(f"{error}; name a program that runs here") from None
     missing: dict[str, Path] = {}
     libraries = tuple(_libraries(elf, environment, missing))
-    return Program(program, tuple(scripts), elf, libraries, missing)
-
-
-def interpreter_of(script: Path) -> Path:
-    """The interpreter in the first line of a script. Of `env`, the program after it; of a script without such a line, the shell.
-    Raises NoProgram."""
-    with script.open("rb") as file:
-        line = file.readline(4096)
-    if not line.startswith(b"#!"):
-        if b"\0" in line:
-            raise NoProgram(f"{script}: neither an ELF program nor a script; name a program that runs here")
-        return Path("/bin/sh")
-    words = line[2:].decode(errors="replace").split()
-    if words and Path(words[0]).name == "env":
-        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
-    if not words:
-        raise NoProgram(f"{script}: its first line names no interpreter; write one after #!")
-    return find_program(words[0])
+    return Program(program, scripts, elf, libraries, missing)
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,67 @@
+"""The command line as an application of Typer: the options of all commands, and --help."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+import tailrace
+from tailrace.cli import output
+from tailrace.cli.commands import COMMANDS
+from tailrace.cluster.values import ClusterError
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"tailrace {tailrace.__version__}")
+        raise typer.Exit
+
+
+def _all_commands(
+    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    pass
+
+
+def make_app(names: Sequence[str] = COMMANDS) -> typer.Typer:
+    """The command line with these commands; only their modules are loaded."""
+    app = typer.Typer(
+        name="tailrace",
+        help="Named distributed arrays to plain files, under a layout that is one line of configuration.",
+        epilog="Exit status: 0, done; 1, looked, and it is not well; 2, an error, whose message says how to mend it.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_all_commands)
+    for name in names:
+        module = importlib.import_module(f"tailrace.cli.{name}")
+        if hasattr(module, "group"):
+            app.add_typer(module.group, name=name)
+        else:
+            app.command(name, no_args_is_help=False, context_settings=getattr(module, "CONTEXT", None))(module.command)
+    return app
+
+
+def answer(arguments: list[str]) -> int:
+    """Runs the command line, and says what went wrong. Returns the exit status."""
+    as_json = "--json" in arguments
+    asked = arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
+    try:
+        make_app(asked)(args=arguments, standalone_mode=True, prog_name="tailrace")  # however it was started
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    except ClusterError as error:
+        output.fail(str(error), as_json)
+        return 2
+    except tailrace.Error as error:
+        output.fail(str(error), as_json, status=error.status)  # type: ignore[attr-defined]
+        return 2
+    except OSError as error:
+        output.fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), as_json)
+        return 2
+    return 0

@@ -1,0 +1,25 @@
+"""The names of the commands."""
+
+# To add a command NAME: write NAME.py with `def command(...)`, or with `group = typer.Typer(...)`, and add it here, in the order of
+# --help.
+COMMANDS = (
+    "demo",
+    "study",
+    "plan",
+    "ls",
+    "verify",
+    "repair",
+    "rewind",
+    "adopt",
+    "index",
+    "combine",
+    "convert",
+    "check",
+    "run",
+    "trace",
+    "coverage",
+    "cluster",
+    "keys",
+    "resolve",
+    "completion",
+)

@@ -1,0 +1,15 @@
+"""Text of others for a terminal: names of files, of streams and of programs may hold any character."""
+
+from __future__ import annotations
+
+import sys
+
+
+def plain(text: str) -> str:
+    """One line: control characters, which a terminal would obey, become escapes. So do marks that turn the direction of text."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
+def say(text: str) -> None:
+    """A line of a message, on standard error. What is not ours in it cannot reach the terminal's controls."""
+    print(plain(text), file=sys.stderr)

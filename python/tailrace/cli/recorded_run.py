@@ -1,0 +1,64 @@
+"""A run with the tracer: its folder, its program, and what is said after it. Imports little: this comes before each program."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from tailrace.cli.plain_text import say
+from tailrace.cli.run_options import RunOptions
+from tailrace.trace import launch
+from tailrace.trace.program_file import launch_warning
+
+MOST_READ_BYTES, MOST_NAMED = 256 << 20, 5
+
+
+def run(options: RunOptions) -> int:
+    """Runs the command and records it. Returns its exit status, or 2 where it cannot be recorded."""
+    try:
+        traced = launch.traced_command(options.command, follow=options.follow)
+        folder = launch.make_log_folder(Path(options.log) if options.log is not None else None)
+        surroundings = launch.own_environment()
+        environment = launch.traced_environment(folder, options.budget_mib << 20, surroundings, follow=options.follow)
+    except launch.NotTraceable as error:
+        from tailrace.cli import output
+
+        output.fail(str(error))
+        return 2
+    name = options.command[0]
+    if why := launch_warning(name):
+        say(f"tailrace: {name} cannot be traced and runs without a log: {why}")
+    info = {"command": options.command, "began": time.time(), "budget_bytes": options.budget_mib << 20}
+    process = subprocess.Popen(traced, env=environment)
+    signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))  # batch systems send it to the first process only
+    while True:
+        try:
+            status = process.wait()
+            break
+        except KeyboardInterrupt:  # the program gets the signal, too, and decides how it ends
+            continue
+    (folder / "run.json").write_text(json.dumps({**info, "ended": time.time(), "status": status}, indent=2) + "\n")
+    say(f"tailrace: the log is in {folder}; `tailrace trace show {folder}` shows it")
+    _name_unrecorded(folder)
+    return status if status >= 0 else 128 - status
+
+
+def _name_unrecorded(folder: Path) -> None:
+    """Names what was started and has no log. Reading large logs takes long: there `tailrace coverage` does it."""
+    from tailrace.trace.log import LogError, logs_of
+    from tailrace.trace.started import read_starts, unrecorded_in
+
+    try:
+        paths = logs_of(folder)
+        if sum(path.stat().st_size for path in paths) > MOST_READ_BYTES:
+            return
+        texts = unrecorded_in(read_starts(folder))
+    except (LogError, OSError):
+        return
+    for text in texts[:MOST_NAMED]:
+        say(f"tailrace: without a log: {text}")
+    if len(texts) > MOST_NAMED:
+        say(f"tailrace: and {len(texts) - MOST_NAMED} more; `tailrace coverage {folder}` lists them")
