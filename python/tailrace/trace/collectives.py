@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tailrace.trace.ranks import Array, Rank, sum_between
+from tailrace.trace.ranks import WITHIN, Array, Rank
 
 ROOTED = {f"MPI_{name}" for name in ("Bcast", "Reduce", "Gather", "Gatherv", "Scatter", "Scatterv", "Scan", "Exscan")}
 GROUP_PREFIX = "MPI ranks "  # of the name of a group of ranks
@@ -30,6 +30,7 @@ class Collective:
     ranks: tuple[int, ...]
     is_on_one_host: bool
     site: str  # the place in the program, of its first rank
+    is_own: bool  # made by the program, not by a library for its files
     arrivals: Array  # s, of each rank
     departures: Array  # s
     io_before: Array  # s of I/O of each rank since it left the collective before
@@ -50,9 +51,15 @@ class Collective:
         return int(np.argmax(self.arrivals) if by_arrival else np.argmin(self.waits))
 
     @property
+    def first(self) -> int:
+        """The index of the rank that arrived first."""
+        by_arrival = self.is_on_one_host or self.call in ROOTED
+        return int(np.argmin(self.arrivals) if by_arrival else np.argmax(self.waits))
+
+    @property
     def late_by_io_s(self) -> float:
-        """The part of the sync time that I/O explains: how much more I/O the last rank did than the median rank."""
-        more = float(self.io_before[self.last] - np.median(self.io_before))
+        """The part of the sync time that I/O explains: how much more I/O the last rank did than the first."""
+        more = float(self.io_before[self.last] - self.io_before[self.first])
         return min(max(more, 0.0), self.sync_s)
 
 
@@ -101,14 +108,15 @@ def _match(ranks: Sequence[Rank], events: Sequence[Array], count: int) -> Iterat
     departures = np.stack([rank.ends[chosen[:count]] for rank, chosen in zip(ranks, events, strict=True)])
     left_init = np.array([[rank.left_init_s] for rank in ranks])
     begun = np.concatenate((left_init, departures[:, :-1]), axis=1)
-    io_before = np.stack([sum_between(rank.io, begun[r], arrivals[r]) for r, rank in enumerate(ranks)])
+    io_before = np.stack([rank.io.between(begun[r], arrivals[r]) for r, rank in enumerate(ranks)])
     log = ranks[0].log
     numbers = tuple(rank.number for rank in ranks)
     is_on_one_host = len({rank.log.header["host"] for rank in ranks}) == 1
     for k, event in enumerate(log.events[events[0][:count]]):
         call = log.calls[int(event["call"])].name
         columns = (arrivals[:, k], departures[:, k], io_before[:, k], begun[:, k])
-        yield Collective(call, numbers, is_on_one_host, log.name_of(int(event["detail"])), *columns)
+        is_own = int(event["flags"]) & WITHIN == 0
+        yield Collective(call, numbers, is_on_one_host, log.name_of(int(event["detail"])), is_own, *columns)
 
 
 def _chained(collectives: list[Collective], ranks: Sequence[Rank]) -> list[Collective]:
@@ -123,7 +131,7 @@ def _chained(collectives: list[Collective], ranks: Sequence[Rank]) -> list[Colle
         if len(collective.ranks) == len(ranks):
             begun = np.array([left[number] for number in collective.ranks])
             intervals = zip(collective.ranks, begun, collective.arrivals, strict=True)
-            io_before = np.array([sum_between(by_number[number].io, begin, arrival) for number, begin, arrival in intervals])
+            io_before = np.array([by_number[number].io.between(begin, arrival) for number, begin, arrival in intervals])
             left.update(zip(collective.ranks, map(float, collective.departures), strict=True))
             collective = replace(collective, begun=begun, io_before=io_before)
         made.append(collective)

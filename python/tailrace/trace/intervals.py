@@ -61,7 +61,7 @@ def intervals_between(collectives: Sequence[Collective], rank: Rank, site_texts:
         index = collective.ranks.index(rank.number)
         name = f"{collective.call} {site_texts[collective.site]}"
         occurrences[name] += 1
-        found.append(Interval(name, float(collective.begun[index]), float(collective.departures[index]), occurrences[name]))
+        found.append(Interval(name, found[-1].end, float(collective.departures[index]), occurrences[name]))
     if len(rank.ends):
         found.append(Interval("to the end", found[-1].end, float(rank.ends.max()), 1))
     return found

@@ -53,7 +53,8 @@ def phases_of(logs: Sequence[Log]) -> Phases:
     """The phases of a run, in the order of their first occurrence."""
     ranks = ranks_of(logs)
     collectives, unmatched = collectives_of(ranks)
-    of_all = [collective for collective in collectives if len(collective.ranks) == len(ranks)]
+    # RATIONALE: collectives within MPI-IO, HDF5 or netCDF belong to a call on a file, which the program sees as one.
+    of_all = [collective for collective in collectives if collective.is_own and len(collective.ranks) == len(ranks)]
     texts = site_texts({collective.site for collective in of_all})
     phases: dict[str, Phase] = {}
     intervals = [marked_intervals(rank) or intervals_between(of_all, rank, texts) for rank in ranks]
@@ -73,7 +74,7 @@ def _add_rank(phases: dict[str, Phase], rank: Rank, intervals: Sequence[Interval
         phase = phases.setdefault(name, Phase(name))
         seconds[name] = seconds.get(name, 0.0) + end - begin
         phase.times = max(phase.times, occurrence)
-        phase.io_s += float(sum_between(rank.io, begin, end)) / ranks
+        phase.io_s += float(rank.io.between(begin, end)) / ranks
         phase.read_bytes += int(sum_between(read, begin, end))
         phase.written_bytes += int(sum_between(written, begin, end))
     for name, of_rank in seconds.items():

@@ -15,6 +15,9 @@ from tailrace.trace.log import BUDGET_SPENT_TEXT, Log
 
 WITHIN = 0xFF  # the flags of an event that a call of another library has made
 NO_IO = {"collective", "mpi", "phase", "process", "map"}  # groups of calls that are no I/O
+# Beginnings of names that are no files on a file system: sockets and pipes, devices, the kernel's own.
+NO_FILES = ("socket:", "pipe:", "anon_inode:", "/proc/", "/sys/", "/dev/")
+FILES_BELOW_NO_FILES = ("/dev/shm/",)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -52,16 +55,57 @@ class Rank:
         return float(ends[0]) if len(ends) else 0.0
 
     @cached_property
-    def io(self) -> tuple[Array, Array]:
-        """The times at which the program's own I/O calls began, and their cumulative seconds. Threads count each for itself."""
-        chosen = ~np.isin(self.groups, list(NO_IO)) & (self.log.events["flags"] & WITHIN == 0)
-        return self.begins[chosen], np.concatenate(([0.0], np.cumsum((self.ends - self.begins)[chosen])))
+    def on_files(self) -> Array:
+        """Which events are no calls on a socket, a pipe, a device, /proc or /sys."""
+        others = [number for number, name in self.log.names.items() if is_no_file(name)]
+        return np.asarray(~np.isin(self.log.events["file"], np.array(others, np.uint64)))
+
+    @cached_property
+    def own_io(self) -> Array:
+        """Which events are the program's own I/O calls."""
+        return ~np.isin(self.groups, list(NO_IO)) & (self.log.events["flags"] & WITHIN == 0) & self.on_files
+
+    @cached_property
+    def io(self) -> TimeInCalls:
+        """The time in the program's own I/O calls. Threads count each for itself."""
+        return TimeInCalls.of(self.begins[self.own_io], self.ends[self.own_io])
 
     def moved(self, *groups: str) -> tuple[Array, Array]:
-        """The same for the bytes that calls of these groups have moved, whether the program or a library made them."""
+        """When calls of these groups began, and the cumulative bytes that they have moved, whether the program or a library made
+        them."""
         results = self.log.events["result"]
-        chosen = np.isin(self.groups, groups) & (results > 0)
+        chosen = np.isin(self.groups, groups) & (results > 0) & self.on_files
         return self.begins[chosen], np.concatenate(([0], np.cumsum(results[chosen])))
+
+
+@dataclass(frozen=True)
+class TimeInCalls:
+    """Calls may overlap, and an interval may begin or end within one."""
+
+    begins: Array  # sorted
+    ends: Array  # sorted, each for itself
+    sums_of_begins: Array
+    sums_of_ends: Array
+
+    @classmethod
+    def of(cls, begins: Array, ends: Array) -> TimeInCalls:
+        begins, ends = np.sort(begins), np.sort(ends)
+        # RATIONALE: long doubles. A difference of sums over ten million calls is exact to less than a microsecond.
+        zero = np.zeros(1, np.longdouble)
+        sums = [np.concatenate((zero, np.cumsum(each.astype(np.longdouble)))) for each in (begins, ends)]
+        return cls(begins, ends, *sums)
+
+    def until(self, moment: Array | float) -> Array:
+        """Seconds in calls before a moment."""
+        begun, ended = np.searchsorted(self.begins, moment), np.searchsorted(self.ends, moment)
+        return (begun - ended) * np.asarray(moment) - self.sums_of_begins[begun] + self.sums_of_ends[ended]
+
+    def between(self, begin: Array | float, end: Array | float) -> Array:
+        return np.asarray(np.maximum(self.until(end) - self.until(begin), 0.0), np.float64)
+
+
+def is_no_file(name: str) -> bool:
+    return name.startswith(NO_FILES) and not name.startswith(FILES_BELOW_NO_FILES)
 
 
 def sum_between(cumulative: tuple[Array, Array], begin: Array | float, end: Array | float) -> Array:
