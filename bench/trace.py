@@ -29,6 +29,7 @@ from rich.table import Table
 from tailrace.launch.local import MPIRUN
 from tailrace.trace import launch
 from tailrace.trace.log import read_log
+from tailrace.trace.log_folder import NotTraceable
 
 from bench import harness
 from bench.harness import Claim, Spread, console
@@ -231,5 +232,5 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (harness.BenchError, launch.NotTraceable) as error:
+    except (harness.BenchError, NotTraceable) as error:
         sys.exit(f"bench trace: {error}")

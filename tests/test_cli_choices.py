@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tailrace
 from tailrace.cli import main
-from tailrace.trace import launch
+from tailrace.trace import launch, log_folder
 
 pytestmark = pytest.mark.fast
 
@@ -101,5 +101,5 @@ def test_times_are_shown_with_all_their_figures(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize("folder", ["with space", "with:colon"])
 def test_a_library_whose_name_cannot_be_preloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: str) -> None:
     monkeypatch.setattr("tailrace.installed.find", lambda *_: tmp_path / folder / launch.LIBRARY)
-    with pytest.raises(launch.NotTraceable, match=f"{folder}.*LD_PRELOAD"):
+    with pytest.raises(log_folder.NotTraceable, match=f"{folder}.*LD_PRELOAD"):
         launch.traced_environment(tmp_path, 1 << 20)

@@ -76,6 +76,9 @@ def test_little_is_imported_before_a_program_starts() -> None:
         ["--budget", "1_0", "m"],
         ["--budget", " 5", "m"],
         ["-", "m"],
+        ["--share", "group", "m"],
+        ["--share=all", "--log", "x", "m"],
+        ["--share", "owner", "m"],
     ],
 )
 def test_options_are_what_typer_reads(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +105,8 @@ def test_options_are_what_typer_reads(words: list[str], monkeypatch: pytest.Monk
         ["--budget", "0", "m"],
         ["--budget", "x", "m"],
         ["--budget", "-1", "m"],
-        ["--follow=1", "m"],
+        ["--share", "x", "m"],
+        ["--follow=1"],
     ],
 )
 def test_what_is_not_understood_is_left_to_typer(words: list[str]) -> None:

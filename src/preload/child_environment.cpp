@@ -23,7 +23,8 @@ constexpr size_t kPathBytes = 4096, kMostEntries = 1u << 14;
 constexpr int kLargeFile = 0100000;
 constexpr char kPreload[] = "LD_PRELOAD=";
 constexpr size_t kPreloadName = sizeof kPreload - 1;
-constexpr const char* kVariables[] = {variable::TRACE, variable::TRACE_BYTES, variable::BARRIERS, variable::TRACE_FOLLOW};
+constexpr const char* kVariables[] = {variable::TRACE, variable::TRACE_BYTES, variable::TRACE_SHARE, variable::BARRIERS,
+                                      variable::TRACE_FOLLOW};
 
 // As this process began with them: it may remove them from its own environment.
 constinit char own[sizeof kVariables / sizeof *kVariables][kPathBytes + 64] = {};  // NAME=VALUE; empty where there is none

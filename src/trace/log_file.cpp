@@ -2,10 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "environment/variables.hpp"
 #include "trace/atomics.hpp"
 #include "trace/raw.hpp"
 
@@ -32,13 +36,39 @@ bool reserve(int64_t descriptor, uint64_t offset, uint64_t bytes, Header* header
     return true;
 }
 
+// Links are never followed: who may write in the folder could put one there, and this process may have more rights.
 int64_t open_with(const ProcessState& process, int64_t flags) {
-    return raw::call(SYS_openat, AT_FDCWD, raw::address(process.path), O_RDWR | O_CLOEXEC | flags, 0666);
+    constexpr int64_t kOwnerOnly = 0600;
+    return raw::call(SYS_openat, AT_FDCWD, raw::address(process.path), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, kOwnerOnly);
+}
+
+// Whether a descriptor is of the log. The first call of a process says which file that is.
+bool is_log(int64_t descriptor, ProcessState& process) {
+    struct stat status = {};
+    if (raw::call(SYS_fstat, descriptor, raw::address(&status)) != 0) return false;
+    if (process.file_number == 0) {
+        process.file_device = status.st_dev;
+        process.file_number = status.st_ino;
+    }
+    return process.file_device == status.st_dev && process.file_number == status.st_ino;
+}
+
+// Lets others read the log, where the user asked for it.
+void share(int64_t log) {
+    const char* with = getenv(variable::TRACE_SHARE);
+    if (with == nullptr) return;
+    if (strcmp(with, "group") == 0) raw::call(SYS_fchmod, log, 0640);
+    if (strcmp(with, "all") == 0) raw::call(SYS_fchmod, log, 0644);
 }
 
 }  // namespace
 
-int64_t open_log_file(const ProcessState& process) { return open_with(process, 0); }
+int64_t open_log_file(ProcessState& process) {
+    const int64_t log = open_with(process, O_NONBLOCK);
+    if (log < 0 || is_log(log, process)) return log;
+    raw::call(SYS_close, log);
+    return -ESTALE;
+}
 
 void* map_log_file(const ProcessState& process, int64_t log, uint64_t offset, uint64_t bytes) {
     if (log < 0) return nullptr;
@@ -59,8 +89,12 @@ Header* create_log_file(ProcessState& process, const char* folder, const Header&
     constexpr uint64_t kMostPrograms = 100'000;
     for (uint64_t n = 0; n < kMostPrograms; ++n) {
         raw::put_text(process.path + at + raw::put_number(process.path + at, n), ".trace", 8);
-        if (raw::call(SYS_faccessat, AT_FDCWD, raw::address(process.path), F_OK) == 0) continue;
-        return static_cast<Header*>(map_log_file(process, open_with(process, O_CREAT | O_EXCL), 0, kHeaderBytes));
+        const int64_t log = open_with(process, O_CREAT | O_EXCL);
+        if (log == -EEXIST) continue;
+        if (log < 0) return nullptr;
+        share(log);
+        is_log(log, process);
+        return static_cast<Header*>(map_log_file(process, log, 0, kHeaderBytes));
     }
     return nullptr;
 }

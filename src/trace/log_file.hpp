@@ -8,9 +8,9 @@ namespace tailrace::trace {
 // Makes FOLDER/HOST.PROCESS.N.trace with room for a header, and maps that; nullptr where it cannot be made. Sets `process.path`.
 Header* create_log_file(ProcessState& process, const char* folder, const Header& described);
 
-// A descriptor of the file, or -errno. RATIONALE: the file is opened for each chunk. The program would see a descriptor that stays
-// open; it may close that descriptor and get another file under the same number.
-int64_t open_log_file(const ProcessState& process);
+// A descriptor of the file, or -errno; -ESTALE where another file has its name. RATIONALE: the file is opened for each chunk. The
+// program would see a descriptor that stays open; it may close that descriptor and get another file under the same number.
+int64_t open_log_file(ProcessState& process);
 
 // Maps a part of the file and closes `log`; nullptr where the disk has no room or the kernel refuses.
 void* map_log_file(const ProcessState& process, int64_t log, uint64_t offset, uint64_t bytes);

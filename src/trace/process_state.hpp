@@ -36,6 +36,7 @@ struct ProcessState {
     std::atomic<uint64_t> remainders[kRemainders];  // slots that ended threads have left free: see `packed`
     std::atomic<uint64_t> names[kKnownNames];       // their ids, hashed
     char path[4096 + 128];                          // of the log's file
+    uint64_t file_device, file_number;              // of that file: another one under its name is not written to
 };
 
 // The state of this process while it records, else nullptr. The first call of a process begins its log.

@@ -89,7 +89,10 @@ ChunkHead* claim_chunk(ProcessState& process, uint16_t kind, uint32_t limit, boo
     uint32_t number = process.chunks.load();
     do {
         is_transient = number >= limit;  // other threads have taken the last chunks
-        if (is_transient) return nullptr;
+        if (is_transient) {
+            raw::call(SYS_close, log);
+            return nullptr;
+        }
     } while (!process.chunks.compare_exchange_weak(number, number + 1));
     auto* head = static_cast<ChunkHead*>(map_log_file(process, log, kHeaderBytes + uint64_t{number} * kChunkBytes, kChunkBytes));
     if (head == nullptr) return nullptr;

@@ -8,7 +8,7 @@ import typer
 
 from tailrace.cli import output
 from tailrace.trace.check import Report, Verdict, check
-from tailrace.trace.launch import NotTraceable
+from tailrace.trace.log_folder import NotTraceable
 from tailrace.trace.program_file import NoProgram
 
 WORDS = {

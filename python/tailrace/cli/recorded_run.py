@@ -11,6 +11,7 @@ from pathlib import Path
 from tailrace.cli.plain_text import say
 from tailrace.cli.run_options import RunOptions
 from tailrace.trace import launch
+from tailrace.trace.log_folder import NotTraceable, make_log_folder, write_new
 from tailrace.trace.program_file import launch_warning
 
 MOST_READ_BYTES, MOST_NAMED = 256 << 20, 5
@@ -19,20 +20,21 @@ MOST_READ_BYTES, MOST_NAMED = 256 << 20, 5
 def run(options: RunOptions) -> int:
     """Runs the command and records it. Returns its exit status, or 2 where it cannot be recorded."""
     try:
-        traced = launch.traced_command(options.command, follow=options.follow)
-        folder = launch.make_log_folder(Path(options.log) if options.log is not None else None)
+        follow, share = options.follow, options.share
+        traced = launch.traced_command(options.command, follow=follow, share=share)
+        folder = make_log_folder(Path(options.log) if options.log is not None else None, options.share)
         surroundings = launch.own_environment()
-        environment = launch.traced_environment(folder, options.budget_mib << 20, surroundings, follow=options.follow)
-    except launch.NotTraceable as error:
-        from tailrace.cli import output
-
-        output.fail(str(error))
-        return 2
+        environment = launch.traced_environment(folder, options.budget_mib << 20, surroundings, follow=follow, share=share)
+    except NotTraceable as error:
+        return _fail(str(error))
     name = options.command[0]
     if why := launch_warning(name):
         say(f"tailrace: {name} cannot be traced and runs without a log: {why}")
     info = {"command": options.command, "began": time.time(), "budget_bytes": options.budget_mib << 20}
-    process = subprocess.Popen(traced, env=environment)
+    try:
+        process = subprocess.Popen(traced, env=environment)
+    except OSError as error:
+        return _fail(f"{name}: {error.strerror}")
     signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))  # batch systems send it to the first process only
     while True:
         try:
@@ -40,10 +42,20 @@ def run(options: RunOptions) -> int:
             break
         except KeyboardInterrupt:  # the program gets the signal, too, and decides how it ends
             continue
-    (folder / "run.json").write_text(json.dumps({**info, "ended": time.time(), "status": status}, indent=2) + "\n")
+    try:
+        write_new(folder, "run.json", json.dumps({**info, "ended": time.time(), "status": status}, indent=2) + "\n", options.share)
+    except OSError as error:
+        say(f"tailrace: {folder}/run.json could not be written: {error.strerror}")
     say(f"tailrace: the log is in {folder}; `tailrace trace show {folder}` shows it")
     _name_unrecorded(folder)
     return status if status >= 0 else 128 - status
+
+
+def _fail(message: str) -> int:
+    from tailrace.cli import output
+
+    output.fail(message)
+    return 2
 
 
 def _name_unrecorded(folder: Path) -> None:

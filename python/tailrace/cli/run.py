@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tailrace.cli.recorded_run import run
-from tailrace.cli.run_options import DEFAULT_BUDGET_MIB, RunOptions
+from tailrace.cli.run_options import DEFAULT_BUDGET_MIB, SHARES, RunOptions
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+class Share(Enum):
+    OWNER, GROUP, ALL = SHARES
 
 
 def command(
@@ -27,12 +32,15 @@ def command(
     follow: Annotated[
         bool, typer.Option("--follow/--no-follow", help="Records programs that are started with an environment of their own, too.")
     ] = True,
+    share: Annotated[Share, typer.Option("--share", help="Who may read the logs.")] = Share.OWNER,
 ) -> None:
     """Runs a command and records the calls on files of all its programs. Output and exit status are those of the command.
+
+    Logs hold names of files and command lines: only you can read them, unless you --share them.
 
     Launchers (mpirun, srun) are not recorded. Their ranks are, on all nodes that have the folder.
 
     Examples: [bold]tailrace run -- ./model input.nml[/] · [bold]tailrace run --log first -- mpirun -n 8 ./model[/]
     """
-    options = RunOptions(tuple(command_line), str(log) if log is not None else None, budget_mib, follow)
+    options = RunOptions(tuple(command_line), str(log) if log is not None else None, budget_mib, follow, share.value)
     raise typer.Exit(run(options))

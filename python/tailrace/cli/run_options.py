@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 DEFAULT_BUDGET_MIB = 64  # of log for each process; later calls are only counted
-VALUES = ("--log", "--budget")
+VALUES = ("--log", "--budget", "--share")
+SHARES = ("owner", "group", "all")  # who may read the logs
 SWITCHES = {"--follow": True, "--no-follow": False}
 
 
@@ -19,6 +20,7 @@ class RunOptions(NamedTuple):
     log: str | None = None
     budget_mib: int = DEFAULT_BUDGET_MIB
     follow: bool = True
+    share: str = SHARES[0]
 
 
 def parsed(words: Sequence[str]) -> RunOptions | None:
@@ -46,6 +48,7 @@ def parsed(words: Sequence[str]) -> RunOptions | None:
         given[name] = value
     budget = given.get("--budget", str(DEFAULT_BUDGET_MIB))
     command = tuple(words[at:])
-    if not command or not (budget.isascii() and budget.isdecimal()) or int(budget) < 1:
+    share = given.get("--share", SHARES[0])
+    if not command or share not in SHARES or not (budget.isascii() and budget.isdecimal()) or int(budget) < 1:
         return None
-    return RunOptions(command, given.get("--log"), int(budget), follow)
+    return RunOptions(command, given.get("--log"), int(budget), follow, share)

@@ -20,6 +20,7 @@ from tailrace.study.values import StudyError, StudySpec
 from tailrace.trace import launch, log
 from tailrace.trace import phases as trace_phases
 from tailrace.trace.log import LogError
+from tailrace.trace.log_folder import NotTraceable, make_log_folder
 
 NEEDS_CONVERSION = "not readable by xarray without conversion"
 SHOWN_CHARACTERS = 2000  # of what a verifier printed
@@ -62,9 +63,9 @@ def run_case(spec: StudySpec, case: Case, places: command.Places, reader: measur
 def recorded(words: Sequence[str], environment: Mapping[str, str], folder: Path) -> tuple[list[str], dict[str, str]]:
     """The command and its environment, so that the run writes its log into the folder."""
     try:
-        log_folder = launch.make_log_folder(folder)
+        log_folder = make_log_folder(folder)
         return launch.traced_command(words), launch.traced_environment(log_folder, launch.DEFAULT_BUDGET_BYTES, environment)
-    except launch.NotTraceable as error:
+    except NotTraceable as error:
         raise StudyError(f"trace = true: {error}") from None
 
 
