@@ -83,7 +83,7 @@ def test_a_log_shows_the_same_figures(earlier: Path, tailrace_command: list[str]
     )
     files = {Path(name).name: sums for name, sums in json.loads(shown.stdout)["files"].items()}
     for name, sums in json.loads((earlier / "trace" / "shown.json").read_text()).items():
-        assert files[name] == sums
+        assert {key: files[name][key] for key in sums} == sums
 
 
 def test_a_study_needs_no_further_run(earlier: Path, tailrace_command: list[str], tmp_path: Path) -> None:

@@ -16,11 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tailrace.cli import main
-from tailrace.trace import sinks, sources
+from tailrace.trace import Run, sinks, sources
 from tailrace.trace.log import EVENT, LogError, read_log, read_run
 from tailrace.trace.query import connect
 from tailrace.trace.schema import TABLES, Tables, joined
-from tailrace.trace.summary import summarize
 from tailrace.trace.tables import tables_of
 
 from tests.test_trace import Runs
@@ -122,14 +121,6 @@ def test_sql_works_on_tables_and_on_runs(folder: Path, tmp_path: Path) -> None:
     for source in (folder, tmp_path / "out"):
         assert connect(source).execute(sql).fetchall() == [("n1", 60), ("n2", 60)]
         assert connect(source).execute("select count(*) from processes").fetchone() == (3,)
-
-
-def test_summaries_count_calls_and_bytes(folder: Path) -> None:
-    summary = summarize(sources.read(folder).parts)
-    written = summary.files["/data/old"]
-    assert (written.calls, written.written_bytes, written.failed) == (5, 120, 0)
-    assert (summary.calls["open"].calls, summary.calls["open"].failed, summary.calls["read"].failed) == (3, 1, 1)
-    assert summary.calls["pwrite"].busy_s == pytest.approx(200e-9)
 
 
 def test_a_recorded_run_has_all_its_calls_in_tables(runs: Runs) -> None:
@@ -253,7 +244,7 @@ def test_damaged_parquet_is_read_or_refused(folder: Path, tmp_path: Path, rng: r
                 damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         events.write_bytes(damaged)
         with contextlib.suppress(LogError):  # and no other error
-            summarize(sources.read(tmp_path / "out").parts)
+            Run.read(tmp_path / "out")
 
 
 def test_a_missing_library_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -280,10 +271,10 @@ def test_a_million_events_take_seconds_and_little_memory(tmp_path: Path) -> None
     write_log(tmp_path / "run" / "n1.1.0.trace", events, names, threads=8)
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     sinks.write(sources.read(tmp_path / "run").parts, "parquet", tmp_path / "out")
-    summary = summarize(sources.read(tmp_path / "out").parts)
+    run = Run.read(tmp_path / "out")
     took_s, more_kib = time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert (summary.calls["pwrite"].calls, summary.calls["pwrite"].written_bytes) == (count, 64 * count)
-    assert len(summary.files) == files
+    assert (run.by_call()["pwrite"]["calls"], run.by_call()["pwrite"]["written_bytes"]) == (count, 64 * count)
+    assert len(run.by_file()) == files
     assert took_s < 30
     assert more_kib < 1 << 20
     (log,) = read_run(tmp_path / "run")[0]

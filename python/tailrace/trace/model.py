@@ -1,0 +1,425 @@
+"""One model of a run, whichever tool recorded it: `Run.read(path)`."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.trace.accesses import ORDER, ORDERS, SIZES
+from tailrace.trace.call_sums import ADDED, SUMS, CallName, Sums
+from tailrace.trace.file_groups import FileGroup, Member, Users, file_groups
+from tailrace.trace.layers import BUFFERED, IO_KINDS, LAYERS, SYSTEM, TRANSFER
+from tailrace.trace.run_facts import RunFacts, completed, distinct, facts_of_folder
+from tailrace.trace.schema import Tables
+from tailrace.trace.table_parts import TableParts
+
+Row = dict[str, Any]
+MOST_ROWS = 100  # of failures
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of the processes' time in which they were in I/O calls, and what these calls were. 0.25 is a quarter."""
+
+    of_run: float | None  # None: `Run.unknown` has the reason
+    kinds: Mapping[str, float | None]  # by IO_KINDS; their sum is `of_run`
+    processes: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """The sums of a run's calls, by which all its figures are made. `select` returns the same run with some of its calls.
+
+    A figure that the source cannot feed is None, and `unknown` has the reason."""
+
+    facts: RunFacts
+    processes: list[Row]
+    files: list[str]
+    calls: list[CallName]
+    sums: pa.Table  # call_sums.SUMS
+    sizes: pa.Table  # accesses.SIZES
+    orders: pa.Table  # accesses.ORDER
+    failed_calls: list[Row]
+    slow_calls: list[Row]
+    io_ns: Mapping[int, int]
+    results: list[Row] = field(default_factory=list)
+    messages: Mapping[str, list[str]] = field(default_factory=dict)  # "damaged", "partial"
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path, each: Callable[[int, int], None] = lambda done, count: None) -> Run:
+        """Reads a source one process at a time. `each` is called after each part. Raises what sources.read raises."""
+        from tailrace.trace import sources
+
+        return cls.of_parts(sources.read(path), path, each)
+
+    @classmethod
+    def of_parts(
+        cls, parts: TableParts, path: Path | None = None, each: Callable[[int, int], None] = lambda done, count: None
+    ) -> Run:
+        made = _Made()
+        for done, part in enumerate(parts.parts, start=1):
+            made.add(part)
+            each(done, parts.count)
+        facts = facts_of_folder(path) if path is not None and path.is_dir() else RunFacts()
+        return made.run(completed(facts, made.processes), parts.damaged)
+
+    @property
+    def hosts(self) -> list[str]:
+        return distinct(row["host"] for row in self.processes)
+
+    @property
+    def ranks(self) -> list[int]:
+        return sorted({row["rank"] for row in self.processes if row["rank"] is not None})
+
+    def select(self, wanted: Callable[[Mapping[str, Any]], bool], *, with_mpi: bool = True) -> Run:
+        """The run with the calls of some files and ranks. `wanted` is asked for each (file, rank): {"file": ..., "rank": ...}."""
+        ranks = {row["log"]: row["rank"] for row in self.processes}
+        files = [*self.files, None]
+
+        def keep(table: pa.Table) -> pa.Table:
+            pairs = table.group_by(["log", "file"]).aggregate([]).to_pylist() if len(table) else []
+            chosen = [pair for pair in pairs if wanted({"file": files[pair["file"]], "rank": ranks.get(pair["log"])})]
+            codes = {pair["log"] << 32 | pair["file"] + 1 for pair in chosen}
+            code = pc.add(pc.multiply(table["log"].cast(pa.int64()), 1 << 32), pc.add(table["file"].cast(pa.int64()), 1))
+            mask = pc.is_in(code, pa.array(sorted(codes), pa.int64()))
+            if not with_mpi and "within_mpi" in table.column_names:
+                mpi = [number for number, call in enumerate(self.calls) if call.place.layer == "MPI"]
+                mask = pc.and_(mask, pc.invert(pc.or_(table["within_mpi"], pc.is_in(table["call"], pa.array(mpi, pa.int32())))))
+            return table.filter(mask)
+
+        def keep_row(row: Row) -> bool:
+            return wanted({"file": files[row["file"]], "rank": ranks.get(row["log"])})
+
+        return replace(
+            self,
+            sums=keep(self.sums),
+            sizes=keep(self.sizes),
+            orders=keep(self.orders),
+            failed_calls=[row for row in self.failed_calls if keep_row(row)],
+            slow_calls=[row for row in self.slow_calls if keep_row(row)],
+        )
+
+    def share(self) -> Share:
+        """Of ranks where there are any: launchers and shells only wait for them."""
+        chosen = [row for row in self.processes if not self.ranks or row["rank"] is not None]
+        ended = [row for row in chosen if row["end_ns"] is not None]
+        time_ns = sum(row["end_ns"] - row["begin_ns"] for row in ended)
+        logs = pa.array([row["log"] for row in ended], pa.int32())
+        known = pc.and_(pc.is_in(self.sums["log"], logs), pc.is_valid(self.sums["self_ns"]))
+        kinds = self._by(lambda call: call.place.kind, self.sums.filter(known))
+        self_ns = {kind: kinds[kind]["self_ns"] if kind in kinds else 0 for kind in IO_KINDS}
+        io_ns = sum(self.io_ns.get(row["log"], 0) for row in ended)
+        if time_ns <= 0:
+            return Share(None, dict.fromkeys(IO_KINDS), len(ended))
+        every = sum(self_ns.values())
+        io_ns, every = min(io_ns, every), every or 1
+        return Share(io_ns / time_ns, {kind: io_ns / time_ns * value / every for kind, value in self_ns.items()}, len(ended))
+
+    def by_layer(self) -> dict[str, Row]:
+        """Each layer's bytes once: those of a stream are counted where the program moves them, and not again on their way to the
+        kernel. Bytes of different layers are the same bytes, and not to be added; self times are."""
+        found = self._by(lambda call: call.place.layer, self._without_transfers())
+        return {layer: found[layer] for layer in LAYERS if layer in found}
+
+    def by_layer_and_kind(self) -> dict[tuple[str, str], Row]:
+        return self._by(lambda call: (call.place.layer, call.place.kind), self._without_transfers())
+
+    def _without_transfers(self) -> pa.Table:
+        """The sums, without the bytes of transfers between buffers and the kernel."""
+        transfers = [number for number, call in enumerate(self.calls) if call.place.moves == TRANSFER]
+        is_transfer = pc.is_in(self.sums["call"], pa.array(transfers, pa.int32()))
+        table = self.sums
+        for name in ("read_bytes", "written_bytes"):
+            at = table.schema.get_field_index(name)
+            table = table.set_column(at, table.schema.field(name), pc.if_else(is_transfer, 0, table[name]))
+        return table
+
+    def by_call(self) -> dict[str, Row]:
+        return self._by(lambda call: call.name)
+
+    def by_file(self) -> dict[str, Row]:
+        """Bytes are those of the program's calls: to and from the kernel, and to and from buffers of the C library."""
+        totals = self._totals("file")
+        return {self.files[number]: row for number, row in totals.items() if number >= 0}
+
+    def by_process(self) -> dict[int, Row]:
+        """By the number of the log."""
+        return self._totals("log")
+
+    def by_rank(self) -> dict[str, Row]:
+        texts = {row["log"]: _process_text(row) for row in self.processes}
+        return _joined(self._totals("log"), lambda log: texts.get(log, f"log {log}"))
+
+    def by_host(self) -> dict[str, Row]:
+        hosts = {row["log"]: row["host"] for row in self.processes}
+        return _joined(self._totals("log"), lambda log: hosts.get(log) or "?")
+
+    def by_directory(self) -> dict[str, Row]:
+        return _joined(self._totals("file"), lambda file: os.path.dirname(self.files[file]) if file >= 0 else None)
+
+    def by_file_system(self) -> dict[str, Row] | None:
+        if self.facts.mounts is None:
+            return None
+
+        def system_of(file: int) -> str | None:
+            mount = self.facts.file_system_of(self.files[file]) if file >= 0 else None
+            return f"{mount.folder} ({mount.kind})" if mount else None
+
+        return _joined(self._totals("file"), system_of)
+
+    def groups(self) -> list[tuple[FileGroup, Row]]:
+        """Files whose names differ only in numbers, with their sums."""
+        totals = self.by_file()
+        found = file_groups({name: users for name, users in self.users().items() if name in totals})
+        return [(group, _sum(totals[name] for name in group.files)) for group in found]
+
+    def users(self) -> dict[str, Users]:
+        """Who writes each file; of files that are not written, who reads or names them."""
+        ranks = {row["log"]: row["rank"] for row in self.processes}
+        added = _added(self.sums, ["file", "log"])
+        verbs: dict[int, dict[str, set[Member]]] = defaultdict(lambda: defaultdict(set))
+        for row in added.to_pylist():
+            verb = "written" if row["written_bytes"] else "read" if row["read_bytes"] else "named"
+            log = row["log"] if row["log"] is not None else -1
+            verbs[row["file"]][verb].add(Member(log, ranks.get(log)))
+        found = {}
+        for file, members in verbs.items():
+            verb = next(verb for verb in ("written", "read", "named") if verb in members)
+            if file >= 0:
+                found[self.files[file]] = Users(frozenset(members[verb]), verb)
+        return found
+
+    def system_and_buffered(self) -> dict[str, Row]:
+        """Calls that reach the kernel, calls that end in a buffer of the C library, and transfers between both."""
+        found = self._by(lambda call: call.place.moves)
+        return {name: found[name] for name in (SYSTEM, BUFFERED, TRANSFER) if name in found}
+
+    def access_sizes(self) -> list[Row]:
+        """The number of accesses of each size, by layer and direction."""
+        return self._accesses(self.sizes, ["least_bytes", "most_bytes"])
+
+    def access_order(self) -> list[Row]:
+        rows = self._accesses(self.orders, ["order"])
+        return [{**row, "order": ORDERS[row["order"]]} for row in rows]
+
+    def failures(self) -> list[Row]:
+        return [self._named(row) for row in sorted(self.failed_calls, key=lambda row: -row["calls"])]
+
+    def slowest(self) -> list[Row]:
+        return [self._named(row) for row in self.slow_calls]
+
+    def _named(self, row: Row) -> Row:
+        file = self.files[row["file"]] if row["file"] >= 0 else None
+        rank = next((process["rank"] for process in self.processes if process["log"] == row["log"]), None) if "log" in row else None
+        return {**row, "call": self.calls[row["call"]].name, "file": file, "rank": rank}
+
+    def _accesses(self, table: pa.Table, keys: list[str]) -> list[Row]:
+        added = table.group_by(["call", *keys]).aggregate([("accesses", "sum")]).to_pylist()
+        found: dict[tuple[Any, ...], int] = defaultdict(int)
+        for row in added:
+            place = self.calls[row["call"]].place
+            found[place.layer, place.moves, place.kind, *(row[key] for key in keys)] += row["accesses_sum"]
+        names = ("layer", "moves", "kind", *keys)
+        ordered = sorted(found.items(), key=lambda item: tuple((value is None, value) for value in item[0]))
+        return [{**dict(zip(names, key, strict=True)), "accesses": count} for key, count in ordered]
+
+    def _by(self, key_of: Callable[[CallName], Any], sums: pa.Table | None = None) -> dict[Any, Row]:
+        """Sums of all bytes of the calls: those of layers that make each other are not to be added."""
+        added = _added(self.sums if sums is None else sums, ["call"])
+        return _joined({row.pop("call"): row for row in added.to_pylist()}, lambda call: key_of(self.calls[call]))
+
+    def _totals(self, key: str) -> dict[int, Row]:
+        """Sums of bytes that count once: those of the program's calls, and those between buffers and the kernel in columns of their
+        own."""
+        moves = (
+            np.array([call.place.moves for call in self.calls] or [""])[np.asarray(self.sums["call"])]
+            if len(self.sums)
+            else np.array([], str)
+        )
+        once, system = (pa.array(np.isin(moves, chosen)) for chosen in ((SYSTEM, BUFFERED), (SYSTEM, TRANSFER)))
+        columns = {name: self.sums[name] for name in self.sums.column_names}
+        for name in ("read_bytes", "written_bytes"):
+            columns[f"system_{name}"] = pc.if_else(system, self.sums[name], 0)
+            columns[name] = pc.if_else(once, self.sums[name], 0)
+        added = _added(pa.table(columns), [key], (*ADDED, "system_read_bytes", "system_written_bytes"))
+        return {row.pop(key): row for row in added.to_pylist()}
+
+    def to_json(self) -> Row:
+        """All figures."""
+        share = self.share()
+        systems = self.by_file_system()
+        return {
+            "command": self.facts.command,
+            "begin_real_ns": self.facts.begin_real_ns,
+            "duration_s": self.facts.duration_s,
+            "status": self.facts.status,
+            "hosts": self.hosts,
+            "ranks": len(self.ranks),
+            "machine": self.facts.machine,
+            "io_share": {"of_run": share.of_run, **share.kinds, "processes": share.processes},
+            "unknown": {**self.facts.unknown, **self.unknown},
+            "processes": self.processes,
+            "layers": {name: figures(row) for name, row in self.by_layer().items()},
+            "layer_kinds": [
+                {"layer": layer, "kind": kind, **figures(row)} for (layer, kind), row in self.by_layer_and_kind().items()
+            ],
+            "calls": {name: figures(row) for name, row in self.by_call().items()},
+            "files": {name: figures(row) for name, row in self.by_file().items()},
+            "file_groups": [_group_json(group, row) for group, row in self.groups()],
+            "ranks_and_processes": {name: figures(row) for name, row in self.by_rank().items()},
+            "nodes": {name: figures(row) for name, row in self.by_host().items()},
+            "directories": {name: figures(row) for name, row in self.by_directory().items()},
+            "file_systems": None if systems is None else {name: figures(row) for name, row in systems.items()},
+            "system_and_buffered": {name: figures(row) for name, row in self.system_and_buffered().items()},
+            "access_sizes": self.access_sizes(),
+            "access_order": self.access_order(),
+            "failures": self.failures(),
+            "slowest": self.slowest(),
+            "results": self.results,
+            "dropped": sum(row["dropped_events"] for row in self.processes),
+            **self.messages,
+        }
+
+
+class _Made:
+    """A run while its parts are read. The events of a process may come in several parts."""
+
+    def __init__(self) -> None:
+        self.sums = Sums()
+        self.processes: list[Row] = []
+        self.results: list[Row] = []
+        self._log: int | None = None
+        self._events: list[pa.Table] = []
+
+    def add(self, part: Tables) -> None:
+        self.processes += map(_process, part["processes"].to_pylist())
+        self.results += part["results"].to_pylist()
+        self._add_events(part["events"])
+        self._add_counters(part["counters"])
+
+    def _add_events(self, events: pa.Table) -> None:
+        logs = np.asarray(events["log"])
+        borders = [0, *(np.flatnonzero(logs[1:] != logs[:-1]) + 1).tolist(), len(logs)]
+        for first, last in itertools.pairwise(borders):
+            if first == last:
+                continue
+            if logs[first] != self._log:
+                self._finish()
+                self._log = int(logs[first])
+            self._events.append(events.slice(first, last - first))
+
+    def _finish(self) -> None:
+        if self._events and self._log is not None:
+            self.sums.add_events(self._log, pa.concat_tables(self._events).unify_dictionaries())
+        self._events = []
+
+    def _add_counters(self, counters: pa.Table) -> None:
+        if len(counters):
+            self.sums.add_counters(counters)
+
+    def run(self, facts: RunFacts, damaged: Sequence[str]) -> Run:
+        self._finish()
+        sums = self.sums
+        failures = pa.concat_tables(sums.failures).to_pylist() if sums.failures else []
+        return Run(
+            facts,
+            self.processes,
+            sums.files.texts,
+            sums.calls.texts,
+            pa.concat_tables([SUMS.empty_table(), *sums.sums]),
+            pa.concat_tables([SIZES.empty_table(), *sums.sizes]),
+            pa.concat_tables([ORDER.empty_table(), *sums.orders]),
+            sorted(failures, key=lambda row: -row["calls"]),
+            sums.slowest,
+            sums.io_ns,
+            self.results,
+            {"damaged": list(damaged)},
+            {},
+        )
+
+
+def _process(row: Row) -> Row:
+    about = (
+        "log",
+        "host",
+        "process",
+        "parent",
+        "rank",
+        "ranks",
+        "program",
+        "command",
+        "events",
+        "dropped_events",
+        "begin_ns",
+        "end_ns",
+        "begin_real_ns",
+    )
+    ended = row["end_ns"] is not None
+    seconds = (row["end_ns"] - row["begin_ns"]) / 1e9 if ended else None
+    return {**{key: row[key] for key in about}, "ended": ended, "seconds": seconds}
+
+
+def _process_text(row: Row) -> str:
+    return f"rank {row['rank']}" if row["rank"] is not None else f"process {row['process']} of {row['host']}"
+
+
+def _added(table: pa.Table, keys: list[str], names: Sequence[str] = ADDED) -> pa.Table:
+    """Rows with the same keys as one. A sum with a value that is not known is not known."""
+    skip = pc.ScalarAggregateOptions(skip_nulls=False)
+    wanted = [*((name, "sum", skip) for name in names), ("most_ns", "max")]
+    added = table.group_by(keys).aggregate(wanted)
+    columns = {
+        **{key: added[key] for key in keys},
+        **{name: added[f"{name}_sum"] for name in names},
+        "most_ns": added["most_ns_max"],
+    }
+    return pa.table(columns)
+
+
+def _joined(rows: Mapping[Any, Row], key_of: Callable[[Any], Any]) -> dict[Any, Row]:
+    """Rows under other keys; those with the same key are added, and those whose key is None are left out."""
+    found: dict[Any, list[Row]] = defaultdict(list)
+    for key, row in rows.items():
+        found[key_of(key)].append(row)
+    return {key: _sum(several) for key, several in found.items() if key is not None}
+
+
+def _sum(rows: Iterable[Row]) -> Row:
+    total: Row = {}
+    for row in rows:
+        for name, value in row.items():
+            before = total.get(name, value if name == "most_ns" else 0)
+            if before is None or value is None:
+                total[name] = None
+            else:
+                total[name] = max(before, value) if name == "most_ns" else before + value
+    return total
+
+
+def figures(row: Row) -> Row:
+    """A row of sums in the units of reports. `busy_s` is self time: sums of it count nothing twice."""
+    seconds = {"busy_s": row["self_ns"], "time_s": row["time_ns"], "slowest_s": row["most_ns"]}
+    kept = {name: value for name, value in row.items() if not name.endswith("_ns")}
+    return {**kept, **{name: None if value is None else value / 1e9 for name, value in seconds.items()}}
+
+
+def _group_json(group: FileGroup, row: Row) -> Row:
+    users = [asdict(member) for member in group.users]
+    return {
+        "name": group.name,
+        "files": len(group.files),
+        "sharing": group.sharing,
+        "users": users,
+        "verb": group.verb,
+        **figures(row),
+    }
