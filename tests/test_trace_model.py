@@ -14,6 +14,7 @@ from tailrace.trace import Run, sinks, sources
 from tailrace.trace.accesses import ORDERS, bins_of, orders_of
 from tailrace.trace.file_groups import Member, Users, file_groups
 from tailrace.trace.nesting import nested, union_ns
+from tailrace.trace.run_facts import machine_facts, mounted
 
 from tests.trace_logs import CALLS, NEW, OLD, events_of, make_run, write_log
 
@@ -230,6 +231,19 @@ def test_show_begins_with_a_head_and_obeys_its_options(tmp_path: Path, capsys: p
     assert json.loads(capsys.readouterr().out)["files"] == {}
     assert main(["trace", "show", str(folder), "--sort", "colour"]) == 2
     assert "colour: no such order; one of time, bytes" in capsys.readouterr().err
+
+
+def test_files_belong_to_the_file_system_that_is_mounted_deepest(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run")
+    record = {"machine": {"host": "n1", "cores": 2}, "mounts": [["/", "ext4"], ["/data", "lustre"], ["/dat", "xfs"]]}
+    (folder / "run.json").write_text(json.dumps(record))
+    run = Run.read(folder)
+    systems = run.by_file_system()
+    assert systems is not None
+    assert {name: sums["calls"] for name, sums in systems.items()} == {"/data (lustre)": 6}
+    assert run.facts.machine == {"host": "n1", "cores": 2}
+    assert mounted()[0].folder.startswith("/")
+    assert machine_facts()["cores"] > 0
 
 
 @pytest.mark.parametrize(("sort", "first"), [("name", "/data/a"), ("bytes", "/data/b"), ("time", "/data/c"), ("calls", "/data/d")])

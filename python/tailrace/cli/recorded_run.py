@@ -42,8 +42,9 @@ def run(options: RunOptions) -> int:
             break
         except KeyboardInterrupt:  # the program gets the signal, too, and decides how it ends
             continue
+    record = {**info, "ended": time.time(), "status": status, **_machine()}
     try:
-        write_new(folder, "run.json", json.dumps({**info, "ended": time.time(), "status": status}, indent=2) + "\n", options.share)
+        write_new(folder, "run.json", json.dumps(record, indent=2) + "\n", options.share)
     except OSError as error:
         say(f"tailrace: {folder}/run.json could not be written: {error.strerror}")
     say(f"tailrace: the log is in {folder}; `tailrace trace show {folder}` shows it")
@@ -56,6 +57,13 @@ def _fail(message: str) -> int:
 
     output.fail(message)
     return 2
+
+
+def _machine() -> dict[str, object]:
+    """Facts of this node, for the reader of the logs."""
+    from tailrace.trace.run_facts import machine_facts, mounted
+
+    return {"machine": machine_facts(), "mounts": mounted()}
 
 
 def _name_unrecorded(folder: Path) -> None:
