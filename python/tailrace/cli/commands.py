@@ -16,6 +16,7 @@ COMMANDS = (
     "convert",
     "check",
     "run",
+    "report",
     "trace",
     "coverage",
     "cluster",

@@ -1,0 +1,230 @@
+"""The calls of a run as columns: what findings are computed from. All times are seconds since the run began."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.trace.schema import Tables
+from tailrace.trace.summary import is_user_data
+
+Array = np.ndarray[Any, np.dtype[Any]]
+NONE = -1  # no file, no offset, no rank
+WITHIN = 0xFF  # flags of calls that a call of a library has made
+# Groups of calls that are no I/O of the program.
+NO_IO = ("collective", "mpi", "phase", "process", "map")
+# Groups of calls that reach the kernel, or the buffer of a stream. Those of libraries contain them.
+LEAVES = ("open", "close", "read", "write", "seek", "sync", "meta", "stdio_read", "stdio_write")
+CREATES = 0o100  # O_CREAT of open
+# Columns of numbers that are taken as they are.
+NUMBERS = {"thread": np.int64, "offset": np.int64, "bytes": np.uint64, "result": np.int64, "flags": np.uint16, "detail": np.uint64}
+COLUMNS = (*NUMBERS, "call", "group", "file", "process", "begin", "end")
+
+
+@dataclass(frozen=True)
+class Process:
+    host: str
+    process: int
+    parent: int
+    rank: int  # or NONE
+    program: str
+    begin: float
+    end: float
+
+
+@dataclass
+class Texts:
+    """Distinct texts with numbers. NONE is the number of no text."""
+
+    texts: list[str] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def number(self, text: str) -> int:
+        found = self.numbers.setdefault(text, len(self.texts))
+        if found == len(self.texts):
+            self.texts.append(text)
+        return found
+
+    def column(self, column: pa.ChunkedArray) -> Array:
+        """The number of each text of a column."""
+        parts = [self._part(chunk) for chunk in column.chunks]
+        return np.concatenate(parts) if parts else np.empty(0, np.int32)
+
+    def _part(self, chunk: pa.Array) -> Array:
+        encoded = chunk if isinstance(chunk, pa.DictionaryArray) else chunk.dictionary_encode()
+        of_chunk = [NONE if text is None else self.number(text) for text in encoded.dictionary.to_pylist()]
+        indices = encoded.indices.fill_null(len(of_chunk)).to_numpy(zero_copy_only=False)
+        return np.asarray([*of_chunk, NONE], np.int32)[indices]
+
+
+@dataclass
+class Activity:
+    """One row for each call, process by process, in the order of their beginnings."""
+
+    processes: list[Process]
+    call_names: list[str]
+    group_names: list[str]
+    file_names: list[str]
+    process: Array  # index into `processes`
+    thread: Array
+    call: Array
+    group: Array
+    begin: Array
+    end: Array
+    file: Array  # index into `file_names`, or NONE
+    offset: Array  # or NONE
+    bytes: Array  # requested
+    result: Array
+    flags: Array
+    detail: Array
+    counted_calls: int  # calls that are only counted: they are in no row
+
+    @cached_property
+    def seconds(self) -> Array:
+        return self.end - self.begin
+
+    @property
+    def duration_s(self) -> float:
+        """From the beginning of the first process to the end of the last."""
+        ends = [process.end for process in self.processes]
+        return max(ends, default=0.0) - min((process.begin for process in self.processes), default=0.0)
+
+    @cached_property
+    def ranks(self) -> list[int]:
+        """The index of the process of each rank. Where a rank was several programs, that with most calls."""
+        calls = np.bincount(self.process, minlength=len(self.processes))
+        best: dict[int, int] = {}
+        for index, process in enumerate(self.processes):
+            if process.rank != NONE and (process.rank not in best or calls[index] > calls[best[process.rank]]):
+                best[process.rank] = index
+        return [best[rank] for rank in sorted(best)]
+
+    def is_call(self, *names: str) -> Array:
+        return np.isin(self.call, [k for k, name in enumerate(self.call_names) if name in names])
+
+    def in_group(self, *groups: str) -> Array:
+        return np.isin(self.group, [k for k, name in enumerate(self.group_names) if name in groups])
+
+    @cached_property
+    def is_leaf(self) -> Array:
+        return self.in_group(*LEAVES)
+
+    @cached_property
+    def is_own(self) -> Array:
+        """The program's own I/O calls: those within a call of a library are part of that call."""
+        return ~self.in_group(*NO_IO) & (self.flags & WITHIN == 0)
+
+    @cached_property
+    def of_user_data(self) -> Array:
+        """Calls on files that are likely to be data of the user, not of the system."""
+        return self._by_file(lambda name: is_user_data(name) and not is_software(name))
+
+    @cached_property
+    def of_software(self) -> Array:
+        """Calls on programs, libraries, Python's modules and files of the system."""
+        return self._by_file(lambda name: name.startswith("/") and (not is_user_data(name) or is_software(name)))
+
+    def _by_file(self, holds: Any) -> Array:
+        values = np.array([*map(holds, self.file_names), False], bool)
+        return np.asarray(values[self.file])
+
+    @cached_property
+    def directory_names(self) -> list[str]:
+        return self._directories[0]
+
+    @cached_property
+    def directory(self) -> Array:
+        """Of the file of each call: index into `directory_names`, or NONE."""
+        return np.asarray(self._directories[1][self.file])
+
+    @cached_property
+    def _directories(self) -> tuple[list[str], Array]:
+        texts = Texts()
+        numbers = [texts.number(posixpath.dirname(name)) for name in self.file_names]
+        return texts.texts, np.array([*numbers, NONE], np.int32)
+
+    @cached_property
+    def is_create(self) -> Array:
+        """Successful calls that may have made their file: the first that opened it and may make files."""
+        opens = self.in_group("open") & (self.result >= 0) & (self.file != NONE) & self.of_user_data
+        makes = opens & (self.is_call("mkstemp") | (self.is_call("open") & (self.detail.astype(np.int64) & CREATES != 0)))
+        written = np.zeros(len(self.file_names) + 1, bool)
+        written[self.file[self.in_group("write", "stdio_write")]] = True
+        makes |= opens & self.is_call("fopen") & written[self.file]
+        chosen = np.flatnonzero(makes)
+        _, first = np.unique(self.file[chosen[np.argsort(self.begin[chosen], kind="stable")]], return_index=True)
+        is_first = np.zeros(len(self.begin), bool)
+        is_first[chosen[np.argsort(self.begin[chosen], kind="stable")][first]] = True
+        return is_first
+
+
+def is_software(name: str) -> bool:
+    return name.endswith((".py", ".pyc", ".so")) or ".so." in posixpath.basename(name) or "/site-packages/" in name
+
+
+def activity_of(parts: Iterable[Tables]) -> Activity:
+    """From the tables of a run (trace/schema.py), part by part."""
+    calls, groups, files = Texts(), Texts(), Texts()
+    processes: list[Process] = []
+    columns: dict[str, list[Array]] = {name: [] for name in COLUMNS}
+    index_of: dict[int, int] = {}  # by the number of the log
+    counted = 0
+    for part in parts:
+        for row in part["processes"].to_pylist():
+            index_of[row["log"]] = len(processes)
+            processes.append(_process(row))
+            counted += row["dropped_events"] or 0
+        events = part["events"]
+        columns["call"].append(calls.column(events["call"]))
+        columns["group"].append(groups.column(events["group"]))
+        columns["file"].append(files.column(events["file"]))
+        columns["process"].append(_numbers(events["log"], np.int32))
+        columns["begin"].append(_numbers(events["begin_ns"], np.int64) / 1e9)
+        columns["end"].append(_numbers(events["end_ns"], np.int64) / 1e9)
+        for name, kind in NUMBERS.items():
+            columns[name].append(_numbers(events[name], kind, NONE if name == "offset" else 0))
+    joined = {name: np.concatenate(values) if values else np.empty(0) for name, values in columns.items()}
+    logs, places = np.unique(joined["process"], return_inverse=True)
+    joined["process"] = np.array([index_of[log] for log in logs.tolist()], np.int32)[places]
+    order = np.lexsort((joined["begin"], joined["process"]))
+    last_ends = np.zeros(len(processes))
+    np.maximum.at(last_ends, joined["process"], joined["end"])
+    processes = [_ended(process, float(last_ends[index])) for index, process in enumerate(processes)]
+    return Activity(
+        processes, calls.texts, groups.texts, files.texts, **{k: v[order] for k, v in joined.items()}, counted_calls=counted
+    )
+
+
+def _process(row: dict[str, Any]) -> Process:
+    rank = NONE if row["rank"] is None else row["rank"]
+    end = float("nan") if row["end_ns"] is None else row["end_ns"] / 1e9
+    return Process(
+        row["host"] or "", row["process"], row["parent"] or 0, rank, row["program"] or "", (row["begin_ns"] or 0) / 1e9, end
+    )
+
+
+def _ended(process: Process, last: float) -> Process:
+    """A killed process ends with its last call."""
+    if process.end == process.end:
+        return process
+    return Process(process.host, process.process, process.parent, process.rank, process.program, process.begin, last)
+
+
+def _numbers(column: pa.ChunkedArray, kind: Any, null: int = 0) -> Array:
+    return np.asarray(column.fill_null(null).to_numpy(), kind)
+
+
+def names(activity: Activity, files: Array, most: int = 3) -> Sequence[str]:
+    """The names of the files that come most often."""
+    known = files[files != NONE]
+    if len(known) == 0:
+        return []
+    counts = np.bincount(known)
+    chosen = np.argsort(-counts, kind="stable")[:most]
+    return [activity.file_names[k] for k in chosen.tolist() if counts[k] > 0]

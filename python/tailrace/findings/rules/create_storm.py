@@ -1,0 +1,45 @@
+"""Many files are made in one directory, and each new one takes longer than the first ones did."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailrace.findings.activity import Activity
+from tailrace.findings.estimates import smoothed
+from tailrace.findings.finding import Cause
+from tailrace.findings.price import Pricing
+
+NAME, TITLE = "create_storm", "Too many files are made in one directory"
+MANY = 256  # files in a directory
+GROWN = 1.5  # the last third of the files costs so many times the first
+
+
+def find(activity: Activity, pricing: Pricing) -> Cause | None:
+    made = np.flatnonzero(activity.is_create)
+    made = made[np.argsort(activity.begin[made], kind="stable")]
+    chosen, saved, worst = [], [], (0.0, "", 0, 0.0, 0.0)
+    for directory in np.unique(activity.directory[made]).tolist():
+        creates = made[activity.directory[made] == directory]
+        if len(creates) < MANY:
+            continue
+        times = smoothed(activity.seconds[creates], min(64, len(creates) // 8))
+        first, last = float(np.median(times[: len(times) // 8])), float(np.median(times[-len(times) // 3 :]))
+        if last < GROWN * first:
+            continue
+        more = np.maximum(times - first, 0)
+        chosen.append(creates)
+        saved.append(np.minimum(more, activity.seconds[creates]))
+        if more.sum() > worst[0]:
+            worst = (float(more.sum()), activity.directory_names[directory], len(creates), first, last)
+    if not chosen:
+        return None
+    _, name, count, first, last = worst
+    return Cause(
+        np.concatenate(chosen),
+        np.concatenate(saved),
+        f"{count} files are made in {name}; the first took {1e6 * first:.0f} us each, the last {1e6 * last:.0f} us",
+        "time of each create above that of the first eighth of the files of its directory",
+        "spread the files over directories with a bounded number of entries, or write fewer files",
+        ("layout = 'hds'  # with the library: at most 1000 entries in a directory",),
+        "high",
+    )

@@ -1,0 +1,26 @@
+"""Streams are flushed before their buffers are full."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailrace.findings.activity import Activity, names
+from tailrace.findings.finding import Cause
+from tailrace.findings.price import Pricing
+
+NAME, TITLE = "flush", "Buffers are flushed early"
+MANY = 200
+
+
+def find(activity: Activity, pricing: Pricing) -> Cause | None:
+    flushes = activity.is_call("fflush", "H5Fflush", "nc_sync", "ncmpi_sync", "MPI_File_sync")
+    calls = np.flatnonzero(flushes & activity.is_own & activity.of_user_data & (activity.result >= 0))
+    if len(calls) < MANY:
+        return None
+    return Cause(
+        calls,
+        activity.seconds[calls],
+        f"{len(calls)} calls flush a buffer; most for {', '.join(names(activity, activity.file[calls], 2))}",
+        "time of these calls; the data still has to be written once, in larger pieces",
+        "flush when a step is complete, and not after each line or variable",
+    )

@@ -1,0 +1,35 @@
+"""Many small files: opening and closing them takes the time, and not their bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailrace.findings.activity import NONE, Activity
+from tailrace.findings.finding import Cause
+from tailrace.findings.price import Pricing
+
+NAME, TITLE = "many_files", "Data is spread over many small files"
+MANY, SMALL_BYTES = 200, 1 << 20
+FILES_OF_ONE = 100  # so many small files become one
+
+
+def find(activity: Activity, pricing: Pricing) -> Cause | None:
+    files = len(activity.file_names)
+    is_file = (activity.file != NONE) & activity.of_user_data
+    moves = activity.in_group("write", "stdio_write") & is_file & (activity.result > 0)
+    written = np.bincount(activity.file[moves], activity.result[moves], minlength=files)
+    created = np.zeros(files + 1, bool)
+    created[activity.file[activity.is_create]] = True
+    small = created & np.append((written > 0) & (written < SMALL_BYTES), False)
+    if small.sum() < MANY:
+        return None
+    calls = np.flatnonzero(activity.in_group("open", "close") & is_file & small[activity.file])
+    mean = float(written[small[:-1]].mean())
+    return Cause(
+        calls,
+        activity.seconds[calls] * (1 - 1 / FILES_OF_ONE),
+        f"{int(small.sum())} files of {mean / 1024:.1f} KiB on average are made, written and closed",
+        f"time of opening and closing these files, if {FILES_OF_ONE} of them were one file",
+        "write several steps, or the data of several ranks, into one file",
+        ("layout = 'collective'  # with the library: one file of all ranks", "steps = 'all'  # one file for all steps"),
+    )

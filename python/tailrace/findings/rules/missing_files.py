@@ -1,0 +1,31 @@
+"""Files are looked for that do not exist."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailrace.findings.activity import NONE, Activity
+from tailrace.findings.finding import Cause
+from tailrace.findings.price import Pricing
+
+NAME, TITLE = "missing_files", "Files are looked for that do not exist"
+MANY, ENOENT = 200, -2
+
+
+def find(activity: Activity, pricing: Pricing) -> Cause | None:
+    looks = activity.in_group("open", "meta") & (activity.result == ENOENT) & (activity.file != NONE)
+    calls = np.flatnonzero(looks & (activity.flags & 0xFF == 0))
+    if len(calls) < MANY:
+        return None
+    directories, counts = np.unique(activity.directory[calls], return_counts=True)
+    most = int(np.argmax(counts))
+    different = len(np.unique(activity.file[calls]))
+    return Cause(
+        calls,
+        activity.seconds[calls],
+        f"{len(calls)} calls look for {different} names that do not exist, {counts[most]} of them in "
+        f"{activity.directory_names[directories[most]]}",
+        "time of all these calls",
+        "shorten the search path (PATH, LD_LIBRARY_PATH, PYTHONPATH), or ask once and remember the answer",
+        confidence="high",
+    )

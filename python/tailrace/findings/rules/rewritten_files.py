@@ -1,0 +1,39 @@
+"""The same bytes of a file are written again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailrace.findings.activity import NONE, Activity, names
+from tailrace.findings.estimates import repeated
+from tailrace.findings.finding import Cause
+from tailrace.findings.price import Pricing
+
+NAME, TITLE = "rewritten_files", "The same bytes are written again and again"
+LEAST_REPEATED = 0.25
+
+
+def find(activity: Activity, pricing: Pricing) -> Cause | None:
+    writes = activity.in_group("write") & activity.of_user_data & (activity.result > 0) & (activity.offset != NONE)
+    calls = np.flatnonzero(writes)
+    calls = calls[np.lexsort((activity.begin[calls], activity.file[calls]))]
+    if len(calls) == 0:
+        return None
+    again = np.zeros(len(calls))
+    for of_file in np.split(np.arange(len(calls)), np.flatnonzero(np.diff(activity.file[calls])) + 1):
+        rows = calls[of_file]
+        again[of_file] = repeated(activity.offset[rows], activity.offset[rows] + activity.result[rows])
+    moved = activity.result[calls]
+    share = float((again * moved).sum() / moved.sum())
+    chosen = again > 0
+    if share < LEAST_REPEATED or not chosen.any():
+        return None
+    kept = calls[chosen]
+    return Cause(
+        kept,
+        activity.seconds[kept] * again[chosen],
+        f"{100 * share:.0f} % of the bytes that are written replace bytes of the same run; most in "
+        f"{', '.join(names(activity, activity.file[kept], 2))}",
+        "time of each write, by the part of its bytes that were written before",
+        "write what changes at the end of a step once, or write checkpoints less often",
+    )

@@ -1,0 +1,39 @@
+"""A stream's buffer is small, so it is moved to the file many times."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailrace.findings.activity import Activity, names
+from tailrace.findings.finding import Cause
+from tailrace.findings.price import Pricing
+from tailrace.findings.small import LARGER_BUFFER
+
+NAME, TITLE = "stdio_buffer", "Streams have small buffers"
+MANY, SMALL_BYTES, LARGE_BYTES = 1000, 16 << 10, 1 << 20
+
+
+def find(activity: Activity, pricing: Pricing) -> Cause | None:
+    """A transfer between buffer and file is a row without a time, after the call that caused it."""
+    transfers = np.flatnonzero(activity.in_group("fill", "flush") & activity.of_user_data & (activity.result > 0))
+    transfers = transfers[activity.result[transfers] < SMALL_BYTES]
+    if len(transfers) < MANY:
+        return None
+    before = np.maximum(transfers - 1, 0)
+    caused = before[activity.in_group("stdio_write", "stdio_read")[before] & (activity.file[before] == activity.file[transfers])]
+    plain = activity.in_group("stdio_write", "stdio_read") & activity.of_user_data
+    plain[caused] = False
+    if len(caused) == 0:
+        return None
+    usual = float(np.median(activity.seconds[plain])) if plain.any() else 0.0
+    size = float(np.median(activity.result[transfers]))
+    saved = np.maximum(activity.seconds[caused] - usual, 0) * (1 - size / LARGE_BYTES)
+    return Cause(
+        caused,
+        saved,
+        f"{len(transfers)} transfers move {size:.0f} bytes each (the median) between a buffer and its file; most for "
+        f"{', '.join(names(activity, activity.file[caused], 2))}",
+        "time of the calls that moved a full buffer above that of the others, if buffers had 1 MiB",
+        "give the stream a larger buffer",
+        LARGER_BUFFER,
+    )

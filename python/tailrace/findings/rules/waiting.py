@@ -1,0 +1,26 @@
+"""Ranks take turns in I/O: before each collective, all wait for another one."""
+
+from __future__ import annotations
+
+from tailrace.findings.activity import Activity, names
+from tailrace.findings.finding import Cause
+from tailrace.findings.price import Pricing
+from tailrace.findings.unequal import unequal_io
+
+NAME, TITLE = "waiting", "Ranks wait in turns for one that does I/O"
+MANY = 3  # meetings
+
+
+def find(activity: Activity, pricing: Pricing) -> Cause | None:
+    calls, saved, io = unequal_io(activity, pricing, take_turns=True)
+    if len(calls) == 0 or io.shape[1] < MANY:
+        return None
+    return Cause(
+        calls,
+        saved,
+        f"before {io.shape[1]} collectives, the ranks wait for one that does more I/O than the others, each time for another one; most "
+        f"in {', '.join(names(activity, activity.file[calls], 2))}",
+        "I/O of each rank above the mean of all ranks before the same collective",
+        "write at the same time on all ranks, or write while the run computes",
+        ("overlap = 2  # with the library: steps are written while the run computes",),
+    )

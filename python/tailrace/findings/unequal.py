@@ -1,0 +1,31 @@
+"""Unequal I/O of ranks, for two rules: the same ranks always do more, or ranks take turns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tailrace.findings.activity import Activity, Array
+from tailrace.findings.alone import MOST_OF_ALL
+from tailrace.findings.price import Pricing
+
+UNEQUAL = 1.5  # the most of a rank, as a multiple of the mean
+
+
+def unequal_io(activity: Activity, pricing: Pricing, take_turns: bool) -> tuple[Array, Array, Array]:
+    """Calls that take a rank above the mean of all ranks before the same meeting, the seconds of each above it, and the seconds of
+    I/O of each rank before each meeting where ranks are unequal. Nothing where one rank alone does it."""
+    io_calls = np.flatnonzero(activity.is_own & activity.of_user_data)
+    calls, rank, meeting = pricing.of_ranks(io_calls)
+    nothing = calls[:0], np.empty(0), np.empty((len(activity.ranks), 0))
+    if len(activity.ranks) < 2 or len(calls) == 0:
+        return nothing
+    io = pricing.by_meeting(calls)
+    of_rank = io.sum(1)
+    if (of_rank.max() > UNEQUAL * of_rank.mean()) == take_turns or of_rank.max() >= MOST_OF_ALL * of_rank.sum():
+        return nothing
+    mean = io.mean(0)
+    unequal = io.max(0) > UNEQUAL * mean
+    over = np.maximum(io - mean, 0) / np.maximum(io, 1e-12) * unequal
+    part = over[rank, meeting]
+    chosen = part > 0
+    return calls[chosen], activity.seconds[calls[chosen]] * part[chosen], io[:, unequal]

@@ -1,0 +1,10 @@
+// slow: open=200
+#include "cause.h"
+int main(int argc, char **argv) {
+    begin(argc, argv);
+    for (int k = 0; k < (has_cause ? 400 : 4); ++k) {
+        const int fd = must(open("/usr/include/stdio.h", O_RDONLY));
+        close(fd);
+    }
+    return 0;
+}
