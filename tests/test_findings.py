@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,43 +16,14 @@ from tailrace import contract
 from tailrace.findings.estimates import repeated
 from tailrace.findings.rules import RULES
 
+from bench.harness import causes
 from tests.environment import ROOT
-
-PROGRAMS = ROOT / "tests" / "findings"
-FLAGS = ["-O1", "-Wall", "-Wextra", "-Werror"]
 
 
 @pytest.fixture(scope="session")
 def slow(tmp_path_factory: pytest.TempPathFactory, needs: Any) -> Path:
-    """tests/findings/slow.c, to be preloaded."""
     needs("gcc", "mpicc")
-    library = tmp_path_factory.mktemp("findings") / "slow.so"
-    subprocess.run(["gcc", *FLAGS, "-shared", "-fPIC", PROGRAMS / "slow.c", "-o", library, "-ldl"], check=True)
-    return library
-
-
-class Programs:
-    """The program of one rule, recorded with its cause and without."""
-
-    def __init__(self, rule: str, command: list[str], slow: Path, folder: Path) -> None:
-        source = PROGRAMS / f"{rule}.c"
-        text = source.read_text()
-        ranks = re.search(r"^// ranks: (\d+)$", text, re.M)
-        wait = re.search(r"^// slow:(.*)$", text, re.M)
-        assert wait, f"{source} says what is slow"
-        self.command, self.folder, self.program = command, folder, folder / rule
-        self.launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", ranks[1]] if ranks else []
-        self.env = {**os.environ, "LD_PRELOAD": str(slow), "SLOW": wait[1].strip()}
-        subprocess.run(["mpicc" if ranks else "gcc", *FLAGS, source, "-o", self.program], check=True)
-
-    def report(self, which: str) -> dict[str, Any]:
-        here = self.folder / which
-        here.mkdir()
-        recorded = [*self.command, "run", "--log", "log", "--", *self.launcher, self.program, which]
-        subprocess.run(recorded, check=True, cwd=here, env=self.env, capture_output=True, timeout=60)
-        shown = subprocess.run([*self.command, "report", "log", "--json"], check=True, cwd=here, capture_output=True, timeout=60)
-        report: dict[str, Any] = json.loads(shown.stdout)
-        return report
+    return causes.build_slow(tmp_path_factory.mktemp("findings"))
 
 
 @pytest.fixture(params=[rule.NAME for rule in RULES])
@@ -59,17 +31,28 @@ def rule(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+def report(command: list[str], log: Path) -> dict[str, Any]:
+    shown = subprocess.run([*command, "report", log, "--json"], check=True, capture_output=True, timeout=60)
+    answer: dict[str, Any] = json.loads(shown.stdout)
+    return answer
+
+
 @pytest.fixture
-def programs(rule: str, tailrace_command: list[str], slow: Path, tmp_path: Path) -> Programs:
-    return Programs(rule, tailrace_command, slow, tmp_path)
+def in_memory() -> Iterator[Path]:
+    """A folder on which the disk of this machine has no influence."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as directory:
+        yield Path(directory)
 
 
-def test_rule_finds_its_cause_and_nothing_without_it(rule: str, programs: Programs) -> None:
-    with_cause, twin = programs.report("cause"), programs.report("twin")
+@pytest.mark.sampled(6)
+def test_rule_finds_its_cause_and_nothing_without_it(rule: str, tailrace_command: list[str], slow: Path, in_memory: Path) -> None:
+    program = causes.Cause(rule, in_memory)
+    logs = [program.record(which, in_memory / which, tailrace_command, slow) for which in ("cause", "twin")]
+    with_cause, twin = (report(tailrace_command, log) for log in logs)
     found = {finding["rule"]: finding for finding in with_cause["findings"]}
     assert rule in found, f"{with_cause}\nnot found"
     finding = found[rule]
-    assert finding["seconds"] >= 0.1 * with_cause["duration_s"] or rule == "waiting"
+    assert finding["seconds"] >= 0.1 * with_cause["duration_s"]
     assert finding["seconds"] <= with_cause["io_s"] * 1.001 <= with_cause["duration_s"] * 1.01
     assert finding["files"]
     assert finding["remedy"]

@@ -15,7 +15,8 @@ int main(int argc, char **argv) {
     for (int k = 0; k < (rank == 0 ? 40 : 0); ++k) put_at(fd, 64 << 10, k * (64l << 10));
     MPI_Barrier(MPI_COMM_WORLD);
     for (int turn = 0; turn < ranks; ++turn) {
-        for (int k = 0; k < (has_cause ? 50 : turn == rank ? 100 : 0); ++k) put_at(fd, 64 << 10, (100 * turn + k + 40) * (64l << 10));
+        for (int k = 0; k < (has_cause ? 50 : turn == rank ? 100 : 0); ++k)
+            put_at(fd, 64 << 10, (100 * turn + k + 40) * (64l << 10));
         MPI_Barrier(MPI_COMM_WORLD);
     }
     close(fd);

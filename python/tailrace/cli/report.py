@@ -25,7 +25,7 @@ def command(
     ] = None,
     as_json: output.AsJson = False,
 ) -> None:
-    """Tells what the I/O of a recorded run cost, why, and what to change: each cause with the seconds that it took of the run.
+    """Shows what the I/O of a recorded run cost, why, and what to change: each cause with the seconds that it took of the run.
 
     Examples: [bold]tailrace report[/] · [bold]tailrace report first --json[/]
     """
@@ -38,8 +38,8 @@ def command(
         run = sources.read(source)
         with output.progress_of(f"read {source.name}") as tell:
             activity = activity_of(output.with_progress(run.parts, run.count, tell))
-        if len(activity.begin) == 0:
-            output.fail(f"{source}: no calls in it that have times, so nothing can be said about seconds", as_json)
+        if len(activity.begin) == 0 and activity.counted_calls > 0:
+            output.fail(f"{source}: its calls are only counted, so nothing can be said about the seconds of the run", as_json)
             raise typer.Exit(2)
         verdict = verdict_of(activity)
     if as_json:

@@ -16,7 +16,7 @@ from tailrace.findings.finding import Cause, Finding, Rule
 from tailrace.findings.price import Pricing
 from tailrace.findings.rules import RULES
 
-LEAST_SHARE = 0.01  # of the run: a finding that costs less is not told
+LEAST_SHARE = 0.01  # of the run: a finding that costs less is left out
 LEAST_S = 0.005
 OVERLAP = 0.2  # findings overlap where they share so much of the smaller one's seconds
 

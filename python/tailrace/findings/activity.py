@@ -23,7 +23,7 @@ NO_IO = ("collective", "mpi", "phase", "process", "map")
 LEAVES = ("open", "close", "read", "write", "seek", "sync", "meta", "stdio_read", "stdio_write")
 CREATES = 0o100  # O_CREAT of open
 # Columns of numbers that are taken as they are.
-NUMBERS = {"thread": np.int64, "offset": np.int64, "bytes": np.uint64, "result": np.int64, "flags": np.uint16, "detail": np.uint64}
+NUMBERS = {"thread": np.int64, "offset": np.int64, "result": np.int64, "flags": np.uint16, "detail": np.uint64}
 COLUMNS = (*NUMBERS, "call", "group", "file", "process", "begin", "end")
 
 
@@ -63,23 +63,29 @@ class Texts:
         return np.asarray([*of_chunk, NONE], np.int32)[indices]
 
 
+@dataclass(frozen=True)
+class Names:
+    """Texts of the numbers in the columns of an activity."""
+
+    calls: list[str]
+    groups: list[str]
+    files: list[str]
+
+
 @dataclass
 class Activity:
     """One row for each call, process by process, in the order of their beginnings."""
 
     processes: list[Process]
-    call_names: list[str]
-    group_names: list[str]
-    file_names: list[str]
+    names: Names
     process: Array  # index into `processes`
     thread: Array
     call: Array
     group: Array
     begin: Array
     end: Array
-    file: Array  # index into `file_names`, or NONE
+    file: Array  # index into `names.files`, or NONE
     offset: Array  # or NONE
-    bytes: Array  # requested
     result: Array
     flags: Array
     detail: Array
@@ -106,10 +112,10 @@ class Activity:
         return [best[rank] for rank in sorted(best)]
 
     def is_call(self, *names: str) -> Array:
-        return np.isin(self.call, [k for k, name in enumerate(self.call_names) if name in names])
+        return np.isin(self.call, [k for k, name in enumerate(self.names.calls) if name in names])
 
     def in_group(self, *groups: str) -> Array:
-        return np.isin(self.group, [k for k, name in enumerate(self.group_names) if name in groups])
+        return np.isin(self.group, [k for k, name in enumerate(self.names.groups) if name in groups])
 
     @cached_property
     def is_leaf(self) -> Array:
@@ -131,7 +137,7 @@ class Activity:
         return self._by_file(lambda name: name.startswith("/") and (not is_user_data(name) or is_software(name)))
 
     def _by_file(self, holds: Any) -> Array:
-        values = np.array([*map(holds, self.file_names), False], bool)
+        values = np.array([*map(holds, self.names.files), False], bool)
         return np.asarray(values[self.file])
 
     @cached_property
@@ -146,7 +152,7 @@ class Activity:
     @cached_property
     def _directories(self) -> tuple[list[str], Array]:
         texts = Texts()
-        numbers = [texts.number(posixpath.dirname(name)) for name in self.file_names]
+        numbers = [texts.number(posixpath.dirname(name)) for name in self.names.files]
         return texts.texts, np.array([*numbers, NONE], np.int32)
 
     @cached_property
@@ -154,7 +160,7 @@ class Activity:
         """Successful calls that may have made their file: the first that opened it and may make files."""
         opens = self.in_group("open") & (self.result >= 0) & (self.file != NONE) & self.of_user_data
         makes = opens & (self.is_call("mkstemp") | (self.is_call("open") & (self.detail.astype(np.int64) & CREATES != 0)))
-        written = np.zeros(len(self.file_names) + 1, bool)
+        written = np.zeros(len(self.names.files) + 1, bool)
         written[self.file[self.in_group("write", "stdio_write")]] = True
         makes |= opens & self.is_call("fopen") & written[self.file]
         chosen = np.flatnonzero(makes)
@@ -179,7 +185,7 @@ def activity_of(parts: Iterable[Tables]) -> Activity:
         for row in part["processes"].to_pylist():
             index_of[row["log"]] = len(processes)
             processes.append(_process(row))
-            counted += row["dropped_events"] or 0
+        counted += sum(part["counters"]["calls"].to_pylist())
         events = part["events"]
         columns["call"].append(calls.column(events["call"]))
         columns["group"].append(groups.column(events["group"]))
@@ -194,10 +200,10 @@ def activity_of(parts: Iterable[Tables]) -> Activity:
     joined["process"] = np.array([index_of[log] for log in logs.tolist()], np.int32)[places]
     order = np.lexsort((joined["begin"], joined["process"]))
     last_ends = np.zeros(len(processes))
-    np.maximum.at(last_ends, joined["process"], joined["end"])
+    np.maximum.at(last_ends, joined["process"].astype(np.int64), joined["end"])
     processes = [_ended(process, float(last_ends[index])) for index, process in enumerate(processes)]
     return Activity(
-        processes, calls.texts, groups.texts, files.texts, **{k: v[order] for k, v in joined.items()}, counted_calls=counted
+        processes, Names(calls.texts, groups.texts, files.texts), **{k: v[order] for k, v in joined.items()}, counted_calls=counted
     )
 
 
@@ -227,4 +233,4 @@ def names(activity: Activity, files: Array, most: int = 3) -> Sequence[str]:
         return []
     counts = np.bincount(known)
     chosen = np.argsort(-counts, kind="stable")[:most]
-    return [activity.file_names[k] for k in chosen.tolist() if counts[k] > 0]
+    return [activity.names.files[k] for k in chosen.tolist() if counts[k] > 0]

@@ -26,7 +26,7 @@ def without_stalls(seconds: Array) -> Array:
 
 
 def smoothed(seconds: Array, width: int = 64) -> Array:
-    """The median of each stretch of so many calls, for each of its calls."""
+    """For each call, the median of the group of so many calls, one after the other, that it is in."""
     whole = len(seconds) // width * width
     medians = np.median(seconds[:whole].reshape(-1, width), axis=1).repeat(width)
     rest = seconds[whole:]
@@ -53,5 +53,3 @@ def repeated(begin: Array, end: Array) -> Array:
             found[k] = widths[first:last][seen[first:last]].sum() / (end[k] - begin[k])
             seen[first:last] = True
     return found
-
-

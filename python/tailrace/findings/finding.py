@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
-import numpy as np
-
 from tailrace.findings.activity import Activity, Array
 from tailrace.findings.price import Pricing
 
@@ -56,7 +54,3 @@ class Finding:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
-
-
-def bytes_of(activity: Activity, calls: Array) -> float:
-    return float(np.maximum(activity.result[calls], 0).sum())

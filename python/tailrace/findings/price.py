@@ -17,8 +17,8 @@ from tailrace.findings.activity import NONE, Activity, Array
 from tailrace.trace.collectives import members_of
 
 # Collectives in which no rank can leave before all have come.
-MEETINGS = ("MPI_Barrier", "MPI_Allreduce", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Alltoallw")
-MEETINGS += ("MPI_Reduce_scatter", "MPI_Reduce_scatter_block", "MPI_Comm_dup", "MPI_Comm_split", "MPI_Finalize")
+COLLECTIVES = "Barrier Allreduce Allgather Allgatherv Alltoall Alltoallv Alltoallw Reduce_scatter Reduce_scatter_block"
+MEETINGS = tuple(f"MPI_{name}" for name in f"{COLLECTIVES} Comm_dup Comm_split Finalize".split())
 
 
 class Pricing:
@@ -98,7 +98,7 @@ def _meetings(activity: Activity, ranks: Sequence[int], threads: Array) -> tuple
     if not ranks:
         return np.zeros((0, 1)), np.zeros((0, 1))
     meets = activity.is_call(*MEETINGS)
-    everyone = {k for k, name in enumerate(activity.file_names) if len(set(members_of(name) or ())) == len(ranks)}
+    everyone = {k for k, name in enumerate(activity.names.files) if len(set(members_of(name) or ())) == len(ranks)}
     if everyone:
         meets &= np.isin(activity.file, list(everyone))
     of_ranks = []

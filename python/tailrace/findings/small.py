@@ -19,7 +19,7 @@ IN_PYTHON = "open(..., buffering=1 << 20)  # Python"
 def small_transfers(activity: Activity, calls: Sequence[str], verb: str, remedy: str, lines: Sequence[str]) -> Cause | None:
     moves = np.flatnonzero(activity.is_call(*calls) & activity.of_user_data & (activity.result > 0))
     small = moves[activity.result[moves] < SMALL_BYTES]
-    per_file = np.bincount(activity.file[small], minlength=len(activity.file_names)) if len(small) else np.zeros(1)
+    per_file = np.bincount(activity.file[small], minlength=len(activity.names.files)) if len(small) else np.zeros(1)
     small = small[per_file[activity.file[small]] >= MANY] if len(small) else small
     if len(small) == 0:
         return None
@@ -31,7 +31,8 @@ def small_transfers(activity: Activity, calls: Sequence[str], verb: str, remedy:
     return Cause(
         small,
         np.minimum(saved, activity.seconds[small]),
-        f"{len(small)} calls {verb} {middle} bytes each (the median); most in {', '.join(names(activity, activity.file[small], 2))}",
+        f"{len(small)} calls {verb} {middle} bytes each (the median); most in "
+        f"{', '.join(names(activity, activity.file[small], 2))}",
         f"time of each call above that of its bytes, if they were {past} in large calls",
         remedy,
         lines,

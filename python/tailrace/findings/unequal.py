@@ -12,8 +12,8 @@ UNEQUAL = 1.5  # the most of a rank, as a multiple of the mean
 
 
 def unequal_io(activity: Activity, pricing: Pricing, take_turns: bool) -> tuple[Array, Array, Array]:
-    """Calls that take a rank above the mean of all ranks before the same meeting, the seconds of each above it, and the seconds of
-    I/O of each rank before each meeting where ranks are unequal. Nothing where one rank alone does it."""
+    """Calls of ranks that do more I/O than the mean of all ranks before the same meeting, with the seconds of each above the mean.
+    Then the seconds of I/O of each rank before each meeting where ranks are unequal. Nothing where one rank alone does it."""
     io_calls = np.flatnonzero(activity.is_own & activity.of_user_data)
     calls, rank, meeting = pricing.of_ranks(io_calls)
     nothing = calls[:0], np.empty(0), np.empty((len(activity.ranks), 0))

@@ -18,8 +18,8 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         calls,
         saved,
-        f"rank {slowest} spends {io.sum(1).max() / io.sum(1).mean():.1f} times the mean of all ranks in I/O, and the others wait; most "
-        f"in {', '.join(names(activity, activity.file[calls], 2))}",
+        f"rank {slowest} spends {io.sum(1).max() / io.sum(1).mean():.1f} times the mean of all ranks in I/O, and the others wait; "
+        f"most in {', '.join(names(activity, activity.file[calls], 2))}",
         "I/O of each rank above the mean of all ranks before the same collective",
         "give each rank the same share of the data to write, or let a rank of each node write for the others",
         ("layout = 'collective'  # with the library",),

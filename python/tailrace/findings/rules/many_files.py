@@ -14,7 +14,7 @@ FILES_OF_ONE = 100  # so many small files become one
 
 
 def find(activity: Activity, pricing: Pricing) -> Cause | None:
-    files = len(activity.file_names)
+    files = len(activity.names.files)
     is_file = (activity.file != NONE) & activity.of_user_data
     moves = activity.in_group("write", "stdio_write") & is_file & (activity.result > 0)
     written = np.bincount(activity.file[moves], activity.result[moves], minlength=files)

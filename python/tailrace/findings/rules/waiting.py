@@ -18,8 +18,8 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         calls,
         saved,
-        f"before {io.shape[1]} collectives, the ranks wait for one that does more I/O than the others, each time for another one; most "
-        f"in {', '.join(names(activity, activity.file[calls], 2))}",
+        f"before {io.shape[1]} collectives, the ranks wait for one that does more I/O than the others, each time for another one; "
+        f"most in {', '.join(names(activity, activity.file[calls], 2))}",
         "I/O of each rank above the mean of all ranks before the same collective",
         "write at the same time on all ranks, or write while the run computes",
         ("overlap = 2  # with the library: steps are written while the run computes",),
