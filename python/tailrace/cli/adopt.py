@@ -36,4 +36,4 @@ def command(
     for change in changed:
         owner = change["variable"] or "the file"
         text = f"  {owner}: {change['attribute']}: {change['before']} is now {change['now']}"
-        console.print(text, markup=False, soft_wrap=True)
+        console.print(output.plain(text), markup=False, soft_wrap=True)

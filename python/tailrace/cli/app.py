@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+import typer.rich_utils
 
 import tailrace
 from tailrace.cli import output
 from tailrace.cli.commands import COMMANDS
+from tailrace.cli.plain_console import PlainConsole
 from tailrace.cluster.values import ClusterError
 
 
@@ -47,10 +49,16 @@ def make_app(names: Sequence[str] = COMMANDS) -> typer.Typer:
     return app
 
 
+def _make_console_of_typer() -> None:
+    """Typer's messages have words of the command line, such as the names of files."""
+    typer.rich_utils.Console = PlainConsole  # type: ignore[misc,attr-defined]
+
+
 def answer(arguments: list[str]) -> int:
     """Runs the command line, and says what went wrong. Returns the exit status."""
     as_json = "--json" in arguments
     asked = arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
+    _make_console_of_typer()
     try:
         make_app(asked)(args=arguments, standalone_mode=True, prog_name="tailrace")  # however it was started
     except SystemExit as end:

@@ -39,18 +39,20 @@ def _print_stream(console: Any, stream: dict[str, Any], every_step: bool) -> Non
     requested = ", ".join(f"{key} = {asked['value']}" for key, asked in stream["requested"].items()) or "nothing, so the defaults"
     console.print(
         f"  {len(steps)} steps, {output.count_text(stream['files'])} files, {output.bytes_text(stream['bytes'])}, "
-        f"written by {stream['ranks']} ranks; layout asked for: {requested}",
+        f"written by {stream['ranks']} ranks; layout asked for: {output.plain(requested)}",
         markup=False,
     )
     for note in stream["storage"].get("notes", []):
-        console.print(f"  {note}", markup=False)
+        console.print(output.plain(f"  {note}"), markup=False)
     lengths = {
         entry["name"]: f"{entry['length']} (ragged)" if entry["ragged"] else entry["length"] for entry in stream["dimensions"]
     }
     variables = output.table("  variable", "type", "dimensions", "")
     for variable in stream["variables"]:
         dims = ", ".join(f"{name}={lengths.get(name, '?')}" for name in variable["dimensions"])
-        variables.add_row(f"  {output.escape(variable['name'])}", variable["type"], dims, "static" if variable["static"] else "")
+        variables.add_row(
+            f"  {output.escape(variable['name'])}", variable["type"], output.escape(dims), "static" if variable["static"] else ""
+        )
     console.print(variables)
     table = output.table("  step", "time", "files", "size", numbers=("  step", "time", "files", "size"))
     hidden = 0 if every_step else max(0, len(steps) - SHOWN_STEPS)

@@ -9,20 +9,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
-from rich.markup import escape  # also for the commands
 from rich.progress import Progress, ProgressColumn
 from rich.table import Table
 
-from tailrace.cli.plain_text import plain  # noqa: F401  also for the commands
+from tailrace.cli.plain_console import PlainConsole, PlainTable, escape
+from tailrace.plain_text import plain  # noqa: F401  also for the commands
 
 T = TypeVar("T")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 
 
-def console() -> Console:
+def console() -> PlainConsole:
     """Made anew each time, so that it writes to the sys.stdout of the moment; as wide as needed where there is no terminal."""
-    return Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    return PlainConsole(width=None if sys.stdout.isatty() else 200, highlight=False)
+
+
+def error_console() -> PlainConsole:
+    return PlainConsole(stderr=True, highlight=False)
 
 
 def print_json(value: Any) -> None:
@@ -32,7 +35,7 @@ def print_json(value: Any) -> None:
 @contextlib.contextmanager
 def progress_of(text: str, *columns: ProgressColumn) -> Iterator[Callable[[int, int], None]]:
     """A progress bar while a long call runs: call it with what is done, and all. Nothing is shown where there is no terminal."""
-    console = Console(stderr=True)
+    console = error_console()
     with Progress(*columns, console=console, disable=not sys.stderr.isatty(), transient=True) as progress:
         task = progress.add_task(escape(text))
         yield lambda done, every: progress.update(task, completed=done, total=every)
@@ -55,11 +58,11 @@ def fail(message: str, as_json: bool = False, **about: str) -> None:
     """An error, on standard error; for machines on standard output too, with what else is known about it."""
     if as_json:
         print_json({"error": {**about, "message": message}})
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}")
+    error_console().print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
 
 
 def table(*columns: str, numbers: tuple[str, ...] = ()) -> Table:
-    made = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
+    made = PlainTable(header_style="bold", box=None, padding=(0, 2, 0, 0))
     for column in columns:
         made.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
     return made

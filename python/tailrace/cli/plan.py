@@ -58,14 +58,14 @@ def _print(answer: dict[str, Any], svg: Path | None) -> None:
     table = output.table("what", "how much")
     table.show_header = False
     for label, value in _lines(answer):
-        table.add_row(label, value)
+        table.add_row(label, output.escape(value))
     console.print(table)
     for note in answer["notes"]:
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
+        console.print(output.plain(f"note: {note}"), markup=False, soft_wrap=True)
     console.print()
     console.print(picture(answer), markup=False, soft_wrap=True)
     if svg is not None:
-        console.print(f"\npicture: {svg}", markup=False)
+        console.print(f"\npicture: {output.plain(str(svg))}", markup=False)
 
 
 def _lines(answer: dict[str, Any]) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tailrace.cli.flow import PartFlow, part_flows, range_text, ranks_text, shortened
-from tailrace.cli.output import bytes_text, count_text
+from tailrace.cli.output import bytes_text, count_text, plain
 
 SHOWN_PARTS = 8
 SHOWN_WRITERS = 8
@@ -43,10 +43,10 @@ def _rows(flow: PartFlow) -> list[Row]:
     rows: list[Row] = []
     for writer in flow.writers[:SHOWN_WRITERS]:
         fed_by = ranks_text(writer.feeders) if writer.feeders is not None else everyone
-        rows.append((fed_by, str(writer.rank), "" if rows else flow.path))
+        rows.append((fed_by, str(writer.rank), "" if rows else plain(flow.path)))
     if flow.writer_count > len(rows):
         rows.append(("⋮", f"⋮ {count_text(flow.writer_count)} in all", ""))
-    return rows or [(everyone, "", flow.path)]
+    return rows or [(everyone, "", plain(flow.path))]
 
 
 def _border(corners: str, widths: list[int]) -> str:

@@ -8,8 +8,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from tailrace.cli.plain_text import say
 from tailrace.cli.run_options import RunOptions
+from tailrace.plain_text import say
 from tailrace.trace import launch
 from tailrace.trace.log_folder import NotTraceable, make_log_folder, write_new
 from tailrace.trace.program_file import launch_warning

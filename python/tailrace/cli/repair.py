@@ -45,6 +45,6 @@ def _print(name: str, answer: dict[str, Any]) -> None:
     console.print(f"{output.escape(name)}: {verdict}, {answer['steps']} steps, {done}")
     for action in answer["actions"]:
         steps = f" (steps {', '.join(map(str, action['steps']))})" if action["steps"] else ""
-        console.print(f"  {action['action']} {action['path']}{steps}: {action['why']}", markup=False, soft_wrap=True)
+        console.print(output.plain(f"  {action['action']} {action['path']}{steps}: {action['why']}"), markup=False, soft_wrap=True)
     for problem in answer["problems"]:
-        console.print(f"  not mended: {problem['path']}: {problem['problem']}", markup=False, soft_wrap=True)
+        console.print(output.plain(f"  not mended: {problem['path']}: {problem['problem']}"), markup=False, soft_wrap=True)

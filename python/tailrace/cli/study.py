@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,10 +10,10 @@ from time import perf_counter
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from tailrace.cli import output
+from tailrace.cli.plain_console import PlainConsole
 from tailrace.report import table, wording
 from tailrace.results.comparison import judge, summarize
 from tailrace.results.runs import Case, RunResult
@@ -52,7 +51,7 @@ def run_study(file: Path, out: Path | None, as_json: bool = False, dry_run: bool
             return _show_plan(open_study(spec, folder), as_json)
         with alone_in(folder):
             study = open_study(spec, folder)
-            with Display(study, Console(stderr=True, highlight=False)) as display:
+            with Display(study, output.error_console()) as display:
                 runner.run_study(study, build_folder(), display.started, display.finished)
     except StudyError as error:
         output.fail(str(error), as_json)
@@ -82,7 +81,7 @@ class Display:
     """The progress bar with an estimate of the remaining time. Failed runs appear above it at once."""
 
     study: Study
-    console: Console
+    console: PlainConsole
     spent_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def __enter__(self) -> Display:
@@ -133,7 +132,7 @@ def _show_plan(study: Study, as_json: bool) -> int:
         shown.add_row(*(output.escape(str(cell)) for cell in cells))
     console = output.console()
     console.print(shown)
-    console.print(f"{len(study.left)} runs to make; results in {shown_path(study.out)}", markup=False)
+    console.print(f"{len(study.left)} runs to make; results in {output.plain(shown_path(study.out))}", markup=False)
     return 0
 
 
@@ -145,7 +144,7 @@ def _show_results(study: Study, page: Path, as_json: bool) -> None:
     if as_json:
         output.print_json(results_json(study, page))
         return
-    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    console = output.console()
     console.print()
     table.print_table(console, study.spec.application.name, groups)
     if failures:
@@ -158,13 +157,13 @@ def _show_results(study: Study, page: Path, as_json: bool) -> None:
     if lines:
         console.print(f"\n{what}\n", markup=False)
         console.print(lines, markup=False)
-    console.print(f"Page:    {shown_path(page)}", markup=False)
-    console.print(f"Results: {shown_path(study.journal)}", markup=False)
+    console.print(f"Page:    {output.plain(shown_path(page))}", markup=False)
+    console.print(f"Results: {output.plain(shown_path(study.journal))}", markup=False)
     recorded = [result for result in study.measured if result.trace]
     if recorded:
         folder = study.out / recorded[0].trace
         shown = f"{shown_path(folder.parent)}; `tailrace trace phases {shown_path(folder)}` shows one"
-        console.print(f"Traces:  {shown}", markup=False, soft_wrap=True)
+        console.print(output.plain(f"Traces:  {shown}"), markup=False, soft_wrap=True)
 
 
 def results_json(study: Study, page: Path) -> dict[str, Any]:

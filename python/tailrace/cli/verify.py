@@ -54,10 +54,12 @@ def _print(directory: Path, answers: dict[str, dict[str, Any]], deep: bool) -> N
         console.print(f"{output.escape(name)}: {_verdict(directory, name, answer)}, {counts}", soft_wrap=True)
         for problem in answer["problems"]:
             if problem["remedy"] != "index" or answer["state"] == "damaged":
-                console.print(f"  {problem['path']}: {problem['problem']}", markup=False, soft_wrap=True)
+                console.print(output.plain(f"  {problem['path']}: {problem['problem']}"), markup=False, soft_wrap=True)
         if any(problem["remedy"] == "repair" for problem in answer["problems"]):
             console.print(
-                f"  `tailrace repair {directory} -s {name}` keeps the steps that are whole, and sets the others aside.",
+                output.plain(
+                    f"  `tailrace repair {directory} -s {name}` keeps the steps that are whole, and sets the others aside."
+                ),
                 markup=False,
                 soft_wrap=True,
             )

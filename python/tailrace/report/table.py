@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tailrace.plain_text import plain
 from tailrace.report.wording import bytes_text, gather_failures, group_texts, program_lines, ratio_text, seconds_text
 from tailrace.results.comparison import Group, Summary, ratio_between
 from tailrace.results.runs import NATIVE, RunResult
@@ -77,7 +78,8 @@ def print_failures(console: Console, results: Sequence[RunResult]) -> None:
         result = failures.first
         times = f" ({failures.count} times)" if failures.count > 1 else ""
         console.print(
-            f"[bold red]{result.status}[/]{times}  {escape(result.case.key)}  [red]{escape(result.note)}[/]", soft_wrap=True
+            f"[bold red]{result.status}[/]{times}  {escape(plain(result.case.key))}  [red]{escape(plain(result.note))}[/]",
+            soft_wrap=True,
         )
         for line in program_lines(result.stderr_tail)[:SHOWN_LINES]:
             console.print(f"    [dim]{escape(line)}[/]", soft_wrap=True)

@@ -29,4 +29,4 @@ def command(
         output.print_json({"disks": dict.fromkeys(names, bytes_per_s)})
         return
     text = f"{output.bytes_text(bytes_per_s)}/s" if bytes_per_s else "no limit"
-    output.console().print(f"{', '.join(names)}: {text}")
+    output.console().print(output.escape(f"{', '.join(names)}: {text}"))

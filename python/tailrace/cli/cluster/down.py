@@ -29,4 +29,4 @@ def command(
     if as_json:
         output.print_json({"ended": names})
     else:
-        output.console().print(f"ended: {', '.join(names) or 'none was up'}")
+        output.console().print(output.escape(f"ended: {', '.join(names) or 'none was up'}"))

@@ -34,4 +34,4 @@ def command(
         output.print_json({"done": [[fault, name] for name in names], "faults": faults.active(found)})
         return
     again = f"; `tailrace cluster undo {fault} NODE -c {cluster}` ends it" if faults.fault_of(fault).lasts else ""
-    output.console().print(f"{fault}: {', '.join(names)}{again}")
+    output.console().print(output.escape(f"{fault}: {', '.join(names)}{again}"))

@@ -50,4 +50,4 @@ def command(
     if as_json:
         output.print_json({"loads": dict(loads.running(found))})
     else:
-        output.console().print(f"{action.value}: {', '.join(names) or 'no load runs'}")
+        output.console().print(output.escape(f"{action.value}: {', '.join(names) or 'no load runs'}"))

@@ -28,7 +28,7 @@ def command(cluster: TheCluster = DEFAULT, as_json: output.AsJson = False) -> No
         if as_json:
             output.print_json({"up": names, "cluster": None})
         else:
-            output.console().print(f"cluster {cluster} is not up; up: {', '.join(names) or 'none'}")
+            output.console().print(output.escape(f"cluster {cluster} is not up; up: {', '.join(names) or 'none'}"))
         raise typer.Exit(1)
     found = Cluster(cluster)
     if as_json:
@@ -36,7 +36,7 @@ def command(cluster: TheCluster = DEFAULT, as_json: output.AsJson = False) -> No
         return
     print_cluster(found)
     if len(names) > 1:
-        output.console().print(f"also up: {', '.join(name for name in names if name != cluster)}")
+        output.console().print(output.escape(f"also up: {', '.join(name for name in names if name != cluster)}"))
 
 
 def describe(cluster: Cluster) -> dict[str, Any]:
@@ -59,7 +59,9 @@ def print_cluster(cluster: Cluster) -> None:
     now = cluster.describe()
     network = f"network: {cluster.network_kind}" + (", [red]its switch has ended[/]" if now["switch_ended"] else "")
     parts = [spec.file_system, *(["Slurm"] if spec.slurm else []), network]
-    console.print(f"[bold]{cluster.name}[/]  {', '.join(parts)}; disks of {output.bytes_text(spec.disk_bytes)}, {disks}")
+    console.print(
+        f"[bold]{output.escape(cluster.name)}[/]  {', '.join(parts)}; disks of {output.bytes_text(spec.disk_bytes)}, {disks}"
+    )
     shown = output.table("node", "role", "address", "delay us", "Mbit/s", "", numbers=("delay us", "Mbit/s"))
     active = faults.active(cluster)
     running = loads.running(cluster)

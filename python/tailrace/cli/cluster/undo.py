@@ -26,4 +26,4 @@ def command(
     if as_json:
         output.print_json({"undone": undone})
     else:
-        output.console().print(f"undone: {', '.join(' '.join(entry) for entry in undone) or 'there was none'}")
+        output.console().print(output.escape(f"undone: {', '.join(' '.join(entry) for entry in undone) or 'there was none'}"))

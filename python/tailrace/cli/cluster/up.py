@@ -9,7 +9,6 @@ import time
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from tailrace.cli import output
 from tailrace.cli.cluster.choices import DEFAULT, TheCluster, parse_bytes
@@ -61,7 +60,7 @@ def command(
         cluster, nodes, servers, file_system, slurm, slots, parse_bytes(disk), images, network, Link(delay_us, rate_mbit)
     )
     began_s = time.monotonic()
-    with Console(stderr=True).status(f"cluster {spec.name}") as status:
+    with output.error_console().status(f"cluster {spec.name}") as status:
         held = launch.launch(spec, lambda text: status.update(f"cluster {spec.name}: {text}"))
     if not hold:
         held.release()

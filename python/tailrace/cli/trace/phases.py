@@ -60,7 +60,7 @@ def _print(found: Phases, top: int) -> None:
     if len(found.phases) > top:
         console.print(f"{len(found.phases)} phases; --top shows more")
     for message in found.unmatched:
-        console.print(f"not compared: {message}", highlight=False)
+        console.print(f"not compared: {output.escape(message)}", highlight=False)
 
 
 def _cells(phase: Phase) -> tuple[str, ...]:

@@ -10,6 +10,11 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
+def plain_lines(text: str) -> str:
+    """The same of several lines."""
+    return text if text.isprintable() else "\n".join(map(plain, text.split("\n")))
+
+
 def say(text: str) -> None:
     """A line of a message, on standard error. What is not ours in it cannot reach the terminal's controls."""
     print(plain(text), file=sys.stderr)
