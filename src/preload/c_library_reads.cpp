@@ -6,6 +6,7 @@
 #include <locale.h>
 #include <netdb.h>
 #include <nl_types.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <semaphore.h>
 #include <time.h>
@@ -20,7 +21,9 @@ namespace {
 class CLibraryFiles : public Traced {
 public:
     explicit CLibraryFiles(bool may_read = true) : Traced(Call::fill), is_measured_(may_read && is_recording()) {
-        if (is_measured_) before_ = trace::kernel_counts_of_thread(own_reads_);
+        if (!is_measured_) return;
+        count_loads();
+        before_ = trace::kernel_counts_of_thread(own_reads_);
     }
     template <class Result>
     Result finish(Result result) {
@@ -30,7 +33,12 @@ public:
         const uint64_t bytes = now.read_bytes - before_.read_bytes - own_before.read_bytes;
         const uint64_t calls = now.read_calls - before_.read_calls - own_before.read_calls;
         trace::add_own_reads(own_reads_);
-        if (calls > 0) record(static_cast<int64_t>(bytes), {.bytes = bytes, .detail = calls});
+        // Modules of the C library that it loads meanwhile (iconv, users) are the loader's.
+        const trace::LoaderCounts loads = calls > 0 ? count_loads() : trace::LoaderCounts{};
+        if (calls > loads.read_calls && bytes >= loads.read_bytes) {
+            const uint64_t read = bytes - loads.read_bytes;
+            record(static_cast<int64_t>(read), {.bytes = read, .detail = calls - loads.read_calls});
+        }
         const uint64_t written = now.written_bytes - before_.written_bytes;
         set_call(Call::flush);
         if (written > 0) record(static_cast<int64_t>(written), {.bytes = written, .detail = now.write_calls - before_.write_calls});
@@ -100,6 +108,17 @@ READS_FILES(int, get_nprocs_conf, (void), ())
 HOOK(long, sysconf, (int name)) {
     CLibraryFiles call(name == _SC_NPROCESSORS_CONF || name == _SC_NPROCESSORS_ONLN);
     return call.finish(NEXT(sysconf)(name));
+}
+
+// The name of another thread is read from or written to a file of /proc.
+HOOK(int, pthread_setname_np, (pthread_t thread, const char* name)) {
+    CLibraryFiles call(thread != pthread_self());
+    return call.finish(NEXT(pthread_setname_np)(thread, name));
+}
+
+HOOK(int, pthread_getname_np, (pthread_t thread, char* to, size_t bytes)) {
+    CLibraryFiles call(thread != pthread_self());
+    return call.finish(NEXT(pthread_getname_np)(thread, to, bytes));
 }
 
 HOOK(void, tzset, (void)) {

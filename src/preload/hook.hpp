@@ -17,6 +17,7 @@
 #include <type_traits>
 
 #include "preload/files.hpp"
+#include "preload/loader.hpp"
 #include "trace/log.hpp"
 
 #define HOOK(result, symbol, parameters)                                                    \
@@ -77,7 +78,10 @@ class Traced {
 public:
     explicit Traced(Call call, int descriptor = -1) : call_(call), within_(tailrace_within), descriptor_(descriptor) {
         is_recording_ = !tailrace_silent && trace::is_recording();
-        if (is_recording_) begin_ns_ = trace::now_ns();
+        if (!is_recording_) return;
+        if (tailrace_has_loaded) [[unlikely]]
+            count_loads();
+        begin_ns_ = trace::now_ns();
     }
     bool is_recording() const { return is_recording_; }
 

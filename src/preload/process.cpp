@@ -1,11 +1,11 @@
 // Processes: their beginning, children, and end. A child of vfork records nothing but the program that it becomes.
-#include <link.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "preload/child_environment.hpp"
+#include "preload/loader.hpp"
 #include "preload/stream.hpp"
 #include "trace/raw.hpp"
 
@@ -52,34 +52,11 @@ __vfork:
 
 namespace tailrace::preload {
 
-// The loader reads the first 832 bytes of each object and maps the rest. Where the table of segments lies behind these bytes, the
-// loader reads the table as well, twice: when it searches the object and when it maps it.
-static constexpr uint64_t kObjectBytes = 832;
-
-static trace::LoaderCounts loader_counts() {
-    struct Loaded {
-        uint64_t objects;  // loaded since the beginning, unloaded ones included
-        trace::LoaderCounts of_tables;
-    } loaded = {};
-    dl_iterate_phdr(
-        [](dl_phdr_info* object, size_t, void* to) {
-            auto& all = *static_cast<Loaded*>(to);
-            const uint64_t bytes = object->dlpi_phnum * sizeof(ElfW(Phdr));
-            const bool apart = reinterpret_cast<uint64_t>(object->dlpi_phdr) - object->dlpi_addr + bytes > kObjectBytes;
-            all.of_tables.read_bytes += apart ? 2 * bytes : 0;
-            all.of_tables.read_calls += apart ? 2 : 0;
-            all.objects = object->dlpi_adds;
-            return 0;
-        },
-        &loaded);
-    return {loaded.objects * kObjectBytes + loaded.of_tables.read_bytes, loaded.objects + loaded.of_tables.read_calls};
-}
-
 // The kernel's counts are those of this moment. Later calls of the process are still recorded. The C library writes the rest of its
 // streams after the destructors, so these bytes are recorded here.
 [[gnu::destructor(101)]] static void end() {
     if (!trace::is_recording()) return;
-    trace::set_loader_at_end(loader_counts());
+    count_loads();
     trace::end_log();
     record_unwritten_streams();
     streams_count_as_flushed = true;
@@ -87,28 +64,32 @@ static trace::LoaderCounts loader_counts() {
 
 // Begins the log at once, so that a program that makes no call has a log, too.
 [[gnu::constructor(101)]] static void begin() {
-    if (trace::is_recording()) trace::set_loader_at_begin(loader_counts());
+    if (trace::is_recording()) begin_loads();
 }
 
-#define EXIT_NOW(symbol)                        \
-    HOOK(void, symbol, (int status)) {          \
-        if (!tailrace_silent) trace::end_log(); \
-        NEXT(symbol)(status);                   \
-        __builtin_unreachable();                \
+#define EXIT_NOW(symbol)                                                     \
+    HOOK(void, symbol, (int status)) {                                       \
+        if (!tailrace_silent) {                                              \
+            if (tailrace_has_loaded && trace::is_recording()) count_loads(); \
+            trace::end_log();                                                \
+        }                                                                    \
+        NEXT(symbol)(status);                                                \
+        __builtin_unreachable();                                             \
     }
 EXIT_NOW(_exit)
 EXIT_NOW(_Exit)
 
 // The child begins its own log at once: a child without a log is one that the tracer is not in.
-#define FORK(symbol)                        \
-    HOOK(pid_t, symbol, (void)) {           \
-        Traced call(Call::fork);            \
-        const pid_t child = NEXT(symbol)(); \
-        if (child != 0)                     \
-            call.finish(child);             \
-        else                                \
-            trace::is_recording();          \
-        return child;                       \
+#define FORK(symbol)                                                                      \
+    HOOK(pid_t, symbol, (void)) {                                                         \
+        Traced call(Call::fork);                                                          \
+        const link_map* const last = call.is_recording() ? loads_before_fork() : nullptr; \
+        const pid_t child = NEXT(symbol)();                                               \
+        if (child != 0)                                                                   \
+            call.finish(child);                                                           \
+        else if (trace::is_recording())                                                   \
+            begin_loads_of_child(last);                                                   \
+        return child;                                                                     \
     }
 FORK(fork)
 FORK(__fork)

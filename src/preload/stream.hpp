@@ -8,8 +8,10 @@
 #pragma once
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "preload/hook.hpp"
+#include "trace/raw.hpp"
 
 namespace tailrace::preload {
 
@@ -41,15 +43,21 @@ public:
         record(bytes, info);
         if (has_known_buffer()) record_transfers(bytes + buffer().unread - before_.unread, 0);
     }
-    // The program has read an unknown number of bytes, or has moved to another place in the file.
-    void finish_unknown_read(int64_t result, const CallInfo& info = {}, bool seeks = false) {
+    // The program has read an unknown number of bytes.
+    void finish_unknown_read(int64_t result, const CallInfo& info = {}) {
         record(result, info);
         if (!has_known_buffer()) return;
         const Buffer now = buffer();
-        // The buffer was filled again from the same place, as by a seek to its end.
-        const bool filled_again = seeks ? result >= 0 && now.next == now.end : now.next < before_.next;
-        const bool filled = now.end != before_.end || now.offset != before_.offset || filled_again;
-        record_transfers(filled ? now.end - stream_->_IO_buf_base : 0, 0);
+        record_transfers(has_new_contents(now) || now.next < before_.next ? contents(now) : 0, 0);
+    }
+    // The program has moved to another place in the file; `result` is minus the errno where the call failed.
+    void finish_seek(int64_t result, int whence, const CallInfo& info) {
+        record(result, info);
+        if (!has_known_buffer()) return;
+        const Buffer now = buffer();
+        // A seek to the end of the buffer fills it again from the same place.
+        const bool filled = has_new_contents(now) || (result >= 0 && now.next == now.end);
+        record_transfers(result >= 0 && contents(now) == 0 ? read_before_end(now, whence) : filled ? contents(now) : 0, 0);
     }
     // The program has written `result` bytes; minus the errno where the call failed.
     void finish_write(int64_t result, const CallInfo& info = {}) {
@@ -77,7 +85,8 @@ private:
     struct Buffer {
         int64_t unread = 0, unwritten = 0;
         const char *next = nullptr, *end = nullptr;
-        int64_t offset = 0;  // of the descriptor; -1 where the C library does not keep it
+        int64_t offset = 0;      // of the descriptor; -1 where the C library does not keep it
+        bool goes_back = false;  // before it writes the buffer, it goes to the place where the buffer began
     };
 
     bool has_known_buffer() const { return is_recording() && descriptor_ >= 0 && stream_->_mode <= 0; }
@@ -87,8 +96,35 @@ private:
         const FILE& file = *stream_;
         const bool pushed_back = (file._flags & kHasPushedBack) != 0;
         const int64_t saved = pushed_back ? file._IO_save_end - file._IO_save_base : 0;
-        return {file._IO_read_end - file._IO_read_ptr + saved, unwritten_bytes(file), file._IO_read_ptr,
-                pushed_back ? file._IO_save_end : file._IO_read_end, file._offset};
+        return {
+            file._IO_read_end - file._IO_read_ptr + saved,       unwritten_bytes(file), file._IO_read_ptr,
+            pushed_back ? file._IO_save_end : file._IO_read_end, file._offset,          file._IO_read_end != file._IO_write_base};
+    }
+
+    int64_t contents(const Buffer& now) const { return now.end - stream_->_IO_buf_base; }
+
+    bool has_new_contents(const Buffer& now) const {
+        // Writing the buffer makes it empty: what it has now was read, even where it has the same end as before.
+        return before_.unwritten > 0 || now.end != before_.end || now.offset != before_.offset;
+    }
+
+    // A seek reads the block of its target. Where the file ends before the target, the C library gives up what it has read.
+    int64_t read_before_end(const Buffer& now, int whence) const {
+        constexpr int kCannotRead = 4;
+        const int64_t block = stream_->_IO_buf_end - stream_->_IO_buf_base, in_block = block > 0 ? now.offset & (block - 1) : 0;
+        if ((stream_->_flags & kCannotRead) != 0 || now.offset < 0 || in_block == 0) return 0;
+        if (whence == SEEK_CUR && !knew_place()) return 0;
+        struct stat file;
+        if (trace::raw::call(SYS_fstat, descriptor_, trace::raw::address(&file)) != 0 || !S_ISREG(file.st_mode)) return 0;
+        const int64_t read = file.st_size - (now.offset - in_block);
+        return read > 0 && read < in_block ? read : 0;
+    }
+
+    // Whether the C library knew its place in the file, after it wrote the buffer.
+    bool knew_place() const {
+        constexpr int kAppends = 0x1000;
+        if (before_.unwritten == 0) return before_.offset >= 0;
+        return (stream_->_flags & kAppends) == 0 && (before_.offset >= 0 || before_.goes_back);
     }
 
     void record_transfers(int64_t filled, int64_t put) {

@@ -115,17 +115,17 @@ FFLUSH(fflush)
 FFLUSH(fflush_unlocked)
 
 // The new position may need other bytes of the file in the buffer.
-#define FSEEK(symbol, parameters, arguments, ...)                    \
+#define FSEEK(symbol, parameters, arguments, whence, ...)            \
     TRACED_STREAM(int, symbol, fseek, parameters, arguments, stream, \
-                  finish_unknown_read(result < 0 ? -int64_t{errno} : 0, CallInfo __VA_ARGS__, true))
-FSEEK(fseek, (FILE * stream, long offset, int whence), (stream, offset, whence),
+                  finish_seek(result < 0 ? -int64_t{errno} : 0, whence, CallInfo __VA_ARGS__))
+FSEEK(fseek, (FILE * stream, long offset, int whence), (stream, offset, whence), whence,
       {.offset = offset, .detail = static_cast<uint64_t>(whence)})
-FSEEK(fseeko, (FILE * stream, off_t offset, int whence), (stream, offset, whence),
+FSEEK(fseeko, (FILE * stream, off_t offset, int whence), (stream, offset, whence), whence,
       {.offset = offset, .detail = static_cast<uint64_t>(whence)})
-FSEEK(fseeko64, (FILE * stream, off_t offset, int whence), (stream, offset, whence),
+FSEEK(fseeko64, (FILE * stream, off_t offset, int whence), (stream, offset, whence), whence,
       {.offset = offset, .detail = static_cast<uint64_t>(whence)})
-FSEEK(fsetpos, (FILE * stream, const fpos_t* position), (stream, position), {})
-FSEEK(fsetpos64, (FILE * stream, const fpos64_t* position), (stream, position), {})
+FSEEK(fsetpos, (FILE * stream, const fpos_t* position), (stream, position), SEEK_SET, {})
+FSEEK(fsetpos64, (FILE * stream, const fpos64_t* position), (stream, position), SEEK_SET, {})
 
 // A line of a table of file systems, whose length is not known.
 #define GETMNTENT(symbol, parameters, arguments) \
@@ -137,7 +137,7 @@ GETMNTENT(__getmntent_r, (FILE * stream, mntent* to, char* room, int bytes), (st
 HOOK(void, rewind, (FILE * stream)) {
     TracedStream call(Call::fseek, stream);
     NEXT(rewind)(stream);
-    call.finish_unknown_read(0, {.offset = 0}, true);
+    call.finish_seek(0, SEEK_SET, {.offset = 0});
 }
 
 }  // namespace tailrace::preload

@@ -98,9 +98,7 @@ def _of_log(log: Log, logs: Sequence[Log]) -> Coverage:
     header = log.header
     events = log.events[log.events["begin_ns"] <= header["end_ns"]] if log.ended else log.events
     descriptors, streams = _descriptors(log, events), _streams(log, events)
-    before, after = header["loader_at_begin"], header["loader_at_end"]
-    known = before["read_calls"] and after["read_calls"]
-    loader = KernelCounts(**{key: after[key] - before[key] for key in before}) if known else KernelCounts()
+    loader = _loader(log)
     kernel = _kernel(log, logs)
     library = _library(log, events)
     rest = kernel - descriptors - streams - library - loader if kernel is not None else KernelCounts()
@@ -121,14 +119,29 @@ def _kernel(log: Log, logs: Sequence[Log]) -> KernelCounts | None:
         return KernelCounts.of(header["thread_at_end"]) - KernelCounts.of(header["thread_at_begin"]) - own
     whole = KernelCounts.of(header["at_end"]) - KernelCounts.of(header["at_begin"]) - own
     for child in _children(log, logs):
-        whole -= KernelCounts.of(child.header["at_end"]) if child.ended else _counts_of_killed(child)
+        whole -= _counts_at_end(child, logs)
     return whole
 
 
-def _counts_of_killed(log: Log) -> KernelCounts:
-    """What the kernel had counted for a process that was killed, by its own log."""
-    recorded = _descriptors(log, log.events) + _streams(log, log.events) + _library(log, log.events)
-    return KernelCounts.of(log.header["at_begin"]) + KernelCounts.of(log.header["own"]) + recorded
+def _counts_of_killed(log: Log, logs: Sequence[Log]) -> KernelCounts:
+    """What the kernel had counted for a process that was killed, by its own log and those of its children."""
+    recorded = _descriptors(log, log.events) + _streams(log, log.events) + _library(log, log.events) + _loader(log)
+    total = KernelCounts.of(log.header["at_begin"]) + KernelCounts.of(log.header["own"]) + recorded
+    for child in _children(log, logs):
+        total += _counts_at_end(child, logs)
+    return total
+
+
+def _counts_at_end(log: Log, logs: Sequence[Log]) -> KernelCounts:
+    """What the kernel adds to the parent's counts when it waits for this process."""
+    return KernelCounts.of(log.header["at_end"]) if log.ended else _counts_of_killed(log, logs)
+
+
+def _loader(log: Log) -> KernelCounts:
+    """What the loader read during the log."""
+    before, after = log.header["loader_at_begin"], log.header["loader_at_end"]
+    known = before["read_calls"] and after["read_calls"]
+    return KernelCounts(**{key: max(0, after[key] - before[key]) for key in before}) if known else KernelCounts()
 
 
 def _children(log: Log, logs: Sequence[Log]) -> list[Log]:
@@ -139,12 +152,16 @@ def _children(log: Log, logs: Sequence[Log]) -> list[Log]:
         child.header["process"]: child
         for child in logs
         if (child.header["host"], child.header["parent"]) == (header["host"], header["process"])
-        and header["begin_ns"] <= (child.header["end_ns"] if child.ended else _last_ns(child)) <= header["end_ns"]
+        and child is not log
+        and header["begin_ns"] <= _end_ns(child) <= _end_ns(log)
     }
     return list(last.values())
 
 
-def _last_ns(log: Log) -> int:
+def _end_ns(log: Log) -> int:
+    """When the process ended; of one that was killed, the end of its last recorded call."""
+    if log.ended:
+        return int(log.header["end_ns"])
     return int(log.events["end_ns"].max()) if len(log.events) else int(log.header["begin_ns"])
 
 
