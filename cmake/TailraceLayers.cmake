@@ -72,6 +72,8 @@ function(tailrace_preloaded name)
             -ftls-model=initial-exec
             -U_FORTIFY_SOURCE
     )
+    # The unwinder of call paths comes along as a part of the library, too.
+    target_link_options(tailrace_${name} PRIVATE -static-libgcc -Wl,--exclude-libs,ALL)
     target_link_options(tailrace_${name} PRIVATE -Wl,--no-undefined -Wl,-z,now "-Wl,--version-script=${exports}")
     if(SKBUILD)
         install(TARGETS tailrace_${name} LIBRARY DESTINATION tailrace/lib)

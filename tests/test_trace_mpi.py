@@ -84,11 +84,12 @@ def test_without_marks_phases_lie_between_collectives_of_all_ranks(record: Recor
     found = phases_of(record("phase_case_mpi"))
     assert [phase.name for phase in found.phases] == [
         "to MPI_Init",
-        "MPI_Barrier phase_case_mpi.f90:10",
-        "MPI_Allreduce phase_case_mpi.f90:12",
+        "from MPI_Init to MPI_Barrier phase_case_mpi.f90:10",
+        "from MPI_Barrier phase_case_mpi.f90:10 to MPI_Barrier phase_case_mpi.f90:10",
+        "from MPI_Barrier phase_case_mpi.f90:10 to MPI_Allreduce phase_case_mpi.f90:12",
         "to the end",
     ]
-    assert [(phase.times, phase.collectives) for phase in found.phases] == [(1, 0), (3, 3), (1, 1), (1, 0)]
+    assert [(phase.times, phase.collectives) for phase in found.phases] == [(1, 0), (1, 1), (2, 2), (1, 1), (1, 0)]
 
 
 def test_phases_of_a_program_that_uses_the_library(record: Recorder) -> None:

@@ -5,6 +5,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "preload/call_path.hpp"
 #include "preload/files.hpp"
 #include "trace/log.hpp"
 #include "trace/raw.hpp"
@@ -19,12 +20,12 @@ extern "C" {
 // The linker defines these: the two ends of this library in memory.
 extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start, _end;
 
-namespace {
-
 bool is_ours(const void* address) {
     const auto* at = static_cast<const char*>(address);
     return at >= &__ehdr_start && at < &_end;
 }
+
+namespace {
 
 constexpr uint64_t kSites = 4096, kProbes = 16;
 

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <type_traits>
 
+#include "preload/call_path.hpp"
 #include "preload/files.hpp"
 #include "preload/loader.hpp"
 #include "trace/log.hpp"
@@ -101,8 +102,9 @@ public:
         const int code = errno;
         const uint64_t end_ns = trace::now_ns();
         if (file == 0 && descriptor_ >= 0) file = file_id(descriptor_);
+        const uint64_t detail = info.detail == 0 ? io_call_path(call_) : info.detail;
         trace::record({begin_ns_, end_ns, static_cast<uint16_t>(call_), static_cast<uint16_t>(info.flags | within_), descriptor_,
-                       file, info.offset, info.bytes, result, info.detail});
+                       file, info.offset, info.bytes, result, detail});
         errno = code;
     }
     void set_descriptor(int descriptor) { descriptor_ = descriptor; }

@@ -159,10 +159,11 @@ MpiCall::MpiCall(Call call, const void* return_address)
 Word MpiCall::finish(Word result, const MpiCallInfo& info) {
     if (!is_recording()) return result;
     const int error = as_int(result);
+    const uint64_t path = call_path(), place = path == 0 ? caller_.name : path;
     if (error == 0)
-        traced_.record(info.moved, {.offset = info.offset, .bytes = info.bytes, .detail = caller_.name}, info.file);
+        traced_.record(info.moved, {.offset = info.offset, .bytes = info.bytes, .detail = place}, info.file);
     else
-        traced_.record(-int64_t{error}, {.detail = caller_.name}, info.file);
+        traced_.record(-int64_t{error}, {.detail = place}, info.file);
     return result;
 }
 

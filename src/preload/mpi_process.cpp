@@ -17,7 +17,10 @@ void record_rank(const void* object) {
 Word begin_mpi(const Words& words, FindFunction find, const void* return_address, Call name) {
     MpiCall call(name, return_address);
     const Word result = call_words(find(call.object()), words);
-    if (call.is_recording() && as_int(result) == 0) record_rank(call.object());
+    if (call.is_recording() && as_int(result) == 0) {
+        record_rank(call.object());
+        keep_call_paths();
+    }
     return call.finish(result, {});
 }
 

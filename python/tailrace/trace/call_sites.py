@@ -12,6 +12,8 @@ from pathlib import Path
 from tailrace.trace.functions import functions_of
 
 GFORTRAN_NAME = re.compile(r"__(\w+?)_MOD_(\w+)")  # of a procedure of a module
+FORTRAN_LINE = re.compile(r"\.[fF](\d\d|or)?:")
+MAINS = ("main", "MAIN__")
 TIMEOUT_S = 60
 
 
@@ -70,9 +72,16 @@ def _places(path: str, offsets: list[str]) -> list[Place]:
     if functions.has_lines:
         lines = _lines(path, [at + functions.base for at in before])
     return [
-        Place(f"{path}+0x{offset}", inlined or name, line)
+        Place(f"{path}+0x{offset}", _function(name, inlined, line), line)
         for offset, name, (inlined, line) in zip(offsets, names, lines, strict=True)
     ]
+
+
+def _function(symbol: str, inlined: str, line: str) -> str:
+    """Debugging information knows functions that were put into others. The main program of Fortran has a name of its own there,
+    which does not say what it does."""
+    is_main_program = symbol in MAINS and FORTRAN_LINE.search(line)
+    return symbol if is_main_program else inlined or symbol
 
 
 def _lines(path: str, addresses: list[int]) -> list[tuple[str, str]]:

@@ -53,15 +53,15 @@ def marked_intervals(rank: Rank) -> list[Interval]:
     return found
 
 
-def intervals_between(collectives: Sequence[Collective], rank: Rank, site_texts: dict[str, str]) -> list[Interval]:
-    """Up to the end of MPI_Init, from one collective of all ranks to the end of the next, and to the end of the program."""
+def intervals_between(collectives: Sequence[Collective], rank: Rank, names: Sequence[str]) -> list[Interval]:
+    """Up to the end of MPI_Init, from one collective of all ranks to the end of the next, and to the end of the program. There is
+    one more name than there are collectives."""
     occurrences: Counter[str] = Counter()
     found = [Interval("to MPI_Init", 0.0, rank.left_init_s, 1)]
-    for collective in collectives:
+    for collective, name in zip(collectives, names, strict=False):
         index = collective.ranks.index(rank.number)
-        name = f"{collective.call} {site_texts[collective.site]}"
         occurrences[name] += 1
         found.append(Interval(name, found[-1].end, float(collective.departures[index]), occurrences[name]))
     if len(rank.ends):
-        found.append(Interval("to the end", found[-1].end, float(rank.ends.max()), 1))
+        found.append(Interval(names[-1], found[-1].end, float(rank.ends.max()), occurrences[names[-1]] + 1))
     return found

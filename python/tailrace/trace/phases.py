@@ -1,7 +1,7 @@
 """The phases of a recorded run: the time and the I/O of its ranks, and how long ranks wait for the last one.
 
 A phase is what the program marks (tailrace_phase_begin, MPI_Pcontrol). In a run without marks, a phase is what ranks do from one
-collective of all ranks to the end of the next. Its name is the place of the second collective in the program.
+collective of all ranks to the end of the next. phase_names.py names it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tailrace.trace.call_sites import site_texts
 from tailrace.trace.collectives import Collective, collectives_of
 from tailrace.trace.intervals import Interval, intervals_between, marked_intervals
 from tailrace.trace.log import Log
+from tailrace.trace.phase_names import names_between
 from tailrace.trace.ranks import Rank, full_logs, ranks_of, several_jobs, sum_between
 
 
@@ -55,9 +55,10 @@ def phases_of(logs: Sequence[Log]) -> Phases:
     collectives, unmatched = collectives_of(ranks)
     # RATIONALE: collectives within MPI-IO, HDF5 or netCDF belong to a call on a file, which the program sees as one.
     of_all = [collective for collective in collectives if collective.is_own and len(collective.ranks) == len(ranks)]
-    texts = site_texts({collective.site for collective in of_all})
     phases: dict[str, Phase] = {}
-    intervals = [marked_intervals(rank) or intervals_between(of_all, rank, texts) for rank in ranks]
+    marked = [marked_intervals(rank) for rank in ranks]
+    names = names_between(of_all, ranks) if not all(marked) else []
+    intervals = [of_rank or intervals_between(of_all, rank, names) for rank, of_rank in zip(ranks, marked, strict=True)]
     for rank, of_rank in zip(ranks, intervals, strict=True):
         _add_rank(phases, rank, of_rank, len(ranks))
     _add_critical(phases, ranks, intervals, of_all)

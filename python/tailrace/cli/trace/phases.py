@@ -22,8 +22,8 @@ def command(
     """Shows the phases of an MPI program: their time, their I/O, and how long ranks wait for the last one.
 
     A phase is what the program marks (tailrace_phase_begin, MPI_Pcontrol). Without marks, it is what ranks do up to the end of a
-    collective of all ranks; its name is the place of that call. "late by I/O" is the part of the waiting that the last rank's I/O
-    explains.
+    collective of all ranks; its name has the functions that did its I/O, else those of its two collectives. "late by I/O" is the
+    part of the waiting that the last rank's I/O explains.
 
     Examples: [bold]tailrace trace phases tailrace-run-1[/] · [bold]tailrace trace phases first --json[/]
     """
