@@ -27,6 +27,7 @@ from bench.harness import Claim, causes, console
 
 ROUNDS = {"quick": 2, "full": 7}
 FEWEST = 5  # rounds for an interval
+STORM, FILES, LISTS = "create_storm", "8000", ", ext4 without dir_index"
 COMMAND = (sys.executable, "-m", "tailrace")
 
 
@@ -43,11 +44,13 @@ def read(log: Path, rule: str) -> tuple[float, float]:
     return span_s(activity), sum(found.seconds for found in verdict_of(activity).findings if found.rule == rule)
 
 
-def run_pair(rule: str, cause: causes.Cause, folder: Path, slow: Path, number: int) -> dict[str, Any]:
+def run_pair(
+    rule: str, cause: causes.Cause, folder: Path, slow: Path | None, number: int, where: str = "", size: str = ""
+) -> dict[str, Any]:
     order = ("cause", "twin") if number % 2 == 0 else ("twin", "cause")
-    of = {which: read(cause.record(which, folder / f"{rule}-{number}-{which}", COMMAND, slow), rule) for which in order}
+    of = {which: read(cause.record(which, folder / f"{rule}-{number}-{which}", COMMAND, slow, size), rule) for which in order}
     return {
-        "rule": rule,
+        "rule": f"{rule}{where}",
         "round": number,
         "cause_s": of["cause"][0],
         "twin_s": of["twin"][0],
@@ -85,8 +88,21 @@ def claims_of(rows: list[dict[str, Any]]) -> list[Claim]:
         interval = None if found is None else folded(*found)
         detail = {"interval": interval, "ratio": ratio}
         claims.append(Claim(f"seconds/{rule}", wanted["seconds"]["text"], off, wanted["seconds"]["bound"], "ratio", detail, True))
-    twins = [statistics.median(r["claimed_of_twin_s"] / r["twin_s"] for r in rows if r["rule"] == rule.NAME) for rule in RULES]
+    twins = [
+        statistics.median(row["claimed_of_twin_s"] / row["twin_s"] for row in rows if row["rule"] == rule)
+        for rule in dict.fromkeys(row["rule"] for row in rows)
+    ]
     return [*claims, Claim("twins", wanted["twins"]["text"], max(twins), wanted["twins"]["bound"], "share of the run", {}, True)]
+
+
+def storms(cause: causes.Cause, folder: Path, rounds: int) -> list[dict[str, Any]]:
+    """Of directories of a real file system. Nothing where this user may not mount one."""
+    try:
+        with causes.directories_without_index(folder) as mounted:
+            return [run_pair(STORM, cause, mounted, None, number, LISTS, FILES) for number in range(rounds)]
+    except harness.BenchError as error:
+        console.print(f"left out: {error}", markup=False)
+        return []
 
 
 def print_results(rows: list[dict[str, Any]]) -> None:
@@ -122,6 +138,8 @@ def main() -> int:
         harness.print_settings("Findings: claimed and gained", settings)
         for number in range(ROUNDS[arguments.size]):
             rows += [run_pair(rule, cause, folder, slow, number) for rule, cause in programs.items()]
+        if STORM in programs:
+            rows += storms(programs[STORM], folder, ROUNDS[arguments.size])
     print_results(rows)
     claims = claims_of(rows) if not arguments.rule else []
     harness.print_claims(claims, "Claims (seconds claimed and gained: the larger over the smaller, at most 2)")

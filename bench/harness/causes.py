@@ -3,9 +3,10 @@ on a file system that is made slow by a preloaded library (tests/findings/slow.c
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench import harness
@@ -13,12 +14,33 @@ from bench import harness
 PROGRAMS = harness.ROOT / "tests" / "findings"
 FLAGS = ("-O1", "-Wall", "-Wextra", "-Werror")
 LIMIT_S = 60
+IMAGE_BYTES = 512 << 20
 
 
 def build_slow(folder: Path) -> Path:
     library = folder / "slow.so"
     subprocess.run(["gcc", *FLAGS, "-shared", "-fPIC", PROGRAMS / "slow.c", "-o", library, "-ldl"], check=True)
     return library
+
+
+@contextlib.contextmanager
+def directories_without_index(folder: Path) -> Iterator[Path]:
+    """A new ext4 file system whose directories are lists: a name is looked up by reading all. Raises BenchError where there can be
+    none: only root may mount."""
+    image, mounted = folder / "disk.img", folder / "mounted"
+    mounted.mkdir()
+    with image.open("wb") as disk:
+        disk.truncate(IMAGE_BYTES)
+    made = ["mkfs.ext4", "-q", "-F", "-O", "^dir_index", "-N", "40000", str(image)]
+    try:
+        for words in (made, ["mount", "-o", "loop", str(image), str(mounted)]):
+            subprocess.run(words, check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise harness.BenchError(f"no file system without index of directories: {getattr(error, 'stderr', '') or error}") from None
+    try:
+        yield mounted
+    finally:
+        subprocess.run(["umount", str(mounted)], check=True)
 
 
 class Cause:
@@ -38,11 +60,11 @@ class Cause:
         compiler = "mpicc" if ranks else "gcc"
         subprocess.run([compiler, *FLAGS, source, "-o", self._program], check=True)
 
-    def record(self, which: str, here: Path, command: Sequence[str], slow: Path) -> Path:
-        """The log of the program with the cause, or of its `twin`. `here` is a new folder."""
+    def record(self, which: str, here: Path, command: Sequence[str], slow: Path | None, size: str = "") -> Path:
+        """The log of the program with the cause, or of its `twin`, in the new folder `here`. Without `slow`, no call is delayed."""
         here.mkdir()
-        env = harness.mpi_environment({"LD_PRELOAD": str(slow), "SLOW": self.slow})
-        recorded = [*command, "run", "--log", "log", "--", *self._words, which]
+        env = harness.mpi_environment({"LD_PRELOAD": str(slow), "SLOW": self.slow} if slow else {})
+        recorded = [*command, "run", "--log", "log", "--", *self._words, which, *([size] if size else [])]
         done = subprocess.run(recorded, cwd=here, env=env, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         if done.returncode != 0:
             raise harness.BenchError(f"{' '.join(recorded)} ended with status {done.returncode}: {done.stderr[-2000:]}")

@@ -2,7 +2,8 @@
 #include "cause.h"
 int main(int argc, char **argv) {
     begin(argc, argv);
-    for (int k = 0; k < 600; ++k) {
+    const int files = argc > 2 ? atoi(argv[2]) : 600;
+    for (int k = 0; k < files; ++k) {
         char folder[32], path[64];
         if (has_cause)
             strcpy(folder, "all");

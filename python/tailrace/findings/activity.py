@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.trace.schema import Tables
-from tailrace.trace.summary import is_user_data
+from tailrace.trace.system_files import is_user_data
 
 Array = np.ndarray[Any, np.dtype[Any]]
 NONE = -1  # no file, no offset, no rank

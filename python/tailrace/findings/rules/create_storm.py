@@ -11,6 +11,7 @@ from tailrace.findings.price import Pricing
 
 NAME, TITLE = "create_storm", "Too many files are made in one directory"
 MANY = 256  # files in a directory
+FIRST = 128  # files, with which the others are compared
 GROWN = 1.5  # the last third of the files costs so many times the first
 
 
@@ -23,7 +24,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         if len(creates) < MANY:
             continue
         times = smoothed(activity.seconds[creates], min(64, len(creates) // 8))
-        first, last = float(np.median(times[: len(times) // 8])), float(np.median(times[-len(times) // 3 :]))
+        first, last = float(np.median(times[:FIRST])), float(np.median(times[-len(times) // 3 :]))
         if last < GROWN * first:
             continue
         more = np.maximum(times - first, 0)
@@ -38,7 +39,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         np.concatenate(chosen),
         np.concatenate(saved),
         f"{count} files are made in {name}; the first took {1e6 * first:.0f} us each, the last {1e6 * last:.0f} us",
-        "time of each create above that of the first eighth of the files of its directory",
+        "time of each create above that of the first 128 files of its directory",
         "spread the files over directories with a bounded number of entries, or write fewer files",
         ("layout = 'hds'  # with the library: at most 1000 entries in a directory",),
         "high",
