@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 from tailrace.trace import accesses
 from tailrace.trace.layers import BUFFERED, COUNTED, LIBRARY, SYSTEM, TRANSFER, Place, place_of
 from tailrace.trace.nesting import NO_PARENT, made_within, nested, union_ns
+from tailrace.trace.source_figures import SourceFigures
 
 Array = np.ndarray[Any, np.dtype[Any]]
 NO_NAME = -1
@@ -80,15 +82,19 @@ class Sums:
     def call(self, name: str, group: str) -> int:
         return self.calls.place(CallName(name, group, place_of(name, group)))
 
+    def add_slowest(self, log: int, events: pa.Table) -> None:
+        """Of a source whose sums do not come from events."""
+        self._keep_slowest(_Columns(self, _in_order(events)).slowest(log))
+
+    def _keep_slowest(self, rows: list[dict[str, Any]]) -> None:
+        self.slowest = sorted([*self.slowest, *rows], key=lambda row: -row["seconds"])[:MOST_SLOWEST]
+
     def add_events(self, log: int, events: pa.Table) -> None:
         """All events of one process."""
-        if not len(events):
-            return
-        events = _in_order(events)
-        columns = _Columns(self, events)
+        columns = _Columns(self, _in_order(events))
         self.sums += [columns.sums(log), *columns.copied(log)]
         self.failures += columns.failures(log)
-        self.slowest = sorted([*self.slowest, *columns.slowest(log)], key=lambda row: -row["seconds"])[:MOST_SLOWEST]
+        self._keep_slowest(columns.slowest(log))
         self.io_ns[log] = columns.io_ns()
         sizes, orders = columns.accesses(log)
         self.sizes.append(sizes)
@@ -114,6 +120,24 @@ class Sums:
                 last_ns=counters["last_ns"],
             )
         )
+
+    def add_figures(self, figures: SourceFigures) -> None:
+        """Sums that the source has made itself."""
+        columns: list[tuple[Sequence[Any], pa.Schema, list[pa.Table]]] = [
+            (figures.sums, SUMS, self.sums),
+            (figures.sizes, accesses.SIZES, self.sizes),
+            (figures.orders, accesses.ORDER, self.orders),
+        ]
+        for rows, schema, tables in columns:
+            made = [
+                {**row, "within_mpi": False, "file": self.files.place(row["file"]), "call": self._own_call(row)} for row in rows
+            ]
+            for row in made:
+                row["order"] = accesses.ORDERS.index(row["order"]) if "order" in row else None
+            tables.append(pa.Table.from_pylist(made, schema=schema))
+
+    def _own_call(self, row: Any) -> int:
+        return self.calls.place(CallName(row["call"], row["layer"], Place(row["layer"], row["kind"], row["moves"])))
 
 
 def _in_order(events: pa.Table) -> pa.Table:

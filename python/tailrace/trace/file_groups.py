@@ -19,6 +19,9 @@ class Member:
     rank: int | None
 
 
+ALL_RANKS = Member(-1, None)  # of sums that the source has made over all ranks
+
+
 @dataclass(frozen=True)
 class Users:
     """The processes that use a file: those that write it, or else those that read it, or else those that name it."""
@@ -78,6 +81,8 @@ def _are_ranks(numbers: Iterable[str], users: Sequence[Users]) -> bool:
 
 def _sharing(users: Sequence[Users], members: int) -> str:
     most = [len(each.members) for each in users]
+    if any(ALL_RANKS in each.members for each in users):
+        return "shared" if all(ALL_RANKS in each.members for each in users) else "mixed"
     if members <= 1:
         return "one process"
     if max(most) == 1:
@@ -88,6 +93,8 @@ def _sharing(users: Sequence[Users], members: int) -> str:
 def users_text(members: Iterable[Member]) -> str:
     """ "ranks 0-3, 8" and the number of processes without a rank."""
     members = list(members)
+    if ALL_RANKS in members:
+        return "all ranks"
     ranks = sorted({member.rank for member in members if member.rank is not None})
     others = len({member.log for member in members if member.rank is None})
     texts = [f"rank{'s' if len(ranks) > 1 else ''} {_ranges(ranks)}"] if ranks else []

@@ -17,13 +17,16 @@ import pyarrow.compute as pc
 from tailrace.trace.accesses import ORDER, ORDERS, SIZES
 from tailrace.trace.call_sums import ADDED, SUMS, CallName, Sums
 from tailrace.trace.file_groups import FileGroup, Member, Users, file_groups
-from tailrace.trace.layers import BUFFERED, IO_KINDS, LAYERS, SYSTEM, TRANSFER
-from tailrace.trace.run_facts import RunFacts, completed, distinct, facts_of_folder
+from tailrace.trace.layers import BUFFERED, COUNTED, IO_KINDS, LAYERS, SYSTEM, TRANSFER
+from tailrace.trace.run_facts import Mount, RunFacts, completed, distinct, facts_of_folder
 from tailrace.trace.schema import Tables
+from tailrace.trace.source_figures import SourceFigures
 from tailrace.trace.table_parts import TableParts
 
 Row = dict[str, Any]
-MOST_ROWS = 100  # of failures
+ALL_RANKS = "all ranks together"  # sums that the source has made over all ranks
+NOT_KNOWN = "?"
+COUNTED_UNKNOWN = {"self time of counted calls": "a counter does not record what lies within what; self times are without them"}
 
 
 @dataclass(frozen=True)
@@ -66,12 +69,15 @@ class Run:
     def of_parts(
         cls, parts: TableParts, path: Path | None = None, each: Callable[[int, int], None] = lambda done, count: None
     ) -> Run:
-        made = _Made()
+        made = _Made(has_sums=parts.sums_are_figures)
         for done, part in enumerate(parts.parts, start=1):
             made.add(part)
             each(done, parts.count)
         facts = facts_of_folder(path) if path is not None and path.is_dir() else RunFacts()
-        return made.run(completed(facts, made.processes), parts.damaged)
+        if parts.figures.mounts is not None:
+            facts.mounts = [Mount(*mount) for mount in parts.figures.mounts]
+        made.sums.add_figures(parts.figures)
+        return made.run(completed(facts, made.processes), parts.damaged, parts.figures)
 
     @property
     def hosts(self) -> list[str]:
@@ -115,15 +121,22 @@ class Run:
         ended = [row for row in chosen if row["end_ns"] is not None]
         time_ns = sum(row["end_ns"] - row["begin_ns"] for row in ended)
         logs = pa.array([row["log"] for row in ended], pa.int32())
-        known = pc.and_(pc.is_in(self.sums["log"], logs), pc.is_valid(self.sums["self_ns"]))
+        of_them = pc.or_(pc.is_in(self.sums["log"], logs), pc.is_null(self.sums["log"]))
+        known = pc.and_(of_them, pc.is_valid(self.sums["self_ns"]))
         kinds = self._by(lambda call: call.place.kind, self.sums.filter(known))
         self_ns = {kind: kinds[kind]["self_ns"] if kind in kinds else 0 for kind in IO_KINDS}
-        io_ns = sum(self.io_ns.get(row["log"], 0) for row in ended)
-        if time_ns <= 0:
+        if time_ns <= 0 or "calls" in self.unknown:
             return Share(None, dict.fromkeys(IO_KINDS), len(ended))
         every = sum(self_ns.values())
-        io_ns, every = min(io_ns, every), every or 1
-        return Share(io_ns / time_ns, {kind: io_ns / time_ns * value / every for kind, value in self_ns.items()}, len(ended))
+        io_ns = min(sum(self.io_ns.get(row["log"], 0) for row in ended), every) if self.io_ns else every
+        every = every or 1
+        if "time of syncs" in self.unknown:
+            self_ns["sync"] = None
+        return Share(
+            io_ns / time_ns,
+            {kind: None if value is None else io_ns / time_ns * value / every for kind, value in self_ns.items()},
+            len(ended),
+        )
 
     def by_layer(self) -> dict[str, Row]:
         """Each layer's bytes once: those of a stream are counted where the program moves them, and not again on their way to the
@@ -152,17 +165,17 @@ class Run:
         totals = self._totals("file")
         return {self.files[number]: row for number, row in totals.items() if number >= 0}
 
-    def by_process(self) -> dict[int, Row]:
-        """By the number of the log."""
+    def by_process(self) -> dict[int | None, Row]:
+        """By the number of the log; None: sums that the source has made over all ranks."""
         return self._totals("log")
 
     def by_rank(self) -> dict[str, Row]:
         texts = {row["log"]: _process_text(row) for row in self.processes}
-        return _joined(self._totals("log"), lambda log: texts.get(log, f"log {log}"))
+        return _joined(self._totals("log"), lambda log: ALL_RANKS if log is None else texts.get(log, f"log {log}"))
 
     def by_host(self) -> dict[str, Row]:
         hosts = {row["log"]: row["host"] for row in self.processes}
-        return _joined(self._totals("log"), lambda log: hosts.get(log) or "?")
+        return _joined(self._totals("log"), lambda log: hosts.get(log) or NOT_KNOWN)
 
     def by_directory(self) -> dict[str, Row]:
         return _joined(self._totals("file"), lambda file: os.path.dirname(self.files[file]) if file >= 0 else None)
@@ -212,10 +225,14 @@ class Run:
         rows = self._accesses(self.orders, ["order"])
         return [{**row, "order": ORDERS[row["order"]]} for row in rows]
 
-    def failures(self) -> list[Row]:
+    def failures(self) -> list[Row] | None:
+        if "failures" in self.unknown:
+            return None
         return [self._named(row) for row in sorted(self.failed_calls, key=lambda row: -row["calls"])]
 
-    def slowest(self) -> list[Row]:
+    def slowest(self) -> list[Row] | None:
+        if "slowest" in self.unknown:
+            return None
         return [self._named(row) for row in self.slow_calls]
 
     def _named(self, row: Row) -> Row:
@@ -238,7 +255,7 @@ class Run:
         added = _added(self.sums if sums is None else sums, ["call"])
         return _joined({row.pop("call"): row for row in added.to_pylist()}, lambda call: key_of(self.calls[call]))
 
-    def _totals(self, key: str) -> dict[int, Row]:
+    def _totals(self, key: str) -> dict[Any, Row]:
         """Sums of bytes that count once: those of the program's calls, and those between buffers and the kernel in columns of their
         own."""
         moves = (
@@ -294,7 +311,9 @@ class Run:
 class _Made:
     """A run while its parts are read. The events of a process may come in several parts."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_sums: bool) -> None:
+        """`has_sums`: the source has sums of its own, of the same calls as its events and counters."""
+        self.has_sums = has_sums
         self.sums = Sums()
         self.processes: list[Row] = []
         self.results: list[Row] = []
@@ -320,14 +339,16 @@ class _Made:
 
     def _finish(self) -> None:
         if self._events and self._log is not None:
-            self.sums.add_events(self._log, pa.concat_tables(self._events).unify_dictionaries())
+            events = pa.concat_tables(self._events).unify_dictionaries()
+            add = self.sums.add_slowest if self.has_sums else self.sums.add_events
+            add(self._log, events)
         self._events = []
 
     def _add_counters(self, counters: pa.Table) -> None:
-        if len(counters):
+        if len(counters) and not self.has_sums:
             self.sums.add_counters(counters)
 
-    def run(self, facts: RunFacts, damaged: Sequence[str]) -> Run:
+    def run(self, facts: RunFacts, damaged: Sequence[str], figures: SourceFigures) -> Run:
         self._finish()
         sums = self.sums
         failures = pa.concat_tables(sums.failures).to_pylist() if sums.failures else []
@@ -343,9 +364,12 @@ class _Made:
             sums.slowest,
             sums.io_ns,
             self.results,
-            {"damaged": list(damaged)},
-            {},
+            {"damaged": list(damaged), "partial": list(figures.partial)},
+            {**figures.unknown, **(COUNTED_UNKNOWN if self._has_counted() else {})},
         )
+
+    def _has_counted(self) -> bool:
+        return any(call.place.layer == COUNTED for call in self.sums.calls.texts)
 
 
 def _process(row: Row) -> Row:
@@ -374,9 +398,9 @@ def _process_text(row: Row) -> str:
 
 
 def _added(table: pa.Table, keys: list[str], names: Sequence[str] = ADDED) -> pa.Table:
-    """Rows with the same keys as one. A sum with a value that is not known is not known."""
-    skip = pc.ScalarAggregateOptions(skip_nulls=False)
-    wanted = [*((name, "sum", skip) for name in names), ("most_ns", "max")]
+    """Rows with the same keys as one. A sum is that of the known values; without any, it is not known."""
+    known = pc.ScalarAggregateOptions(skip_nulls=True, min_count=1)
+    wanted = [*((name, "sum", known) for name in names), ("most_ns", "max")]
     added = table.group_by(keys).aggregate(wanted)
     columns = {
         **{key: added[key] for key in keys},
@@ -398,9 +422,9 @@ def _sum(rows: Iterable[Row]) -> Row:
     total: Row = {}
     for row in rows:
         for name, value in row.items():
-            before = total.get(name, value if name == "most_ns" else 0)
+            before = total.get(name)
             if before is None or value is None:
-                total[name] = None
+                total[name] = value if before is None else before
             else:
                 total[name] = max(before, value) if name == "most_ns" else before + value
     return total

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tailrace.trace.schema import Tables
+from tailrace.trace.source_figures import SourceFigures
 
 
 @dataclass(frozen=True)
@@ -17,3 +18,9 @@ class TableParts:
     parts: Iterator[Tables]
     count: int  # of parts
     damaged: list[str] = field(default_factory=list)  # a message for each input that is left out; grows while parts are read
+    figures: SourceFigures = field(default_factory=SourceFigures)
+
+    @property
+    def sums_are_figures(self) -> bool:
+        """Whether the source has made sums itself. Then its events and counters are of the same calls."""
+        return bool(self.figures.sums)

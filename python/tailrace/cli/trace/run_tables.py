@@ -161,11 +161,14 @@ def _processes(run: Run, view: View) -> Table:
             return process["program"] or ""
         return 0.0 if row is None else -_size(row, view.sort)
 
+    unshared = ("0", "0", "0 B", "0 B", "0.0000") if None not in sums else (NOT_KNOWN,) * 5  # sums over all ranks have its calls
     for process, row in sorted(rows, key=place)[: view.top]:
         seconds = "killed" if process["seconds"] is None else f"{process['seconds']:.3f}"
-        cells = ("0", "0", "0 B", "0 B", "0.0000") if row is None else _sum_cells(row)
+        cells = unshared if row is None else _sum_cells(row)
         about = (_text(process["process"]), _text(process["rank"]), escape(plain(process["program"] or "")))
         shown.add_row(*about, *cells, seconds)
+    if None in sums:
+        shown.add_row("", "all", "", *_sum_cells(sums[None]), "")
     return shown
 
 
@@ -208,7 +211,7 @@ def _order(run: Run) -> Table:
 
 def _failures(run: Run, view: View) -> Table:
     shown = output.table("failed call", "error", "file", "times", numbers=("times",))
-    for row in run.failures()[: view.top if view.details else FEW]:
+    for row in (run.failures() or [])[: view.top if view.details else FEW]:
         shown.add_row(row["call"], row["error"] or "", escape(plain(row["file"] or "")), count_text(row["calls"]))
     return shown
 
@@ -216,7 +219,7 @@ def _failures(run: Run, view: View) -> Table:
 def _slowest(run: Run, view: View) -> Table:
     numbers = ("rank", "began s", "seconds", "bytes")
     shown = output.table("slowest call", "file", *numbers, numbers=numbers)
-    for row in run.slowest()[: view.top if view.details else FEW]:
+    for row in (run.slowest() or [])[: view.top if view.details else FEW]:
         cells = (_text(row["rank"]), f"{row['begin_s']:.4f}", f"{row['seconds']:.4f}", bytes_text(row["bytes"]))
         shown.add_row(row["call"], escape(plain(row["file"] or "")), *cells)
     return shown

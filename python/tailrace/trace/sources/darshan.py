@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -17,6 +17,8 @@ import pyarrow as pa
 from tailrace.trace.log import LogError
 from tailrace.trace.optional import MissingLibraryError, import_optional
 from tailrace.trace.schema import EVENTS, Tables, empty, joined, table_of
+from tailrace.trace.source_figures import SourceFigures
+from tailrace.trace.sources.darshan_figures import NO_HOSTS, NO_SEGMENTS, UNKNOWN, orders_of, sizes_of, sums_of
 from tailrace.trace.table_parts import TableParts
 
 DESCRIPTION = "a Darshan log (*.darshan)"
@@ -53,14 +55,14 @@ def read(path: Path) -> TableParts:
     with tempfile.NamedTemporaryFile() as stderr:
         try:
             with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _redirect_stderr, (stderr.name,)) as reader:
-                tables = reader.submit(_tables, path).result()
+                tables, figures = reader.submit(_tables, path).result()
         except MissingLibraryError:
             raise
         except (BrokenProcessPool, ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
             raise _damaged(path, _errors(stderr) or str(error)) from None
         if errors := _errors(stderr):
             raise _damaged(path, errors)
-    return TableParts(iter([tables]), 1)
+    return TableParts(iter([tables]), 1, figures=figures)
 
 
 def _redirect_stderr(name: str) -> None:
@@ -79,7 +81,7 @@ def _errors(stderr: IO[bytes]) -> str:
     return ", ".join(line.removeprefix("Error: ").rstrip(".") for line in lines if line.startswith("Error: "))
 
 
-def _tables(path: Path) -> Tables:
+def _tables(path: Path) -> tuple[Tables, SourceFigures]:
     backend = import_optional(BACKEND)
     log = backend.log_open(str(path))
     if log["handle"] == backend.ffi.NULL:
@@ -88,15 +90,30 @@ def _tables(path: Path) -> Tables:
     segments = [
         _segments(record, module, names) for module in SEGMENTS if module in modules for record in _records(backend, log, module)
     ]
-    counters = [
-        _counters(record, module, names) for module in READS if module in modules for record in _records(backend, log, module)
-    ]
+    records = [(module, record) for module in READS if module in modules for record in _records(backend, log, module)]
+    counters = [_counters(record, module, names) for module, record in records]
     events = joined([empty(events=table) for table in segments])["events"]
-    return empty(
+    tables = empty(
         events=events.sort_by([("log", "ascending"), ("begin_ns", "ascending")]),
         counters=table_of("counters", counters),
         processes=_processes(job, backend.log_get_exe(log), events),
     )
+    return tables, _figures(records, names, modules, backend.log_get_mounts(log), len(events))
+
+
+def _figures(
+    records: list[tuple[str, dict[str, Any]]], names: dict[int, str], modules: dict[str, Any], mounts: Any, segments: int
+) -> SourceFigures:
+    def rows(make: Callable[..., Iterator[dict[str, Any]]]) -> list[dict[str, Any]]:
+        return [row for module, record in records for row in make(record, module, names.get(record["id"], "?"))]
+
+    partial = [
+        f"{name}: Darshan had no memory for all files or segments" for name, about in modules.items() if about["partial_flag"]
+    ]
+    left_out = sorted(set(modules) - set(READS) - set(SEGMENTS))
+    missing = {"other modules": f"{', '.join(left_out)}: not read"} if left_out else {}
+    unknown = {**UNKNOWN, **({} if segments else {**NO_SEGMENTS, **NO_HOSTS}), **missing}
+    return SourceFigures(rows(sums_of), rows(sizes_of), rows(orders_of), [tuple(mount) for mount in mounts], partial, unknown)
 
 
 def _records(backend: Any, log: Any, module: str) -> Iterator[dict[str, Any]]:
