@@ -11,7 +11,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 # Where an access begins relative to the one before it, of the same process, file and direction. Consecutive: where that ended.
 # Strided: after a gap, and the distance is that between the two before. Forward: after another gap. Backward: before its end.
-# Darshan tells less apart: the last two.
+# Of Darshan, only the last two are known.
 ORDERS = ("first", "consecutive", "strided", "forward", "backward", "strided or forward", "first or backward")
 
 SIZES = pa.schema(
