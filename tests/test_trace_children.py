@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tailrace.cli import recorded_run
 from tailrace.trace.log import Log, read_run
 from tailrace.trace.started import missing_ranks, unrecorded_in, unrecorded_processes
 
@@ -49,6 +50,7 @@ RECORDED: dict[str, list[str]] = {
     "execvpe": python(f"import os; os.execvpe('sh', {['sh', '-c', WRITE]}, {{'PATH': '/bin'}})"),
     "system": python(f"import os; os.system({WRITE!r})"),
     "popen": python(f"import os; os.popen({WRITE!r}).read()"),
+    "a namespace of processes": ["unshare", "--fork", "--pid", "sh", "-c", f"{WRITE}; true"],
     "fork": python(f"import os\nif os.fork(): os.wait()\nelse: open('child.out', 'wb').write(bytes({BYTES}))"),
     "double fork": python(  # the pipe ends with the last process
         "import os\nr, w = os.pipe()\n"
@@ -337,3 +339,10 @@ def test_bytes_of_killed_workers_are_their_own(command: list[str], tmp_path: Pat
     _status, answer = coverage(command, tmp_path)
     for process in answer["processes"]:
         assert process["rest"]["written_bytes"] == 0, process
+
+
+def test_run_says_where_it_did_not_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(recorded_run, "MOST_READ_BYTES", 1)
+    (tmp_path / "a.trace").write_bytes(b"more than one byte")
+    recorded_run._name_unrecorded(tmp_path)
+    assert "processes without a log were not looked for; `tailrace coverage" in capsys.readouterr().err

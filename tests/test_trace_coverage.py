@@ -157,3 +157,32 @@ def test_children_are_those_of_the_same_host_that_ended_before_the_parent(tmp_pa
     (parent,) = [found for found in coverage_of(read_run(tmp_path)[0]) if found.process == 7]
     assert parent.kernel is not None
     assert parent.kernel.written_bytes == 1000 - 150
+
+
+@pytest.fixture
+def incomplete(tmp_path: Path) -> Path:
+    """A run of one process, of whose 10000 bytes the log has 9990, and that read 5 bytes less than the log has."""
+    counts = np.zeros(1, np.zeros(1, HEADER)["at_end"].dtype)
+    counts["written_bytes"] = 10000
+    row = {"begin_ns": 5, "end_ns": 6, "descriptor": 3}
+    rows = events_of([{**row, "call": "pwrite", "result": 9990}, {**row, "call": "read", "result": 5}])
+    write_log(tmp_path / "a.trace", rows, [], end_ns=100, thread_at_end=counts[0], program=b"/no/model")
+    return tmp_path
+
+
+@pytest.mark.fast
+def test_no_figure_is_negative_and_one_sentence_says_why(incomplete: Path) -> None:
+    (of,) = coverage_of(read_run(incomplete)[0])
+    assert (of.rest.written_bytes, of.rest.read_bytes, of.surplus.read_bytes, of.surplus.written_bytes) == (10, 0, 5, 0)
+    assert of.bytes_seen == 0.999
+    assert not of.is_whole
+    assert "0 bytes read and 10 bytes written are missing: the C library" in of.why_not_whole
+
+
+@pytest.mark.parametrize(("within", "status"), [("0%", 1), ("0.1%", 1), ("0.2%", 0), ("all", 2), ("101%", 2), ("0.2", 2)])
+def test_a_share_of_missing_bytes_can_be_accepted(incomplete: Path, tailrace_command: list[str], within: str, status: int) -> None:
+    command = [*tailrace_command, "coverage", str(incomplete), "--within", within]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert shown.returncode == status, shown.stdout + shown.stderr
+    assert ("0.15 % of the bytes are missing, which --within 0.2% accepts" in shown.stdout) == (status == 0)
+    assert ("-5" in shown.stdout, "100.0 %" in shown.stdout) == (False, False)

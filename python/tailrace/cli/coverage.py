@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tailrace.cli import output
-from tailrace.trace.coverage import Coverage, KernelCounts, Unseen, coverage_of
+from tailrace.trace.coverage import REST, Coverage, KernelCounts, Unseen, coverage_of, share_missing
 from tailrace.trace.log import LogError, read_run
 from tailrace.trace.started import missing_ranks, unrecorded_processes
 
@@ -17,38 +17,71 @@ from tailrace.trace.started import missing_ranks, unrecorded_processes
 def command(
     folder: Annotated[Path, typer.Argument(help="Folder with the logs of a run.")],
     top: Annotated[int, typer.Option("--top", min=1, help="Number of processes to show.")] = 12,
+    within: Annotated[str, typer.Option("--within", help="Accepts this share of all bytes as missing, such as 0.1%.")] = "0%",
     as_json: output.AsJson = False,
 ) -> None:
     """Compares the logs of a run with the kernel's counts of its processes, and lists what was not recorded.
 
     The exit status is 1 when bytes are missing, when a process that was started has no log, when a log is damaged, or when calls
-    were only counted.
+    were only counted. A sentence for each process says why.
 
-    Examples: [bold]tailrace coverage tailrace-run-1[/] · [bold]tailrace coverage first --json[/]
+    Examples: [bold]tailrace coverage first[/] · [bold]tailrace coverage first --within 0.1%[/]
     """
     try:
+        accepted = _share(within)
         logs, damaged = read_run(folder)
     except (LogError, OSError) as error:
         output.fail(str(error), as_json)
         raise typer.Exit(2) from None
     found, unrecorded, ranks = coverage_of(logs), unrecorded_processes(logs), missing_ranks(logs)
+    missing = share_missing(found)
+    has_bytes = all(coverage.has_all_bytes for coverage in found) or missing <= accepted
     if as_json:
         processes = [coverage.as_json() for coverage in found]
         started = [{**asdict(process), "text": process.text} for process in unrecorded]
-        output.print_json({"processes": processes, "unrecorded": started, "missing_ranks": ranks, "damaged": damaged})
+        output.print_json(
+            {"processes": processes, "unrecorded": started, "missing_ranks": ranks, "damaged": damaged, "share_missing": missing}
+        )
     else:
         _print(found, top)
         _print_unrecorded([*ranks, *(process.text for process in unrecorded)], top)
+        _print_why(found, top)
+        if has_bytes and missing:
+            output.console().print(f"\n{_percent(missing)} of the bytes are missing, which --within {within} accepts", markup=False)
     for message in damaged:
         output.fail(message)
-    if (
-        damaged
-        or unrecorded
-        or ranks
-        or not all(coverage.is_whole for coverage in found)
-        or any(log.header["dropped_events"] for log in logs)
-    ):
+    only_counted = any(log.header["dropped_events"] for log in logs)
+    if damaged or unrecorded or ranks or only_counted or not has_bytes or any(coverage.uses_io_uring for coverage in found):
         raise typer.Exit(1)
+
+
+def _share(text: str) -> float:
+    """Raises LogError for a text such as "much" or "200%"."""
+    try:
+        share = float(text.removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not (text.endswith("%") and 0 <= share <= 1):
+        raise LogError(f"--within {text}: a share is a number from 0% to 100%, such as 0.1%")
+    return share
+
+
+def _percent(share: float) -> str:
+    """Three digits, and never a zero for something."""
+    return f"{100 * share:.3g} %"
+
+
+def _print_why(found: list[Coverage], top: int) -> None:
+    """A sentence for each process that is not whole."""
+    texts = [coverage.why_not_whole for coverage in found if not coverage.is_whole]
+    if not texts:
+        return
+    console = output.console()
+    console.print("\nmissing:")
+    for text in texts[:top]:
+        console.print(f"  {output.plain(text)}", markup=False, soft_wrap=True)
+    if len(texts) > top:
+        console.print(f"  and {len(texts) - top} more; --top shows more")
 
 
 def _print_unrecorded(texts: list[str], top: int) -> None:
@@ -68,6 +101,12 @@ def _bytes_text(moved: KernelCounts) -> str:
 
 def _calls_text(moved: KernelCounts) -> str:
     return f"{output.count_text(moved.read_calls)} / {output.count_text(moved.write_calls)}"
+
+
+def _seen_text(coverage: Coverage) -> str:
+    """100.0 % only where all was seen."""
+    percent = f"{100 * coverage.bytes_seen:.1f} %"
+    return "99.9 %" if percent == "100.0 %" and coverage.rest.bytes else percent
 
 
 def _print(found: list[Coverage], top: int) -> None:
@@ -92,7 +131,7 @@ def _print(found: list[Coverage], top: int) -> None:
         moved = [_bytes_text(each) for each in (coverage.descriptors, coverage.streams, coverage.library, coverage.loader)]
         rest = f"{coverage.rest.read_bytes} / {coverage.rest.written_bytes}" if coverage.kernel else ""
         kernel, calls = (_bytes_text(coverage.kernel), _calls_text(coverage.kernel)) if coverage.kernel else ("unknown", "")
-        seen = f"{100 * coverage.bytes_seen:.1f} %" if coverage.kernel else ""
+        seen = _seen_text(coverage) if coverage.kernel else ""
         rank = str(coverage.rank) if coverage.rank >= 0 else ""
         row = (
             str(coverage.process),
@@ -109,7 +148,7 @@ def _print(found: list[Coverage], top: int) -> None:
     console.print(shown)
     unseen: dict[tuple[str, Unseen], list[int]] = {}
     for coverage in largest:
-        for each in coverage.unseen:
+        for each in (each for each in coverage.unseen if each.kind != REST):
             unseen.setdefault((Path(coverage.program).name, each), []).append(coverage.process)
     if unseen:
         console.print("\nnot recorded:")

@@ -74,6 +74,10 @@ def _name_unrecorded(folder: Path) -> None:
     try:
         paths = logs_of(folder)
         if sum(path.stat().st_size for path in paths) > MOST_READ_BYTES:
+            say(
+                f"tailrace: the logs have more than {MOST_READ_BYTES >> 20} MiB, so processes without a log were not looked for; "
+                f"`tailrace coverage {folder}` does it"
+            )
             return
         texts = unrecorded_in(read_starts(folder))
     except (LogError, OSError):

@@ -17,7 +17,7 @@ NOT_COUNTED = (-9, -14, -22, -29)
 # Calls that both read and write, and calls that the kernel does not count.
 BOTH_WAYS, UNCOUNTED = frozenset(["sendfile", "copy_file_range"]), frozenset(["splice", "io_submit_read", "io_submit_write"])
 ASYNCHRONOUS = {"aio_read": "read", "aio_write": "write"}  # recorded at the request; other threads transfer the bytes
-IO_URING = "io_uring"  # kind of Unseen
+IO_URING, BUDGET, REST = "io_uring", "budget", "rest"  # kinds of Unseen
 READS = frozenset(["read", "fill"])
 SHARED_MEMORY = "/dev/shm/"  # no storage
 
@@ -37,6 +37,10 @@ class KernelCounts:
     def __sub__(self, other: KernelCounts) -> KernelCounts:
         return KernelCounts(*(getattr(self, f.name) - getattr(other, f.name) for f in fields(self)))
 
+    @property
+    def positive(self) -> KernelCounts:
+        return KernelCounts(*(max(0, getattr(self, f.name)) for f in fields(self)))
+
     @classmethod
     def of(cls, counts: dict[str, int]) -> KernelCounts:
         return cls(*(counts[f.name] for f in fields(cls)))
@@ -54,7 +58,7 @@ class Unseen:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The coverage of one process: `kernel` is the sum of the five fields after it."""
+    """The coverage of one process: `kernel` is the sum of the five fields after it, without `surplus`. No field is negative."""
 
     host: str
     process: int
@@ -68,6 +72,7 @@ class Coverage:
     library: KernelCounts  # files that the C library reads by itself: users, hosts, time, locales
     loader: KernelCounts  # libraries that were loaded during the log
     rest: KernelCounts  # counted by the kernel, and in none of the four above
+    surplus: KernelCounts  # in the four above, and not counted by the kernel
     unseen: tuple[Unseen, ...]
 
     @property
@@ -75,13 +80,36 @@ class Coverage:
         """The fraction of the kernel's bytes that the log has: 1 is all. Not a number where the kernel's counts are unknown."""
         if self.kernel is None:
             return float("nan")
-        missing = abs(self.rest.read_bytes) + abs(self.rest.written_bytes)
+        missing = self.rest.bytes
         return max(0.0, 1 - missing / self.kernel.bytes) if self.kernel.bytes else float(missing == 0)
 
     @property
     def is_whole(self) -> bool:
         """Whether the log has all bytes that the process moved, as far as is known."""
-        return self.rest.bytes == 0 and all(each.kind != IO_URING for each in self.unseen)
+        return self.has_all_bytes and not self.uses_io_uring
+
+    @property
+    def has_all_bytes(self) -> bool:
+        return self.rest.bytes == self.surplus.bytes == 0
+
+    @property
+    def uses_io_uring(self) -> bool:
+        return any(each.kind == IO_URING for each in self.unseen)
+
+    @property
+    def why_not_whole(self) -> str:
+        """One sentence; empty where the log is whole."""
+        if self.is_whole:
+            return ""
+        who = f"process {self.process} ({self.program.rpartition('/')[2]})"
+        reason = next(each.text for each in self.unseen if each.kind in (IO_URING, BUDGET, REST))
+        if not self.rest.bytes:
+            return (
+                f"{who}: {reason}"
+                if self.uses_io_uring
+                else f"{who}: {self.surplus.bytes} bytes more than the kernel counted: {reason}"
+            )
+        return f"{who}: {self.rest.read_bytes} bytes read and {self.rest.written_bytes} bytes written are missing: {reason}"
 
     def as_json(self) -> dict[str, Any]:
         seen = None if self.kernel is None else self.bytes_seen
@@ -101,10 +129,11 @@ def _of_log(log: Log, logs: Sequence[Log]) -> Coverage:
     loader = _loader(log)
     kernel = _kernel(log, logs)
     library = _library(log, events)
-    rest = kernel - descriptors - streams - library - loader if kernel is not None else KernelCounts()
-    unseen = tuple(_unseen(log, events, kernel, rest))
+    difference = kernel - descriptors - streams - library - loader if kernel is not None else KernelCounts()
+    rest, surplus = difference.positive, (KernelCounts() - difference).positive
+    unseen = tuple(_unseen(log, events, kernel, rest + surplus))
     identity = (header["host"], header["process"], header["rank"], header["program"])
-    return Coverage(*identity, kernel, descriptors, streams, library, loader, rest, unseen)
+    return Coverage(*identity, kernel, descriptors, streams, library, loader, rest, surplus, unseen)
 
 
 def _kernel(log: Log, logs: Sequence[Log]) -> KernelCounts | None:
@@ -209,7 +238,7 @@ def _unseen(log: Log, events: Events, kernel: KernelCounts | None, rest: KernelC
     """What is not in the log, and possible reasons where bytes are missing."""
     dropped = int(log.header["dropped_events"])
     if dropped:
-        yield Unseen("budget", f"{dropped} {BUDGET_SPENT_TEXT}")
+        yield Unseen(BUDGET, f"{dropped} {BUDGET_SPENT_TEXT}")
     if kernel is None:
         yield Unseen("killed", "the process was killed or replaced, so the kernel's counts at its end are not known")
     mapped = events[np.isin(events["call"], _numbers(log, ["mmap"])) & (events["result"] >= 0)]
@@ -226,23 +255,28 @@ def _unseen(log: Log, events: Events, kernel: KernelCounts | None, rest: KernelC
     if (events[np.isin(events["call"], _numbers(log, ["io_uring_setup"]))]["result"] >= 0).any():
         yield Unseen(IO_URING, "the program uses io_uring; what it reads and writes that way is in no log")
     wide = events[np.isin(events["call"], _numbers(log, ["stdio_write", "stdio_read"])) & (events["result"] == 0)]
-    if rest.bytes:
-        yield Unseen("rest", "; ".join(_possible_reasons(log.header["program"], bool(len(wide)), len(np.unique(log.threads)) > 1)))
+    if rest.bytes and not dropped:
+        yield Unseen(REST, _likely_reason(log.header["program"], bool(len(wide)), len(np.unique(log.threads)) > 1))
 
 
 @lru_cache(maxsize=256)
-def _possible_reasons(program: str, wide: bool, threads: bool) -> tuple[str, ...]:
-    """Possible reasons why the log and the kernel differ in a process of this program."""
-    reasons = ["messages that the C library writes, files that it reads by itself, or libraries loaded with more than one read"]
-    if wide:
-        reasons.append("streams of wide characters or formatted input")
-    if threads:
-        reasons.append("a stream that several threads use at once, or children that were not recorded")
+def _likely_reason(program: str, wide: bool, threads: bool) -> str:
+    """Why the log and the kernel most likely differ in a process of this program."""
     try:
-        report = check(program)
+        findings = check(program).findings
     except (ValueError, RuntimeError, OSError):
-        return tuple(reasons)
-    return (
-        *reasons,
-        *(f"{finding.where.name}: {finding.full_text}" for finding in report.findings if finding.verdict >= Verdict.GAPS),
-    )
+        findings = ()
+    gap = next((finding for finding in findings if finding.verdict >= Verdict.GAPS), None)
+    if gap is not None:
+        return f"{gap.where.name} has calls that are not recorded ({gap.full_text})"
+    if wide:
+        return "the bytes of streams of wide characters or of formatted input are not known"
+    if threads:
+        return "several threads use a stream at once, or children were not recorded"
+    return "the C library moved them by itself, as messages or files that the tracer does not know"
+
+
+def share_missing(found: Sequence[Coverage]) -> float:
+    """The bytes that are missing or too many in a run, as a share of the kernel's bytes."""
+    counted = sum(coverage.kernel.bytes for coverage in found if coverage.kernel is not None)
+    return sum(coverage.rest.bytes + coverage.surplus.bytes for coverage in found) / max(1, counted)

@@ -15,6 +15,8 @@ from tailrace.trace.log import Events, Log, LogError, logs_of, read_log
 
 HAS_PROCESS = 1  # detail of `spawn` (src/trace/format.hpp)
 SHELL_BEGINS_NS = 10**9  # the shell of system() begins its log this long after the call at most
+# The first child in a namespace of processes has a number that its parent does not know, and no parent (0). It begins by then.
+NAMESPACE_BEGINS_NS = 10**9
 
 
 @dataclass(frozen=True)
@@ -60,19 +62,33 @@ def unrecorded_processes(logs: Sequence[Log]) -> list[Unrecorded]:
     """In the order of their parents' logs. Launchers are left out: their ranks are recorded, and they are not."""
     begins: dict[tuple[str, int], list[int]] = defaultdict(list)
     children: dict[tuple[str, int], list[int]] = defaultdict(list)
+    without_parent: list[int] = []
     for log in logs:
         host, begin_ns = log.header["host"], int(log.header["begin_ns"])
         begins[host, log.header["process"]].append(begin_ns)
         children[host, log.header["parent"]].append(begin_ns)
+        if not log.header["parent"]:
+            without_parent.append(begin_ns)
     found = []
+    without_parent.sort()
     for log in logs:
         host, me = log.header["host"], log.header["process"]
         for process, program, since_ns, until_ns in _started(log):
             possible = begins[host, process] if process else children[host, me]
             has_log = any(since_ns <= begin <= until_ns for begin in possible)
+            if not has_log and process != me and not program:
+                has_log = _take_first(without_parent, since_ns, since_ns + NAMESPACE_BEGINS_NS)
             if not has_log and Path(program).name not in LAUNCHER_NAMES:
                 found.append(Unrecorded(host, process, me, log.header["program"], program))
     return found
+
+
+def _take_first(begins: list[int], since_ns: int, until_ns: int) -> bool:
+    """Removes the first beginning within these times, and returns whether there was one."""
+    first = next((begin for begin in begins if since_ns <= begin <= until_ns), None)
+    if first is not None:
+        begins.remove(first)
+    return first is not None
 
 
 def missing_ranks(logs: Iterable[Log]) -> list[str]:
