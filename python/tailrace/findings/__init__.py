@@ -35,8 +35,8 @@ class Verdict:
 def verdict_of(activity: Activity, rules: Sequence[Rule] = RULES) -> Verdict:
     pricing = Pricing(activity)
     own = np.flatnonzero(activity.is_own)
-    io_s = pricing.seconds(own)
     duration = activity.duration_s
+    io_s = min(pricing.seconds(own), duration)
     causes = [(rule, cause) for rule in rules if (cause := rule.find(activity, pricing)) is not None and len(cause.calls)]
     priced = [(rule, cause, min(pricing.seconds(cause.calls, cause.saved_s), io_s)) for rule, cause in causes]
     priced = [each for each in priced if each[2] >= max(LEAST_S, LEAST_SHARE * duration)]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tailrace.trace.ranks import is_no_file
 from tailrace.trace.schema import Tables
 from tailrace.trace.system_files import is_user_data
 
@@ -21,6 +22,7 @@ WITHIN = 0xFF  # flags of calls that a call of a library has made
 NO_IO = ("collective", "mpi", "phase", "process", "map")
 # Groups of calls that reach the kernel, or the buffer of a stream. Those of libraries contain them.
 LEAVES = ("open", "close", "read", "write", "seek", "sync", "meta", "stdio_read", "stdio_write")
+SOFTWARE = ("/usr/", "/lib", "/opt/", "/bin/", "/sbin/")
 CREATES = 0o100  # O_CREAT of open
 # Columns of numbers that are taken as they are.
 NUMBERS = {"thread": np.int64, "offset": np.int64, "result": np.int64, "flags": np.uint16, "detail": np.uint64}
@@ -123,8 +125,8 @@ class Activity:
 
     @cached_property
     def is_own(self) -> Array:
-        """The program's own I/O calls: those within a call of a library are part of that call."""
-        return ~self.in_group(*NO_IO) & (self.flags & WITHIN == 0)
+        """The program's own calls on files. Those within a call of a library are part of that call; pipes are no files."""
+        return ~self.in_group(*NO_IO) & (self.flags & WITHIN == 0) & ~self._by_file(is_no_file)
 
     @cached_property
     def of_user_data(self) -> Array:
@@ -133,8 +135,8 @@ class Activity:
 
     @cached_property
     def of_software(self) -> Array:
-        """Calls on programs, libraries, Python's modules and files of the system."""
-        return self._by_file(lambda name: name.startswith("/") and (not is_user_data(name) or is_software(name)))
+        """Calls on programs, libraries and Python's modules."""
+        return self._by_file(is_software)
 
     def _by_file(self, holds: Any) -> Array:
         values = np.array([*map(holds, self.names.files), False], bool)
@@ -171,7 +173,12 @@ class Activity:
 
 
 def is_software(name: str) -> bool:
-    return name.endswith((".py", ".pyc", ".so")) or ".so." in posixpath.basename(name) or "/site-packages/" in name
+    return (
+        name.startswith(SOFTWARE)
+        or name.endswith((".py", ".pyc", ".so"))
+        or ".so." in posixpath.basename(name)
+        or "/site-packages/" in name
+    )
 
 
 def activity_of(parts: Iterable[Tables]) -> Activity:
