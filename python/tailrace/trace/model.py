@@ -24,6 +24,19 @@ from tailrace.trace.source_figures import SourceFigures
 from tailrace.trace.table_parts import TableParts
 
 Row = dict[str, Any]
+# Figures that need calls: a benchmark's output has none.
+OF_CALLS: tuple[str, ...] = (
+    "layers",
+    "layer_kinds",
+    "calls",
+    "files",
+    "file_groups",
+    "ranks_and_processes",
+    "nodes",
+    "directories",
+    "file_systems",
+)
+OF_CALLS += ("system_and_buffered", "access_sizes", "access_order")
 ALL_RANKS = "all ranks together"  # sums that the source has made over all ranks
 NOT_KNOWN = "?"
 COUNTED_UNKNOWN = {"self time of counted calls": "a counter does not record what lies within what; self times are without them"}
@@ -226,12 +239,12 @@ class Run:
         return [{**row, "order": ORDERS[row["order"]]} for row in rows]
 
     def failures(self) -> list[Row] | None:
-        if "failures" in self.unknown:
+        if {"failures", "calls"} & self.unknown.keys():
             return None
         return [self._named(row) for row in sorted(self.failed_calls, key=lambda row: -row["calls"])]
 
     def slowest(self) -> list[Row] | None:
-        if "slowest" in self.unknown:
+        if {"slowest", "calls"} & self.unknown.keys():
             return None
         return [self._named(row) for row in self.slow_calls]
 
@@ -273,6 +286,7 @@ class Run:
 
     def to_json(self) -> Row:
         """All figures."""
+        figures_of_calls = dict.fromkeys(OF_CALLS) if "calls" in self.unknown else {}
         share = self.share()
         systems = self.by_file_system()
         return {
@@ -305,6 +319,7 @@ class Run:
             "results": self.results,
             "dropped": sum(row["dropped_events"] for row in self.processes),
             **self.messages,
+            **figures_of_calls,
         }
 
 

@@ -98,7 +98,7 @@ def _status_text(run: Run) -> str:
 def _share_text(run: Run) -> str:
     share = run.share()
     if share.of_run is None:
-        return f"share not known: {run.unknown.get('io_share', 'no process with a known duration')}"
+        return f"share not known: {run.unknown.get('calls', 'no process with a known duration')}"
     kinds = ", ".join(f"{kind} {_percent(value)}" for kind, value in share.kinds.items())
     of = f"{share.processes} {'rank' if run.ranks else 'process'}{'' if share.processes == 1 else 's' if run.ranks else 'es'}"
     return f"{_percent(share.of_run)} of the time of {of}: {kinds}"

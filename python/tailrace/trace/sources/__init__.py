@@ -6,12 +6,12 @@ from pathlib import Path
 from types import ModuleType
 
 from tailrace.trace.log import LogError
-from tailrace.trace.sources import darshan, ior, parquet, run
+from tailrace.trace.sources import darshan, ior, mdtest, parquet, run
 from tailrace.trace.table_parts import TableParts
 
 # To add an input: write a module with DESCRIPTION, accepts(path) and read(path), and add its name here. The first input that
 # accepts a path reads it. tests/test_trace_tables.py has the contract of inputs.
-SOURCES: tuple[ModuleType, ...] = (run, parquet, darshan, ior)
+SOURCES: tuple[ModuleType, ...] = (run, parquet, darshan, ior, mdtest)
 
 
 def read(path: Path) -> TableParts:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tailrace.trace.log import LogError
 from tailrace.trace.schema import empty, table_of
+from tailrace.trace.source_figures import SourceFigures
 from tailrace.trace.table_parts import TableParts
 
 DESCRIPTION = "the output of IOR (text, JSON or CSV)"
@@ -31,6 +32,7 @@ VALUES = (
 )
 OPTION = re.compile(r"^\s*([A-Za-z][A-Za-z ]*?)\s*[:=]\s*(.*)$")
 SNIFFED_BYTES = 4096
+NO_CALLS = {"calls": "a benchmark prints its results and no calls", "status": "the output does not have it"}
 
 
 def accepts(path: Path) -> bool:
@@ -52,7 +54,7 @@ def read(path: Path) -> TableParts:
         raise LogError(f"{path}: damaged output of IOR ({error}); let IOR run to its end") from None
     if not rows:
         raise LogError(f"{path}: output of IOR without a result; let IOR run to its end")
-    return TableParts(iter([empty(results=table_of("results", rows))]), 1)
+    return TableParts(iter([empty(results=table_of("results", rows))]), 1, figures=SourceFigures(unknown=NO_CALLS))
 
 
 def _of_text(text: str) -> Iterator[Row]:
