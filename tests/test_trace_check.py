@@ -199,3 +199,34 @@ def test_run_warns_and_continues(build: Build, tailrace_command: list[str], tmp_
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 3
     assert "cannot be traced and runs without a log" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["-fno-plt"], ["-fcf-protection=full", "-Wl,-z,ibtplt"], ["-Wl,-z,now"], ["-no-pie"], ["-O0"]]
+)
+@pytest.mark.parametrize(("number", "kinds_found"), [(425, {"io_uring"}), (39, set())])
+def test_io_uring_through_syscall_is_found(build: Build, options: list[str], number: int, kinds_found: set[str]) -> None:
+    """malloc has the same number, and is no gap."""
+    head = "#include <stdlib.h>\n#include <sys/syscall.h>"
+    body = f"char room[120]; void *kept; int main(void) {{ kept = malloc(425); return syscall({number}, 4, room) < 0; }}"
+    assert kinds(check.check(str(build(body, *options, head=head))), Verdict.GAPS) == kinds_found
+
+
+def test_the_verdict_has_two_lines(build: Build, tailrace_command: list[str], tmp_path: Path) -> None:
+    def lines(program: Path, *options: str) -> list[str]:
+        words = [*tailrace_command, "check", str(program), *options]
+        return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False).stdout.splitlines()
+
+    whole = build("int main(void) { return 0; }", name="whole")
+    assert lines(whole)[0] == "whole: every call through the C library will be recorded"
+    gaps = build("int main(void) { return tee(0, 1, 2, 0) < 0; }", name="gaps")
+    first, second = lines(gaps)
+    assert (first, second.startswith("gaps: tee: ")) == ("gaps: calls will be recorded, with gaps", True)
+    static = build("int main(void) { return 0; }", "-static", name="static")
+    assert lines(static)[0] == "static: nothing will be recorded"
+    script = tmp_path / "script.sh"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    first, _ = lines(script)
+    assert first.startswith("script.sh (a script that ")
+    assert len(lines(gaps, "--details")) > 3

@@ -7,20 +7,16 @@ from typing import Annotated
 import typer
 
 from tailrace.cli import output
-from tailrace.trace.check import Report, Verdict, check
+from tailrace.trace.check import Finding, Report, Verdict, check
 from tailrace.trace.log_folder import NotTraceable
 from tailrace.trace.program_file import NoProgram
 
-WORDS = {
-    Verdict.SEEN: "[green]every call through the C library will be recorded[/]",
-    Verdict.GAPS: "[yellow]calls will be recorded, except for the gaps below[/]",
-    Verdict.UNTRACEABLE: "[bold red]cannot be traced[/]",
-}
 SHORT = {Verdict.SEEN: "", Verdict.GAPS: "gap", Verdict.UNTRACEABLE: "no"}
 
 
 def command(
     program: Annotated[str, typer.Argument(help="Name of a program on the PATH, or its path.")],
+    details: Annotated[bool, typer.Option("--details", help="Lists the findings.")] = False,
     every: Annotated[bool, typer.Option("--all", help="Lists findings that are no gap, too, library by library.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
@@ -28,7 +24,7 @@ def command(
 
     The exit status is 0 when every call will be recorded, 1 when there are gaps, 2 when the program cannot be traced.
 
-    Examples: [bold]tailrace check ./model[/] · [bold]tailrace check ncgen --json[/]
+    Examples: [bold]tailrace check ./model[/] · [bold]tailrace check ncgen --details[/]
     """
     try:
         report = check(program)
@@ -38,8 +34,34 @@ def command(
     if as_json:
         output.print_json(report.as_json())
     else:
-        _print(report, every)
+        _print_verdict(report)
+        if details or every:
+            _print(report, every)
     raise typer.Exit(int(report.verdict))
+
+
+def _print_verdict(report: Report) -> None:
+    """Two lines: what will be recorded, and what follows from it."""
+    program = report.program
+    name = (program.scripts or (program.elf.path,))[0].name
+    by = f" (a script that {program.elf.path.name} runs)" if program.scripts else ""
+    gaps = [finding for finding in report.findings if finding.verdict == report.verdict and finding.verdict != Verdict.SEEN]
+    first, follows = {
+        Verdict.SEEN: (
+            "every call through the C library will be recorded",
+            "`tailrace coverage` shows after the run whether it was so",
+        ),
+        Verdict.GAPS: ("calls will be recorded, with gaps", _reasons(gaps, "gap")),
+        Verdict.UNTRACEABLE: ("nothing will be recorded", _reasons(gaps, "reason")),
+    }[report.verdict]
+    console = output.console()
+    for line in (f"{name}{by}: {first}", follows):
+        console.print(output.plain(line), markup=False, soft_wrap=True)
+
+
+def _reasons(findings: list[Finding], word: str) -> str:
+    first, *others = [f"{finding.where.name}: {finding.full_text}" for finding in findings] or [""]
+    return f"{first}; {len(others)} more {word}{'s' if len(others) > 1 else ''} with --details" if others else first
 
 
 def _print(report: Report, every: bool) -> None:
@@ -47,7 +69,7 @@ def _print(report: Report, every: bool) -> None:
     console = output.console()
     program = report.program
     started = " → ".join(map(str, (*program.scripts, program.elf.path)))
-    console.print(f"{output.escape(started)}: {WORDS[report.verdict]}")
+    console.print(f"{output.escape(started)}:")
     console.print(f"  {len(program.libraries)} libraries; MPI: {output.escape(report.mpi or 'none')}")
     known = [finding for finding in report.findings if finding.verdict == Verdict.SEEN]
     rows = [finding for finding in report.findings if finding.verdict != Verdict.SEEN or every]

@@ -16,6 +16,7 @@ from tailrace.trace.elf import Elf, NotElf
 from tailrace.trace.loader import Program, inspect_program
 from tailrace.trace.machine_code import SystemCalls, system_calls
 from tailrace.trace.program_file import ProgramFile, obstacles
+from tailrace.trace.ring_setup import rings_by_syscall
 from tailrace.trace.symbols import SymbolLists
 
 # The C library and its loader. They make system calls, and the tracer hooks their functions.
@@ -155,9 +156,10 @@ def _of_code(objects: list[Elf]) -> Iterator[Finding]:
     for elf in objects:
         try:
             found = system_calls(elf.path)
+            rings = rings_by_syscall(elf.path) if "syscall" in elf.imports else frozenset()
         except NotElf:
             continue
-        if IO_URING & found.numbers.keys():
+        if IO_URING & found.numbers.keys() or rings:
             yield Finding(
                 "io_uring", Verdict.GAPS, elf.path, "sets up io_uring without a library: transfers through a ring are not recorded"
             )
