@@ -137,7 +137,7 @@ def test_threads_continue_in_chunks_of_ended_threads(runs: Runs) -> None:
     assert pwrites["offset"].tolist() == [8 * i for i in range(threads)]
     of_pwrites = log.threads[np.isin(log.events["call"], pwrites["call"])]
     assert len(set(of_pwrites)) == threads, "each event is its own thread's"
-    assert log.header["chunks"] < 10
+    assert log.header["chunks"] < 13  # the names need six; two are reserved
 
 
 def test_children_have_their_own_logs(runs: Runs) -> None:
@@ -158,36 +158,6 @@ def test_a_program_that_closes_all_descriptors_is_still_recorded(runs: Runs) -> 
 def test_calls_of_signal_handlers_are_recorded(runs: Runs) -> None:
     (log,) = runs.run_case("signals", "4000")
     assert (count(log, "pwrite", "signals"), count(log, "pwrite", "handler")) == (4000, 1200)
-
-
-def test_a_budget_that_is_spent_leaves_counters(runs: Runs) -> None:
-    (log,) = runs.run_case("threads", "5000", budget=1 << 20)
-    stored, dropped = len(log.events), log.header["dropped_events"]
-    assert stored > 5000
-    assert dropped > 20_000
-    assert stored + dropped >= 8 * 5002
-    assert log.counters["calls"].sum() == dropped
-    assert log.counters["bytes_written"].sum() == 8 * (8 * 5000 - count(log, "pwrite"))
-    size = sum(path.stat().st_size for path in runs.logs.iterdir())
-    assert size <= (1 << 20) + log.header["header_bytes"]
-
-
-def test_files_that_come_after_the_budget_have_names(runs: Runs) -> None:
-    (log,) = runs.run_case("many-files", "200", budget=1 << 20)
-    calls = {log.name_of(int(counter["file"])): int(counter["calls"]) for counter in log.counters}
-    late = {Path(name).name: number for name, number in calls.items() if "late." in name}
-    assert late == {f"late.{number}": 3 for number in range(200)}
-    assert sum(calls.values()) == log.header["dropped_events"]
-
-
-def test_files_beyond_the_counters_are_counted_together(runs: Runs) -> None:
-    (log,) = runs.run_case("many-files", "700", budget=1 << 20)
-    calls = {log.name_of(int(counter["file"])): int(counter["calls"]) for counter in log.counters}
-    late = [number for name, number in calls.items() if "late." in name]
-    assert len(calls) == len(log.counters), "each file has one counter"
-    assert set(late) == {3}
-    assert sum(late) + calls["(other files)"] == 3 * 700
-    assert sum(calls.values()) == log.header["dropped_events"]
 
 
 def test_a_program_without_descriptors_left_is_recorded_again_when_it_has_some(runs: Runs) -> None:

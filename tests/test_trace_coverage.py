@@ -79,7 +79,9 @@ def test_mapped_files_are_reported(tmp_path: Path, case: Path) -> None:
 
 def test_a_spent_budget_is_reported(tmp_path: Path, case: Path) -> None:
     (of,) = run(tmp_path, str(case), "threads", budget=1 << 17)
-    assert "budget" in [each.kind for each in of.unseen]
+    assert [each.kind for each in of.unseen] == ["counted"]
+    assert "budget was spent" in of.unseen[0].text
+    assert (of.is_whole, of.bytes_seen) == (True, 1)
 
 
 def test_the_command_reports_the_coverage(tmp_path: Path, case: Path, tailrace_command: list[str]) -> None:

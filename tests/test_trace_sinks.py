@@ -47,7 +47,7 @@ def test_a_sink_is_in_the_help_and_in_the_documents(sink: str, capsys: pytest.Ca
 @pytest.mark.fast
 def test_rows_are_written_or_reported_as_left_out(folder: Path, tmp_path: Path, sink: str) -> None:
     stored = sinks.sink_of(sink).STORED_TABLES
-    rows = {"events": 7, "processes": 3, "counters": 0, "results": 0}
+    rows = {"events": 7, "merged": 0, "processes": 3, "counters": 0, "results": 0}
     answer = sinks.write(sources.read(folder).parts, sink, tmp_path / "out")
     assert answer["written"] == {table: count for table, count in rows.items() if table in stored}
     assert answer["left_out"] == {table: count for table, count in rows.items() if table not in stored and count}

@@ -192,7 +192,7 @@ def test_export_reports_its_rows(folder: Path, capsys: pytest.CaptureFixture[str
     assert main(["trace", "export", str(folder), "--to", "parquet", "-o", str(out), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["output"], answer["format"], answer["damaged"]) == (str(out), "parquet", [])
-    assert answer["written"] == {"events": 7, "processes": 3, "counters": 0, "results": 0}
+    assert answer["written"] == {"events": 7, "merged": 0, "processes": 3, "counters": 0, "results": 0}
     assert main(["trace", "show", str(out)]) == 0
     assert "/data/old" in capsys.readouterr().out
 

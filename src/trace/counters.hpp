@@ -1,14 +1,18 @@
-// Counting by file, for events that the log has no room for. Internal to src/trace.
+// Counting by file and call, for events that have neither a slot nor a merged record. Internal to src/trace.
 #pragma once
 
 #include "trace/process_state.hpp"
 
 namespace tailrace::trace {
 
-// The chunk of counters, made at the first call together with the chunk of reserved names; nullptr where it cannot be had.
-Counter* counters_of(ProcessState& process);
+// Reserves room for the first counters and for names. Called while a chunk can be had, so that a process that later has no free
+// descriptor, no disk space or no rights to its log still counts by file.
+void prepare_counters(ProcessState& process);
 
-// Adds an event to the counter of its file.
+// Adds an event to the counter of its file and call.
 void count_event(ProcessState& process, const Event& event);
+
+// Ends the counters of a file that has another name from now on.
+void end_counters_of(ProcessState& process, uint64_t file);
 
 }  // namespace tailrace::trace

@@ -13,6 +13,7 @@ enum class Call : uint16_t {
 #define TAILRACE_CALL(name, number, group) name = (number),
 #include "trace/calls.def"
 #undef TAILRACE_CALL
+    merged = 0xFFFC,
     counter = 0xFFFD,
     chunk = 0xFFFE,
     name = 0xFFFF,
@@ -56,17 +57,51 @@ struct ChunkHead {
     uint64_t begin_ns;
     uint32_t thread, process;
     uint16_t call;  // Call::chunk
-    uint16_t kind;  // 0: events and names, 1: counters
+    uint16_t kind;  // ChunkKind
     uint32_t reserved[11];
 };
 
-// The sums of a file's calls that are not stored as events: two slots.
+enum class ChunkKind : uint16_t { events_and_names = 0, counters = 1, merged = 2 };
+
+// The sums over the calls of a merged record.
+struct MergedSums {
+    uint64_t last_ns;  // end of the last call
+    uint64_t bytes;    // requested
+    int64_t moved;     // sum of results that are more than 0
+    uint64_t busy_ns;
+    uint64_t least_size, most_size;  // of a call: bytes that it moved or, where it moves none, requested bytes
+    uint32_t least_ns, most_ns;      // in a call; at most 2^32 - 1
+    uint8_t size_bin, time_bin;      // of the last call
+    uint8_t reserved[6];
+};
+
+constexpr uint32_t kBins = 32;  // bin n has values of n binary digits; the last one has all larger values, too
+
+// Like calls of one thread: same call, file, detail, flags and error. Seven slots. Of the two sums, number `calls % 2` is true, and
+// the other one is being changed. The bins are changed after that, so they may lack the last call.
+struct Merged {
+    uint64_t begin_ns;  // of the first call
+    uint64_t calls;
+    uint16_t call;  // Call::merged, stored when the record is complete
+    uint16_t flags;
+    int32_t descriptor;  // of the first call, or -1
+    uint64_t file, detail;
+    uint32_t thread;
+    uint16_t merged_call;
+    uint16_t reserved16;
+    int64_t error;  // minus the errno with which each of the calls failed, or 0
+    uint64_t reserved;
+    MergedSums sums[2];
+    uint32_t size_bins[kBins], time_bins[kBins];
+};
+
+// The sums over calls of one kind on a file that have neither an event nor a merged record: two slots.
 struct Counter {
     uint64_t file;
     uint64_t calls;
-    uint16_t call;  // Call::counter
-    uint16_t reserved16;
-    uint32_t reserved32;
+    uint16_t call;          // Call::counter
+    uint16_t counted_call;  // 0: all calls together
+    uint32_t ended;         // 1: the file has another name now
     uint64_t reads, writes, bytes_read, bytes_written, failed;
     uint64_t busy_ns, first_ns, last_ns;
     uint64_t reserved[5];
@@ -97,8 +132,10 @@ struct ProcessNumbers {
 
 struct Room {
     uint64_t budget_bytes, dropped_events;
-    uint32_t chunks, reserved;
+    uint32_t chunks;
+    uint32_t reasons;  // why events were only counted: a bit for each Reason
 };
+enum class Reason : uint32_t { budget = 1, disk = 2, descriptors = 4, rights = 8, file_size = 16, interrupted = 32 };
 
 template <class Value>
 struct BeginAndEnd {
@@ -120,6 +157,7 @@ struct Header {
 };
 
 static_assert(sizeof(Event) == kSlotBytes && sizeof(Name) <= kSlotBytes && sizeof(ChunkHead) == kSlotBytes);
+static_assert(sizeof(MergedSums) == kSlotBytes && sizeof(Merged) == 7 * kSlotBytes && offsetof(Merged, sums) == kSlotBytes);
 static_assert(sizeof(Counter) == 2 * kSlotBytes && sizeof(Header) <= kHeaderBytes);
 static_assert(offsetof(Header, room) == 72 && offsetof(Header, counts) == 96 && offsetof(Header, calls) == 2816);
 static_assert(offsetof(Header, thread_counts) == 11008 && offsetof(Header, own) == 11104 && offsetof(Header, loader) == 11152);

@@ -5,9 +5,11 @@
 
 #include "environment/variables.hpp"
 #include "trace/atomics.hpp"
+#include "trace/call_kinds.hpp"
 #include "trace/counters.hpp"
 #include "trace/kernel.hpp"
 #include "trace/log_file.hpp"
+#include "trace/merging.hpp"
 #include "trace/process.hpp"
 #include "trace/slots.hpp"
 
@@ -44,6 +46,7 @@ bool begin_log(ProcessState& process) {
     if (process.header == nullptr) return false;
     described.room.budget_bytes = number_at(getenv(variable::TRACE_BYTES), kDefaultBudgetBytes);
     const uint64_t chunks = described.room.budget_bytes / kChunkBytes;
+    process.merging.shift.store(kNotMerging);
     process.chunk_limit = static_cast<uint32_t>(chunks <= kReservedChunks ? kReservedChunks + 1 : chunks);
     *process.header = described;
     watch_thread_ends();
@@ -84,7 +87,10 @@ bool is_recording() { return recording_process() != nullptr; }
 void record(const Event& event) {
     ProcessState* process = recording_process();
     if (process == nullptr) return;
+    const int32_t shift = process->merging.shift.load(std::memory_order_relaxed);
+    if (shift != kNotMerging && merge_event(*process, event, shift)) return;
     auto* slot = static_cast<Event*>(claim_slots(*process, 1));
+    if (slot == nullptr && is_kept(kind_of(event.call))) slot = static_cast<Event*>(claim_slots_beyond_budget(*process, 1));
     if (slot == nullptr) return count_event(*process, event);
     const uint16_t call = event.call;
     Event without_call = event;
@@ -111,8 +117,9 @@ void set_rank(int32_t rank, int32_t ranks) {
 }
 
 void end_log() {
-    const ProcessState* process = begun_process();
+    ProcessState* process = begun_process();
     if (process == nullptr) return;
+    process->merging.generation.fetch_add(1);  // later calls are in no count, so they are in other records
     KernelCountsNow counts = kernel_counts_now();
     // What this took is counted from now on: for the process where an exec fails, and for the parent that waits for it.
     for (KernelCounts* of : {&counts.process, &counts.thread}) add_reads(*of, counts.own_reads);

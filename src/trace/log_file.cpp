@@ -17,23 +17,23 @@ namespace tailrace::trace {
 namespace {
 
 // Reserves room on the device. RATIONALE: a store to mapped memory of a full disk would end the user's program by SIGBUS, and a
-// file beyond RLIMIT_FSIZE would end it by SIGXFSZ.
-bool reserve(int64_t descriptor, uint64_t offset, uint64_t bytes, Header* header) {
+// file beyond RLIMIT_FSIZE would end it by SIGXFSZ. Returns 0 or -errno.
+int64_t reserve(int64_t descriptor, uint64_t offset, uint64_t bytes, Header* header) {
     rlimit64 limit = {};
-    if (raw::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, raw::address(&limit)) == 0 && limit.rlim_cur < offset + bytes) return false;
+    if (raw::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, raw::address(&limit)) == 0 && limit.rlim_cur < offset + bytes) return -EFBIG;
     int64_t result;
     do result = raw::call(SYS_fallocate, descriptor, 0, static_cast<int64_t>(offset), static_cast<int64_t>(bytes));
     while (result == -EINTR);
-    if (result != -EOPNOTSUPP) return result == 0;
+    if (result != -EOPNOTSUPP) return result;
     static const char zeros[4096] = {};
     for (uint64_t done = 0; done < bytes; done += sizeof zeros)
         if (raw::call(SYS_pwrite64, descriptor, raw::address(zeros), sizeof zeros, static_cast<int64_t>(offset + done)) !=
             sizeof zeros)
-            return false;
-    if (header == nullptr) return true;
+            return -ENOSPC;
+    if (header == nullptr) return 0;
     add(header->own.written_bytes, bytes);
     add(header->own.write_calls, bytes / sizeof zeros);
-    return true;
+    return 0;
 }
 
 // Links are never followed: who may write in the folder could put one there, and this process may have more rights.
@@ -70,10 +70,12 @@ int64_t open_log_file(ProcessState& process) {
     return -ESTALE;
 }
 
-void* map_log_file(const ProcessState& process, int64_t log, uint64_t offset, uint64_t bytes) {
+void* map_log_file(const ProcessState& process, int64_t log, uint64_t offset, uint64_t bytes, int64_t& error) {
+    error = log;
     if (log < 0) return nullptr;
-    void* memory =
-        reserve(log, offset, bytes, process.header) ? map_memory(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, log, offset) : nullptr;
+    error = reserve(log, offset, bytes, process.header);
+    void* memory = error == 0 ? map_memory(bytes, PROT_READ | PROT_WRITE, MAP_SHARED, log, offset) : nullptr;
+    if (error == 0 && memory == nullptr) error = -ENOMEM;
     raw::call(SYS_close, log);
     return memory;
 }
@@ -94,7 +96,8 @@ Header* create_log_file(ProcessState& process, const char* folder, const Header&
         if (log < 0) return nullptr;
         share(log);
         is_log(log, process);
-        return static_cast<Header*>(map_log_file(process, log, 0, kHeaderBytes));
+        int64_t error;
+        return static_cast<Header*>(map_log_file(process, log, 0, kHeaderBytes, error));
     }
     return nullptr;
 }

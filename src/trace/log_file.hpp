@@ -12,7 +12,8 @@ Header* create_log_file(ProcessState& process, const char* folder, const Header&
 // program would see a descriptor that stays open; it may close that descriptor and get another file under the same number.
 int64_t open_log_file(ProcessState& process);
 
-// Maps a part of the file and closes `log`; nullptr where the disk has no room or the kernel refuses.
-void* map_log_file(const ProcessState& process, int64_t log, uint64_t offset, uint64_t bytes);
+// Maps a part of the file and closes `log`. Otherwise nullptr, and `error` is -errno: the disk has no room, the file would be
+// larger than the user's limit (-EFBIG), or the kernel refuses.
+void* map_log_file(const ProcessState& process, int64_t log, uint64_t offset, uint64_t bytes, int64_t& error);
 
 }  // namespace tailrace::trace

@@ -17,7 +17,7 @@ constexpr uint32_t kProbes = 8;
 bool is_known(ProcessState& process, uint64_t id, std::atomic<uint64_t>*& reserved) {
     reserved = nullptr;
     for (uint32_t probe = 0; probe < kProbes; ++probe) {
-        std::atomic<uint64_t>& place = process.names[(id + probe) % kKnownNames];
+        std::atomic<uint64_t>& place = process.known_names[(id + probe) % kKnownNames];
         uint64_t known = place.load(std::memory_order_relaxed);
         if (known == id) return true;
         if (known != 0) continue;
@@ -40,9 +40,9 @@ uint64_t name_id(const char* name, uint64_t bytes) {
     const auto slots = static_cast<uint32_t>((sizeof(Name) - sizeof(Name::text) + bytes + kSlotBytes - 1) / kSlotBytes);
     if (slots >= kSlotsOfChunk) return id;
     auto* slot = static_cast<Name*>(claim_slots(*process, slots));
-    if (slot == nullptr) slot = static_cast<Name*>(claim_reserved_slots(*process, slots));
+    if (slot == nullptr) slot = static_cast<Name*>(claim_slots_beyond_budget(*process, slots));
     if (slot == nullptr) {
-        if (reserved != nullptr && stores_events(*process)) reserved->store(0);  // the next event with this name tries again
+        if (reserved != nullptr) reserved->store(0);  // the next event with this name tries again
         return id;
     }
     slot->file = id;

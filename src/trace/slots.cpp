@@ -7,6 +7,7 @@
 #include "trace/counters.hpp"
 #include "trace/log.hpp"
 #include "trace/log_file.hpp"
+#include "trace/merging.hpp"
 #include "trace/raw.hpp"
 
 namespace tailrace::trace {
@@ -47,15 +48,36 @@ void release_remainder(void*) {
 constexpr pthread_key_t kKeysWithoutMalloc = 32, kNoKey = ~pthread_key_t{0};
 constinit pthread_key_t thread_end_key = kNoKey;
 
-// There was no free descriptor, or the call was interrupted: another try may succeed.
-bool is_transient_error(int64_t log) { return log == -EMFILE || log == -ENFILE || log == -EINTR; }
+Reason reason_of(int64_t error) {
+    switch (error) {
+        case -EMFILE:
+        case -ENFILE: return Reason::descriptors;
+        case -ESTALE:
+        case -ELOOP:
+        case -EACCES:
+        case -EPERM: return Reason::rights;
+        case -EINTR: return Reason::interrupted;
+        case -EFBIG: return Reason::file_size;
+        default: return Reason::disk;
+    }
+}
+
+// Another try may succeed.
+bool is_transient(Reason reason) { return reason == Reason::descriptors || reason == Reason::interrupted; }
+
+// Keeps why a chunk could not be had.
+void note(ProcessState& process, Reason reason) {
+    if (reason != Reason::budget && !is_transient(reason)) process.growth.store(Growth::stopped);
+    auto& reasons = as_atomic(process.header->room.reasons);
+    if ((reasons.load(std::memory_order_relaxed) & static_cast<uint32_t>(reason)) == 0) reasons |= static_cast<uint32_t>(reason);
+}
 
 // The slots after the head are this thread's.
-void write_head(const ProcessState& process, ChunkHead& head, uint16_t kind) {
+void write_head(const ProcessState& process, ChunkHead& head, ChunkKind kind) {
     head.begin_ns = now_ns();
     head.process = static_cast<uint32_t>(process.header->numbers.process);
-    head.thread = static_cast<uint32_t>(raw::call(SYS_gettid));
-    head.kind = kind;
+    head.thread = thread_number();
+    head.kind = static_cast<uint16_t>(kind);
     as_atomic(head.call).store(static_cast<uint16_t>(Call::chunk), std::memory_order_release);
 }
 
@@ -65,44 +87,57 @@ ChunkHead* claim_remainder(ProcessState& process, uint32_t slots, uint64_t& end)
         uint64_t remainder = place.load(std::memory_order_relaxed);
         if (remainder >> 48 < slots + 1 || !place.compare_exchange_strong(remainder, 0)) continue;
         auto* head = reinterpret_cast<ChunkHead*>(next_of(remainder));
-        write_head(process, *head, 0);
+        write_head(process, *head, ChunkKind::events_and_names);
         end = end_of(remainder);
         return head;
     }
     return nullptr;
 }
 
-uint32_t event_chunk_limit(const ProcessState& process) { return process.chunk_limit - kReservedChunks; }
+// A new chunk of the file, with its head; the log then has at most `limit` chunks. nullptr where there is none.
+ChunkHead* claim_chunk(ProcessState& process, ChunkKind kind, uint32_t limit, Reason& reason) {
+    int64_t log = open_log_file(process);
+    if (log < 0) {
+        reason = reason_of(log);
+        return nullptr;
+    }
+    uint32_t number = process.chunks.load();
+    do {
+        reason = Reason::budget;  // other threads may have taken the last chunks
+        if (number < limit) continue;
+        raw::call(SYS_close, log);
+        return nullptr;
+    } while (!process.chunks.compare_exchange_weak(number, number + 1));
+    int64_t error = 0;
+    auto* head =
+        static_cast<ChunkHead*>(map_log_file(process, log, kHeaderBytes + uint64_t{number} * kChunkBytes, kChunkBytes, error));
+    reason = reason_of(error);
+    if (head == nullptr) return nullptr;
+    write_head(process, *head, kind);
+    as_atomic(process.header->room.chunks).fetch_add(1);
+    begin_merging_when_due(process);
+    return head;
+}
+
+// Takes the room for this thread. The wait is bounded: this may be a signal handler that interrupted the thread that has it.
+bool take(SharedRoom& room) {
+    constexpr int kMostYields = 200;
+    for (int yields = 0; yields < kMostYields; ++yields) {
+        uint32_t free = 0;
+        if (room.is_taken.compare_exchange_strong(free, 1, std::memory_order_acquire)) return true;
+        raw::call(SYS_sched_yield);
+    }
+    return false;
+}
 
 }  // namespace
+
+uint32_t thread_number() { return static_cast<uint32_t>(raw::call(SYS_gettid)); }
 
 void watch_thread_ends() {
     if (thread_end_key != kNoKey) return;  // a child has its parent's key
     pthread_key_t key;
     if (pthread_key_create(&key, release_remainder) == 0) thread_end_key = key;
-}
-
-ChunkHead* claim_chunk(ProcessState& process, uint16_t kind, uint32_t limit, bool& is_transient) {
-    const int64_t log = open_log_file(process);
-    is_transient = is_transient_error(log);
-    if (log < 0) return nullptr;
-    uint32_t number = process.chunks.load();
-    do {
-        is_transient = number >= limit;  // other threads have taken the last chunks
-        if (is_transient) {
-            raw::call(SYS_close, log);
-            return nullptr;
-        }
-    } while (!process.chunks.compare_exchange_weak(number, number + 1));
-    auto* head = static_cast<ChunkHead*>(map_log_file(process, log, kHeaderBytes + uint64_t{number} * kChunkBytes, kChunkBytes));
-    if (head == nullptr) return nullptr;
-    write_head(process, *head, kind);
-    as_atomic(process.header->room.chunks).fetch_add(1);
-    return head;
-}
-
-bool stores_events(const ProcessState& process) {
-    return process.mode.load(std::memory_order_relaxed) == Mode::storing && process.chunks.load() < event_chunk_limit(process);
 }
 
 void* claim_slots(ProcessState& process, uint32_t slots) {
@@ -117,15 +152,18 @@ void* claim_slots(ProcessState& process, uint32_t slots) {
         // A signal handler may have taken another chunk between any two of these lines: `end` counts for its own chunk only.
         const uint64_t end = thread.end;
         if (at + uint64_t{slots} * kSlotBytes <= end && at + kChunkBytes > end) return reinterpret_cast<void*>(at);
-        if (!stores_events(process)) return nullptr;
+        if (process.growth.load(std::memory_order_relaxed) != Growth::grows) return nullptr;
         uint64_t end_of_room = 0;
         ChunkHead* head = claim_remainder(process, slots, end_of_room);
         if (head == nullptr) {
-            bool is_transient = false;
-            head = claim_chunk(process, 0, event_chunk_limit(process), is_transient);
+            Reason reason;
+            if (process.chunks.load() > 0) prepare_counters(process);
+            head = claim_chunk(process, ChunkKind::events_and_names, event_chunk_limit(process), reason);
             if (head == nullptr) {
-                Mode storing = Mode::storing;
-                if (!is_transient) process.mode.compare_exchange_strong(storing, Mode::full);
+                note(process, reason);
+                Growth grows = Growth::grows;
+                if (reason == Reason::budget) process.growth.compare_exchange_strong(grows, Growth::budget_spent);
+                begin_merging_when_due(process);
                 return nullptr;
             }
             end_of_room = reinterpret_cast<uint64_t>(head) + kChunkBytes;
@@ -138,12 +176,33 @@ void* claim_slots(ProcessState& process, uint32_t slots) {
     }
 }
 
-void* claim_reserved_slots(ProcessState& process, uint32_t slots) {
-    if (stores_events(process) || counters_of(process) == nullptr) return nullptr;
+void* claim_shared_slots(ProcessState& process, SharedRoom& room, ChunkKind kind, uint32_t slots, uint32_t limit) {
+    if (!take(room)) return nullptr;
     const uint64_t bytes = uint64_t{slots} * kSlotBytes;
-    if (const uint64_t next = process.reserved_next.load(); next == 0 || next + bytes > process.reserved_end) return nullptr;
-    const uint64_t at = process.reserved_next.fetch_add(bytes);
-    return at + bytes <= process.reserved_end ? reinterpret_cast<void*>(at) : nullptr;
+    uint64_t at = 0;
+    if (room.next + bytes > room.end) {
+        const bool may_grow = process.chunks.load(std::memory_order_relaxed) < limit &&
+                              process.growth.load(std::memory_order_relaxed) != Growth::stopped;
+        Reason reason;
+        ChunkHead* head = may_grow ? claim_chunk(process, kind, limit, reason) : nullptr;
+        if (head != nullptr) {
+            // Counters have two slots, and their places are even.
+            room.next = reinterpret_cast<uint64_t>(head) + (kind == ChunkKind::counters ? 2 : 1) * uint64_t{kSlotBytes};
+            room.end = reinterpret_cast<uint64_t>(head) + kChunkBytes;
+        } else if (may_grow) {
+            note(process, reason);
+        }
+    }
+    if (room.next + bytes <= room.end) {
+        at = room.next;
+        room.next += bytes;
+    }
+    room.is_taken.store(0, std::memory_order_release);
+    return reinterpret_cast<void*>(at);
+}
+
+void* claim_slots_beyond_budget(ProcessState& process, uint32_t slots) {
+    return claim_shared_slots(process, process.names_beyond_budget, ChunkKind::events_and_names, slots, kNoLimit);
 }
 
 }  // namespace tailrace::trace

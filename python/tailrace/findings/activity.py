@@ -192,7 +192,7 @@ def activity_of(parts: Iterable[Tables]) -> Activity:
         for row in part["processes"].to_pylist():
             index_of[row["log"]] = len(processes)
             processes.append(_process(row))
-        counted += sum(part["counters"]["calls"].to_pylist())
+        counted += sum(part["counters"]["calls"].to_pylist()) + sum(part["merged"]["calls"].to_pylist())
         events = part["events"]
         columns["call"].append(calls.column(events["call"]))
         columns["group"].append(groups.column(events["group"]))

@@ -39,6 +39,8 @@ SUMS = pa.schema(
         ("last_ns", pa.int64()),
     ]
 )
+INNERMOST = ("POSIX", "stdio", "MPI")  # layers
+WITHIN_LIBRARIES = 15  # flags
 KEYS = ("log", "file", "call", "within_mpi")
 ADDED = ("calls", "failed", "read_bytes", "written_bytes", "time_ns", "self_ns")
 
@@ -78,6 +80,7 @@ class Sums:
     failures: list[pa.Table] = field(default_factory=list)
     slowest: list[dict[str, Any]] = field(default_factory=list)
     io_ns: dict[int, int] = field(default_factory=dict)  # by log: the time in which a thread was in an I/O call
+    summed_io_ns: dict[int, int] = field(default_factory=dict)  # the same, of calls that are no events
 
     def call(self, name: str, group: str) -> int:
         return self.calls.place(CallName(name, group, place_of(name, group)))
@@ -101,25 +104,86 @@ class Sums:
         self.orders.append(orders)
 
     def add_counters(self, counters: pa.Table) -> None:
-        """Calls that were only counted, by file: which call each was is not known, nor what lies within what."""
-        call = self.call("only counted", COUNTED)
-        rows = len(counters)
+        """Calls that were only counted, by file and call. Other tools do not say which call each was."""
+        no_call = self.call("only counted", COUNTED)
+        call = _calls_of(self, counters, otherwise=no_call)
+        time = _int64(counters["busy_ns"])
         self.sums.append(
             _as(
                 SUMS,
                 log=counters["log"],
                 file=_places(counters["file"], self.files),
-                call=np.full(rows, call, np.int32),
+                call=call,
                 within_mpi=False,
                 calls=_int64(counters["calls"]),
                 failed=_int64(counters["failed"]),
                 read_bytes=_int64(counters["bytes_read"]),
                 written_bytes=_int64(counters["bytes_written"]),
-                time_ns=_int64(counters["busy_ns"]),
+                time_ns=time,
+                self_ns=pc.if_else(self._makes_no_others(call), time, pa.scalar(None, pa.int64())),
                 first_ns=counters["first_ns"],
                 last_ns=counters["last_ns"],
             )
         )
+        self._add_io_ns(counters, call, np.ones(len(counters), bool))
+
+    def add_merged(self, merged: pa.Table) -> None:
+        """Merged records: sums of like calls. Their order is not known, nor the self time of those that make others."""
+        call, file = _calls_of(self, merged), _places(merged["file"], self.files)
+        place = [self.calls.texts[number].place for number in call.tolist()]
+        moved, time = np.maximum(_numbers(merged["moved"]), 0), _int64(merged["busy_ns"])
+        asked = _numbers(_int64(merged["bytes"]))
+        moved = np.where(np.array([of.moves == LIBRARY for of in place], bool) & (moved == 0), asked, moved)  # HDF5 returns 0
+        failed = np.asarray(pc.is_valid(merged["error"]))
+        read, written = (np.array([of.kind == kind and of.moves != "" for of in place], bool) for kind in ("read", "write"))
+        self.sums.append(
+            _as(
+                SUMS,
+                log=merged["log"],
+                file=file,
+                call=call,
+                within_mpi=False,
+                calls=_int64(merged["calls"]),
+                failed=np.where(failed, _numbers(_int64(merged["calls"])), 0),
+                read_bytes=np.where(read, moved, 0),
+                written_bytes=np.where(written, moved, 0),
+                time_ns=time,
+                self_ns=pc.if_else(self._makes_no_others(call), time, pa.scalar(None, pa.int64())),
+                most_ns=merged["most_ns"],
+                first_ns=merged["begin_ns"],
+                last_ns=merged["last_ns"],
+            )
+        )
+        self._add_io_ns(merged, call, _numbers(merged["flags"]) & WITHIN_LIBRARIES == 0)
+        chosen = np.flatnonzero(failed)
+        columns = {"log": merged["log"].take(pa.array(chosen)), "call": call[chosen], "file": file[chosen]}
+        of_failed = merged.take(pa.array(chosen))
+        columns |= {"error": of_failed["error"].cast(pa.string()), "calls": _int64(of_failed["calls"])}
+        self.failures.append(pa.table(columns))
+        self._add_sizes(merged, call, file, read | written)
+
+    def _makes_no_others(self, call: Array) -> Array:
+        """Whether no other call of the program lies within such a call, so that its time is its self time."""
+        layers = np.array([of.place.layer in INNERMOST for of in self.calls.texts] or [False])
+        return np.asarray(layers[call], bool)
+
+    def _add_io_ns(self, rows: pa.Table, call: Array, is_outermost: Array) -> None:
+        is_io = np.array([of.place.is_io for of in self.calls.texts] or [False])[call] & self._makes_no_others(call)
+        time = _numbers(_int64(rows["busy_ns"]))
+        for log, busy_ns in zip(_numbers(rows["log"], -1).tolist(), np.where(is_io & is_outermost, time, 0).tolist(), strict=True):
+            self.summed_io_ns[log] = self.summed_io_ns.get(log, 0) + busy_ns
+
+    def _add_sizes(self, merged: pa.Table, call: Array, file: Array, moves: Array) -> None:
+        rows: dict[str, list[int]] = {name: [] for name in ("log", "file", "call", "least_bytes", "most_bytes", "accesses")}
+        for at in np.flatnonzero(moves).tolist():
+            for bin_text in (merged["sizes"][at].as_py() or "").split():
+                least, _, count = bin_text.partition(":")
+                if least != "0":
+                    sizes = (int(least), 2 * int(least) - 1, int(count))
+                    for name, value in zip(rows, (merged["log"][at].as_py(), int(file[at]), int(call[at]), *sizes), strict=True):
+                        rows[name].append(value)
+        if rows["log"]:
+            self.sizes.append(pa.table(rows, schema=accesses.SIZES))
 
     def add_figures(self, figures: SourceFigures) -> None:
         """Sums that the source has made itself."""
@@ -138,6 +202,19 @@ class Sums:
 
     def _own_call(self, row: Any) -> int:
         return self.calls.place(CallName(row["call"], row["layer"], Place(row["layer"], row["kind"], row["moves"])))
+
+
+def _calls_of(into: Sums, rows: pa.Table, otherwise: int | None = None) -> Array:
+    """The place of each row's call. `otherwise`: of rows without one."""
+    different: dict[tuple[Any, Any], int] = {}
+    found = np.empty(len(rows), np.int32)
+    pairs = zip(rows["call"].to_pylist(), rows["group"].to_pylist(), strict=True)
+    for at, (name, group) in enumerate(pairs):
+        if (name, group) not in different:
+            known = otherwise is None or name is not None
+            different[name, group] = into.call(name or "?", group or "") if known else int(otherwise or 0)
+        found[at] = different[name, group]
+    return found
 
 
 def _in_order(events: pa.Table) -> pa.Table:

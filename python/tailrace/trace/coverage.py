@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from tailrace.trace.check import Verdict, check
-from tailrace.trace.log import BUDGET_SPENT_TEXT, Events, Log
+from tailrace.trace.log import Events, Log
+from tailrace.trace.summed import summed_calls
 
 # Errors that the kernel finds before it counts the call: EBADF, EFAULT, EINVAL, ESPIPE.
 NOT_COUNTED = (-9, -14, -22, -29)
 # Calls that both read and write, and calls that the kernel does not count.
 BOTH_WAYS, UNCOUNTED = frozenset(["sendfile", "copy_file_range"]), frozenset(["splice", "io_submit_read", "io_submit_write"])
 ASYNCHRONOUS = {"aio_read": "read", "aio_write": "write"}  # recorded at the request; other threads transfer the bytes
-IO_URING, BUDGET, REST = "io_uring", "budget", "rest"  # kinds of Unseen
+IO_URING, COUNTED, IN_TOTAL, REST = "io_uring", "counted", "counted in total", "rest"  # kinds of Unseen
 READS = frozenset(["read", "fill"])
 SHARED_MEMORY = "/dev/shm/"  # no storage
 
@@ -102,7 +103,7 @@ class Coverage:
         if self.is_whole:
             return ""
         who = f"process {self.process} ({self.program.rpartition('/')[2]})"
-        reason = next(each.text for each in self.unseen if each.kind in (IO_URING, BUDGET, REST))
+        reason = next(each.text for each in self.unseen if each.kind in (IO_URING, IN_TOTAL, REST))
         if not self.rest.bytes:
             return (
                 f"{who}: {reason}"
@@ -125,7 +126,8 @@ def coverage_of(logs: Sequence[Log]) -> list[Coverage]:
 def _of_log(log: Log, logs: Sequence[Log]) -> Coverage:
     header = log.header
     events = log.events[log.events["begin_ns"] <= header["end_ns"]] if log.ended else log.events
-    descriptors, streams = _descriptors(log, events), _streams(log, events)
+    summed = summed_calls(log, header["end_ns"] if log.ended else None)
+    descriptors, streams = _descriptors(log, events, summed), _streams(log, events, summed)
     loader = _loader(log)
     kernel = _kernel(log, logs)
     library = _library(log, events)
@@ -143,7 +145,9 @@ def _kernel(log: Log, logs: Sequence[Log]) -> KernelCounts | None:
     if not log.ended:
         return None
     own = KernelCounts.of(header["own"])
-    if len(np.unique(log.threads)) <= 1 and not np.isin(log.events["call"], _numbers(log, ASYNCHRONOUS)).any():
+    threads = np.unique(np.concatenate((log.threads, log.merged["thread"])))
+    has_one_thread = len(threads) <= 1 and not log.header["dropped_events"]  # a counter has the calls of all threads
+    if has_one_thread and not np.isin(log.events["call"], _numbers(log, ASYNCHRONOUS)).any():
         # The process has one thread, and the counts of a thread are without children.
         return KernelCounts.of(header["thread_at_end"]) - KernelCounts.of(header["thread_at_begin"]) - own
     whole = KernelCounts.of(header["at_end"]) - KernelCounts.of(header["at_begin"]) - own
@@ -154,7 +158,8 @@ def _kernel(log: Log, logs: Sequence[Log]) -> KernelCounts | None:
 
 def _counts_of_killed(log: Log, logs: Sequence[Log]) -> KernelCounts:
     """What the kernel had counted for a process that was killed, by its own log and those of its children."""
-    recorded = _descriptors(log, log.events) + _streams(log, log.events) + _library(log, log.events) + _loader(log)
+    summed = summed_calls(log)
+    recorded = _descriptors(log, log.events, summed) + _streams(log, log.events, summed) + _library(log, log.events) + _loader(log)
     total = KernelCounts.of(log.header["at_begin"]) + KernelCounts.of(log.header["own"]) + recorded
     for child in _children(log, logs):
         total += _counts_at_end(child, logs)
@@ -191,7 +196,8 @@ def _end_ns(log: Log) -> int:
     """When the process ended; of one that was killed, the end of its last recorded call."""
     if log.ended:
         return int(log.header["end_ns"])
-    return int(log.events["end_ns"].max()) if len(log.events) else int(log.header["begin_ns"])
+    ends = (log.events["end_ns"], log.merged["last_ns"])
+    return max(int(each.max()) if len(each) else int(log.header["begin_ns"]) for each in ends)
 
 
 def _numbers(log: Log, wanted: Iterable[str]) -> list[int]:
@@ -199,15 +205,16 @@ def _numbers(log: Log, wanted: Iterable[str]) -> list[int]:
     return [number for number, call in log.calls.items() if call.name in names or call.group in names]
 
 
-def _descriptors(log: Log, events: Events) -> KernelCounts:
-    counted = events[~np.isin(events["result"], NOT_COUNTED)]
+def _descriptors(log: Log, events: Events, summed: Events) -> KernelCounts:
+    counted, sums = events[~np.isin(events["result"], NOT_COUNTED)], summed[~np.isin(summed["error"], NOT_COUNTED)]
     moved = KernelCounts()
-    for number in np.unique(counted["call"]):
+    for number in sorted({*counted["call"].tolist(), *sums["call"].tolist()} & set(log.calls)):
         call = log.calls[int(number)]
-        of_call = counted[counted["call"] == number]
+        of_call, of_sums = counted[counted["call"] == number], sums[sums["call"] == number]
         kind = ASYNCHRONOUS.get(call.name, call.group)
         amounts = of_call["bytes"] if call.name in ASYNCHRONOUS else of_call["result"]
-        total, calls = int(amounts[of_call["result"] >= 0].sum()), len(of_call)
+        total, calls = int(amounts[of_call["result"] >= 0].sum()), len(of_call) + int(of_sums["calls"].sum())
+        total += int(of_sums["bytes" if call.name in ASYNCHRONOUS else "moved"][of_sums["error"] == 0].sum())
         if call.name in UNCOUNTED:
             continue
         if kind == "read" or call.name in BOTH_WAYS:
@@ -217,10 +224,15 @@ def _descriptors(log: Log, events: Events) -> KernelCounts:
     return moved
 
 
-def _streams(log: Log, events: Events) -> KernelCounts:
-    filled, flushed = (events[np.isin(events["call"], _numbers(log, [group]))] for group in ("fill", "flush"))
-    of_files = filled[filled["descriptor"] >= 0]
-    return KernelCounts(read_bytes=int(of_files["result"].sum()), written_bytes=int(flushed["result"].sum()))
+def _streams(log: Log, events: Events, summed: Events) -> KernelCounts:
+    moved = []
+    for group in ("fill", "flush"):
+        numbers = _numbers(log, [group])
+        of_group, sums = events[np.isin(events["call"], numbers)], summed[np.isin(summed["call"], numbers)]
+        if group == "fill":
+            of_group, sums = of_group[of_group["descriptor"] >= 0], sums[sums["descriptor"] >= 0]
+        moved.append(int(of_group["result"].sum()) + int(sums["moved"].sum()))
+    return KernelCounts(read_bytes=moved[0], written_bytes=moved[1])
 
 
 def _library(log: Log, events: Events) -> KernelCounts:
@@ -236,9 +248,9 @@ def _library(log: Log, events: Events) -> KernelCounts:
 
 def _unseen(log: Log, events: Events, kernel: KernelCounts | None, rest: KernelCounts) -> Iterator[Unseen]:
     """What is not in the log, and possible reasons where bytes are missing."""
-    dropped = int(log.header["dropped_events"])
-    if dropped:
-        yield Unseen(BUDGET, f"{dropped} {BUDGET_SPENT_TEXT}")
+    in_total = int(log.counters["calls"].sum()) < log.header["dropped_events"]
+    if log.counted_text:
+        yield Unseen(IN_TOTAL if in_total else COUNTED, log.counted_text)
     if kernel is None:
         yield Unseen("killed", "the process was killed or replaced, so the kernel's counts at its end are not known")
     mapped = events[np.isin(events["call"], _numbers(log, ["mmap"])) & (events["result"] >= 0)]
@@ -255,7 +267,7 @@ def _unseen(log: Log, events: Events, kernel: KernelCounts | None, rest: KernelC
     if (events[np.isin(events["call"], _numbers(log, ["io_uring_setup"]))]["result"] >= 0).any():
         yield Unseen(IO_URING, "the program uses io_uring; what it reads and writes that way is in no log")
     wide = events[np.isin(events["call"], _numbers(log, ["stdio_write", "stdio_read"])) & (events["result"] == 0)]
-    if rest.bytes and not dropped:
+    if rest.bytes and not in_total:
         yield Unseen(REST, _likely_reason(log.header["program"], bool(len(wide)), len(np.unique(log.threads)) > 1))
 
 

@@ -4,17 +4,28 @@ with its name. The log of a killed process lacks only the record that was being 
 from __future__ import annotations
 
 import mmap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tailrace.trace.merged import MERGED_CHUNK, Records, records_of
+
 MAGIC = b"TRTRACE\n"
 VERSION = 1
 NAME, CHUNK, COUNTER = 0xFFFF, 0xFFFE, 0xFFFD
 NO_OFFSET = -1  # the call has no offset
-BUDGET_SPENT_TEXT = "calls are only counted by file: the budget was spent; give more with `run --budget`"  # after a number of calls
+# Why calls are only counted, by the bits of the header's `reasons`.
+REASONS = {
+    1: "the budget was spent; give more with `run --budget`",
+    2: "the log's file could not grow: the disk is full or over its quota",
+    4: "the program had no free descriptor for the log",
+    8: "the process may no longer open its log: it has another user or fewer rights, or the log was replaced",
+    16: "the log's file would exceed the file size limit (ulimit -f)",
+    32: "opening the log was interrupted",
+}
 
 COUNTS = ("read_bytes", "written_bytes", "read_calls", "write_calls", "device_read_bytes", "device_written_bytes")
 LOADER_COUNTS = COUNTS[0:3:2]
@@ -25,7 +36,7 @@ HEADER = np.dtype(
         *((name, "<u8") for name in ("begin_ns", "begin_real_ns", "end_ns", "end_real_ns")),
         *((name, "<i4") for name in ("process", "parent", "rank", "ranks")),
         *((name, "<u8") for name in ("budget_bytes", "dropped_events")),
-        *((name, "<u4") for name in ("chunks", "reserved")),
+        *((name, "<u4") for name in ("chunks", "reasons")),
         *((name, [(count, "<u8") for count in COUNTS]) for name in ("at_begin", "at_end")),
         *((name, f"S{size}") for name, size in (("host", 64), ("program", 512), ("command", 2048), ("calls", 8192))),
         *((name, [(count, "<u8") for count in COUNTS]) for name in ("thread_at_begin", "thread_at_end", "own")),
@@ -56,7 +67,8 @@ COUNTER_SLOTS = np.dtype(
         ("file", "<u8"),
         ("calls", "<u8"),
         ("call", "<u2"),
-        ("reserved", "S6"),
+        ("counted_call", "<u2"),
+        ("ended", "<u4"),
         *((name, "<u8") for name in TOTALS),
         ("rest", "S40"),
     ]
@@ -85,15 +97,34 @@ class Log:
     events: np.ndarray[Any, np.dtype[Any]]  # EVENT, in the order of their beginnings
     threads: np.ndarray[Any, np.dtype[np.uint32]]  # of each event
     names: dict[int, str]
-    counters: np.ndarray[Any, np.dtype[Any]]  # COUNTER_SLOTS: sums by file of calls without events
+    counters: np.ndarray[Any, np.dtype[Any]]  # COUNTER_SLOTS: sums by file and call of calls without events
+    merged: Records  # sums of like calls, in the order of their beginnings
 
     @property
     def ended(self) -> bool:
         """Whether the process ended by itself: it was not killed, and not replaced by a program without the C library."""
         return bool(self.header["end_ns"])
 
+    @property
+    def counted_because(self) -> str:
+        """Why calls are only counted; "" where none are."""
+        return counted_because(self.header)
+
+    @property
+    def counted_text(self) -> str:
+        """How many calls are only counted, and why; "" where none are."""
+        because = self.counted_because
+        return f"{self.header['dropped_events']} calls are only counted by file: {because}" if because else ""
+
     def name_of(self, file: int) -> str:
         return self.names.get(file, "?" if file else "")
+
+
+def counted_because(header: Mapping[str, Any]) -> str:
+    """Why calls of a log are only counted; "" where none are."""
+    if not header["dropped_events"]:
+        return ""
+    return "; ".join([text for bit, text in REASONS.items() if header["reasons"] & bit] or [REASONS[1]])
 
 
 def read_run(folder: Path) -> tuple[list[Log], list[str]]:
@@ -132,15 +163,18 @@ def read_log(path: Path) -> Log:
         content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     data = np.frombuffer(content, np.uint8)[header["header_bytes"] :]
     chunks = [data[at : at + header["chunk_bytes"]] for at in range(0, len(data), header["chunk_bytes"])]
-    events, threads, counters = [], [], []
+    events, threads, counters, merged = [], [], [], []
     names: dict[int, str] = {}
     for chunk in chunks:
         slots = chunk[: len(chunk) // EVENT.itemsize * EVENT.itemsize].view(EVENT)
         if len(slots) == 0 or slots["call"][0] != CHUNK:
             continue  # the process was killed before it wrote anything into the chunk
         head = slots[:1].view(CHUNK_HEAD)[0]
-        if head["kind"] > 1:
+        if head["kind"] > MERGED_CHUNK:
             continue  # of a later version
+        if head["kind"] == MERGED_CHUNK:
+            merged.append(chunk)
+            continue
         if head["kind"] == 1:
             found = slots[2 : len(slots) // 2 * 2].view(COUNTER_SLOTS)
             counters.append(found[found["call"] == COUNTER])
@@ -154,7 +188,9 @@ def read_log(path: Path) -> Log:
     known = np.isin(all_events["call"], list(calls))
     order = np.argsort(all_events["begin_ns"][known], kind="stable")
     found_counters = np.concatenate(counters) if counters else np.empty(0, COUNTER_SLOTS)
-    return Log(path, header, calls, all_events[known][order], all_threads[known][order], names, found_counters)
+    records = records_of(merged)
+    records = records[np.isin(records["call"], list(calls))]
+    return Log(path, header, calls, all_events[known][order], all_threads[known][order], names, found_counters, records)
 
 
 def _header(path: Path, content: bytes) -> dict[str, Any]:

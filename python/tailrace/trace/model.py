@@ -284,6 +284,17 @@ class Run:
         added = _added(pa.table(columns), [key], (*ADDED, "system_read_bytes", "system_written_bytes"))
         return {row.pop(key): row for row in added.to_pylist()}
 
+    def limited(self) -> list[str]:
+        """How many calls have no times of their own, and why. All totals contain them."""
+        merged = sum(row["merged_calls"] or 0 for row in self.processes)
+        texts = [f"{merged:,} calls are merged into records of like calls: half of the budget was used"] if merged else []
+        dropped: dict[str, int] = {}
+        for row in self.processes:
+            if row["dropped_events"]:
+                why = row["counted_because"] or "the reason is not known"
+                dropped[why] = dropped.get(why, 0) + row["dropped_events"]
+        return texts + [f"{count:,} calls are only counted by file and call: {why}" for why, count in dropped.items()]
+
     def to_json(self) -> Row:
         """All figures."""
         figures_of_calls = dict.fromkeys(OF_CALLS) if "calls" in self.unknown else {}
@@ -318,6 +329,7 @@ class Run:
             "slowest": self.slowest(),
             "results": self.results,
             "dropped": sum(row["dropped_events"] for row in self.processes),
+            "limited": self.limited(),
             **self.messages,
             **figures_of_calls,
         }
@@ -340,6 +352,8 @@ class _Made:
         self.results += part["results"].to_pylist()
         self._add_events(part["events"])
         self._add_counters(part["counters"])
+        if len(part["merged"]):
+            self.sums.add_merged(part["merged"])
 
     def _add_events(self, events: pa.Table) -> None:
         logs = np.asarray(events["log"])
@@ -377,7 +391,7 @@ class _Made:
             pa.concat_tables([ORDER.empty_table(), *sums.orders]),
             sorted(failures, key=lambda row: -row["calls"]),
             sums.slowest,
-            sums.io_ns,
+            {log: sums.io_ns.get(log, 0) + sums.summed_io_ns.get(log, 0) for log in {*sums.io_ns, *sums.summed_io_ns}},
             self.results,
             {"damaged": list(damaged), "partial": list(figures.partial)},
             {**figures.unknown, **(COUNTED_UNKNOWN if self._has_counted() else {})},
@@ -398,7 +412,9 @@ def _process(row: Row) -> Row:
         "program",
         "command",
         "events",
+        "merged_calls",
         "dropped_events",
+        "counted_because",
         "begin_ns",
         "end_ns",
         "begin_real_ns",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tailrace.trace.clock import Clock, clock_of
-from tailrace.trace.log import BUDGET_SPENT_TEXT, Log
+from tailrace.trace.log import Log
 
 WITHIN = 0xFF  # the flags of an event that a call of another library has made
 NO_IO = {"collective", "mpi", "phase", "process", "map"}  # groups of calls that are no I/O
@@ -139,8 +139,7 @@ def several_jobs(logs: Sequence[Log]) -> list[str]:
 
 def full_logs(ranks: Sequence[Rank]) -> list[str]:
     """A message for each rank whose log is full: its later calls are in no phase."""
-    dropped = {rank.number: int(rank.log.header["dropped_events"]) for rank in ranks}
-    return [f"rank {number}: {count} {BUDGET_SPENT_TEXT}" for number, count in dropped.items() if count]
+    return [f"rank {rank.number}: {rank.log.counted_text}" for rank in ranks if rank.log.counted_text]
 
 
 def marks_phases(log: Log) -> bool:

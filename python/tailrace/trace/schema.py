@@ -66,6 +66,8 @@ PROCESSES = pa.schema(
         _column("begin_real_ns", pa.int64(), "ns", "time of day of the beginning, since 1970 (UTC)"),
         _column("events", pa.int64(), "", "number of its calls in `events`"),
         _column("dropped_events", pa.int64(), "", "number of its calls that are only counted, in `counters`"),
+        _column("counted_because", pa.string(), "", "why calls are only counted; null: none are"),
+        _column("merged_calls", pa.int64(), "", "number of its calls in `merged`"),
         *(
             _column(
                 f"kernel_{name}_at_{when}",
@@ -78,11 +80,32 @@ PROCESSES = pa.schema(
         ),
     ]
 )
+MERGED = pa.schema(
+    [
+        *ORIGIN,
+        *(EVENTS.field(name) for name in ("thread", "program", "call", "group")),
+        _column("begin_ns", pa.int64(), "ns", "beginning of the first call, since the run's beginning"),
+        _column("last_ns", pa.int64(), "ns", "end of the last call, since the run's beginning"),
+        *(EVENTS.field(name) for name in ("file", "other_name", "error", "flags", "detail")),
+        _column("calls", pa.uint64(), "", "number of calls"),
+        _column("bytes", pa.uint64(), "bytes", "requested bytes, summed"),
+        _column("moved", pa.int64(), "", "results of more than 0, summed: bytes that reads and writes have moved"),
+        _column("busy_ns", pa.uint64(), "ns", "time in the calls"),
+        _column("least_size", pa.uint64(), "bytes", "of a call: bytes that it moved; requested bytes where it moves none"),
+        _column("most_size", pa.uint64(), "bytes", ""),
+        _column("least_ns", pa.uint32(), "ns", "of a call"),
+        _column("most_ns", pa.uint32(), "ns", "of a call"),
+        _column("sizes", TEXTS, "", "numbers of calls by size: 8:120 is 120 calls with a size from 8 to 15"),
+        _column("times", TEXTS, "", "numbers of calls by time in ns: 512:7 is 7 calls that took from 512 to 1023"),
+    ]
+)
 COUNTERS = pa.schema(
     [
         *ORIGIN,
         _column("interface", TEXTS, "", "interface whose calls are counted: POSIX, STDIO, MPI-IO; all: all together"),
         _column("file", TEXTS, "", "full name"),
+        _column("call", TEXTS, "", "name of the counted call; null: all calls together"),
+        _column("group", TEXTS, "", "its kind; null: calls of several kinds"),
         _column("calls", pa.uint64(), "", "number of calls, of those that move nothing, too"),
         _column("reads", pa.uint64(), "", "calls that read"),
         _column("writes", pa.uint64(), "", "calls that write"),
@@ -113,7 +136,13 @@ RESULTS = pa.schema(
         _column("total_s", pa.float64(), "s", ""),
     ]
 )
-TABLES: Mapping[str, pa.Schema] = {"events": EVENTS, "processes": PROCESSES, "counters": COUNTERS, "results": RESULTS}
+TABLES: Mapping[str, pa.Schema] = {
+    "events": EVENTS,
+    "merged": MERGED,
+    "processes": PROCESSES,
+    "counters": COUNTERS,
+    "results": RESULTS,
+}
 
 # Groups of calls that move bytes of files. Calls of other groups make these calls, so summing both would count bytes twice.
 READS = ("read", "stdio_read")

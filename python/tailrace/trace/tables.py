@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from tailrace.trace.clock import Clock, clock_of
 from tailrace.trace.log import COUNTS, NO_OFFSET, Log
-from tailrace.trace.schema import COUNTERS, EVENTS, TEXTS, Tables, empty, table_of
+from tailrace.trace.merged import histogram_text
+from tailrace.trace.schema import COUNTERS, EVENTS, MERGED, TEXTS, Tables, empty, table_of
 
 LIBRARIES = ("collective", "mpi", "hdf5", "netcdf", "pnetcdf")  # beginnings of the groups of their calls
 NONE = -1  # no descriptor, or no rank
@@ -24,6 +25,7 @@ def tables_of(log: Log, number: int = 0, clock: Clock | None = None) -> Tables:
     return empty(
         processes=_processes(log, number, clock),
         events=_events(log, number, clock),
+        merged=_merged(log, number, clock),
         counters=_counters(log, number, clock),
     )
 
@@ -46,6 +48,8 @@ def _processes(log: Log, number: int, clock: Clock) -> pa.Table:
         "begin_real_ns": _wrapped(clock.zero_real_ns[host] + begin_ns),
         "events": len(log.events),
         "dropped_events": _wrapped(header["dropped_events"]),
+        "counted_because": log.counted_because or None,
+        "merged_calls": _wrapped(int(log.merged["calls"].sum())),
         **{f"kernel_{name}_at_begin": header["at_begin"][name] for name in COUNTS},
         **{f"kernel_{name}_at_end": header["at_end"][name] if log.ended else None for name in COUNTS},
     }
@@ -59,8 +63,7 @@ def _events(log: Log, number: int, clock: Clock) -> pa.Table:
         **_origin(log, number, len(events)),
         "thread": pa.array(log.threads),
         "program": _constant(log.header["program"], len(events)),
-        "call": _texts(events["call"], lambda call: log.calls[call].name),
-        "group": _texts(events["call"], lambda call: log.calls[call].group),
+        **_call_names(log, events["call"]),
         "begin_ns": pa.array(clock.since_begin(host, events["begin_ns"])),
         "end_ns": pa.array(clock.since_begin(host, events["end_ns"])),
         "descriptor": _column(events["descriptor"], events["descriptor"] == NONE),
@@ -69,17 +72,51 @@ def _events(log: Log, number: int, clock: Clock) -> pa.Table:
         "offset": _column(events["offset"], events["offset"] == NO_OFFSET),
         "bytes": _column(events["bytes"]),
         "result": _column(events["result"]),
-        "error": _texts(np.where(_of_library(log), 0, np.minimum(events["result"], 0)), _error),
+        "error": _texts(np.where(_of_library(log, events["call"]), 0, np.minimum(events["result"], 0)), _error),
         "flags": _column(events["flags"]),
         "detail": _column(events["detail"], is_name),
     }
     return pa.table(columns, schema=EVENTS)
 
 
-def _of_library(log: Log) -> Values:
-    """Whether the result of each event is a library's: then it is no errno."""
+def _merged(log: Log, number: int, clock: Clock) -> pa.Table:
+    records, host = log.merged, log.header["host"]
+    is_name = np.isin(records["detail"], np.fromiter(log.names, np.uint64, len(log.names)))
+    sums = ("calls", "bytes", "moved", "busy_ns", "least_size", "most_size", "least_ns", "most_ns")
+    columns = {
+        **_origin(log, number, len(records)),
+        "thread": pa.array(records["thread"]),
+        "program": _constant(log.header["program"], len(records)),
+        **_call_names(log, records["call"]),
+        "begin_ns": pa.array(clock.since_begin(host, records["begin_ns"])),
+        "last_ns": pa.array(clock.since_begin(host, records["last_ns"])),
+        "file": _file_names(log, records["file"]),
+        "other_name": _file_names(log, np.where(is_name, records["detail"], 0)),
+        "error": _texts(np.where(_of_library(log, records["call"]), 0, np.minimum(records["error"], 0)), _error),
+        "flags": _column(records["flags"]),
+        "detail": _column(records["detail"], is_name),
+        **{name: _column(records[name]) for name in sums},
+        "sizes": _histograms(records["size_bins"]),
+        "times": _histograms(records["time_bins"]),
+    }
+    return pa.table(columns, schema=MERGED)
+
+
+def _histograms(bins: Values) -> pa.DictionaryArray:
+    return pa.array([histogram_text(row) for row in bins.tolist()], pa.string()).dictionary_encode().cast(TEXTS)
+
+
+def _call_names(log: Log, numbers: Values) -> dict[str, pa.DictionaryArray]:
+    """The columns `call` and `group`; null for a number that is no call's."""
+    names = {number: call.name for number, call in log.calls.items()}
+    groups = {number: call.group for number, call in log.calls.items()}
+    return {"call": _texts(numbers, names.get), "group": _texts(numbers, groups.get)}
+
+
+def _of_library(log: Log, numbers: Values) -> Values:
+    """Whether the result of each call is a library's: then it is no errno."""
     libraries = [number for number, call in log.calls.items() if call.group.startswith(LIBRARIES)]
-    return np.isin(log.events["call"], libraries)
+    return np.isin(numbers, libraries)
 
 
 def _counters(log: Log, number: int, clock: Clock) -> pa.Table:
@@ -89,6 +126,7 @@ def _counters(log: Log, number: int, clock: Clock) -> pa.Table:
         **_origin(log, number, len(counters)),
         "interface": _constant("all", len(counters)),
         "file": _file_names(log, counters["file"]),
+        **_call_names(log, counters["counted_call"]),
         **{name: _column(counters[name]) for name in sums},
         "first_ns": pa.array(clock.since_begin(host, counters["first_ns"])),
         "last_ns": pa.array(clock.since_begin(host, counters["last_ns"])),

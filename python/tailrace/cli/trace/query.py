@@ -18,7 +18,7 @@ def command(
     sql: Annotated[str, typer.Argument(metavar="SQL", help="Query in DuckDB's SQL.")],
     as_json: output.AsJson = False,
 ) -> None:
-    """Runs an SQL query over the tables of a recorded run: events, processes, counters, results.
+    """Runs an SQL query over the tables of a recorded run: events, merged, processes, counters, results.
 
     A run is read into memory. Of Parquet tables, only what the query needs is read. docs/reference/tables.md has the columns.
 

@@ -54,9 +54,8 @@ def _print_notes(run: Run, view: View) -> None:
     rows = {"processes": len(run.processes), "files": len(run.files)}
     if max(rows.values()) > view.top:
         console.print(f"\n{rows['processes']} processes, {rows['files']} files; --top and --all show more")
-    dropped = sum(row["dropped_events"] for row in run.processes)
-    if dropped:
-        console.print(f"{count_text(dropped)} calls are only counted, because the budget was spent; give more with `run --budget`")
+    for text in run.limited():
+        console.print(plain(text), markup=False, soft_wrap=True)
     for message in run.messages.get("partial", []):
         console.print(f"not complete: {plain(message)}", markup=False, soft_wrap=True)
     for name, reason in run.unknown.items():
