@@ -6,13 +6,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tailrace.trace.log import read_run
 from tailrace.trace.path_labels import Step, labels_of, without_parameters
 from tailrace.trace.phase_names import folded
 from tailrace.trace.phases import Phases, phases_of
 
 from tests.mpirun import Mpirun
 from tests.recorder import Recorder
+from tests.trace_logs import events_of, write_log
 
+S = 10**9
 # A library of wrappers, and a program that calls MPI and writes through it alone.
 PROGRAM = """
 #include <fcntl.h>
@@ -117,3 +120,19 @@ def test_functions_are_shown_without_parameters(name: str, shown: str) -> None:
 @pytest.mark.fast
 def test_numbers_in_names_of_files_are_folded() -> None:
     assert [folded(name) for name in ("/data/out.0017.12.nc", "/data/restart", "")] == ["out.*.*.nc", "restart", "?"]
+
+
+@pytest.mark.fast
+def test_openings_belong_to_the_functions_that_write_the_file(tmp_path: Path) -> None:
+    """An opening has no path in the log. Here it takes longer than the writing."""
+    path, place = b"python /run.py:write_output < python /run.py:<module>", b"/a.out+0x10"
+    for rank in (0, 1):
+        rows = [
+            {"call": "MPI_Init", "begin_ns": 0, "end_ns": S, "result": 0},
+            {"call": "open", "begin_ns": S, "end_ns": 4 * S, "file": b"/out1", "result": 3, "detail": 0o101},
+            {"call": "pwrite", "begin_ns": 4 * S, "end_ns": 5 * S, "file": b"/out1", "result": 9, "detail": path},
+            {"call": "MPI_Barrier", "begin_ns": 5 * S, "end_ns": 6 * S, "file": b"MPI ranks 0-1", "detail": place},
+        ]
+        header = {"rank": rank, "ranks": 2, "process": rank + 1, "begin_ns": 0, "begin_real_ns": 1}
+        write_log(tmp_path / f"n1.{rank}.0.trace", events_of(rows), [path, place, b"/out1", b"MPI ranks 0-1"], **header)
+    assert [phase.name for phase in phases_of(read_run(tmp_path)[0]).phases] == ["to MPI_Init", "write_output", "to the end"]

@@ -67,7 +67,8 @@ def _add_io(found: Sequence[Interval], rank: Rank, departures: Array, number: in
         events["detail"], np.fromiter(log.names, np.uint64, len(log.names))
     )
     # RATIONALE: calls of HDF5 and netCDF have a variable instead of a path. What they call has the path.
-    chosen = outermost & ~_of_library(rank) & rank.on_files & ~np.isin(rank.groups, list(NO_IO)) & (rank.begins >= rank.left_init_s)
+    chosen = outermost & ~_of_library(rank) & rank.on_files & ~np.isin(rank.groups, list(NO_IO)) & (events["file"] != 0)
+    chosen &= rank.begins >= rank.left_init_s
     indices = np.searchsorted(departures, rank.begins[chosen], "right")
     keys = np.zeros(len(indices), DONE)
     keys["interval"], keys["is_read"] = indices, np.isin(rank.groups[chosen], READS)
@@ -76,10 +77,18 @@ def _add_io(found: Sequence[Interval], rank: Rank, departures: Array, number: in
     seconds = np.bincount(places.reshape(-1), (rank.ends - rank.begins)[chosen], len(different))
     texts = {int(path): log.name_of(int(path)) for path in np.unique(different["path"])}
     paths = paths_of(set(texts.values()))
-    for key, spent in zip(different, seconds, strict=True):
-        done = _deed(paths[texts[int(key["path"])]], log.name_of(int(key["file"])), bool(key["is_read"]))
-        io = found[int(key["interval"])].io
-        io.setdefault(done, np.zeros(ranks))[number] += spent
+    deeds = [_deed(paths[texts[int(key["path"])]], log.name_of(int(key["file"])), bool(key["is_read"])) for key in different]
+    # RATIONALE: openings have no path. They belong to the functions that did most I/O with the same file.
+    has_path = [bool(paths[texts[int(key["path"])]]) for key in different]
+    of_file: dict[int, dict[Deed, float]] = defaultdict(lambda: defaultdict(float))
+    for key, spent, deed, known in zip(different, seconds, deeds, has_path, strict=True):
+        if known:
+            of_file[int(key["file"])][deed] += float(spent)
+    for key, spent, deed, known in zip(different, seconds, deeds, has_path, strict=True):
+        same_file = of_file.get(int(key["file"]))
+        if not known and same_file:
+            deed = max(same_file, key=lambda each: same_file[each])
+        found[int(key["interval"])].io.setdefault(deed, np.zeros(ranks))[number] += spent
 
 
 def _of_library(rank: Rank) -> Array:
@@ -129,7 +138,8 @@ def _steps(end: str, paths: dict[str, CallPath]) -> tuple[Step, ...]:
     path = paths.get(site, ())
     named = [frame for frame in path if not frame.is_main]
     if named:
-        return tuple(Step(frame.function, frame.place.line or frame.place.address) for frame in named)
+        # The main program has no name that is shown, and the place of its call.
+        return tuple(Step("" if frame.is_main else frame.function, frame.place.line or frame.place.address) for frame in path)
     if not path or path[0].function:  # the main program
         place = path[0].place if path else Place(site)
         return (Step(f"{call} {place.text}", place.line or place.address),)
