@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tailrace.cli import main
 from tailrace.trace import Run, sinks, sources
@@ -15,6 +16,8 @@ from tailrace.trace.accesses import ORDERS, bins_of, orders_of
 from tailrace.trace.file_groups import Member, Users, file_groups
 from tailrace.trace.nesting import nested, union_ns
 from tailrace.trace.run_facts import machine_facts, mounted
+from tailrace.trace.schema import MERGED
+from tailrace.trace.table_parts import TableParts
 
 from tests.trace_logs import CALLS, NEW, OLD, events_of, make_run, write_log
 
@@ -158,6 +161,25 @@ def test_accesses_have_sizes_and_order(tmp_path: Path) -> None:
     }
     sizes = {(found["kind"], found["least_bytes"], found["most_bytes"]): found["accesses"] for found in run.access_sizes()}
     assert sizes == {("write", 8, 15): 6, ("read", 8, 15): 4}
+
+
+def test_merged_calls_within_a_library_are_counted_once(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [row("MPI_File_write_at", 0, 1000, bytes=50, result=50)])
+    (part,) = sources.read(folder).parts
+    like = {
+        "log": 0,
+        "file": "/data/old",
+        "call": "pwrite",
+        "group": "write",
+        "bytes": 50,
+        "moved": 50,
+        "begin_ns": 100,
+        "most_ns": 50,
+    }
+    merged = [{**like, "calls": 5, "busy_ns": 400, "flags": 1}, {**like, "calls": 5, "busy_ns": 300, "flags": 0}]
+    run = Run.of_parts(TableParts(iter([{**part, "merged": pa.Table.from_pylist(merged, schema=MERGED)}]), 1))
+    assert (run.by_call()["pwrite"]["calls"], run.by_call()["pwrite"]["written_bytes"]) == (10, 100)
+    assert (run.by_layer()["MPI-IO"]["self_ns"], run.by_layer()["POSIX"]["self_ns"]) == (1000, 300)
 
 
 def test_sizes_fall_into_powers_of_two() -> None:

@@ -128,12 +128,14 @@ class Sums:
         self._add_io_ns(counters, call, np.ones(len(counters), bool))
 
     def add_merged(self, merged: pa.Table) -> None:
-        """Merged records: sums of like calls. Their order is not known, nor the self time of those that make others."""
+        """Merged records: sums of like calls. Their order is not known, nor the self time of those that make others. The time of
+        those that a library made is in the self time of the library's call."""
         call, file = _calls_of(self, merged), _places(merged["file"], self.files)
         place = [self.calls.texts[number].place for number in call.tolist()]
         moved, time = np.maximum(_numbers(merged["moved"]), 0), _int64(merged["busy_ns"])
         asked = _numbers(_int64(merged["bytes"]))
         moved = np.where(np.array([of.moves == LIBRARY for of in place], bool) & (moved == 0), asked, moved)  # HDF5 returns 0
+        is_outermost = _numbers(merged["flags"]) & WITHIN_LIBRARIES == 0
         failed = np.asarray(pc.is_valid(merged["error"]))
         read, written = (np.array([of.kind == kind and of.moves != "" for of in place], bool) for kind in ("read", "write"))
         self.sums.append(
@@ -148,13 +150,13 @@ class Sums:
                 read_bytes=np.where(read, moved, 0),
                 written_bytes=np.where(written, moved, 0),
                 time_ns=time,
-                self_ns=pc.if_else(self._makes_no_others(call), time, pa.scalar(None, pa.int64())),
+                self_ns=pc.if_else(self._makes_no_others(call) & is_outermost, time, pa.scalar(None, pa.int64())),
                 most_ns=merged["most_ns"],
                 first_ns=merged["begin_ns"],
                 last_ns=merged["last_ns"],
             )
         )
-        self._add_io_ns(merged, call, _numbers(merged["flags"]) & WITHIN_LIBRARIES == 0)
+        self._add_io_ns(merged, call, is_outermost)
         chosen = np.flatnonzero(failed)
         columns = {"log": merged["log"].take(pa.array(chosen)), "call": call[chosen], "file": file[chosen]}
         of_failed = merged.take(pa.array(chosen))
