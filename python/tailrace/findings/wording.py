@@ -1,0 +1,47 @@
+"""Sentences about a verdict, for the terminal and the page."""
+
+from __future__ import annotations
+
+from tailrace.findings import Finding, Verdict
+
+MOST_RANKS = 8
+
+
+def headline(verdict: Verdict) -> str:
+    """One sentence: what I/O cost, and its first cause."""
+    share = verdict.io_s / verdict.duration_s if verdict.duration_s else 0.0
+    text = f"I/O took {100 * share:.0f} % of {seconds_text(verdict.duration_s)}"
+    if not verdict.findings:
+        return f"{text}; no cause of it costs 1 % of the run"
+    first = verdict.findings[0]
+    return f"{text}: {seconds_text(first.seconds)} because {first.what}"
+
+
+def seconds_text(seconds: float) -> str:
+    if seconds >= 10:
+        return f"{seconds:.0f} s"
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{1000 * seconds:.0f} ms"
+
+
+def together(verdict: Verdict) -> str:
+    """Empty where there is one finding, or none."""
+    if len(verdict.findings) < 2:
+        return ""
+    return f"together {seconds_text(verdict.found_s)}: seconds that several causes share count once"
+
+
+def left_out(verdict: Verdict) -> str:
+    """What the findings know nothing of; empty where they know all."""
+    if not verdict.counted_calls:
+        return ""
+    count = f"{verdict.counted_calls:,}".replace(",", " ")
+    return f"{count} calls were only counted, and are in none of these seconds; give more with `run --budget`"
+
+
+def how(finding: Finding) -> str:
+    """How the seconds of a finding were computed, and from what."""
+    count = f"{finding.calls:,}".replace(",", " ")
+    ranks = ", ".join(map(str, finding.ranks[:MOST_RANKS])) + (" ..." if len(finding.ranks) > MOST_RANKS else "")
+    where = f", rank{'s' if len(finding.ranks) > 1 else ''} {ranks}" if ranks else ""
+    times = f"from {seconds_text(finding.begin_s)} to {seconds_text(finding.end_s)}"
+    return f"{finding.how}; {count} calls {times}{where}; confidence: {finding.confidence}"

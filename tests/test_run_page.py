@@ -1,0 +1,89 @@
+"""The page of a run: `tailrace report --html`."""
+
+from __future__ import annotations
+
+import html
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tailrace.findings.activity import activity_of
+from tailrace.report.run_charts import busy_shares
+from tailrace.trace import sources
+from tailrace.trace.model import Run
+
+SCRIPT = """
+import time
+for step in range(3):
+    with open(f"<b>out.{step}", "wb", buffering=0) as file:
+        for _ in range(200):
+            file.write(bytes(10000))
+    time.sleep(0.05)
+open("gone\\x1b[31m", "w").close()
+for _ in range(50):
+    try:
+        open("missing")
+    except OSError:
+        pass
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tailrace_command: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    here = tmp_path_factory.mktemp("page")
+    for words in (["run", "--log", "log", "--", "python3", "-c", SCRIPT], ["report", "log", "--html", "page.html"]):
+        subprocess.run([*tailrace_command, *words], cwd=here, check=True, capture_output=True, timeout=60)
+    return here
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> str:
+    return (folder / "page.html").read_text()
+
+
+def test_page_needs_nothing_else(page: str) -> None:
+    assert not re.search(r"<script|https?://|src=|@import|url\(", page)
+    assert len(page) < 600_000
+
+
+def test_names_are_text(page: str) -> None:
+    assert "<b>out" not in page
+    assert "&lt;b&gt;out.N" in page
+    assert "\x1b" not in page
+
+
+def test_tables_have_the_figures_of_the_run(folder: Path, page: str) -> None:
+    run = Run.read(folder / "log")
+    text = html.unescape(re.sub(r"<[^>]+>", "\n", page)).replace("\N{NO-BREAK SPACE}", " ")
+    cells = [line.strip() for line in text.splitlines() if line.strip()]
+    for layer, row in run.by_layer().items():
+        at = cells.index(layer)
+        assert cells[at + 1] == f"{row['calls']:,}".replace(",", " ")
+        assert cells[at + 4] == f"{row['self_ns'] / 1e9:.4f}"
+    group = next(at for at, cell in enumerate(cells) if cell.endswith("<b>out.N"))
+    assert cells[group + 3 : group + 7] == ["3", str(3 * (200 + 3)), "0 B", "5.7 MiB"]  # Python looks at what it opens
+    missing = max(at for at, cell in enumerate(cells) if cell.endswith("/missing"))  # the table of failed calls is the last
+    assert cells[missing - 2 : missing] == ["open", "ENOENT"]
+    assert cells[missing + 1 : missing + 2] == ["50"]
+
+
+def test_heat_map_has_the_time_in_calls(folder: Path) -> None:
+    activity = activity_of(sources.read(folder / "log").parts)
+    edges = np.linspace(0, activity.duration_s, 101)
+    process = int(np.bincount(activity.process).argmax())
+    shares = busy_shares(activity, process, edges)
+    own = activity.is_own & (activity.process == process)
+    np.testing.assert_allclose((shares * np.diff(edges)).sum(), activity.seconds[own].sum(), rtol=1e-6, atol=1e-7)
+    assert shares.max() > 0.1
+    assert (shares == 0).sum() > 20, "it slept half of the time"
+
+
+def test_page_of_a_file_that_cannot_be_written(tailrace_command: list[str], folder: Path) -> None:
+    done = subprocess.run(
+        [*tailrace_command, "report", "log", "--html", "none/page.html"], cwd=folder, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert "none/page.html" in done.stderr
+    assert "Traceback" not in done.stderr
