@@ -234,3 +234,25 @@ def test_the_commands_show_merged_and_counted_calls(runs: Runs, tailrace_command
         [*tailrace_command, "trace", "query", str(runs.logs), sql], capture_output=True, text=True, timeout=HANGS_S, check=True
     )
     assert "46000" in answer.stdout.replace(",", "").replace(".0", "")
+
+
+def test_run_says_at_its_end_what_is_only_counted(runs: Runs, tailrace_command: list[str]) -> None:
+    for budget, is_said in (("1", True), ("64", False)):
+        logs = runs.work / budget
+        command = [
+            *tailrace_command,
+            "run",
+            "--log",
+            str(logs),
+            "--budget",
+            budget,
+            "--",
+            runs.case,
+            "many-files",
+            str(runs.work),
+            "6000",
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=True)
+        (log,), _ = read_run(logs)
+        said = f"{log.header['dropped_events']:,} calls are only counted by file and call: the budget was spent"
+        assert (said in done.stderr) == is_said, done.stderr

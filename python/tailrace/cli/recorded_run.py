@@ -48,6 +48,7 @@ def run(options: RunOptions) -> int:
     except OSError as error:
         say(f"tailrace: {folder}/run.json could not be written: {error.strerror}")
     say(f"tailrace: the log is in {folder}; `tailrace trace show {folder}` shows it")
+    _say_counted(folder)
     _name_unrecorded(folder)
     return status if status >= 0 else 128 - status
 
@@ -64,6 +65,22 @@ def _machine() -> dict[str, object]:
     from tailrace.trace.run_facts import machine_facts, mounted
 
     return {"machine": machine_facts(), "mounts": mounted()}
+
+
+def _say_counted(folder: Path) -> None:
+    """Says how many calls are only counted, and why."""
+    from tailrace.trace.log import LogError, counted_because, logs_of, read_header
+
+    counted: dict[str, int] = {}
+    try:
+        for path in logs_of(folder):
+            header = read_header(path)
+            if why := counted_because(header):
+                counted[why] = counted.get(why, 0) + header["dropped_events"]
+    except (LogError, OSError):
+        return
+    for why, calls in counted.items():
+        say(f"tailrace: {calls:,} calls are only counted by file and call: {why}")
 
 
 def _name_unrecorded(folder: Path) -> None:
