@@ -8,6 +8,17 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
+MOST_TEXT_BYTES = 64 << 20  # of a configuration or of what a program printed
+
+
+def read_text(path: Path | str, errors: str = "strict", most_bytes: int = MOST_TEXT_BYTES) -> str:
+    """The text of a file. Raises OSError, also where it has more than `most_bytes`; UnicodeDecodeError."""
+    with open_regular(path) as file:
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise OSError(errno.EFBIG, f"more than {most_bytes >> 20} MiB", str(path))
+    return content.decode(errors=errors)
+
 
 def open_regular(path: Path | str) -> BinaryIO:
     """Opens a file for reading. Raises OSError, also where it is a FIFO, a device or a socket."""

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tailrace.regular_file import read_text
+
 _REQUIRED = object()
 LARGEST_NUMBER = 1e9  # many are seconds, and the system's clocks take no infinite ones
 
@@ -21,10 +23,10 @@ class TomlError(ValueError):
 
 def read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text())
+        return tomllib.loads(read_text(path))
     except FileNotFoundError:
         raise TomlError(f"{path}: no such file: check its path") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise TomlError(f"{path}: {error}") from error
 
 

@@ -110,12 +110,31 @@ def open_study(spec: StudySpec, out: Path) -> Study:
     study = Study(spec, out.resolve())
     if not study.journal.exists():
         return study
+    if not study.journal.is_file():
+        raise ForeignFileError(f"{study.journal} is no regular file. Give another folder with --out")
     lines, _ = tailrace.journal_read(study.journal)
     if not _is_journal(study.journal, lines):
         raise ForeignFileError(f"{study.journal} is not the journal of a study and would be lost. Give another folder with --out")
     if not lines:
         return study
-    study.head = lines[0]
+    try:
+        _take(study, lines)
+        if study.left:
+            _refuse_newer_format(study)
+            _refuse_other_machine(study)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if isinstance(error, StudyError):
+            raise
+        raise ForeignFileError(
+            f"{study.journal} has a record that no study writes ({error}). Give another folder with --out"
+        ) from None
+    return study
+
+
+def _take(study: Study, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Fills the study with the records of its journal. Raises StudyError, and others for records that no study writes."""
+    spec = study.spec
+    study.head = dict(lines[0])
     if study.head["name"] != spec.name:
         raise ForeignFileError(
             f"{study.journal} holds results of the study {study.head['name']!r}, which would be lost. "
@@ -127,10 +146,6 @@ def open_study(spec: StudySpec, out: Path) -> Study:
             f"Give another folder with --out, or remove {study.out}"
         )
     study.results = [RunResult.from_json(line) for line in lines[1:] if line.get("kind") == "run"]
-    if study.left:
-        _refuse_newer_format(study)
-        _refuse_other_machine(study)
-    return study
 
 
 def _is_journal(path: Path, lines: Sequence[Mapping[str, Any]]) -> bool:

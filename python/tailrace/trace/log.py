@@ -4,16 +4,20 @@ with its name. The log of a killed process lacks only the record that was being 
 from __future__ import annotations
 
 import mmap
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tailrace.regular_file import open_regular
 from tailrace.trace.merged import MERGED_CHUNK, Records, records_of
 
 MAGIC = b"TRTRACE\n"
+LEAST_CHUNK_BYTES = 4096
+MOST_DIGITS = 5  # of the number of a call, which has 16 bits
 VERSION = 1
 NAME, CHUNK, COUNTER = 0xFFFF, 0xFFFE, 0xFFFD
 NO_OFFSET = -1  # the call has no offset
@@ -150,7 +154,7 @@ def logs_of(folder: Path) -> list[Path]:
 
 def read_header(path: Path) -> dict[str, Any]:
     """The header of a log, without its list of calls. Raises LogError, OSError."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         header = _header(path, file.read(HEADER.itemsize))
     del header["calls"]
     return header
@@ -158,11 +162,12 @@ def read_header(path: Path) -> dict[str, Any]:
 
 def read_log(path: Path) -> Log:
     """Raises LogError, OSError."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         header = _header(path, file.read(HEADER.itemsize))
+        places = list(_chunk_places(file.fileno(), header))
         content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    data = np.frombuffer(content, np.uint8)[header["header_bytes"] :]
-    chunks = [data[at : at + header["chunk_bytes"]] for at in range(0, len(data), header["chunk_bytes"])]
+    data = np.frombuffer(content, np.uint8)
+    chunks = [data[at : at + header["chunk_bytes"]] for at in places]
     events, threads, counters, merged = [], [], [], []
     names: dict[int, str] = {}
     for chunk in chunks:
@@ -193,6 +198,20 @@ def read_log(path: Path) -> Log:
     return Log(path, header, calls, all_events[known][order], all_threads[known][order], names, found_counters, records)
 
 
+def _chunk_places(descriptor: int, header: dict[str, Any]) -> Iterator[int]:
+    """Where chunks begin that have data. The holes of a file are passed over: it may be longer than its device."""
+    size = os.fstat(descriptor).st_size
+    at = header["header_bytes"]
+    while at < size:
+        try:
+            data = os.lseek(descriptor, at, os.SEEK_DATA)
+        except OSError:  # none from there to the end
+            return
+        at += (data - at) // header["chunk_bytes"] * header["chunk_bytes"]
+        yield at
+        at += header["chunk_bytes"]
+
+
 def _header(path: Path, content: bytes) -> dict[str, Any]:
     if len(content) < HEADER.itemsize:
         raise LogError(f"{path}: {len(content)} bytes are no log, whose header has {HEADER.itemsize}")
@@ -207,7 +226,7 @@ def _header(path: Path, content: bytes) -> dict[str, Any]:
     if header["version"] < 1:
         raise LogError(f"{path}: damaged: version {header['version']} of the log")
     sizes = (header["header_bytes"], header["chunk_bytes"], header["slot_bytes"])
-    if sizes[0] < HEADER.itemsize or sizes[1] < EVENT.itemsize or sizes[1] % EVENT.itemsize or sizes[2] != EVENT.itemsize:
+    if sizes[0] < HEADER.itemsize or sizes[1] < LEAST_CHUNK_BYTES or sizes[1] % EVENT.itemsize or sizes[2] != EVENT.itemsize:
         raise LogError(f"{path}: damaged: header, chunk and slot of {sizes} bytes")
     for key in ("host", "program", "command"):
         header[key] = bytes(raw[key]).decode(errors="replace")
@@ -223,7 +242,9 @@ def _calls(path: Path, text: bytes) -> dict[int, Call]:
     calls = {}
     for line in text.decode(errors="replace").splitlines():
         words = line.split()
-        if len(words) < 3 or not words[1].isdecimal():  # later versions may say more behind the three
+        if (
+            len(words) < 3 or not words[1].isdecimal() or len(words[1]) > MOST_DIGITS
+        ):  # later versions may say more behind the three
             raise LogError(f"{path}: damaged: {line!r} in its list of calls")
         calls[int(words[1])] = Call(int(words[1]), words[0], words[2])
     return calls

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import multiprocessing
 import os
+import resource
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +26,21 @@ from tailrace.trace.sources.darshan_figures import NO_HOSTS, NO_SEGMENTS, UNKNOW
 from tailrace.trace.table_parts import TableParts
 
 DESCRIPTION = "a Darshan log (*.darshan)"
+MOST_RANKS = 1 << 22
+PR_SET_PDEATHSIG = 1
 BACKEND = "darshan.backend.cffi_backend"
+
+DAMAGE = (
+    BrokenProcessPool,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 # For each module of Darshan: the counters of a file that count calls of a kind.
 READS = {
@@ -51,21 +69,43 @@ def read(path: Path) -> TableParts:
     """Raises LogError, MissingLibraryError. Times begin with the job, as far as the clocks of its ranks agree.
 
     RATIONALE: reads in a child process. For a log that is cut short, Darshan's library ends its process, or prints an error and
-    returns memory that it has not filled."""
+    returns memory that it has not filled. The child has limits, because a few bytes can stand for any number of records, and ends
+    with this process."""
+    limits = Limits(os.getpid(), path.stat().st_size)
     with tempfile.NamedTemporaryFile() as stderr:
         try:
-            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _redirect_stderr, (stderr.name,)) as reader:
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin_reader, (stderr.name, limits)) as reader:
                 tables, figures = reader.submit(_tables, path).result()
         except MissingLibraryError:
             raise
-        except (BrokenProcessPool, ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
+        except DAMAGE as error:
             raise _damaged(path, _errors(stderr) or str(error)) from None
         if errors := _errors(stderr):
             raise _damaged(path, errors)
     return TableParts(iter([tables]), 1, figures=figures)
 
 
-def _redirect_stderr(name: str) -> None:
+class Limits(NamedTuple):
+    parent: int
+    size_bytes: int  # of the log
+
+    @property
+    def memory_bytes(self) -> int:
+        return (1 << 30) + 100 * self.size_bytes
+
+    @property
+    def processor_s(self) -> int:
+        return 60 + (self.size_bytes >> 20)
+
+
+def _begin_reader(name: str, limits: Limits) -> None:
+    """Of the child, before it reads."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != limits.parent:  # it ended before that
+        os._exit(1)
+    for what, most in ((resource.RLIMIT_DATA, limits.memory_bytes), (resource.RLIMIT_CPU, limits.processor_s)):
+        with contextlib.suppress(ValueError, OSError):  # less is allowed already
+            resource.setrlimit(what, (most, resource.getrlimit(what)[1]))
     with Path(name).open("wb") as file:
         os.dup2(file.fileno(), 2)
 
@@ -127,6 +167,8 @@ def _records(backend: Any, log: Any, module: str) -> Iterator[dict[str, Any]]:
 
 def _processes(job: dict[str, Any], command: str, events: pa.Table) -> pa.Table:
     """A row for each rank. The host is known only for ranks that DXT has traced."""
+    if not 0 <= job["nprocs"] <= MOST_RANKS:
+        raise ValueError(f"{job['nprocs']} ranks")
     hosts = dict(zip(events["log"].to_pylist(), events["host"].to_pylist(), strict=True))
     counts = np.bincount(events["log"].to_numpy(), minlength=job["nprocs"]).tolist()
     about = {

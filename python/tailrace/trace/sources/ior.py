@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tailrace.regular_file import open_regular, read_text
 from tailrace.trace.log import LogError
 from tailrace.trace.schema import empty, table_of
 from tailrace.trace.source_figures import SourceFigures
@@ -38,7 +39,7 @@ NO_CALLS = {"calls": "a benchmark prints its results and no calls", "status": "t
 def accepts(path: Path) -> bool:
     if not path.is_file():
         return False
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(SNIFFED_BYTES).lstrip()
     is_json = head.startswith(b"{") and b'"Command line"' in head
     return head.startswith((b"IOR-", b"access,bw(MiB/s)")) or b"\nIOR-" in head or is_json
@@ -46,15 +47,15 @@ def accepts(path: Path) -> bool:
 
 def read(path: Path) -> TableParts:
     """Raises LogError for an output without a result."""
-    text = path.read_text(errors="replace").lstrip()
+    text = read_text(path, errors="replace").lstrip()
     reader = _of_json if text.startswith("{") else _of_csv if text.startswith("access,") else _of_text
     try:
-        rows = list(reader(text))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        tables = empty(results=table_of("results", list(reader(text))))
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error) as error:
         raise LogError(f"{path}: damaged output of IOR ({error}); let IOR run to its end") from None
-    if not rows:
+    if not tables["results"].num_rows:
         raise LogError(f"{path}: output of IOR without a result; let IOR run to its end")
-    return TableParts(iter([empty(results=table_of("results", rows))]), 1, figures=SourceFigures(unknown=NO_CALLS))
+    return TableParts(iter([tables]), 1, figures=SourceFigures(unknown=NO_CALLS))
 
 
 def _of_text(text: str) -> Iterator[Row]:
