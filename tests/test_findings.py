@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 from tailrace import contract
+from tailrace.findings import verdict_of
+from tailrace.findings.activity import activity_of
 from tailrace.findings.estimates import repeated
 from tailrace.findings.rules import RULES
+from tailrace.trace import sources
 
 from bench.harness import causes
 from tests.environment import ROOT
@@ -84,3 +87,21 @@ def test_report_of_the_newest_run_begins_with_the_verdict(tailrace_command: list
         subprocess.run([*tailrace_command, "run", "--", "true"], cwd=tmp_path, check=True, capture_output=True)
         shown = subprocess.run([*tailrace_command, "report"], cwd=tmp_path, capture_output=True, text=True)
         assert shown.stdout.startswith(f"tailrace-run-{count}: 1 process\nI/O took "), shown
+
+
+MANY_CALLS = """
+import os
+fd = os.open("all", os.O_CREAT | os.O_WRONLY)
+for _ in range(60000):
+    os.write(fd, bytes(100))
+"""
+
+
+def test_merged_calls_are_in_findings(tailrace_command: list[str], tmp_path: Path) -> None:
+    words = ["run", "--log", "log", "--budget", "1", "--", "/usr/bin/python3", "-c", MANY_CALLS]
+    subprocess.run([*tailrace_command, *words], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    activity = activity_of(sources.read(tmp_path / "log").parts)
+    assert activity.count.max() > 1000
+    (finding,) = [found for found in verdict_of(activity).findings if found.rule == "small_writes"]
+    assert finding.calls == 60000
+    assert "60000 calls write 100 bytes each" in finding.what

@@ -65,7 +65,7 @@ def _finding(activity: Activity, rule: Rule, cause: Cause, seconds: float, overl
         cause.remedy,
         tuple(cause.lines),
         cause.confidence,
-        len(calls),
+        int(activity.count[calls].sum()),
         names(activity, activity.file[calls]),
         ranks,
         float(activity.begin[calls].min()),

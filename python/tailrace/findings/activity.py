@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import math
 import posixpath
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.trace.ranks import is_no_file
 from tailrace.trace.schema import Tables
@@ -26,7 +29,7 @@ SOFTWARE = ("/usr/", "/lib", "/opt/", "/bin/", "/sbin/")
 CREATES = 0o100  # O_CREAT of open
 # Columns of numbers that are taken as they are.
 NUMBERS = {"thread": np.int64, "offset": np.int64, "result": np.int64, "flags": np.uint16, "detail": np.uint64}
-COLUMNS = (*NUMBERS, "call", "group", "file", "process", "begin", "end")
+COLUMNS = (*NUMBERS, "count", "call", "group", "file", "process", "begin", "end")
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Process:
     program: str
     begin: float
     end: float
+    merges_from: float = math.inf  # when its first collective began that is merged with others: later ones are not all in rows
 
 
 @dataclass
@@ -76,7 +80,8 @@ class Names:
 
 @dataclass
 class Activity:
-    """One row for each call, process by process, in the order of their beginnings."""
+    """One row for each call, process by process, in the order of their beginnings. Like calls that the log has merged are one row,
+    which begins with the first of them and has the time of all."""
 
     processes: list[Process]
     names: Names
@@ -88,9 +93,10 @@ class Activity:
     end: Array
     file: Array  # index into `names.files`, or NONE
     offset: Array  # or NONE
-    result: Array
+    result: Array  # of a row of merged calls: bytes that all of them moved
     flags: Array
     detail: Array
+    count: Array  # calls of the row: 1, or more where like calls are merged
     counted_calls: int  # calls that are only counted: they are in no row
 
     @cached_property
@@ -106,18 +112,21 @@ class Activity:
     @cached_property
     def ranks(self) -> list[int]:
         """The index of the process of each rank. Where a rank was several programs, that with most calls."""
-        calls = np.bincount(self.process, minlength=len(self.processes))
+        calls = np.bincount(self.process, self.count, minlength=len(self.processes))
         best: dict[int, int] = {}
         for index, process in enumerate(self.processes):
             if process.rank != NONE and (process.rank not in best or calls[index] > calls[best[process.rank]]):
                 best[process.rank] = index
         return [best[rank] for rank in sorted(best)]
 
-    def is_call(self, *names: str) -> Array:
-        return np.isin(self.call, [k for k, name in enumerate(self.names.calls) if name in names])
+    def is_call(self, *names: str, merged: bool = False) -> Array:
+        """Rows of these calls; with `merged` also those of several calls."""
+        found = np.isin(self.call, [k for k, name in enumerate(self.names.calls) if name in names])
+        return found if merged else found & (self.count == 1)
 
-    def in_group(self, *groups: str) -> Array:
-        return np.isin(self.group, [k for k, name in enumerate(self.names.groups) if name in groups])
+    def in_group(self, *groups: str, merged: bool = False) -> Array:
+        found = np.isin(self.group, [k for k, name in enumerate(self.names.groups) if name in groups])
+        return found if merged else found & (self.count == 1)
 
     @cached_property
     def is_leaf(self) -> Array:
@@ -126,7 +135,7 @@ class Activity:
     @cached_property
     def is_own(self) -> Array:
         """The program's own calls on files. Those within a call of a library are part of that call; pipes are no files."""
-        return ~self.in_group(*NO_IO) & (self.flags & WITHIN == 0) & ~self._by_file(is_no_file)
+        return ~self.in_group(*NO_IO, merged=True) & (self.flags & WITHIN == 0) & ~self._by_file(is_no_file)
 
     @cached_property
     def of_user_data(self) -> Array:
@@ -187,21 +196,25 @@ def activity_of(parts: Iterable[Tables]) -> Activity:
     processes: list[Process] = []
     columns: dict[str, list[Array]] = {name: [] for name in COLUMNS}
     index_of: dict[int, int] = {}  # by the number of the log
+    merges_from: dict[int, float] = {}  # by the number of the log
     counted = 0
     for part in parts:
         for row in part["processes"].to_pylist():
             index_of[row["log"]] = len(processes)
             processes.append(_process(row))
-        counted += sum(part["counters"]["calls"].to_pylist()) + sum(part["merged"]["calls"].to_pylist())
-        events = part["events"]
-        columns["call"].append(calls.column(events["call"]))
-        columns["group"].append(groups.column(events["group"]))
-        columns["file"].append(files.column(events["file"]))
-        columns["process"].append(_numbers(events["log"], np.int32))
-        columns["begin"].append(_numbers(events["begin_ns"], np.int64) / 1e9)
-        columns["end"].append(_numbers(events["end_ns"], np.int64) / 1e9)
-        for name, kind in NUMBERS.items():
-            columns[name].append(_numbers(events[name], kind, NONE if name == "offset" else 0))
+        counted += sum(part["counters"]["calls"].to_pylist())
+        for rows in (part["events"], _as_events(part["merged"])):
+            columns["call"].append(calls.column(rows["call"]))
+            columns["group"].append(groups.column(rows["group"]))
+            columns["file"].append(files.column(rows["file"]))
+            columns["process"].append(_numbers(rows["log"], np.int32))
+            columns["begin"].append(_numbers(rows["begin_ns"], np.int64) / 1e9)
+            columns["end"].append(_numbers(rows["end_ns"], np.int64) / 1e9)
+            for name, kind in NUMBERS.items():
+                columns[name].append(_numbers(rows[name], kind, NONE if name == "offset" else 0))
+            has_counts = "calls" in rows.column_names
+            columns["count"].append(_numbers(rows["calls"], np.int64) if has_counts else np.ones(len(rows), np.int64))
+        _note_merging(part["merged"], merges_from)
     joined = {name: np.concatenate(values) if values else np.empty(0) for name, values in columns.items()}
     logs, places = np.unique(joined["process"], return_inverse=True)
     joined["process"] = np.array([index_of[log] for log in logs.tolist()], np.int32)[places]
@@ -209,9 +222,27 @@ def activity_of(parts: Iterable[Tables]) -> Activity:
     last_ends = np.zeros(len(processes))
     np.maximum.at(last_ends, joined["process"].astype(np.int64), joined["end"])
     processes = [_ended(process, float(last_ends[index])) for index, process in enumerate(processes)]
+    for log, moment in merges_from.items():
+        processes[index_of[log]] = replace(processes[index_of[log]], merges_from=moment)
     return Activity(
         processes, Names(calls.texts, groups.texts, files.texts), **{k: v[order] for k, v in joined.items()}, counted_calls=counted
     )
+
+
+def _as_events(merged: pa.Table) -> pa.Table:
+    """Records of merged calls as rows of events, which end when all their calls would if they came one after the other."""
+    failed = [-getattr(errno, error or "", 0) for error in merged["error"].to_pylist()]
+    moved = np.maximum(_numbers(merged["moved"], np.int64), 0)
+    ends = _numbers(merged["begin_ns"], np.int64) + _numbers(merged["busy_ns"], np.int64)
+    columns = {name: merged[name] for name in ("log", "thread", "call", "group", "begin_ns", "file", "flags", "detail", "calls")}
+    columns |= {"end_ns": pa.chunked_array([ends]), "offset": pa.chunked_array([np.full(len(ends), NONE)])}
+    return pa.table(columns | {"result": pa.chunked_array([moved + np.array(failed, np.int64)])})
+
+
+def _note_merging(merged: pa.Table, merges_from: dict[int, float]) -> None:
+    rows = merged.filter(pc.equal(merged["group"].cast(pa.string()), "collective")).select(["log", "begin_ns"])
+    for row in rows.to_pylist():
+        merges_from[row["log"]] = min(merges_from.get(row["log"], math.inf), row["begin_ns"] / 1e9)
 
 
 def _process(row: dict[str, Any]) -> Process:
@@ -226,7 +257,7 @@ def _ended(process: Process, last: float) -> Process:
     """A killed process ends with its last call."""
     if process.end == process.end:
         return process
-    return Process(process.host, process.process, process.parent, process.rank, process.program, process.begin, last)
+    return replace(process, end=last)
 
 
 def _numbers(column: pa.ChunkedArray, kind: Any, null: int = 0) -> Array:

@@ -20,7 +20,7 @@ def alone(
     ranks = len(activity.ranks)
     if ranks < 2:
         return None
-    calls = np.flatnonzero(activity.in_group(*groups) & activity.of_user_data & (activity.result >= 0))
+    calls = np.flatnonzero(activity.in_group(*groups, merged=True) & activity.of_user_data & (activity.result >= 0))
     if len(calls) == 0:
         return None
     calls, rank, meeting = pricing.of_ranks(calls)

@@ -14,7 +14,7 @@ FEW = 20  # fewer calls are no sample
 def seconds_per_byte(activity: Activity, like: Array) -> float:
     """Of large transfers among `like`: the median. Copying in memory, where there are few."""
     moved = activity.result[like]
-    large = like[moved >= LARGE_BYTES]
+    large = like[(moved >= LARGE_BYTES) & (activity.count[like] == 1)]
     if len(large) < FEW:
         return 1 / MEMORY_BYTES_PER_S
     return max(float(np.median(activity.seconds[large] / activity.result[large])), 1 / (5 * MEMORY_BYTES_PER_S))

@@ -104,7 +104,8 @@ def _meetings(activity: Activity, ranks: Sequence[int], threads: Array) -> tuple
     of_ranks = []
     for index in ranks:
         low, high = np.searchsorted(activity.process, [index, index + 1])
-        of_ranks.append(low + np.flatnonzero(meets[low:high] & (activity.flags[low:high] & 0xFF == 0)))
+        apart = (activity.flags[low:high] & 0xFF == 0) & (activity.begin[low:high] < activity.processes[index].merges_from)
+        of_ranks.append(low + np.flatnonzero(meets[low:high] & apart))
     count = min(map(len, of_ranks)) if everyone else 0
     chosen = [calls[:count] for calls in of_ranks]
     starts = [[activity.processes[index].begin] for index in ranks]

@@ -72,6 +72,7 @@ def collectives_of(ranks: Sequence[Rank]) -> tuple[list[Collective], list[str]]:
         groups = rank.log.events["file"][of_rank]
         for group in np.unique(groups):
             by_group.setdefault(rank.log.name_of(int(group)), {})[rank.number] = of_rank[groups == group]
+    unmerged = {rank.number: _before_merging(rank) for rank in ranks}
     found: list[Collective] = []
     unmatched: list[str] = []
     by_number = {rank.number: rank for rank in ranks}
@@ -80,11 +81,28 @@ def collectives_of(ranks: Sequence[Rank]) -> tuple[list[Collective], list[str]]:
         if members is None or not all(member in events for member in members):
             unmatched.append(f"{name or 'an unknown group of ranks'}: not all of its ranks have a log")
             continue
+        for member in members:
+            if name in unmerged[member]:
+                events[member] = events[member][: np.searchsorted(events[member], unmerged[member][name])]
         counts = [len(events[member]) for member in members]
-        if len(set(counts)) > 1:
+        if any(name in unmerged[member] for member in members):
+            unmatched.append(
+                f"{name}: later collectives are merged into sums, so they end no phase; `run --budget` keeps more apart"
+            )
+        elif len(set(counts)) > 1:
             unmatched.append(f"{name}: {max(counts) - min(counts)} collectives at the end are not in the logs of all its ranks")
         found.extend(_match([by_number[member] for member in members], [events[member] for member in members], min(counts)))
     return _chained(sorted(found, key=lambda collective: float(collective.departures.min())), ranks), unmatched
+
+
+def _before_merging(rank: Rank) -> dict[str, int]:
+    """By the name of a group: how many events the rank's log has before the first collective of that group that is merged with
+    others. From there on, collectives cannot be matched by their order."""
+    merged = rank.log.merged[rank.groups_of(rank.log.merged) == "collective"]
+    files, first = np.unique(merged["file"], return_index=True)  # records are in the order of their beginnings
+    begins = merged["begin_ns"][first]
+    places = np.searchsorted(rank.log.events["begin_ns"], begins)
+    return {rank.log.name_of(int(file)): int(place) for file, place in zip(files, places, strict=True)}
 
 
 def members_of(group: str) -> tuple[int, ...] | None:

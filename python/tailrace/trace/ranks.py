@@ -34,10 +34,14 @@ class Rank:
     @cached_property
     def groups(self) -> Array:
         """The group of the call of each event."""
+        return self.groups_of(self.log.events)
+
+    def groups_of(self, calls: Array) -> Array:
+        """The group of the call of each event, or of each record of merged calls."""
         names = np.full(1 << 16, "", dtype=object)
         for call in self.log.calls.values():
             names[call.number] = call.group
-        return np.asarray(names[self.log.events["call"]])
+        return np.asarray(names[calls["call"]])
 
     @cached_property
     def begins(self) -> Array:
@@ -57,25 +61,40 @@ class Rank:
     @cached_property
     def on_files(self) -> Array:
         """Which events are no calls on a socket, a pipe, a device, /proc or /sys."""
+        return self._on_files(self.log.events)
+
+    def _on_files(self, calls: Array) -> Array:
         others = [number for number, name in self.log.names.items() if is_no_file(name)]
-        return np.asarray(~np.isin(self.log.events["file"], np.array(others, np.uint64)))
+        return np.asarray(~np.isin(calls["file"], np.array(others, np.uint64)))
 
     @cached_property
     def own_io(self) -> Array:
         """Which events are the program's own I/O calls."""
-        return ~np.isin(self.groups, list(NO_IO)) & (self.log.events["flags"] & WITHIN == 0) & self.on_files
+        return self._own_io(self.log.events, self.groups)
+
+    def _own_io(self, calls: Array, groups: Array) -> Array:
+        return np.asarray(~np.isin(groups, list(NO_IO)) & (calls["flags"] & WITHIN == 0) & self._on_files(calls))
 
     @cached_property
     def io(self) -> TimeInCalls:
-        """The time in the program's own I/O calls. Threads count each for itself."""
-        return TimeInCalls.of(self.begins[self.own_io], self.ends[self.own_io])
+        """The time in the program's own I/O calls. Threads count each for itself. Merged calls count from the first of them on."""
+        merged = self.log.merged[self._own_io(self.log.merged, self.groups_of(self.log.merged))]
+        begins = self.seconds(merged["begin_ns"])
+        return TimeInCalls.of(
+            np.concatenate((self.begins[self.own_io], begins)),
+            np.concatenate((self.ends[self.own_io], begins + merged["busy_ns"] / 1e9)),
+        )
 
     def moved(self, *groups: str) -> tuple[Array, Array]:
         """When calls of these groups began, and the cumulative bytes that they have moved, whether the program or a library made
-        them."""
-        results = self.log.events["result"]
+        them. Merged calls count at the first of them."""
+        results, merged = self.log.events["result"], self.log.merged
         chosen = np.isin(self.groups, groups) & (results > 0) & self.on_files
-        return self.begins[chosen], np.concatenate(([0], np.cumsum(results[chosen])))
+        too = np.isin(self.groups_of(merged), groups) & (merged["moved"] > 0) & self._on_files(merged)
+        begins = np.concatenate((self.begins[chosen], self.seconds(merged["begin_ns"][too])))
+        order = np.argsort(begins, kind="stable")
+        moved = np.concatenate((results[chosen], merged["moved"][too]))[order]
+        return begins[order], np.concatenate(([0], np.cumsum(moved)))
 
 
 @dataclass(frozen=True)
@@ -138,8 +157,18 @@ def several_jobs(logs: Sequence[Log]) -> list[str]:
 
 
 def full_logs(ranks: Sequence[Rank]) -> list[str]:
-    """A message for each rank whose log is full: its later calls are in no phase."""
-    return [f"rank {rank.number}: {rank.log.counted_text}" for rank in ranks if rank.log.counted_text]
+    """A message for each rank whose log is full, whose later calls are in no phase, and for each that has merged calls."""
+    found = [f"rank {rank.number}: {rank.log.counted_text}" for rank in ranks if rank.log.counted_text]
+    for rank in ranks:
+        merged = rank.log.merged
+        if len(merged):
+            longest = float((merged["last_ns"] - merged["begin_ns"]).max()) / 1e9
+            count = int(merged["calls"].sum())
+            found.append(
+                f"rank {rank.number}: {count} like calls are merged into sums over up to {longest:.2g} s, "
+                "and count in the phase of the first of them; `run --budget` keeps more of them apart"
+            )
+    return found
 
 
 def marks_phases(log: Log) -> bool:

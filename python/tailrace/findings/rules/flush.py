@@ -13,14 +13,15 @@ MANY = 200
 
 
 def find(activity: Activity, pricing: Pricing) -> Cause | None:
-    flushes = activity.is_call("fflush", "H5Fflush", "nc_sync", "ncmpi_sync", "MPI_File_sync")
+    flushes = activity.is_call("fflush", "H5Fflush", "nc_sync", "ncmpi_sync", "MPI_File_sync", merged=True)
     calls = np.flatnonzero(flushes & activity.is_own & activity.of_user_data & (activity.result >= 0))
-    if len(calls) < MANY:
+    many = int(activity.count[calls].sum())
+    if many < MANY:
         return None
     return Cause(
         calls,
         activity.seconds[calls],
-        f"{len(calls)} calls flush a buffer; most for {', '.join(names(activity, activity.file[calls], 2))}",
+        f"{many} calls flush a buffer; most for {', '.join(names(activity, activity.file[calls], 2))}",
         "time of these calls; the data still has to be written once, in larger pieces",
         "flush when a step is complete, and not after each line or variable",
     )

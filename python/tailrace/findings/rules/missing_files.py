@@ -13,9 +13,10 @@ MANY, ENOENT = 200, -2
 
 
 def find(activity: Activity, pricing: Pricing) -> Cause | None:
-    looks = activity.in_group("open", "meta") & (activity.result == ENOENT) & (activity.file != NONE)
+    looks = activity.in_group("open", "meta", merged=True) & (activity.result == ENOENT) & (activity.file != NONE)
     calls = np.flatnonzero(looks & (activity.flags & 0xFF == 0))
-    if len(calls) < MANY:
+    many = int(activity.count[calls].sum())
+    if many < MANY:
         return None
     directories, counts = np.unique(activity.directory[calls], return_counts=True)
     most = int(np.argmax(counts))
@@ -23,7 +24,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         calls,
         activity.seconds[calls],
-        f"{len(calls)} calls look for {different} names that do not exist, {counts[most]} of them in "
+        f"{many} calls look for {different} names that do not exist, {counts[most]} of them in "
         f"{activity.directory_names[directories[most]]}",
         "time of all these calls",
         "shorten the search path (PATH, LD_LIBRARY_PATH, PYTHONPATH), or ask once and remember the answer",

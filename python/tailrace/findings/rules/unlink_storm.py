@@ -13,15 +13,16 @@ MANY = 200
 
 
 def find(activity: Activity, pricing: Pricing) -> Cause | None:
-    calls = np.flatnonzero(activity.is_call("unlink", "rmdir") & activity.of_user_data & (activity.result >= 0))
-    if len(calls) < MANY:
+    calls = np.flatnonzero(activity.is_call("unlink", "rmdir", merged=True) & activity.of_user_data & (activity.result >= 0))
+    many = int(activity.count[calls].sum())
+    if many < MANY:
         return None
     directories, counts = np.unique(activity.directory[calls], return_counts=True)
     most = int(np.argmax(counts))
     return Cause(
         calls,
         activity.seconds[calls],
-        f"{len(calls)} files are removed, {counts[most]} of them from {activity.directory_names[directories[most]]}",
+        f"{many} files are removed, {counts[most]} of them from {activity.directory_names[directories[most]]}",
         "time of all these removals",
         "keep fewer and larger files, write over old ones instead of removing them, or remove them after the run",
         ("keep = N  # with the library: removes whole files of old steps",),
