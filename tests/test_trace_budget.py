@@ -256,3 +256,21 @@ def test_run_says_at_its_end_what_is_only_counted(runs: Runs, tailrace_command: 
         (log,), _ = read_run(logs)
         said = f"{log.header['dropped_events']:,} calls are only counted by file and call: the budget was spent"
         assert (said in done.stderr) == is_said, done.stderr
+
+
+@pytest.mark.parametrize("steps", [1, 40])
+def test_a_file_that_was_renamed_has_its_bytes_under_its_final_name(runs: Runs, steps: int) -> None:
+    """Each step is written as stepN.partial, becomes `state`, and then `state_prev`."""
+    log = runs.run_budget_case("renames", steps)
+    tables = tables_of(log)
+    moved: dict[str, int] = {}
+    for row in tables["events"].to_pylist():
+        if row["group"] == "write" and row["result"] > 0:
+            moved[row["file"]] = moved.get(row["file"], 0) + row["result"]
+    for row in tables["merged"].to_pylist():
+        moved[row["file"]] = moved.get(row["file"], 0) + (row["moved"] if row["group"] == "write" else 0)
+    for row in tables["counters"].to_pylist():
+        moved[row["file"]] = moved.get(row["file"], 0) + row["bytes_written"]
+    written = {Path(name).name: count for name, count in moved.items() if count}
+    of_step = 1000 * 8
+    assert written == {"state": of_step} | ({"state_prev": (steps - 1) * of_step} if steps > 1 else {})

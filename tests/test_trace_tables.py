@@ -61,7 +61,7 @@ def test_each_field_of_a_record_has_its_column(folder: Path) -> None:
         "begin_ns": 300,
         "end_ns": 400,
         "descriptor": 3,
-        "file": "/data/old",
+        "file": "/data/new",
         "other_name": None,
         "offset": 8,
         "bytes": 100,

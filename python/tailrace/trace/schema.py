@@ -35,7 +35,12 @@ EVENTS = pa.schema(
         _column("begin_ns", pa.int64(), "ns", "since the run's beginning"),
         _column("end_ns", pa.int64(), "ns", "since the run's beginning"),
         _column("descriptor", pa.int32(), "", "file descriptor; null: none"),
-        _column("file", TEXTS, "", "full name of the file; ?: unknown; null: the call has no file"),
+        _column(
+            "file",
+            TEXTS,
+            "",
+            "full name of the file, after later renames by the same process; ?: unknown; null: the call has no file",
+        ),
         _column("other_name", TEXTS, "", "new name of a renamed file, source of a copy, variable of a file, place of an MPI call"),
         _column("offset", pa.int64(), "bytes", "position in the file, or its new size; null: the call has none"),
         _column("bytes", pa.uint64(), "bytes", "requested bytes"),
@@ -103,7 +108,7 @@ COUNTERS = pa.schema(
     [
         *ORIGIN,
         _column("interface", TEXTS, "", "interface whose calls are counted: POSIX, STDIO, MPI-IO; all: all together"),
-        _column("file", TEXTS, "", "full name"),
+        _column("file", TEXTS, "", "full name, after later renames by the same process"),
         _column("call", TEXTS, "", "name of the counted call; null: all calls together"),
         _column("group", TEXTS, "", "its kind; null: calls of several kinds"),
         _column("calls", pa.uint64(), "", "number of calls, of those that move nothing, too"),

@@ -12,6 +12,7 @@ import pyarrow as pa
 from tailrace.trace.clock import Clock, clock_of
 from tailrace.trace.log import COUNTS, NO_OFFSET, Log
 from tailrace.trace.merged import histogram_text
+from tailrace.trace.renamed import Renamed
 from tailrace.trace.schema import COUNTERS, EVENTS, MERGED, TEXTS, Tables, empty, table_of
 
 LIBRARIES = ("collective", "mpi", "hdf5", "netcdf", "pnetcdf")  # beginnings of the groups of their calls
@@ -22,11 +23,12 @@ Values = np.ndarray[Any, np.dtype[Any]]
 def tables_of(log: Log, number: int = 0, clock: Clock | None = None) -> Tables:
     """`number` is the log's row in `processes`. Without a clock, times begin with the log."""
     clock = clock or clock_of([log.header])
+    renamed = Renamed(log)
     return empty(
         processes=_processes(log, number, clock),
-        events=_events(log, number, clock),
-        merged=_merged(log, number, clock),
-        counters=_counters(log, number, clock),
+        events=_events(log, number, clock, renamed),
+        merged=_merged(log, number, clock, renamed),
+        counters=_counters(log, number, clock, renamed),
     )
 
 
@@ -56,7 +58,7 @@ def _processes(log: Log, number: int, clock: Clock) -> pa.Table:
     return table_of("processes", [row])
 
 
-def _events(log: Log, number: int, clock: Clock) -> pa.Table:
+def _events(log: Log, number: int, clock: Clock, renamed: Renamed) -> pa.Table:
     events, host = log.events, log.header["host"]
     is_name = np.isin(events["detail"], np.fromiter(log.names, np.uint64, len(log.names)))
     columns = {
@@ -67,7 +69,7 @@ def _events(log: Log, number: int, clock: Clock) -> pa.Table:
         "begin_ns": pa.array(clock.since_begin(host, events["begin_ns"])),
         "end_ns": pa.array(clock.since_begin(host, events["end_ns"])),
         "descriptor": _column(events["descriptor"], events["descriptor"] == NONE),
-        "file": _file_names(log, events["file"]),
+        "file": _file_names(log, renamed.final(events["file"], events["begin_ns"])),
         "other_name": _file_names(log, np.where(is_name, events["detail"], 0)),
         "offset": _column(events["offset"], events["offset"] == NO_OFFSET),
         "bytes": _column(events["bytes"]),
@@ -79,7 +81,7 @@ def _events(log: Log, number: int, clock: Clock) -> pa.Table:
     return pa.table(columns, schema=EVENTS)
 
 
-def _merged(log: Log, number: int, clock: Clock) -> pa.Table:
+def _merged(log: Log, number: int, clock: Clock, renamed: Renamed) -> pa.Table:
     records, host = log.merged, log.header["host"]
     is_name = np.isin(records["detail"], np.fromiter(log.names, np.uint64, len(log.names)))
     sums = ("calls", "bytes", "moved", "busy_ns", "least_size", "most_size", "least_ns", "most_ns")
@@ -90,7 +92,7 @@ def _merged(log: Log, number: int, clock: Clock) -> pa.Table:
         **_call_names(log, records["call"]),
         "begin_ns": pa.array(clock.since_begin(host, records["begin_ns"])),
         "last_ns": pa.array(clock.since_begin(host, records["last_ns"])),
-        "file": _file_names(log, records["file"]),
+        "file": _file_names(log, renamed.final(records["file"], records["begin_ns"])),
         "other_name": _file_names(log, np.where(is_name, records["detail"], 0)),
         "error": _texts(np.where(_of_library(log, records["call"]), 0, np.minimum(records["error"], 0)), _error),
         "flags": _column(records["flags"]),
@@ -119,13 +121,13 @@ def _of_library(log: Log, numbers: Values) -> Values:
     return np.isin(numbers, libraries)
 
 
-def _counters(log: Log, number: int, clock: Clock) -> pa.Table:
+def _counters(log: Log, number: int, clock: Clock, renamed: Renamed) -> pa.Table:
     counters, host = log.counters, log.header["host"]
     sums = ("calls", "reads", "writes", "bytes_read", "bytes_written", "failed", "busy_ns")
     columns = {
         **_origin(log, number, len(counters)),
         "interface": _constant("all", len(counters)),
-        "file": _file_names(log, counters["file"]),
+        "file": _file_names(log, renamed.final(counters["file"], counters["first_ns"])),
         **_call_names(log, counters["counted_call"]),
         **{name: _column(counters[name]) for name in sums},
         "first_ns": pa.array(clock.since_begin(host, counters["first_ns"])),
