@@ -93,6 +93,8 @@ CASES: dict[str, list[str]] = {
     "show, IOR": ["trace", "show", "HERE/ior.json"],
     "show, damaged": ["trace", "show", "HERE/damaged"],
     "show, nothing": ["trace", "show", "NAME"],
+    "report": ["report", "HERE/log"],
+    "report, nothing": ["report", "NAME"],
     "phases": ["trace", "phases", "HERE/log"],
     "query": ["trace", "query", "HERE/log", "select distinct * from events"],
     "query, wrong": ["trace", "query", "HERE/log", "select NAME"],

@@ -58,7 +58,7 @@ def test_readme_records_a_program_as_it_is(build_dir: Path, tmp_path: Path) -> N
     shutil.move(program_of("c", tmp_path, build_dir), tmp_path / "model")
     environment = {**os.environ, **open_mpi_environment(), "PATH": f"{build_dir / 'bin'}:{os.environ['PATH']}"}
     commands = [line.partition("#")[0].strip() for line in block_of("sh").splitlines()]
-    assert len(commands) == 6
+    assert len(commands) == 7
     for command in commands:
         done = subprocess.run(
             command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANGS_S, check=False

@@ -66,7 +66,7 @@ def test_tables_have_the_figures_of_the_run(folder: Path, page: str) -> None:
     assert cells[group + 3 : group + 7] == ["3", str(3 * (200 + 3)), "0 B", "5.7 MiB"]  # Python looks at what it opens
     missing = max(at for at, cell in enumerate(cells) if cell.endswith("/missing"))  # the table of failed calls is the last
     assert cells[missing - 2 : missing] == ["open", "ENOENT"]
-    assert cells[missing + 1 : missing + 2] == ["50"]
+    assert "50" in cells[missing + 1 : missing + 3], "behind the rank, if this test runs as one"
 
 
 def test_heat_map_has_the_time_in_calls(folder: Path) -> None:

@@ -269,3 +269,10 @@ def test_a_layout_key_that_is_no_key() -> None:
     spec = spec_of(matrix={"layouts": [{"name": "x", "lay out": "fpp"}]})
     with pytest.raises(StudyError, match="layout x"):
         check_layouts(spec)
+
+
+@pytest.mark.parametrize("key", ["repetitions", "warm_up"])
+def test_more_runs_than_can_be_planned(tmp_path: Path, key: str) -> None:
+    file = write_study(tmp_path, **{key: 10**15})
+    with pytest.raises(StudyError, match="at most 1000000 are planned"):
+        load_study(file)

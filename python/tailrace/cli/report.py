@@ -71,7 +71,8 @@ def _print(source: Path, verdict: Verdict) -> None:
     from tailrace.findings import wording
 
     console = output.console()
-    ranks = f"{verdict.ranks} ranks" if verdict.ranks else f"{verdict.processes} process{'es' if verdict.processes > 1 else ''}"
+    ranks = f"{verdict.ranks} rank{'s' if verdict.ranks > 1 else ''}" if verdict.ranks else ""
+    ranks = ranks or f"{verdict.processes} process{'es' if verdict.processes > 1 else ''}"
     console.print(f"{output.escape(str(source))}: {ranks}", soft_wrap=True)
     console.print(f"[bold]{output.escape(wording.headline(verdict))}[/]", soft_wrap=True)
     for finding in verdict.findings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +16,7 @@ from tailrace.study.application import as_text, find_kernel, load_kernel, parse_
 from tailrace.study.values import Application, Matrix, StudyError, StudySpec
 from tailrace.toml_table import Table, TomlError, literal, read_toml
 
+MOST_RUNS = 1_000_000  # all of them are planned before the first one
 UNMEASURED = ("title", "repetitions", "timeout_s", "keep", "min_free_bytes", "compare")  # keys that change no run
 
 
@@ -60,6 +62,12 @@ def _study(values: Mapping[str, Any], path: Path) -> StudySpec:
     )
     matrix.refuse_unknown()
     table.refuse_unknown()
+    of_round = math.prod(map(len, (spec.matrix.ranks, spec.matrix.layouts, spec.matrix.targets, spec.matrix.parameters)))
+    runs = of_round * (spec.repetitions + spec.warm_up)
+    if runs > MOST_RUNS:
+        raise TomlError(
+            f"{path}: repetitions, warm_up and [matrix] make {runs} runs; at most {MOST_RUNS} are planned: lower one of them"
+        )
     if len({layout.name for layout in spec.matrix.layouts}) != len(spec.matrix.layouts):
         raise matrix.fail("layouts", "two layouts have the same name; give each its own")
     _refuse_unknown_outputs(spec, matrix)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 from tailrace.launch.launchers import LAUNCHER_NAMES
 from tailrace.trace.log import Events, Log, LogError, logs_of, read_log
 
+MOST_NAMED = 8  # ranks
 HAS_PROCESS = 1  # detail of `spawn` (src/trace/format.hpp)
 SHELL_BEGINS_NS = 10**9  # the shell of system() begins its log this long after the call at most
 # The first child in a namespace of processes has a number that its parent does not know, and no parent (0). It begins by then.
@@ -99,10 +101,11 @@ def missing_ranks(logs: Iterable[Log]) -> list[str]:
             ranks[log.header["ranks"]].add(log.header["rank"])
     texts = []
     for size, there in sorted(ranks.items()):
-        missing = sorted(set(range(size)) - there)
+        missing = size - sum(rank < size for rank in there)
         if missing:
-            some = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")
-            texts.append(f"{len(missing)} of {size} ranks have no log: {some}")
+            first = itertools.islice((rank for rank in range(size) if rank not in there), MOST_NAMED)
+            some = ", ".join(map(str, first)) + (", ..." if missing > MOST_NAMED else "")
+            texts.append(f"{missing} of {size} ranks have no log: {some}")
     return texts
 
 
