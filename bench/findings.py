@@ -8,6 +8,7 @@ docs/benchmarks.md describes what is measured and how to read it; bench/bounds.t
 from __future__ import annotations
 
 import argparse
+import shutil
 import statistics
 import sys
 import tempfile
@@ -48,7 +49,11 @@ def run_pair(
     rule: str, cause: causes.Cause, folder: Path, slow: Path | None, number: int, where: str = "", size: str = ""
 ) -> dict[str, Any]:
     order = ("cause", "twin") if number % 2 == 0 else ("twin", "cause")
-    of = {which: read(cause.record(which, folder / f"{rule}-{number}-{which}", COMMAND, slow, size), rule) for which in order}
+    of = {}
+    for which in order:
+        here = folder / f"{rule}-{number}-{which}"
+        of[which] = read(cause.record(which, here, COMMAND, slow, size), rule)
+        shutil.rmtree(here)
     return {
         "rule": f"{rule}{where}",
         "round": number,
