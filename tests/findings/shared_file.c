@@ -1,14 +1,8 @@
 // ranks: 2
 // slow: meet=2000
-#include <mpi.h>
-
-#include "cause.h"
+#include "cause_mpi.h"
 int main(int argc, char **argv) {
-    begin(argc, argv);
-    int rank, ranks;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    begin_ranks(argc, argv);
     char path[64];
     snprintf(path, sizeof path, has_cause ? "all" : "of%d", rank);
     if (rank == 0) close(make(path));

@@ -44,7 +44,7 @@ def command(
         )
     else:
         _print(found, top)
-        _print_unrecorded([*ranks, *(process.text for process in unrecorded)], top)
+        _print_list("without a log:", [*ranks, *(process.text for process in unrecorded)], top)
         _print_why(found, top)
         if has_bytes and missing:
             output.console().print(f"\n{_percent(missing)} of the bytes are missing, which --within {within} accepts", markup=False)
@@ -72,22 +72,15 @@ def _percent(share: float) -> str:
 
 def _print_why(found: list[Coverage], top: int) -> None:
     """A sentence for each process that is not whole."""
-    texts = [coverage.why_not_whole for coverage in found if not coverage.is_whole]
+    _print_list("missing:", [coverage.why_not_whole for coverage in found if not coverage.is_whole], top)
+
+
+def _print_list(heading: str, texts: list[str], top: int) -> None:
+    """Nothing where there are no texts."""
     if not texts:
         return
     console = output.console()
-    console.print("\nmissing:")
-    for text in texts[:top]:
-        console.print(f"  {output.plain(text)}", markup=False, soft_wrap=True)
-    if len(texts) > top:
-        console.print(f"  and {len(texts) - top} more; --top shows more")
-
-
-def _print_unrecorded(texts: list[str], top: int) -> None:
-    if not texts:
-        return
-    console = output.console()
-    console.print("\nwithout a log:")
+    console.print(f"\n{heading}")
     for text in texts[:top]:
         console.print(f"  {output.plain(text)}", markup=False, soft_wrap=True)
     if len(texts) > top:

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from tailrace.cli.plain_console import PlainConsole, PlainTable, escape
 from tailrace.plain_text import plain  # noqa: F401  also for the commands
+from tailrace.quantities import bytes_text, count_text  # noqa: F401  also for the commands
 
 T = TypeVar("T")
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
@@ -66,17 +67,3 @@ def table(*columns: str, numbers: tuple[str, ...] = ()) -> Table:
     for column in columns:
         made.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
     return made
-
-
-def bytes_text(count: int) -> str:
-    """4.2 MiB: two figures that matter, binary units."""
-    size = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if size < 1024:
-            return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} PiB"
-
-
-def count_text(count: int) -> str:
-    return f"{count:,}".replace(",", " ")

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailrace.findings.activity import NONE, Activity, names
+from tailrace.findings.activity import NONE, Activity, files_of
 from tailrace.findings.finding import Cause, Finding, Rule
 from tailrace.findings.price import Pricing
 from tailrace.findings.rules import RULES
 
 LEAST_SHARE = 0.01  # of the run: a finding that costs less is left out
 LEAST_S = 0.005
+MOST_FILES = 3  # that a finding names
 OVERLAP = 0.2  # findings overlap where they share so much of the smaller one's seconds
 
 
@@ -66,7 +67,7 @@ def _finding(activity: Activity, rule: Rule, cause: Cause, seconds: float, overl
         tuple(cause.lines),
         cause.confidence,
         int(activity.count[calls].sum()),
-        names(activity, activity.file[calls]),
+        files_of(activity, calls, MOST_FILES),
         ranks,
         float(activity.begin[calls].min()),
         float(activity.end[calls].max()),

@@ -14,17 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.trace.ranks import is_no_file
+from tailrace.trace.ranks import NO_IO, WITHIN, is_no_file
 from tailrace.trace.schema import Tables
 from tailrace.trace.system_files import is_user_data
 
 Array = np.ndarray[Any, np.dtype[Any]]
 NONE = -1  # no file, no offset, no rank
-WITHIN = 0xFF  # flags of calls that a call of a library has made
-# Groups of calls that are no I/O of the program.
-NO_IO = ("collective", "mpi", "phase", "process", "map")
-# Groups of calls that reach the kernel, or the buffer of a stream. Those of libraries contain them.
-LEAVES = ("open", "close", "read", "write", "seek", "sync", "meta", "stdio_read", "stdio_write")
 SOFTWARE = ("/usr/", "/lib", "/opt/", "/bin/", "/sbin/")
 CREATES = 0o100  # O_CREAT of open
 # Columns of numbers that are taken as they are.
@@ -129,13 +124,14 @@ class Activity:
         return found if merged else found & (self.count == 1)
 
     @cached_property
-    def is_leaf(self) -> Array:
-        return self.in_group(*LEAVES)
-
-    @cached_property
     def is_own(self) -> Array:
         """The program's own calls on files. Those within a call of a library are part of that call; pipes are no files."""
-        return ~self.in_group(*NO_IO, merged=True) & (self.flags & WITHIN == 0) & ~self._by_file(is_no_file)
+        return ~self.in_group(*NO_IO, merged=True) & self.is_outermost & ~self._by_file(is_no_file)
+
+    @cached_property
+    def is_outermost(self) -> Array:
+        """Calls that no call of a library has made."""
+        return self.flags & WITHIN == 0
 
     @cached_property
     def of_user_data(self) -> Array:
@@ -175,9 +171,10 @@ class Activity:
         written[self.file[self.in_group("write", "stdio_write")]] = True
         makes |= opens & self.is_call("fopen") & written[self.file]
         chosen = np.flatnonzero(makes)
-        _, first = np.unique(self.file[chosen[np.argsort(self.begin[chosen], kind="stable")]], return_index=True)
+        chosen = chosen[np.argsort(self.begin[chosen], kind="stable")]
+        _, first = np.unique(self.file[chosen], return_index=True)
         is_first = np.zeros(len(self.begin), bool)
-        is_first[chosen[np.argsort(self.begin[chosen], kind="stable")][first]] = True
+        is_first[chosen[first]] = True
         return is_first
 
 
@@ -247,7 +244,7 @@ def _note_merging(merged: pa.Table, merges_from: dict[int, float]) -> None:
 
 def _process(row: dict[str, Any]) -> Process:
     rank = NONE if row["rank"] is None else row["rank"]
-    end = float("nan") if row["end_ns"] is None else row["end_ns"] / 1e9
+    end = math.nan if row["end_ns"] is None else row["end_ns"] / 1e9
     return Process(
         row["host"] or "", row["process"], row["parent"] or 0, rank, row["program"] or "", (row["begin_ns"] or 0) / 1e9, end
     )
@@ -255,20 +252,32 @@ def _process(row: dict[str, Any]) -> Process:
 
 def _ended(process: Process, last: float) -> Process:
     """A killed process ends with its last call."""
-    if process.end == process.end:
-        return process
-    return replace(process, end=last)
+    return replace(process, end=last) if math.isnan(process.end) else process
 
 
 def _numbers(column: pa.ChunkedArray, kind: Any, null: int = 0) -> Array:
     return np.asarray(column.fill_null(null).to_numpy(), kind)
 
 
-def names(activity: Activity, files: Array, most: int = 3) -> Sequence[str]:
-    """The names of the files that come most often."""
+def files_of(activity: Activity, calls: Array, most: int) -> Sequence[str]:
+    """The names of the files on which most of these calls were made."""
+    files = activity.file[calls]
     known = files[files != NONE]
     if len(known) == 0:
         return []
     counts = np.bincount(known)
     chosen = np.argsort(-counts, kind="stable")[:most]
     return [activity.names.files[k] for k in chosen.tolist() if counts[k] > 0]
+
+
+def files_text(activity: Activity, calls: Array) -> str:
+    """For sentences: the two files on which most of these calls were made."""
+    return ", ".join(files_of(activity, calls, 2))
+
+
+def busiest_directory(activity: Activity, calls: Array) -> tuple[str, int]:
+    """The directory in which most of these calls were made, and how many they were. The calls must have files."""
+    directory = activity.directory[calls]
+    counts = np.bincount(directory, activity.count[calls])
+    most = int(counts.argmax())
+    return activity.directory_names[most], int(counts[most])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, names
+from tailrace.findings.activity import Activity, files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 
@@ -38,7 +38,7 @@ def alone(
         found,
         activity.seconds[found] * (1 - 1 / at_once),
         f"rank {activity.processes[activity.ranks[who]].rank} alone {verb}, and the others wait; most in "
-        f"{', '.join(names(activity, activity.file[found], 2))}",
+        f"{files_text(activity, found)}",
         f"time of these calls, if {at_once} ranks shared them equally",
         remedy,
         lines,

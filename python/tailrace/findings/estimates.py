@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tailrace.findings.activity import Activity, Array
@@ -37,6 +39,41 @@ def keys_of(*columns: Array) -> Array:
     """A number for each distinct combination of values."""
     _, key = np.unique(np.stack(columns), axis=1, return_inverse=True)
     return np.asarray(key).reshape(-1)
+
+
+def parts_done_again(activity: Activity, calls: Array, key: Array) -> Array:
+    """Of each transfer: the part of its bytes that earlier transfers with the same key have moved already. `key`: a number for each
+    call; transfers of one key are of one file."""
+    again = np.zeros(len(calls))
+    order = np.lexsort((activity.begin[calls], key))
+    for rows in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
+        begin = activity.offset[calls[rows]]
+        again[rows] = repeated(begin, begin + activity.result[calls[rows]])
+    return again
+
+
+def share_of_bytes(activity: Activity, calls: Array, parts: Array) -> float:
+    """The part of the bytes of all these transfers, from the part of each."""
+    moved = activity.result[calls]
+    return float((parts * moved).sum() / moved.sum())
+
+
+class Slower(NamedTuple):
+    times: float  # as long for each byte as the others
+    saved_s: Array  # of each slow transfer: its time above that of its bytes at the others' median rate
+
+
+def slower_than_others(activity: Activity, calls: Array, are_slow: Array, least: float) -> Slower | None:
+    """Compares transfers with the others of `calls`. None where there are few of either, or where they are less than `least` times
+    as slow for each byte."""
+    if min(are_slow.sum(), (~are_slow).sum()) < FEW:
+        return None
+    rates = activity.seconds[calls] / activity.result[calls]
+    slow, fast = float(np.median(rates[are_slow])), float(np.median(rates[~are_slow]))
+    if slow < least * fast:
+        return None
+    found = calls[are_slow]
+    return Slower(slow / fast, np.maximum(activity.seconds[found] - activity.result[found] * fast, 0))
 
 
 def repeated(begin: Array, end: Array) -> Array:

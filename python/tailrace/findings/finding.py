@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 from tailrace.findings.activity import Activity, Array
 from tailrace.findings.price import Pricing
@@ -50,7 +50,4 @@ class Finding:
     ranks: Sequence[int]  # those with calls; of processes without ranks: none
     begin_s: float
     end_s: float
-    overlaps: Sequence[str] = field(default_factory=tuple)  # rules that count some of the same seconds
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+    overlaps: Sequence[str]  # rules that count some of the same seconds

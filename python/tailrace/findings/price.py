@@ -27,11 +27,16 @@ class Pricing:
     def __init__(self, activity: Activity) -> None:
         self._activity = activity
         ranks = activity.ranks
-        self._rank_of = np.full(len(activity.processes) + 1, NONE, np.int64)  # place in `ranks`, by process
-        self._rank_of[ranks] = np.arange(len(ranks))
-        self._threads = self._main_threads()
-        self.arrivals, self.departures = _meetings(activity, ranks, self._threads)
+        self.arrivals, self.departures = _meetings(activity, ranks)
         self._since_begin, self._shares = _shares(activity)
+        # Of each call of a rank's main thread: the place of the rank in `ranks`, and the meeting before which the call was made.
+        self._rank = np.full(len(activity.begin), NONE, np.int32)
+        self._meeting = np.full(len(activity.begin), NONE, np.int64)
+        for place, index in enumerate(ranks):
+            rows = _of_main_thread(activity, index)
+            self._rank[rows] = place
+            before = np.searchsorted(self.departures[place], activity.begin[rows], "right") - 1
+            self._meeting[rows] = np.clip(before, 0, self.meetings)
 
     @property
     def meetings(self) -> int:
@@ -41,30 +46,18 @@ class Pricing:
         """Seconds that each rank works before each meeting: [rank, meeting]."""
         return np.asarray(self.arrivals - self.departures)
 
-    def place(self, calls: Array) -> tuple[Array, Array]:
-        """The rank of each call, as its place, and the meeting before which it was made. NONE: not of a rank's main thread."""
-        activity = self._activity
-        rank = self._rank_of[activity.process[calls]]
-        rank = np.where(activity.thread[calls] == self._threads[activity.process[calls]], rank, NONE)
-        meeting = np.full(len(calls), NONE)
-        for r in np.unique(rank[rank != NONE]).tolist():
-            of_rank = rank == r
-            meeting[of_rank] = np.searchsorted(self.departures[r], activity.begin[calls[of_rank]], "right") - 1
-        return rank, np.clip(meeting, 0, self.meetings)
-
     def of_ranks(self, calls: Array) -> tuple[Array, Array, Array]:
-        """Those of the calls that main threads of ranks have made, with the rank and the meeting of each: see place()."""
-        rank, meeting = self.place(calls)
-        chosen = rank != NONE
-        return calls[chosen], rank[chosen], meeting[chosen]
+        """Those of the calls that main threads of ranks have made. With each: the place of its rank, and the meeting before which
+        it was made."""
+        found = calls[self._rank[calls] != NONE]
+        return found, self._rank[found], self._meeting[found]
 
     def by_meeting(self, calls: Array, saved: Array | None = None) -> Array:
         """Seconds that calls take of each rank before each meeting: [rank, meeting]."""
         saved = self._activity.seconds[calls] if saved is None else saved
-        rank, meeting = self.place(calls)
+        chosen = self._rank[calls] != NONE
         sums = np.zeros(self.arrivals.shape)
-        chosen = rank != NONE
-        np.add.at(sums, (rank[chosen], meeting[chosen]), saved[chosen])
+        np.add.at(sums, (self._rank[calls[chosen]], self._meeting[calls[chosen]]), saved[chosen])
         return np.minimum(sums, np.maximum(self.work(), 0))
 
     def seconds(self, calls: Array, saved: Array | None = None) -> float:
@@ -79,21 +72,24 @@ class Pricing:
         clock.append(np.interp(activity.end[calls], self._since_begin, self._shares))
         return float((np.minimum(saved / spans, 1) * (clock[1] - clock[0])).sum())
 
-    def _main_threads(self) -> Array:
-        """The thread of each process whose number is the process's; else the one with most calls."""
-        activity = self._activity
-        main = np.full(len(activity.processes), NONE, np.int64)
-        for index, process in enumerate(activity.processes):
-            low, high = np.searchsorted(activity.process, [index, index + 1])
-            threads, counts = np.unique(activity.thread[low:high], return_counts=True)
-            if process.process in threads:
-                main[index] = process.process
-            elif len(threads):
-                main[index] = threads[np.argmax(counts)]
-        return main
+
+def _rows(activity: Activity, process: int) -> tuple[int, int]:
+    """The first row of a process, and the row after its last."""
+    low, high = np.searchsorted(activity.process, [process, process + 1])
+    return int(low), int(high)
 
 
-def _meetings(activity: Activity, ranks: Sequence[int], threads: Array) -> tuple[Array, Array]:
+def _of_main_thread(activity: Activity, process: int) -> Array:
+    """The rows of the thread whose number is the process's; where it has none, of the thread with most rows."""
+    low, high = _rows(activity, process)
+    threads = activity.thread[low:high]
+    different, counts = np.unique(threads, return_counts=True)
+    number = activity.processes[process].process
+    main = number if number in different or len(different) == 0 else different[np.argmax(counts)]
+    return np.asarray(low + np.flatnonzero(threads == main))
+
+
+def _meetings(activity: Activity, ranks: Sequence[int]) -> tuple[Array, Array]:
     """When each rank comes to each collective of all ranks, and to its end; and when it left the one before: [rank, meeting]."""
     if not ranks:
         return np.zeros((0, 1)), np.zeros((0, 1))
@@ -103,8 +99,8 @@ def _meetings(activity: Activity, ranks: Sequence[int], threads: Array) -> tuple
         meets &= np.isin(activity.file, list(everyone))
     of_ranks = []
     for index in ranks:
-        low, high = np.searchsorted(activity.process, [index, index + 1])
-        apart = (activity.flags[low:high] & 0xFF == 0) & (activity.begin[low:high] < activity.processes[index].merges_from)
+        low, high = _rows(activity, index)
+        apart = activity.is_outermost[low:high] & (activity.begin[low:high] < activity.processes[index].merges_from)
         of_ranks.append(low + np.flatnonzero(meets[low:high] & apart))
     count = min(map(len, of_ranks)) if everyone else 0
     chosen = [calls[:count] for calls in of_ranks]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, names
+from tailrace.findings.activity import Activity, files_text
 from tailrace.findings.estimates import seconds_per_byte, without_stalls
 from tailrace.findings.finding import Cause
 
@@ -35,8 +35,7 @@ def small_transfers(activity: Activity, calls: Sequence[str], verb: str, remedy:
     return Cause(
         small,
         np.minimum(saved, activity.seconds[small]),
-        f"{int(counts.sum())} calls {verb} {middle} bytes each (the median); most in "
-        f"{', '.join(names(activity, activity.file[small], 2))}",
+        f"{int(counts.sum())} calls {verb} {middle} bytes each (the median); most in {files_text(activity, small)}",
         f"time of each call above that of its bytes, if they were {past} in large calls",
         remedy,
         lines,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tailrace.findings import Finding, Verdict
+from tailrace.quantities import count_text
 
 MOST_RANKS = 8
 
@@ -34,13 +35,13 @@ def left_out(verdict: Verdict) -> str:
     """What the findings know nothing of; empty where they know all."""
     if not verdict.counted_calls:
         return ""
-    count = f"{verdict.counted_calls:,}".replace(",", " ")
+    count = count_text(verdict.counted_calls)
     return f"{count} calls were only counted, and are in none of these seconds; give more with `run --budget`"
 
 
 def how(finding: Finding) -> str:
     """How the seconds of a finding were computed, and from what."""
-    count = f"{finding.calls:,}".replace(",", " ")
+    count = count_text(finding.calls)
     ranks = ", ".join(map(str, finding.ranks[:MOST_RANKS])) + (" ..." if len(finding.ranks) > MOST_RANKS else "")
     where = f", rank{'s' if len(finding.ranks) > 1 else ''} {ranks}" if ranks else ""
     times = f"from {seconds_text(finding.begin_s)} to {seconds_text(finding.end_s)}"

@@ -13,6 +13,7 @@ import jinja2
 import plotly.graph_objects as go
 import plotly.offline
 
+from tailrace.quantities import bytes_text
 from tailrace.report import plots, wording
 from tailrace.report.table import phases_text
 from tailrace.results.comparison import Group, Summary, Verdict, judge, ratio_between, summarize
@@ -65,7 +66,7 @@ def page_values(study: StudyResults) -> dict[str, Any]:
         "machine": study.machine,
         "left": study.runs_left,
         "measures": [(wording.MEASURE_NAMES[name], text) for name, text in wording.MEANINGS.items()],
-        "bytes_text": wording.bytes_text,
+        "bytes_text": bytes_text,
     }
 
 
@@ -127,7 +128,7 @@ def table_row(group: Group, summary: Summary) -> dict[str, Any]:
         "wall": shown("wall"),
         "cpu": wording.seconds_text(summary.cpu_s) if summary.runs else "–",
         "phases": phases_text(summary),
-        "bytes": wording.bytes_text(summary.bytes) if summary.runs else "–",
+        "bytes": bytes_text(summary.bytes) if summary.runs else "–",
         "files": summary.files if summary.runs else "–",
         "runs": len(summary.runs),
         "failed": summary.failed,

@@ -10,10 +10,11 @@ import numpy as np
 
 from tailrace.findings.activity import Activity, Array
 from tailrace.findings.wording import seconds_text
+from tailrace.quantities import count_text
 
 WIDTH, LEFT, RIGHT = 960, 70, 10
 COLUMNS, MOST_ROWS = 240, 64
-READ, WRITE = ("read", "stdio_read", "fill"), ("write", "stdio_write", "flush")
+READ, WRITE = ("read", "stdio_read"), ("write", "stdio_write")
 
 
 @dataclass(frozen=True)
@@ -84,9 +85,8 @@ def _curves(activity: Activity) -> list[Chart | None]:
     width_s = float(edges[1] - edges[0]) or 1.0
     moved = {}
     for name, groups in (("written", WRITE), ("read", READ)):
-        leaf = activity.in_group(*groups) & activity.is_own & (activity.result > 0)
-        plain = leaf & ~activity.in_group("fill", "flush")  # what streams moved to their buffers counts, not the transfer
-        moved[name] = np.histogram(activity.end[plain], edges, weights=activity.result[plain].astype(float))[0] / width_s / 2**20
+        calls = activity.in_group(*groups) & activity.is_own & (activity.result > 0)
+        moved[name] = np.histogram(activity.end[calls], edges, weights=activity.result[calls].astype(float))[0] / width_s / 2**20
     creates = np.histogram(activity.begin[activity.is_create], edges)[0] / width_s
     bandwidth = _curve("moved", "MiB moved each second", "Bytes count at the end of their call.", moved, activity)
     made = _curve("creates", "Files made each second", "", {"made": creates}, activity) if creates.any() else None
@@ -109,7 +109,7 @@ def _curve(name: str, title: str, text: str, lines: dict[str, Array], activity: 
 
 
 def _figure(value: float) -> str:
-    return f"{value:,.0f}".replace(",", " ") if value >= 100 else f"{value:.3g}"
+    return count_text(round(value)) if value >= 100 else f"{value:.3g}"
 
 
 def _span(activity: Activity) -> tuple[float, float]:

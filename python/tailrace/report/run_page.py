@@ -15,6 +15,7 @@ import jinja2
 from tailrace.findings import Verdict, wording
 from tailrace.findings.activity import Activity
 from tailrace.plain_text import plain
+from tailrace.quantities import bytes_text, count_text
 from tailrace.report.run_charts import charts_of
 from tailrace.trace.model import Run
 from tailrace.trace.system_files import is_user_data
@@ -78,20 +79,14 @@ def _facts(source: Path, run: Run, verdict: Verdict) -> list[tuple[str, str]]:
     return found
 
 
-def _size(count: float | None) -> str:
-    if count is None:
-        return ""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} TiB"
+def _size(count: int | None) -> str:
+    return "" if count is None else bytes_text(count)
 
 
 def _sums(row: dict[str, Any]) -> list[str]:
     self_ns = row["self_ns"]
     seconds = "" if self_ns is None else f"{self_ns / 1e9:.4f}"
-    return [f"{row['calls']:,}".replace(",", " "), _size(row["read_bytes"]), _size(row["written_bytes"]), seconds]
+    return [count_text(row["calls"]), _size(row["read_bytes"]), _size(row["written_bytes"]), seconds]
 
 
 SUMS = ["calls", "read", "written", "self s"]

@@ -34,15 +34,6 @@ def seconds_text(seconds: float) -> str:
     return f"{seconds * 1e6:.0f} µs"
 
 
-def bytes_text(count: float) -> str:
-    """In binary units, as `tailrace ls` writes sizes."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024:
-            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} TiB"
-
-
 def ratio_text(ratio: Ratio) -> str:
     return f"{ratio.value:.2f}×"
 

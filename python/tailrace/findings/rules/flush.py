@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, names
+from tailrace.findings.activity import Activity, files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 
@@ -21,7 +21,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         calls,
         activity.seconds[calls],
-        f"{many} calls flush a buffer; most for {', '.join(names(activity, activity.file[calls], 2))}",
+        f"{many} calls flush a buffer; most for {files_text(activity, calls)}",
         "time of these calls; the data still has to be written once, in larger pieces",
         "flush when a step is complete, and not after each line or variable",
     )

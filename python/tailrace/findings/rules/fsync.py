@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, names
+from tailrace.findings.activity import Activity, files_text
 from tailrace.findings.estimates import keys_of
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
@@ -28,7 +28,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         early,
         activity.seconds[early],
-        f"{len(calls)} calls wait until data is on the device; most for {', '.join(names(activity, activity.file[calls], 2))}",
+        f"{len(calls)} calls wait until data is on the device; most for {files_text(activity, calls)}",
         "time of these calls, without the last for each file",
         "synchronise at the end, or only after checkpoints that must survive a power cut",
         ("durability = 'close'  # with the library: once, when a file is closed",),

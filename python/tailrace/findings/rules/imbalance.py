@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailrace.findings.activity import Activity, names
+from tailrace.findings.activity import Activity, files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 from tailrace.findings.unequal import unequal_io
@@ -19,7 +19,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         calls,
         saved,
         f"rank {slowest} spends {io.sum(1).max() / io.sum(1).mean():.1f} times the mean of all ranks in I/O, and the others wait; "
-        f"most in {', '.join(names(activity, activity.file[calls], 2))}",
+        f"most in {files_text(activity, calls)}",
         "I/O of each rank above the mean of all ranks before the same collective",
         "give each rank the same share of the data to write, or let a rank of each node write for the others",
         ("layout = 'collective'  # with the library",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import NONE, Activity
+from tailrace.findings.activity import NONE, Activity, busiest_directory
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 
@@ -14,18 +14,16 @@ MANY, ENOENT = 200, -2
 
 def find(activity: Activity, pricing: Pricing) -> Cause | None:
     looks = activity.in_group("open", "meta", merged=True) & (activity.result == ENOENT) & (activity.file != NONE)
-    calls = np.flatnonzero(looks & (activity.flags & 0xFF == 0))
+    calls = np.flatnonzero(looks & activity.is_outermost)
     many = int(activity.count[calls].sum())
     if many < MANY:
         return None
-    directories, counts = np.unique(activity.directory[calls], return_counts=True)
-    most = int(np.argmax(counts))
+    directory, in_it = busiest_directory(activity, calls)
     different = len(np.unique(activity.file[calls]))
     return Cause(
         calls,
         activity.seconds[calls],
-        f"{many} calls look for {different} names that do not exist, {counts[most]} of them in "
-        f"{activity.directory_names[directories[most]]}",
+        f"{many} calls look for {different} names that do not exist, {in_it} of them in {directory}",
         "time of all these calls",
         "shorten the search path (PATH, LD_LIBRARY_PATH, PYTHONPATH), or ask once and remember the answer",
         confidence="high",

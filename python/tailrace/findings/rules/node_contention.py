@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, names
+from tailrace.findings.activity import Activity, files_text
 from tailrace.findings.estimates import FEW
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
@@ -44,7 +44,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         found,
         activity.seconds[found] * part,
         f"with {worst} processes of a node that write at once, the node writes {slow[worst] / 2**20:.0f} MiB/s; with {best}, "
-        f"{rates[best] / 2**20:.0f} MiB/s; most in {', '.join(names(activity, activity.file[found], 2))}",
+        f"{rates[best] / 2**20:.0f} MiB/s; most in {files_text(activity, found)}",
         "time of each write, if the node as a whole were as fast as with the best number of writers",
         f"let {best} of the ranks of a node write for the others",
         ("layout = 'node'  # with the library: one rank of each node writes",),

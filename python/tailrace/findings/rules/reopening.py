@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import NONE, Activity, names
+from tailrace.findings.activity import NONE, Activity, files_text
 from tailrace.findings.estimates import keys_of
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
@@ -33,7 +33,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         again,
         activity.seconds[again],
-        f"files are opened up to {most} times by one process; most often {', '.join(names(activity, activity.file[again], 2))}",
+        f"files are opened up to {most} times by one process; most often {files_text(activity, again)}",
         "time of opening and closing these files, without the first time",
         "keep the file open between steps; where others must see the data, flush instead of closing",
         confidence="high",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import NONE, Activity, names
-from tailrace.findings.estimates import repeated
+from tailrace.findings.activity import NONE, Activity, files_text
+from tailrace.findings.estimates import parts_done_again, share_of_bytes
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 
@@ -16,15 +16,10 @@ LEAST_REPEATED = 0.25
 def find(activity: Activity, pricing: Pricing) -> Cause | None:
     writes = activity.in_group("write") & activity.of_user_data & (activity.result > 0) & (activity.offset != NONE)
     calls = np.flatnonzero(writes)
-    calls = calls[np.lexsort((activity.begin[calls], activity.file[calls]))]
     if len(calls) == 0:
         return None
-    again = np.zeros(len(calls))
-    for of_file in np.split(np.arange(len(calls)), np.flatnonzero(np.diff(activity.file[calls])) + 1):
-        rows = calls[of_file]
-        again[of_file] = repeated(activity.offset[rows], activity.offset[rows] + activity.result[rows])
-    moved = activity.result[calls]
-    share = float((again * moved).sum() / moved.sum())
+    again = parts_done_again(activity, calls, activity.file[calls])
+    share = share_of_bytes(activity, calls, again)
     chosen = again > 0
     if share < LEAST_REPEATED or not chosen.any():
         return None
@@ -32,8 +27,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         kept,
         activity.seconds[kept] * again[chosen],
-        f"{100 * share:.0f} % of the bytes that are written replace bytes of the same run; most in "
-        f"{', '.join(names(activity, activity.file[kept], 2))}",
+        f"{100 * share:.0f} % of the bytes that are written replace bytes of the same run; most in {files_text(activity, kept)}",
         "time of each write, by the part of its bytes that were written before",
         "write what changes at the end of a step once, or write checkpoints less often",
     )

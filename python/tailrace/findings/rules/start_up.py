@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import NONE, Activity
+from tailrace.findings.activity import NONE, Activity, busiest_directory
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 
@@ -16,14 +16,12 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     calls = np.flatnonzero(activity.of_software & activity.is_own & (activity.file != NONE))
     if len(calls) < MANY:
         return None
-    directories, counts = np.unique(activity.directory[calls], return_counts=True)
-    most = int(np.argmax(counts))
+    directory, _ = busiest_directory(activity, calls)
     files = len(np.unique(activity.file[calls]))
     return Cause(
         calls,
         activity.seconds[calls],
-        f"{len(calls)} calls on {files} files of programs, libraries and modules; most in "
-        f"{activity.directory_names[directories[most]]}",
+        f"{len(calls)} calls on {files} files of programs, libraries and modules; most in {directory}",
         "time of these calls; what the loader reads before a program begins is not in the log",
         "put the environment on a disk of the node, into one image file, or import less",
     )

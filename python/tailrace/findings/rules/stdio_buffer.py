@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, names
+from tailrace.findings.activity import Activity, files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 from tailrace.findings.small import LARGER_BUFFER
@@ -32,7 +32,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         caused,
         saved,
         f"{len(transfers)} transfers move {size:.0f} bytes each (the median) between a buffer and its file; most for "
-        f"{', '.join(names(activity, activity.file[caused], 2))}",
+        f"{files_text(activity, caused)}",
         "time of the calls that moved a full buffer above that of the others, if buffers had 1 MiB",
         "give the stream a larger buffer",
         LARGER_BUFFER,

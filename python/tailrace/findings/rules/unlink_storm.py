@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import Activity
+from tailrace.findings.activity import Activity, busiest_directory
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 
@@ -17,12 +17,11 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     many = int(activity.count[calls].sum())
     if many < MANY:
         return None
-    directories, counts = np.unique(activity.directory[calls], return_counts=True)
-    most = int(np.argmax(counts))
+    directory, in_it = busiest_directory(activity, calls)
     return Cause(
         calls,
         activity.seconds[calls],
-        f"{many} files are removed, {counts[most]} of them from {activity.directory_names[directories[most]]}",
+        f"{many} files are removed, {in_it} of them from {directory}",
         "time of all these removals",
         "keep fewer and larger files, write over old ones instead of removing them, or remove them after the run",
         ("keep = N  # with the library: removes whole files of old steps",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailrace.findings.activity import Activity, names
+from tailrace.findings.activity import Activity, files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 from tailrace.findings.unequal import unequal_io
@@ -19,7 +19,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         calls,
         saved,
         f"before {io.shape[1]} collectives, the ranks wait for one that does more I/O than the others, each time for another one; "
-        f"most in {', '.join(names(activity, activity.file[calls], 2))}",
+        f"most in {files_text(activity, calls)}",
         "I/O of each rank above the mean of all ranks before the same collective",
         "write at the same time on all ranks, or write while the run computes",
         ("overlap = 2  # with the library: steps are written while the run computes",),
