@@ -38,9 +38,10 @@ from tailrace.trace.schema import joined
 from tailrace.trace.sinks import parquet as parquet_sink
 from tailrace.trace.sources import darshan
 
+from bench.harness.written_log import SLOT_BYTES
 from tests.environment import ROOT
 from tests.test_trace_ior import CSV, TEXT_3, TEXT_4, json_of
-from tests.trace_logs import SLOT_BYTES, make_run
+from tests.trace_logs import make_run
 
 LIMIT_S, HANGS_S, LIMIT_BYTES = 2, 60, 512 << 20
 READ, REFUSED, FAULT = "read", "refused", "fault"

@@ -16,8 +16,9 @@ from tailrace.study.folder import RESULTS, OtherVersionError, Study, begin_journ
 from tailrace.study.spec import load_study
 from tailrace.trace.log import CHUNK, EVENT, HEADER, LogError, read_header, read_log
 
+from bench.harness.written_log import CHUNK_BYTES, HEADER_BYTES
 from tests.environment import ROOT
-from tests.trace_logs import CHUNK_BYTES, HEADER_BYTES, OLD, ROWS, events_of, header_of, write_log
+from tests.trace_logs import OLD, ROWS, events_of, header_of, write_log
 
 pytestmark = pytest.mark.fast
 

@@ -13,9 +13,10 @@ from tailrace.trace import sinks, sources
 from tailrace.trace.log import LogError
 from tailrace.trace.schema import EVENTS, TABLES, Tables, empty, table_of
 
+from bench.harness.written_log import HEADER_BYTES
 from tests.environment import ROOT
 from tests.test_trace import Runs
-from tests.trace_logs import HEADER_BYTES, events_of, make_run, write_log
+from tests.trace_logs import events_of, make_run, write_log
 
 pytestmark = pytest.mark.parametrize("sink", sinks.SINKS)
 

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tailrace.trace.log import CHUNK, EVENT, HEADER, MAGIC, NAME, VERSION, name_hash
+from tailrace.trace.log import EVENT, name_hash
 
-HEADER_BYTES, CHUNK_BYTES, SLOT_BYTES = 16384, 65536, 64
+from bench.harness import written_log
+from bench.harness.written_log import list_of, name_slots, write_slots
+
 CALLS = {"open": (1, "open"), "read": (10, "read"), "pwrite": (21, "write"), "rename": (44, "meta"), "fwrite": (90, "stdio_write")}
 CALLS |= {"MPI_Init": (400, "mpi"), "MPI_Barrier": (401, "collective"), "phase_begin": (500, "phase"), "phase_end": (501, "phase")}
-TEXT_AT = 18  # of a name, in its first slot
 OLD, NEW, ODD = b"/data/old", b"/data/new", b'/data/\xff\xfe,\n"odd"'
 ROWS: list[dict[str, Any]] = [
     {"call": "open", "file": OLD, "begin_ns": 1100, "end_ns": 1200, "result": 3, "descriptor": 3, "detail": 0o101},
@@ -45,26 +46,11 @@ def make_run(folder: Path) -> Path:
 
 def write_log(path: Path, events: Any, names: list[bytes], threads: int = 1, **header: Any) -> None:
     """Writes events, with a thread for each chunk in turn; `header` sets fields of the header."""
-    slots = np.concatenate([*(_name(name) for name in names), events])
-    of_chunk = CHUNK_BYTES // SLOT_BYTES - 1
-    chunks = -(-len(slots) // of_chunk)
-    data = np.zeros((chunks, of_chunk + 1), EVENT)
-    for number, chunk in enumerate(data):
-        part = slots[number * of_chunk : (number + 1) * of_chunk]
-        chunk[1 : 1 + len(part)] = part
-        chunk["call"][0] = CHUNK
-        chunk.view(np.uint32).reshape(-1, 16)[0, 2:4] = (100 + number % threads, header.get("process", 1))
-    path.write_bytes(header_of(**header).tobytes() + bytes(HEADER_BYTES - HEADER.itemsize) + data.tobytes())
+    write_slots(path, np.concatenate([*map(name_slots, names), events]), header_of(**header), threads)
 
 
 def header_of(**fields: Any) -> np.ndarray[Any, np.dtype[Any]]:
-    header = np.zeros(1, HEADER)
     known = {
-        "magic": MAGIC,
-        "version": VERSION,
-        "header_bytes": HEADER_BYTES,
-        "chunk_bytes": CHUNK_BYTES,
-        "slot_bytes": SLOT_BYTES,
         "begin_ns": 1000,
         "begin_real_ns": 5000,
         "process": 1,
@@ -72,18 +58,6 @@ def header_of(**fields: Any) -> np.ndarray[Any, np.dtype[Any]]:
         "ranks": -1,
         "host": b"n1",
         "program": b"/a.out",
-        "calls": "".join(f"{name} {number} {group}\n" for name, (number, group) in CALLS.items()).encode(),
+        "calls": list_of(CALLS),
     }
-    for key, value in {**known, **fields}.items():
-        header[key] = value
-    return header
-
-
-def _name(text: bytes) -> np.ndarray[Any, np.dtype[Any]]:
-    slots = -(-(TEXT_AT + len(text)) // SLOT_BYTES)
-    raw = bytearray(slots * SLOT_BYTES)
-    raw[0:8] = name_hash(text).to_bytes(8, "little")
-    raw[8:16] = len(text).to_bytes(4, "little") + slots.to_bytes(4, "little")
-    raw[16:18] = NAME.to_bytes(2, "little")
-    raw[TEXT_AT : TEXT_AT + len(text)] = text
-    return np.frombuffer(bytes(raw), EVENT)
+    return written_log.header_of(**{**known, **fields})

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from tailrace.trace.log import CHUNK, EVENT, HEADER, MAGIC, NAME, VERSION, name_hash
+from tailrace.trace.log import EVENT, name_hash
 
-HEADER_BYTES, CHUNK_BYTES, SLOT_BYTES, TEXT_AT = 16384, 65536, 64, 18
-SLOTS = CHUNK_BYTES // SLOT_BYTES - 1  # of a chunk, without its head
+from bench.harness.written_log import Slots, header_of, list_of, name_slots, write_slots
+
 WITHIN_MPI = 1
 RANKS_OF_HOST = 16
 STEP = 61  # between visited files: no divisor of usual numbers of files, so that each process visits all
@@ -52,19 +51,19 @@ def write_logs(folder: Path, processes: int, files: int, events: int) -> Totals:
     visits = events // (processes * len(VISIT))
     names = [f"/scratch/model/out.{number % 100:04}.{number // 100:05}.nc".encode() for number in range(files)]
     ids = np.array([name_hash(name) for name in names], np.uint64)
-    slots = np.concatenate([_name(name) for name in names])
+    slots = np.concatenate([name_slots(name) for name in names])
     for process in range(processes):
         visited = (np.arange(visits) * STEP + process) % files
         used = np.unique(visited)
-        name_slots = slots if len(used) == files else np.concatenate([_name(names[number]) for number in used])
-        _write_log(folder, process, processes, np.concatenate([name_slots, _events(ids[visited])]))
+        of_names = slots if len(used) == files else np.concatenate([name_slots(names[number]) for number in used])
+        _write_log(folder, process, processes, np.concatenate([of_names, _events(ids[visited])]))
     of_run = processes * visits
     return Totals(
         of_run * len(VISIT), processes, len(names), 4096 * of_run, 100 * of_run, (200 + 700 + 100 + 50) * of_run, 300 * of_run
     )
 
 
-def _events(files: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _events(files: Slots) -> Slots:
     events = np.zeros((len(files), len(VISIT)), EVENT)
     began = BEGIN_NS + VISIT_NS * np.arange(len(files))
     for column, (call, begin, end, flags, size) in enumerate(VISIT):
@@ -76,46 +75,19 @@ def _events(files: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return events.reshape(-1)
 
 
-def _write_log(folder: Path, rank: int, ranks: int, slots: np.ndarray[Any, Any]) -> None:
-    chunks = np.zeros((-(-len(slots) // SLOTS), SLOTS + 1), EVENT)
-    for number, chunk in enumerate(chunks):
-        part = slots[number * SLOTS : (number + 1) * SLOTS]
-        chunk[1 : 1 + len(part)] = part
-    chunks["call"][:, 0] = CHUNK
-    chunks.view(np.uint32).reshape(len(chunks), -1)[:, 2:4] = 100 + rank
-    header = np.zeros(1, HEADER)
-    last = BEGIN_NS + VISIT_NS * len(slots)
-    times = {"begin_ns": BEGIN_NS, "begin_real_ns": 2 * BEGIN_NS, "end_ns": last, "end_real_ns": last + BEGIN_NS}
-    host = f"n{rank // RANKS_OF_HOST}"
-    known = {
-        "magic": MAGIC,
-        "version": VERSION,
-        "header_bytes": HEADER_BYTES,
-        "chunk_bytes": CHUNK_BYTES,
-        "slot_bytes": SLOT_BYTES,
-        **times,
-        "process": 100 + rank,
-        "rank": rank,
-        "ranks": ranks,
-        "host": host.encode(),
-        "program": b"/scratch/model/a.out",
-        "command": b"a.out\0input\0",
-        "calls": "".join(f"{name} {number} {group}\n" for name, (number, group) in CALLS.items()).encode(),
-    }
-    for key, value in known.items():
-        header[key] = value
-    with (folder / f"{host}.{100 + rank}.0.trace").open("wb") as file:
-        file.write(header.tobytes().ljust(HEADER_BYTES, b"\0"))
-        file.write(chunks.tobytes())
-
-
-def _name(text: bytes) -> np.ndarray[Any, Any]:
-    """A name: its head, and its text through its slots."""
-    slots = -(-(TEXT_AT + len(text)) // SLOT_BYTES)
-    head = (
-        name_hash(text).to_bytes(8, "little")
-        + len(text).to_bytes(4, "little")
-        + slots.to_bytes(4, "little")
-        + NAME.to_bytes(2, "little")
+def _write_log(folder: Path, rank: int, ranks: int, slots: Slots) -> None:
+    host, last = f"n{rank // RANKS_OF_HOST}", BEGIN_NS + VISIT_NS * len(slots)
+    header = header_of(
+        calls=list_of(CALLS),
+        begin_ns=BEGIN_NS,
+        begin_real_ns=2 * BEGIN_NS,
+        end_ns=last,
+        end_real_ns=last + BEGIN_NS,
+        process=100 + rank,
+        rank=rank,
+        ranks=ranks,
+        host=host.encode(),
+        program=b"/scratch/model/a.out",
+        command=b"a.out\0input\0",
     )
-    return np.frombuffer((head + text).ljust(slots * SLOT_BYTES, b"\0"), EVENT)
+    write_slots(folder / f"{host}.{100 + rank}.0.trace", slots, header)
