@@ -5,12 +5,13 @@ from __future__ import annotations
 import html
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tailrace.findings.activity import activity_of
-from tailrace.report.run_charts import busy_shares
+from tailrace.report.run_charts import WRITE, busy_shares, bytes_moved
 from tailrace.trace import sources
 from tailrace.trace.model import Run
 
@@ -78,6 +79,23 @@ def test_heat_map_has_the_time_in_calls(folder: Path) -> None:
     np.testing.assert_allclose((shares * np.diff(edges)).sum(), activity.seconds[own].sum(), rtol=1e-6, atol=1e-7)
     assert shares.max() > 0.1
     assert (shares == 0).sum() > 20, "it slept half of the time"
+
+
+HDF5 = """
+import h5py, numpy
+with h5py.File("field.h5", "w") as file:
+    for step in range(4):
+        file[str(step)] = numpy.ones(1 << 20)
+"""
+
+
+def test_what_libraries_move_is_in_the_chart(tailrace_command: list[str], tmp_path: Path) -> None:
+    words = ["run", "--log", "log", "--", sys.executable, "-c", HDF5]
+    subprocess.run([*tailrace_command, *words], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    activity = activity_of(sources.read(tmp_path / "log").parts)
+    edges = np.array([0.0, activity.duration_s / 2, activity.duration_s + 1])
+    written = bytes_moved(activity, WRITE, edges).sum()
+    assert 4 * 8 << 20 <= written <= (4 * 8 << 20) + 100_000
 
 
 def test_page_of_a_file_that_cannot_be_written(tailrace_command: list[str], folder: Path) -> None:

@@ -125,8 +125,13 @@ class Activity:
 
     @cached_property
     def is_own(self) -> Array:
-        """The program's own calls on files. Those within a call of a library are part of that call; pipes are no files."""
-        return ~self.in_group(*NO_IO, merged=True) & self.is_outermost & ~self._by_file(is_no_file)
+        """The program's own calls on files. Those within a call of a library are part of that call."""
+        return ~self.in_group(*NO_IO, merged=True) & self.is_outermost & self.on_files
+
+    @cached_property
+    def on_files(self) -> Array:
+        """Calls that are on no pipe, socket or device, and on none of the kernel's own files."""
+        return ~self._by_file(is_no_file)
 
     @cached_property
     def is_outermost(self) -> Array:

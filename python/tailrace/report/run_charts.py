@@ -44,6 +44,12 @@ def busy_shares(activity: Activity, process: int, edges: Array) -> Array:
     return np.asarray(np.clip(np.diff(before[place] - over) / np.diff(edges), 0, 1))
 
 
+def bytes_moved(activity: Activity, groups: Sequence[str], edges: Array) -> Array:
+    """In each interval between edges: the bytes of calls that end in it, whether the program or a library made them."""
+    calls = activity.in_group(*groups, merged=True) & activity.on_files & (activity.result > 0)
+    return np.asarray(np.histogram(activity.end[calls], edges, weights=activity.result[calls].astype(float))[0])
+
+
 def heat_map(activity: Activity) -> Chart:
     """A row for each rank, or each process where there are no ranks; rows are joined where they are many."""
     chosen = activity.ranks or [*np.argsort(-np.bincount(activity.process, minlength=len(activity.processes)), kind="stable")]
@@ -83,10 +89,7 @@ def _runs(shares: Array, y: int, height: int) -> list[str]:
 def _curves(activity: Activity) -> list[Chart | None]:
     edges = np.linspace(*_span(activity), COLUMNS + 1)
     width_s = float(edges[1] - edges[0]) or 1.0
-    moved = {}
-    for name, groups in (("written", WRITE), ("read", READ)):
-        calls = activity.in_group(*groups) & activity.is_own & (activity.result > 0)
-        moved[name] = np.histogram(activity.end[calls], edges, weights=activity.result[calls].astype(float))[0] / width_s / 2**20
+    moved = {name: bytes_moved(activity, groups, edges) / width_s / 2**20 for name, groups in (("written", WRITE), ("read", READ))}
     creates = np.histogram(activity.begin[activity.is_create], edges)[0] / width_s
     bandwidth = _curve("moved", "MiB moved each second", "Bytes count at the end of their call.", moved, activity)
     made = _curve("creates", "Files made each second", "", {"made": creates}, activity) if creates.any() else None
