@@ -15,12 +15,13 @@ import pytest
 
 from tests import mpis, resume, sampling
 from tests.clusters import new_cluster  # noqa: F401  a fixture
-from tests.environment import ROOT, default_seed, open_mpi_environment
+from tests.environment import ROOT, children_inherit_os_environ, default_seed, open_mpi_environment
 from tests.kill_states import Histogram
 from tests.mpirun import Mpirun
 from tests.mpis import MPIS, Mpi
 
 os.environ.update(open_mpi_environment())
+children_inherit_os_environ()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

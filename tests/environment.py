@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import os
+import subprocess
 from pathlib import Path
+from typing import Any
 
 from tailrace.launch.local import launcher_environment
 
@@ -27,3 +29,18 @@ def default_seed() -> int:
         if os.environ.get(name, "").isdigit():
             return int(os.environ[name])
     return int(datetime.datetime.now(datetime.UTC).strftime("%Y%m%d"))
+
+
+def children_inherit_os_environ() -> None:
+    """Programs started without `env` get `os.environ`, not what MPI set in this process.
+
+    A test that uses mpi4py makes this process a rank: Open MPI sets its variables in the C environment, behind `os.environ`.
+    With them a child counts as a rank, too, and `mpirun` refuses to start."""
+    start = subprocess.Popen.__init__
+
+    def started(process: subprocess.Popen[Any], *args: Any, **named: Any) -> None:
+        if named.get("env") is None:
+            named["env"] = dict(os.environ)
+        start(process, *args, **named)
+
+    subprocess.Popen.__init__ = started  # type: ignore[method-assign, assignment]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,3 +89,14 @@ def test_what_the_caller_sets_is_stronger_than_what_a_launcher_needs() -> None:
 )
 def test_the_rank_of_a_process_by_its_environment(environment: dict[str, str], rank: int | None) -> None:
     assert launchers.rank_in(environment) == rank
+
+
+def test_programs_of_a_test_are_no_ranks_of_mpi_that_it_uses() -> None:
+    program = (
+        "import subprocess\nfrom tests.environment import children_inherit_os_environ\nchildren_inherit_os_environ()\n"
+        "from mpi4py import MPI\nassert MPI.Is_initialized()\n"
+        "print(subprocess.run(['env'], capture_output=True, text=True, check=True).stdout)\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "PATH=" in shown
+    assert "PMIX_RANK=" not in shown
