@@ -51,7 +51,7 @@ def test_an_attribute_after_the_last_step(tmp_path: Path, extra: dict[str, Any])
         np.testing.assert_array_equal(file["v"][:], values[None])
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sizes", [SIZES, LONG_ROWS], ids=["short", "long"])
 @pytest.mark.parametrize("case", CASES)
 def test_other_writers_go_on(mpirun: Mpirun, tmp_path: Path, case: str, sizes: formula.Sizes) -> None:

@@ -55,6 +55,7 @@ def hosts_of(printed: str) -> dict[int, str]:
 # ---- ranks ---------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_ranks_packed_and_spread(cluster: Cluster, build_dir: Path, tailrace_command: list[str], mpi: str) -> None:
     program = build_dir / ("mpich/tests" if mpi == "mpich" else "tests") / "where_case"
@@ -101,6 +102,7 @@ def test_srun_packs_what_does_not_fill_the_last_node(cluster: Cluster) -> None:
     assert Counter(cluster.on("login", *command, timeout_s=HANGS_S, **environment).split()) == {"n1": 4, "n2": 1}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_srun_keeps_the_order_of_the_nodes_and_takes_more_ranks_than_slots(cluster: Cluster, build_dir: Path, mpi: str) -> None:
     program = str(build_dir / ("mpich/tests" if mpi == "mpich" else "tests") / "where_case")
@@ -165,6 +167,7 @@ def test_unknown_names_are_answered_with_the_known_ones(cluster: Cluster, tailra
     assert "tailrace cluster up" in " ".join(finished.stderr.split())
 
 
+@pytest.mark.full
 def test_a_second_cluster_beside_it_uses_the_same_addresses(cluster: Cluster, new_cluster: NewCluster) -> None:
     other = new_cluster(nodes=2, file_system="none")
     for name, of in (("first", cluster), ("second", other)):
@@ -244,6 +247,7 @@ def test_delay(drill: Cluster) -> None:
     assert round_trip_ms(drill, "n3", "n4") < 2.0, "others are not concerned"
 
 
+@pytest.mark.full
 def test_rate(drill: Cluster) -> None:
     """64 MiB at 400 Mbit/s take 1.34 s, and longer on a busy machine."""
     drill.set_link("n1", rate_mbit=400.0)
@@ -315,6 +319,7 @@ def test_cut_and_undo(drill: Cluster) -> None:
         faults.undo(drill, "cut", "n2")
 
 
+@pytest.mark.full
 def test_faults_of_callers_at_the_same_time_are_all_known(drill: Cluster) -> None:
     nodes = drill.compute_nodes
     each(lambda node: faults.inject(drill, "cut", node), nodes)
@@ -336,6 +341,7 @@ def test_the_metadata_server_is_killed_and_comes_back_with_everything(drill: Clu
     assert sorted(map(int, waiting.done[0].stdout.split())) == list(range(1, 51))
 
 
+@pytest.mark.full
 def test_a_chunk_server_is_killed_and_comes_back_with_its_data(drill: Cluster) -> None:
     drill.shell("n1", "for i in $(seq 30); do echo $i > /mnt/pfs/data-$i; done")
     faults.inject(drill, "kill", "store1")
@@ -357,6 +363,7 @@ def test_a_paused_server_goes_on_where_it_was(drill: Cluster) -> None:
     assert drill.on("n2", "cat", "/mnt/pfs/late") == "late\n"
 
 
+@pytest.mark.full
 def test_the_metadata_server_restarts_in_order(drill: Cluster) -> None:
     drill.shell("n1", "echo before > /mnt/pfs/before")
     before = drill.on("meta", "pgrep", "-x", "mfsmaster").split()
@@ -393,6 +400,7 @@ def test_many_faults_are_undone_whatever_came_first(drill: Cluster) -> None:
     assert sorted(drill.on("login", "srun", "-w", "n1,n2", "hostname").split()) == ["n1", "n2"]
 
 
+@pytest.mark.full
 def test_one_of_two_killed_nodes_is_revived(drill: Cluster) -> None:
     """Meanwhile Slurm treats the other node as dead."""
     for node in ("n3", "n4"):
@@ -403,6 +411,7 @@ def test_one_of_two_killed_nodes_is_revived(drill: Cluster) -> None:
     faults.undo(drill)
 
 
+@pytest.mark.full
 def test_the_metadata_server_keeps_what_was_made_while_its_disk_was_full(drill: Cluster) -> None:
     faults.inject(drill, "fill", "meta")
     drill.shell("n1", "for i in $(seq 20); do : > /mnt/pfs/made-$i; done")
@@ -423,6 +432,7 @@ def test_a_full_disk_and_room_again(drill: Cluster) -> None:
     assert drill.try_on("n1", write).status == 0
 
 
+@pytest.mark.full
 def test_a_disk_that_is_being_written_is_filled(drill: Cluster) -> None:
     write = "i=0; while :; do i=$((i + 1)); head -c 100000 /dev/zero > /mnt/scratch/growing-$i || exit; done"
     writing = Beside(drill, "n1", write)
@@ -435,6 +445,7 @@ def test_a_disk_that_is_being_written_is_filled(drill: Cluster) -> None:
     drill.shell("n1", "rm /mnt/scratch/growing-*")
 
 
+@pytest.mark.full
 def test_full_servers_hold_writers_up_until_there_is_room(drill: Cluster) -> None:
     """MooseFS returns no error: the writer waits."""
     for store in drill.with_role("store"):

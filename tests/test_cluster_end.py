@@ -118,6 +118,7 @@ WAYS: dict[str, Callable[[Held], None]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", WAYS)
 def test_nothing_is_left(held: Held, tmp_path: Path, way: str) -> None:
     WAYS[way](held)
@@ -159,6 +160,7 @@ MOMENTS: dict[str, Callable[[str, int], bool]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_killed_while_it_comes_up(tailrace_command: list[str], tmp_path: Path, moment: str) -> None:
     name = own_name()

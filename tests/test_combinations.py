@@ -81,7 +81,7 @@ def check(folder: Path, steps: int, sizes: formula.Sizes) -> None:
     assert report["ok"], report
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("steps_per_file", STEPS)
 @pytest.mark.parametrize(("files", "writers"), WRITTEN)
 def test_written(mpirun: Mpirun, tmp_path: Path, rng: random.Random, files: str, writers: str, steps_per_file: str) -> None:
@@ -101,7 +101,7 @@ def test_written(mpirun: Mpirun, tmp_path: Path, rng: random.Random, files: str,
         check(folder, 13, SIZES)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("files", "writers"), [pair for pair in WRITTEN if pair[1] != "one"])
 def test_long_rows(mpirun: Mpirun, tmp_path: Path, files: str, writers: str) -> None:
     """Beside rows that their owners write there are short ones that are gathered."""

@@ -50,7 +50,7 @@ def whole_matrix() -> list[Case]:
     return cases
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("case", whole_matrix(), ids=lambda case: case.label)
 def test_every_value(mpirun: Mpirun, tmp_path: Path, rng: random.Random, case: Case) -> None:
     """Two runs, each read back by other ranks; and all of it as one plain file."""
@@ -83,6 +83,7 @@ def documented_readers() -> dict[str, tuple[bool, bool]]:
     return {name: (deflate == "yes", zstd == "yes") for name, deflate, zstd in rows}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("codec", ["deflate", "zstd"])
 def test_readers_are_those_of_the_docs(
     mpirun: Mpirun, tmp_path: Path, needs: Callable[..., None], monkeypatch: pytest.MonkeyPatch, codec: str
@@ -115,6 +116,7 @@ def test_what_is_stored(mpirun: Mpirun, tmp_path: Path) -> None:
 # ---- runs that go on ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("preset", ["single", "shared", "collective"])
 def test_the_dataset_goes_on_with_other_ranks(mpirun: Mpirun, tmp_path: Path, preset: str) -> None:
     for ranks, decomposition in ((3, "blocks2d"), (1, "one"), (4, "irregular")):
@@ -124,6 +126,7 @@ def test_the_dataset_goes_on_with_other_ranks(mpirun: Mpirun, tmp_path: Path, pr
     check_values(tmp_path, "climate", SIZES, 6)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("other", ["", "compression = 'deflate:2'\nchunk = '32 KiB'", f"{DEFLATE}\nshuffle = 'off'"])
 def test_the_dataset_keeps_its_filters(mpirun: Mpirun, tmp_path: Path, other: str) -> None:
     case = plain_case("single", DEFLATE, "'all'")
@@ -166,6 +169,7 @@ def chunks_of(path: Path, variable: str) -> list[bytes]:
         return [dataset.read_direct_chunk(dataset.get_chunk_info(i).chunk_offset)[1] for i in range(dataset.get_num_chunks())]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("preset", ["single", "fpp"])
 def test_combine_copies_chunks_that_fit(mpirun: Mpirun, tmp_path: Path, preset: str) -> None:
     """Two ranks with 32 rows each, in chunks of 8 rows: the parts' chunks are chunks of the whole. Level 9 shows who made them."""
@@ -180,6 +184,7 @@ def test_combine_copies_chunks_that_fit(mpirun: Mpirun, tmp_path: Path, preset: 
 # ---- damage ---------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("preset", ["single", "fpp"])
 def test_a_chunk_that_was_changed_is_an_error(mpirun: Mpirun, tmp_path: Path, preset: str) -> None:
     write(mpirun, tmp_path, plain_case(preset), SIZES, 1)
@@ -219,7 +224,7 @@ def exact(code: str, step: int) -> np.ndarray:
     return values
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("code", ["f4", "f8"])
 @pytest.mark.parametrize("bits", [1, 7, 12, 22])
 def test_rounds_like_netcdf(tmp_path: Path, code: str, bits: int) -> None:

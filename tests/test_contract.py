@@ -60,7 +60,7 @@ def cases_of(*languages: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.fast
-@pytest.mark.both_mpis(4, 30)
+@pytest.mark.both_mpis(2, 30)
 @pytest.mark.parametrize(("name", "language"), cases_of("C", "C++", "Fortran"))
 def test_case(mpirun: Mpirun, tmp_path: Path, name: str, language: str) -> None:
     run_case(mpirun, tmp_path, name, language)

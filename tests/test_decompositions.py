@@ -21,6 +21,7 @@ pytestmark = pytest.mark.both_mpis(4, 20)
 WRAPPING = formula.Sizes(lev=11, lat=61, lon=67)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("ranks_per_node", [0, 1, pytest.param(2, marks=pytest.mark.full)])
 @pytest.mark.parametrize("decomposition", ["irregular", pytest.param("columns", marks=pytest.mark.full)])
@@ -36,6 +37,7 @@ def test_ring_wraps(
     check_values(tmp_path, case.variables, WRAPPING, 2)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_other_decomposition_and_ranks_in_a_second_run(mpirun: Mpirun, tmp_path: Path, preset: str) -> None:
     """What is appended need not be decomposed as what is there; nor do ranks keep their numbers."""
@@ -59,6 +61,7 @@ def test_nodes_with_different_numbers_of_ranks(mpirun: Mpirun, tmp_path: Path) -
     assert lengths == [9, 3]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("extra", ["checksum = 'off'", "alignment = 8\nalign_threshold = 0", "durability = 'step'"])
 @pytest.mark.parametrize("preset", ["single", "shared"])
 def test_storage_keys(mpirun: Mpirun, tmp_path: Path, preset: str, extra: str) -> None:
@@ -67,6 +70,7 @@ def test_storage_keys(mpirun: Mpirun, tmp_path: Path, preset: str, extra: str) -
     check_values(tmp_path, "types", SMALL, 2)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "lev_lat_lon", [(1, 1, 1), *(pytest.param(sizes, marks=pytest.mark.full) for sizes in [(2, 1, 5), (1, 7, 2)])]
 )

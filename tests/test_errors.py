@@ -18,7 +18,7 @@ from tests.environment import ROOT
 from tests.error_run import DIFFERENCES, Calls, Run, Runner, check_rows, committed_steps, run_case
 from tests.mpirun import Mpirun, run_within
 
-pytestmark = pytest.mark.both_mpis(40, 40)
+pytestmark = pytest.mark.both_mpis(6, 40)
 
 LAYOUT_OPTIONS = {
     "single": "layout = 'single'",

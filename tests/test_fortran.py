@@ -21,7 +21,7 @@ from tests.environment import ROOT
 from tests.mpirun import Mpirun
 from tests.presets import PRESETS
 
-pytestmark = pytest.mark.both_mpis(4, 30)
+pytestmark = pytest.mark.both_mpis(2, 30)
 
 PROGRAMS = {"C": "facade_case_c", "C++": "facade_case", "Fortran": "fortran_case"}
 STEPS_PER_FILE = ("1", "'all'")
@@ -96,7 +96,7 @@ def test_case_table(mpirun: Mpirun, tmp_path: Path, language: str, preset: str) 
     check_case(read(tmp_path / "out" / "case.nc"), 3)
 
 
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("language", PROGRAMS)
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("steps_per_file", STEPS_PER_FILE)

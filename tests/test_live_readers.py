@@ -119,6 +119,7 @@ def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.002)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_readers_see_committed_steps_while_a_run_writes(
     layout: str, tmp_path: Path, rng: random.Random, needs: Callable[..., None]
@@ -142,6 +143,7 @@ def test_readers_see_committed_steps_while_a_run_writes(
     assert tailrace.verify(tmp_path, "live")["steps"] >= seen > 0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("layout", ["single", "single-compressed", "shared"])
 def test_a_reader_that_stays_open_reads_what_it_saw(layout: str, tmp_path: Path, needs: Callable[..., None]) -> None:
     needs("mpirun")
@@ -159,6 +161,7 @@ def test_a_reader_that_stays_open_reads_what_it_saw(layout: str, tmp_path: Path,
                     check(file["time"][:], {name: file[name][:]})
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("layout", ["single", "single-compressed", "shared"])
 def test_a_reader_that_stands_still_while_it_opens(layout: str, tmp_path: Path, needs: Callable[..., None]) -> None:
     """HDF5 takes the file's size first. It refuses a superblock that says more, however late it reads it."""

@@ -157,7 +157,7 @@ def test_parts_that_were_moved_elsewhere(tmp_path: Path) -> None:
     run(tmp_path, 2, keys=LAYOUTS["fpp-1"])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("preset", ["fpp", "split:2", "single", "shared", "collective"])
 @pytest.mark.parametrize("steps", ["1", "3", "'all'"])
 def test_static_arrays_on_other_ranks(mpirun: Mpirun, tmp_path: Path, preset: str, steps: str) -> None:

@@ -39,7 +39,7 @@ def messages_of(
     return [(int(sender), int(receiver), int(size)) for sender, receiver, size in map(str.split, lines)]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("ranks_per_node", [1, 2])
 def test_messages_are_those_of_the_plan(

@@ -115,7 +115,7 @@ def check_command(command: list[str], *arguments: object) -> str:
     return finished.stdout
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 def test_ragged(mpirun: Mpirun, tailrace_command: list[str], tmp_path: Path, combination: tuple[str, str, str, int, int]) -> None:
     preset, writer, reader, writers, readers = combination
     path = write(mpirun, tmp_path, writers, preset, language=writer)

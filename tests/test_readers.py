@@ -49,7 +49,7 @@ def test_moved_directory(mpirun: Mpirun, tailrace_command: list[str], tmp_path: 
     assert verified.returncode == 0, verified.output
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("steps_per_file", STEPS_PER_FILE)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_two_runs(mpirun: Mpirun, tmp_path: Path, preset: str, steps_per_file: str) -> None:
@@ -58,7 +58,7 @@ def test_two_runs(mpirun: Mpirun, tmp_path: Path, preset: str, steps_per_file: s
     check(READERS["netcdf4"].read(path, tmp_path), 5, SIZES)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("steps_per_file", ["1", "'all'"])
 @pytest.mark.parametrize("preset", PRESETS)
 def test_netcdf4_changes_a_part(

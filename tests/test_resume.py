@@ -210,8 +210,7 @@ def test_on_other_ranks(mpirun: Mpirun, tmp_path: Path, preset: str, steps: str)
     mpirun(program, 1, [tmp_path, "check", "0", "9"])
 
 
-@pytest.mark.parametrize("overlap", [0, 2])
-@pytest.mark.parametrize("steps", ["1", "'all'"])
+@pytest.mark.parametrize(("steps", "overlap"), [("1", 0), ("'all'", 2)])
 def test_with_ranks_that_only_write(mpirun: Mpirun, tmp_path: Path, steps: str, overlap: int) -> None:
     program, keys = ROOT / "tests" / "python_resume.py", f"writers = 'dedicated:1'\nsteps = {steps}\noverlap = {overlap}\n"
     mpirun(program, 3, [tmp_path, f"{keys}mode = 'append'", "0", "7"])

@@ -34,7 +34,7 @@ def part_files(folder: Path) -> list[Path]:
     return sorted((folder / "history.parts").rglob("*.nc"))
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("durability", ["none", "close", "step"])
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize(("steps_per_file", "kept"), [(1, [6, 7, 8]), (2, [6, 7, 8])])

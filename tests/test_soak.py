@@ -60,6 +60,7 @@ def check_flat(samples: list[Sample]) -> None:
     assert min(s.descriptors for s in late) <= min(s.descriptors for s in early), "descriptors have grown"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("steps", [3000, pytest.param(10_000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("layout", ["hds-1", "shared-all", "single-1"])
 def test_many_steps(mpirun: Mpirun, tmp_path: Path, layout: str, steps: int) -> None:

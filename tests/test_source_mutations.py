@@ -30,7 +30,7 @@ LIMIT_S = 600
 TERABYTE = 1 << 40
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", range(BATCHES))
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_mutation_is_read_or_refused(source: str, number: int, seed: int) -> None:

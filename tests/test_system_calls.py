@@ -213,7 +213,7 @@ def check_writes(traces: Sequence[RankTrace], plans: Sequence[Mapping]) -> None:
     assert {rank for rank, writes in enumerate(written) if writes} == writers | {0}
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("checksum", ["on", "off"])
 @pytest.mark.parametrize("steps_per_file", ["1", "all"])
 @pytest.mark.parametrize("layout", LAYOUTS)
