@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 from tailrace.findings import verdict_of
-from tailrace.findings.activity import Activity, activity_of
 from tailrace.findings.rules import RULES
-from tailrace.trace import sources
+from tailrace.trace.activity import Activity
+from tailrace.trace.model import calls_of
 
 from bench import harness
 from bench.harness import Claim, causes, console
@@ -41,7 +41,7 @@ def span_s(activity: Activity) -> float:
 
 def read(log: Path, rule: str) -> tuple[float, float]:
     """Seconds that the program worked, and those that the rule claims."""
-    activity = activity_of(sources.read(log).parts)
+    activity = calls_of(log)
     return span_s(activity), sum(found.seconds for found in verdict_of(activity).findings if found.rule == rule)
 
 

@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 from tailrace import contract
 from tailrace.findings import verdict_of
-from tailrace.findings.activity import activity_of
 from tailrace.findings.estimates import repeated
 from tailrace.findings.rules import RULES
-from tailrace.trace import sources
+from tailrace.trace.model import calls_of
 
 from bench.harness import causes
 from tests.environment import ROOT
@@ -101,7 +100,7 @@ for _ in range(60000):
 def test_merged_calls_are_in_findings(tailrace_command: list[str], tmp_path: Path) -> None:
     words = ["run", "--log", "log", "--budget", "1", "--", "/usr/bin/python3", "-c", MANY_CALLS]
     subprocess.run([*tailrace_command, *words], cwd=tmp_path, check=True, capture_output=True, timeout=60)
-    activity = activity_of(sources.read(tmp_path / "log").parts)
+    activity = calls_of(tmp_path / "log")
     assert activity.count.max() > 1000
     (finding,) = [found for found in verdict_of(activity).findings if found.rule == "small_writes"]
     assert finding.calls == 60000

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tailrace.findings.activity import activity_of
 from tailrace.report.run_charts import WRITE, busy_shares, bytes_moved
-from tailrace.trace import sources
-from tailrace.trace.model import Run
+from tailrace.trace.model import Run, calls_of
 
 SCRIPT = """
 import time
@@ -71,7 +69,7 @@ def test_tables_have_the_figures_of_the_run(folder: Path, page: str) -> None:
 
 
 def test_heat_map_has_the_time_in_calls(folder: Path) -> None:
-    activity = activity_of(sources.read(folder / "log").parts)
+    activity = calls_of(folder / "log")
     edges = np.linspace(0, activity.duration_s, 101)
     process = int(np.bincount(activity.process).argmax())
     shares = busy_shares(activity, process, edges)
@@ -92,7 +90,7 @@ with h5py.File("field.h5", "w") as file:
 def test_what_libraries_move_is_in_the_chart(tailrace_command: list[str], tmp_path: Path) -> None:
     words = ["run", "--log", "log", "--", sys.executable, "-c", HDF5]
     subprocess.run([*tailrace_command, *words], cwd=tmp_path, check=True, capture_output=True, timeout=60)
-    activity = activity_of(sources.read(tmp_path / "log").parts)
+    activity = calls_of(tmp_path / "log")
     edges = np.array([0.0, activity.duration_s / 2, activity.duration_s + 1])
     written = bytes_moved(activity, WRITE, edges).sum()
     assert 4 * 8 << 20 <= written <= (4 * 8 << 20) + 100_000

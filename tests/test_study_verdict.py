@@ -7,6 +7,7 @@ import json
 
 import pytest
 from rich.console import Console
+from tailrace.quantities import seconds_text
 from tailrace.report import table, wording
 from tailrace.results.comparison import judge, ratio_between, summarize
 from tailrace.results.runs import FAILED, OK, Case, LayoutChoice, Phase, RunResult, Times
@@ -85,7 +86,7 @@ def test_results_survive_the_journal() -> None:
     ("seconds", "text"), [(0.99996, "1000 ms"), (1.0, "1.00 s"), (12.34, "12.3 s"), (345.6, "346 s"), (5e-5, "50 µs")]
 )
 def test_times_have_three_figures(seconds: float, text: str) -> None:
-    assert wording.seconds_text(seconds) == text
+    assert seconds_text(seconds) == text
 
 
 def test_what_a_program_said_is_found_between_banners() -> None:

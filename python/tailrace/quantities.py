@@ -1,6 +1,8 @@
-"""Counts and sizes as text, for the terminal and for pages."""
+"""Counts, sizes and times as text, for the terminal and for pages."""
 
 from __future__ import annotations
+
+import math
 
 
 def bytes_text(count: float) -> str:
@@ -16,3 +18,12 @@ def bytes_text(count: float) -> str:
 def count_text(count: int) -> str:
     """1 234 567: in groups of three digits."""
     return f"{count:,}".replace(",", " ")
+
+
+def seconds_text(seconds: float) -> str:
+    """Three figures: 12.3 s, 1.00 s, 45.6 ms."""
+    for scale, unit in ((1.0, "s"), (1e3, "ms")):
+        value = seconds * scale
+        if value >= 1:
+            return f"{value:.{max(0, 2 - int(math.log10(value)))}f} {unit}"
+    return f"{seconds * 1e6:.0f} µs"

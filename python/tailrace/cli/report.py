@@ -33,29 +33,28 @@ def command(
     Examples: [bold]tailrace report[/] · [bold]tailrace report first --html first.html[/] · [bold]tailrace report first --json[/]
     """
     from tailrace.findings import verdict_of
-    from tailrace.findings.activity import activity_of
-    from tailrace.trace import sources
+    from tailrace.trace.model import Run
 
     source = source or newest_run(as_json)
     with reported_errors(as_json):
-        run = sources.read(source)
         with output.progress_of(f"read {source.name}") as tell:
-            activity = activity_of(output.with_progress(run.parts, run.count, tell))
-        if len(activity.begin) == 0 and activity.counted_calls > 0:
+            run = Run.read(source, tell, with_calls=True)
+        activity = run.activity
+        if activity is None or (len(activity.begin) == 0 and activity.counted_calls > 0):
             output.fail(f"{source}: its calls are only counted, so nothing can be said about the seconds of the run", as_json)
             raise typer.Exit(2)
         verdict = verdict_of(activity)
         if page is not None:
             from tailrace.report.run_page import write_run_page
 
-            write_run_page(source, activity, verdict, page)
+            write_run_page(source, run, verdict, page)
     if as_json:
         output.print_json({"source": str(source), **dataclasses.asdict(verdict)})
     else:
         _print(source, verdict)
-    for message in run.damaged:
+    for message in run.messages["damaged"]:
         output.fail(message)
-    if run.damaged:
+    if run.messages["damaged"]:
         raise typer.Exit(1)
 
 
@@ -85,9 +84,10 @@ def _print(source: Path, verdict: Verdict) -> None:
 
 def _print_finding(finding: Finding) -> None:
     from tailrace.findings import wording
+    from tailrace.quantities import seconds_text
 
     console = output.console()
-    seconds = f"{wording.seconds_text(finding.seconds):>8}"
+    seconds = f"{seconds_text(finding.seconds):>8}"
     console.print(f"\n[bold]{seconds}  {output.escape(finding.title)}[/]  ({100 * finding.share:.0f} %)")
     lines = [finding.what, f"remedy: {finding.remedy}", *(f"    {line}" for line in finding.lines), f"how: {wording.how(finding)}"]
     if finding.overlaps:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailrace.findings.activity import NONE, Activity, files_of
+from tailrace.findings.files import files_of
 from tailrace.findings.finding import Cause, Finding, Rule
 from tailrace.findings.price import Pricing
 from tailrace.findings.rules import RULES
+from tailrace.trace.activity import NONE, Activity
 
 LEAST_SHARE = 0.01  # of the run: a finding that costs less is left out
 LEAST_S = 0.005

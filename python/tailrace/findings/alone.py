@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, files_text
+from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.trace.activity import Activity
 
 MOST_OF_ALL = 0.8  # of the seconds of all ranks: then one rank does it alone
 MOST_AT_ONCE = 4  # ranks that can be expected to move data at once without slowing each other

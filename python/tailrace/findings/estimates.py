@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, Array
+from tailrace.trace.activity import Activity, Array
 
 LARGE_BYTES = 256 << 10  # a call of at least so many bytes costs little for itself: its time is that of its bytes
 MEMORY_BYTES_PER_S = 2e9  # copying a byte to a buffer of the program; used where a run has no large calls

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from tailrace.findings.activity import Activity, Array
 from tailrace.findings.price import Pricing
+from tailrace.trace.activity import Activity, Array
 
 Confidence = Literal["high", "medium", "low"]
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tailrace.findings.activity import NONE, Activity, Array
+from tailrace.trace.activity import NONE, Activity, Array
 from tailrace.trace.collectives import members_of
 
 # Collectives in which no rank can leave before all have come.
@@ -94,7 +94,7 @@ def _meetings(activity: Activity, ranks: Sequence[int]) -> tuple[Array, Array]:
     if not ranks:
         return np.zeros((0, 1)), np.zeros((0, 1))
     meets = activity.is_call(*MEETINGS)
-    everyone = {k for k, name in enumerate(activity.names.files) if len(set(members_of(name) or ())) == len(ranks)}
+    everyone = {k for k, name in enumerate(activity.files) if len(set(members_of(name) or ())) == len(ranks)}
     if everyone:
         meets &= np.isin(activity.file, list(everyone))
     of_ranks = []

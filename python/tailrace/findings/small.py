@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, files_text
 from tailrace.findings.estimates import seconds_per_byte, without_stalls
+from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
+from tailrace.trace.activity import Activity
 
 MANY, SMALL_BYTES = 1000, 64 << 10
 MOST_REPEATED = 1000  # times that a row of merged calls counts in the median
@@ -22,7 +23,7 @@ def small_transfers(activity: Activity, calls: Sequence[str], verb: str, remedy:
     sizes = activity.result[moves] / activity.count[moves]  # of a row of merged calls: their mean
     small = moves[sizes < SMALL_BYTES]
     counts = activity.count[small]
-    per_file = np.bincount(activity.file[small], counts, minlength=len(activity.names.files)) if len(small) else np.zeros(1)
+    per_file = np.bincount(activity.file[small], counts, minlength=len(activity.files)) if len(small) else np.zeros(1)
     small = small[per_file[activity.file[small]] >= MANY] if len(small) else small
     if len(small) == 0:
         return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, Array
 from tailrace.findings.alone import MOST_OF_ALL
 from tailrace.findings.price import Pricing
+from tailrace.trace.activity import Activity, Array
 
 UNEQUAL = 1.5  # the most of a rank, as a multiple of the mean
 

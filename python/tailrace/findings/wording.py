@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailrace.findings import Finding, Verdict
-from tailrace.quantities import count_text
+from tailrace.quantities import count_text, seconds_text
 
 MOST_RANKS = 8
 
@@ -16,12 +16,6 @@ def headline(verdict: Verdict) -> str:
         return f"{text}; no cause of it costs 1 % of the run"
     first = verdict.findings[0]
     return f"{text}: {seconds_text(first.seconds)} because {first.what}"
-
-
-def seconds_text(seconds: float) -> str:
-    if seconds >= 10:
-        return f"{seconds:.0f} s"
-    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{1000 * seconds:.0f} ms"
 
 
 def together(verdict: Verdict) -> str:

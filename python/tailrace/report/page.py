@@ -13,7 +13,7 @@ import jinja2
 import plotly.graph_objects as go
 import plotly.offline
 
-from tailrace.quantities import bytes_text
+from tailrace.quantities import bytes_text, seconds_text
 from tailrace.report import plots, wording
 from tailrace.report.table import phases_text
 from tailrace.results.comparison import Group, Summary, Verdict, judge, ratio_between, summarize
@@ -112,13 +112,13 @@ def table_row(group: Group, summary: Summary) -> dict[str, Any]:
 
     def shown(measure: str) -> str:
         found = summary.spread(measure)
-        return wording.seconds_text(found.median) if found else "–"
+        return seconds_text(found.median) if found else "–"
 
     return {
         "layout": summary.layout.name,
         "toml": summary.layout.toml,
         "return": shown("return"),
-        "spread": f"{wording.seconds_text(spread.low)} – {wording.seconds_text(spread.high)}" if spread else "–",
+        "spread": f"{seconds_text(spread.low)} – {seconds_text(spread.high)}" if spread else "–",
         "ratio": wording.ratio_text(ratio) if ratio else ("1" if summary is native else "–"),
         "interval": f"{ratio.low:.2f} – {ratio.high:.2f}" if ratio and ratio.low > 0 else "",
         "direction": ("better" if ratio.low > 1 else "worse" if ratio.high < 1 else "level") if ratio else "",
@@ -126,7 +126,7 @@ def table_row(group: Group, summary: Summary) -> dict[str, Any]:
         "readable": shown("readable"),
         "note": next((run.note for run in summary.runs if run.note), ""),
         "wall": shown("wall"),
-        "cpu": wording.seconds_text(summary.cpu_s) if summary.runs else "–",
+        "cpu": seconds_text(summary.cpu_s) if summary.runs else "–",
         "phases": phases_text(summary),
         "bytes": bytes_text(summary.bytes) if summary.runs else "–",
         "files": summary.files if summary.runs else "–",

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from tailrace.report.wording import MEASURE_NAMES, group_texts, seconds_text
+from tailrace.quantities import seconds_text
+from tailrace.report.wording import MEASURE_NAMES, group_texts
 from tailrace.results.comparison import Group, Summary
 from tailrace.results.runs import NATIVE
 from tailrace.statistics import Spread

@@ -8,9 +8,8 @@ from html import escape
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, Array
-from tailrace.findings.wording import seconds_text
-from tailrace.quantities import count_text
+from tailrace.quantities import count_text, seconds_text
+from tailrace.trace.activity import Activity, Array
 
 WIDTH, LEFT, RIGHT = 960, 70, 10
 COLUMNS, MOST_ROWS = 240, 64

@@ -13,9 +13,8 @@ from typing import Any
 import jinja2
 
 from tailrace.findings import Verdict, wording
-from tailrace.findings.activity import Activity
 from tailrace.plain_text import plain
-from tailrace.quantities import bytes_text, count_text
+from tailrace.quantities import bytes_text, count_text, seconds_text
 from tailrace.report.run_charts import charts_of
 from tailrace.trace.model import Run
 from tailrace.trace.system_files import is_user_data
@@ -33,9 +32,8 @@ class Table:
     words: int = 1  # columns at the left with text; the others are numbers
 
 
-def write_run_page(source: Path, activity: Activity, verdict: Verdict, path: Path) -> None:
-    """Writes the page beside `path`, then renames it. Raises what Run.read raises, OSError."""
-    run = Run.read(source)
+def write_run_page(source: Path, run: Run, verdict: Verdict, path: Path) -> None:
+    """`run` has its calls. Writes the page beside `path`, then renames it. Raises OSError."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tailrace.report", "templates"), autoescape=True, undefined=jinja2.StrictUndefined
     )
@@ -45,11 +43,11 @@ def write_run_page(source: Path, activity: Activity, verdict: Verdict, path: Pat
         headline=wording.headline(verdict),
         facts=_facts(source, run, verdict),
         findings=[
-            {"finding": finding, "seconds": wording.seconds_text(finding.seconds), "how": wording.how(finding)}
+            {"finding": finding, "seconds": seconds_text(finding.seconds), "how": wording.how(finding)}
             for finding in verdict.findings
         ],
         notes=[text for text in (wording.together(verdict), wording.left_out(verdict)) if text],
-        charts=charts_of(activity),
+        charts=charts_of(run.activity) if run.activity is not None else [],
         tables=[table for table in (_layers(run), _groups(run), _ranks(run), _slowest(run), _failures(run)) if table.rows],
         style=(templates / "study.css").read_text() + (templates / "run.css").read_text(),
     )
@@ -67,7 +65,7 @@ def _facts(source: Path, run: Run, verdict: Verdict) -> list[tuple[str, str]]:
     if facts.begin_real_ns is not None:
         began = datetime.datetime.fromtimestamp(facts.begin_real_ns / 1e9, datetime.UTC)
         found.append(("started", f"{began:%Y-%m-%d %H:%M:%S} UTC"))
-    found.append(("duration", wording.seconds_text(facts.duration_s if facts.duration_s is not None else verdict.duration_s)))
+    found.append(("duration", seconds_text(facts.duration_s if facts.duration_s is not None else verdict.duration_s)))
     if facts.status is not None:
         found.append(("status", str(facts.status)))
     ranks = f"{len(run.ranks)} rank{'s' if len(run.ranks) != 1 else ''}, " if run.ranks else ""

@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from tailrace.plain_text import plain
-from tailrace.quantities import bytes_text
-from tailrace.report.wording import gather_failures, group_texts, program_lines, ratio_text, seconds_text
+from tailrace.quantities import bytes_text, seconds_text
+from tailrace.report.wording import gather_failures, group_texts, program_lines, ratio_text
 from tailrace.results.comparison import Group, Summary, ratio_between
 from tailrace.results.runs import NATIVE, RunResult
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,15 +22,6 @@ MEANINGS = {
     "readable": "Time to return, plus the time from then until xarray has opened the result and read one value of every variable.",
     "wall": "From the start of the launcher to its end.",
 }
-
-
-def seconds_text(seconds: float) -> str:
-    """Three figures: 12.3 s, 1.00 s, 45.6 ms."""
-    for scale, unit in ((1.0, "s"), (1e3, "ms")):
-        value = seconds * scale
-        if value >= 1:
-            return f"{value:.{max(0, 2 - int(math.log10(value)))}f} {unit}"
-    return f"{seconds * 1e6:.0f} µs"
 
 
 def ratio_text(ratio: Ratio) -> str:

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.trace import accesses
-from tailrace.trace.layers import BUFFERED, COUNTED, LIBRARY, SYSTEM, TRANSFER, Place, place_of
+from tailrace.trace.kept_calls import KeptCalls, error_number
+from tailrace.trace.layers import BUFFERED, COUNTED, LIBRARY, SYSTEM, TRANSFER, CallName, Place, place_of
 from tailrace.trace.nesting import NO_PARENT, made_within, nested, union_ns
 from tailrace.trace.source_figures import SourceFigures
 
@@ -61,17 +62,11 @@ class Names:
         return found
 
 
-@dataclass(frozen=True)
-class CallName:
-    name: str
-    group: str
-    place: Place
-
-
 @dataclass
 class Sums:
-    """Grows by the events of one process at a time."""
+    """Grows by the events of one process at a time. With `kept`, each call is kept there, too."""
 
+    kept: KeptCalls | None = None
     files: Names = field(default_factory=Names)
     calls: Names = field(default_factory=Names)  # of CallName
     sums: list[pa.Table] = field(default_factory=list)  # SUMS
@@ -87,7 +82,9 @@ class Sums:
 
     def add_slowest(self, log: int, events: pa.Table) -> None:
         """Of a source whose sums do not come from events."""
-        self._keep_slowest(_Columns(self, _in_order(events)).slowest(log))
+        columns = _Columns(self, _in_order(events))
+        self._keep_slowest(columns.slowest(log))
+        columns.keep(log)
 
     def _keep_slowest(self, rows: list[dict[str, Any]]) -> None:
         self.slowest = sorted([*self.slowest, *rows], key=lambda row: -row["seconds"])[:MOST_SLOWEST]
@@ -98,6 +95,7 @@ class Sums:
         self.sums += [columns.sums(log), *columns.copied(log)]
         self.failures += columns.failures(log)
         self._keep_slowest(columns.slowest(log))
+        columns.keep(log)
         self.io_ns[log] = columns.io_ns()
         sizes, orders = columns.accesses(log)
         self.sizes.append(sizes)
@@ -163,6 +161,8 @@ class Sums:
         columns |= {"error": of_failed["error"].cast(pa.string()), "calls": _int64(of_failed["calls"])}
         self.failures.append(pa.table(columns))
         self._add_sizes(merged, call, file, read | written)
+        if self.kept is not None:
+            _keep_merged(self.kept, merged, call, file, np.where(read | written, moved, 0))
 
     def _makes_no_others(self, call: Array) -> Array:
         """Whether no other call of the program lies within such a call, so that its time is its self time."""
@@ -217,6 +217,30 @@ def _calls_of(into: Sums, rows: pa.Table, otherwise: int | None = None) -> Array
             different[name, group] = into.call(name or "?", group or "") if known else int(otherwise or 0)
         found[at] = different[name, group]
     return found
+
+
+def _keep_merged(kept: KeptCalls, merged: pa.Table, call: Array, file: Array, moved: Array) -> None:
+    """Records of merged calls as calls, which end when all of them would if they came one after the other."""
+    begin, busy = _numbers(merged["begin_ns"]), _numbers(_int64(merged["busy_ns"]))
+    failed = np.array([-error_number(error) for error in merged["error"].to_pylist()], np.int64)
+    columns = {
+        **{name: _numbers(merged[name]) for name in ("thread", "flags", "detail")},
+        "call": call,
+        "begin": begin / 1e9,
+        "end": (begin + busy) / 1e9,
+        "self_s": busy / 1e9,
+        "file": file,
+        "result": np.maximum(_numbers(merged["moved"]), 0) + failed,
+        "moved": moved,
+        "count": _numbers(_int64(merged["calls"])),
+    }
+    logs = _numbers(merged["log"], NO_NAME)
+    for log in np.unique(logs).tolist():
+        chosen = logs == log
+        kept.add(log, offset=NO_NAME, **{name: column[chosen] for name, column in columns.items()})
+    collectives = np.flatnonzero(np.array([group == "collective" for group in merged["group"].to_pylist()], bool))
+    for at in collectives.tolist():
+        kept.note_merged_collective(int(logs[at]), float(columns["begin"][at]))
 
 
 def _in_order(events: pa.Table) -> pa.Table:
@@ -301,6 +325,23 @@ class _Columns:
             first_ns=added["first_ns_min"],
             last_ns=added["last_ns_max"],
         )
+
+    def keep(self, log: int) -> None:
+        if self.into.kept is not None:
+            others = {name: _numbers(self.events[name]) for name in ("thread", "flags", "detail")}
+            self.into.kept.add(
+                log,
+                **others,
+                call=self.call,
+                begin=self.begin / 1e9,
+                end=self.end / 1e9,
+                self_s=self.self_ns / 1e9,
+                file=self.file,
+                offset=_numbers(self.events["offset"], NO_NAME),
+                result=self.result,
+                moved=self.moved,
+                count=1,
+            )
 
     def copied(self, log: int) -> list[pa.Table]:
         """Copies read another file: rows without calls or time of their own, with its bytes."""

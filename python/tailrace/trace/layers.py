@@ -35,6 +35,12 @@ class Place(NamedTuple):
         return self.kind in IO_KINDS
 
 
+class CallName(NamedTuple):
+    name: str
+    group: str
+    place: Place
+
+
 @cache
 def place_of(call: str, group: str) -> Place:
     """Of a call that a later version of the log brings, the group decides."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.trace.accesses import ORDER, ORDERS, SIZES
-from tailrace.trace.call_sums import ADDED, SUMS, CallName, Sums
+from tailrace.trace.activity import Activity
+from tailrace.trace.call_sums import ADDED, SUMS, Sums
 from tailrace.trace.file_groups import FileGroup, Member, Users, file_groups
-from tailrace.trace.layers import BUFFERED, COUNTED, IO_KINDS, LAYERS, SYSTEM, TRANSFER
+from tailrace.trace.kept_calls import KeptCalls
+from tailrace.trace.layers import BUFFERED, COUNTED, IO_KINDS, LAYERS, SYSTEM, TRANSFER, CallName
+from tailrace.trace.row_sums import added_rows, joined_rows, sum_of
 from tailrace.trace.run_facts import Mount, RunFacts, completed, distinct, facts_of_folder
 from tailrace.trace.schema import Tables
 from tailrace.trace.source_figures import SourceFigures
@@ -70,19 +73,25 @@ class Run:
     results: list[Row] = field(default_factory=list)
     messages: Mapping[str, list[str]] = field(default_factory=dict)  # "damaged", "partial"
     unknown: Mapping[str, str] = field(default_factory=dict)
+    activity: Activity | None = None  # each call, where they were asked for; `select` does not choose among them
 
     @classmethod
-    def read(cls, path: Path, each: Callable[[int, int], None] = lambda done, count: None) -> Run:
+    def read(cls, path: Path, each: Callable[[int, int], None] = lambda done, count: None, *, with_calls: bool = False) -> Run:
         """Reads a source one process at a time. `each` is called after each part. Raises what sources.read raises."""
         from tailrace.trace import sources
 
-        return cls.of_parts(sources.read(path), path, each)
+        return cls.of_parts(sources.read(path), path, each, with_calls=with_calls)
 
     @classmethod
     def of_parts(
-        cls, parts: TableParts, path: Path | None = None, each: Callable[[int, int], None] = lambda done, count: None
+        cls,
+        parts: TableParts,
+        path: Path | None = None,
+        each: Callable[[int, int], None] = lambda done, count: None,
+        *,
+        with_calls: bool = False,
     ) -> Run:
-        made = _Made(has_sums=parts.sums_are_figures)
+        made = _Made(parts.sums_are_figures, with_calls)
         for done, part in enumerate(parts.parts, start=1):
             made.add(part)
             each(done, parts.count)
@@ -184,14 +193,14 @@ class Run:
 
     def by_rank(self) -> dict[str, Row]:
         texts = {row["log"]: _process_text(row) for row in self.processes}
-        return _joined(self._totals("log"), lambda log: ALL_RANKS if log is None else texts.get(log, f"log {log}"))
+        return joined_rows(self._totals("log"), lambda log: ALL_RANKS if log is None else texts.get(log, f"log {log}"))
 
     def by_host(self) -> dict[str, Row]:
         hosts = {row["log"]: row["host"] for row in self.processes}
-        return _joined(self._totals("log"), lambda log: hosts.get(log) or NOT_KNOWN)
+        return joined_rows(self._totals("log"), lambda log: hosts.get(log) or NOT_KNOWN)
 
     def by_directory(self) -> dict[str, Row]:
-        return _joined(self._totals("file"), lambda file: os.path.dirname(self.files[file]) if file >= 0 else None)
+        return joined_rows(self._totals("file"), lambda file: os.path.dirname(self.files[file]) if file >= 0 else None)
 
     def by_file_system(self) -> dict[str, Row] | None:
         if self.facts.mounts is None:
@@ -201,18 +210,18 @@ class Run:
             mount = self.facts.file_system_of(self.files[file]) if file >= 0 else None
             return f"{mount.folder} ({mount.kind})" if mount else None
 
-        return _joined(self._totals("file"), system_of)
+        return joined_rows(self._totals("file"), system_of)
 
     def groups(self) -> list[tuple[FileGroup, Row]]:
         """Files whose names differ only in numbers, with their sums."""
         totals = self.by_file()
         found = file_groups({name: users for name, users in self.users().items() if name in totals})
-        return [(group, _sum(totals[name] for name in group.files)) for group in found]
+        return [(group, sum_of(totals[name] for name in group.files)) for group in found]
 
     def users(self) -> dict[str, Users]:
         """Who writes each file; of files that are not written, who reads or names them."""
         ranks = {row["log"]: row["rank"] for row in self.processes}
-        added = _added(self.sums, ["file", "log"])
+        added = added_rows(self.sums, ["file", "log"])
         verbs: dict[int, dict[str, set[Member]]] = defaultdict(lambda: defaultdict(set))
         for row in added.to_pylist():
             verb = "written" if row["written_bytes"] else "read" if row["read_bytes"] else "named"
@@ -265,8 +274,8 @@ class Run:
 
     def _by(self, key_of: Callable[[CallName], Any], sums: pa.Table | None = None) -> dict[Any, Row]:
         """Sums of all bytes of the calls: those of layers that make each other are not to be added."""
-        added = _added(self.sums if sums is None else sums, ["call"])
-        return _joined({row.pop("call"): row for row in added.to_pylist()}, lambda call: key_of(self.calls[call]))
+        added = added_rows(self.sums if sums is None else sums, ["call"])
+        return joined_rows({row.pop("call"): row for row in added.to_pylist()}, lambda call: key_of(self.calls[call]))
 
     def _totals(self, key: str) -> dict[Any, Row]:
         """Sums of bytes that count once: those of the program's calls, and those between buffers and the kernel in columns of their
@@ -281,7 +290,7 @@ class Run:
         for name in ("read_bytes", "written_bytes"):
             columns[f"system_{name}"] = pc.if_else(system, self.sums[name], 0)
             columns[name] = pc.if_else(once, self.sums[name], 0)
-        added = _added(pa.table(columns), [key], (*ADDED, "system_read_bytes", "system_written_bytes"))
+        added = added_rows(pa.table(columns), [key], (*ADDED, "system_read_bytes", "system_written_bytes"))
         return {row.pop(key): row for row in added.to_pylist()}
 
     def limited(self) -> list[str]:
@@ -335,13 +344,22 @@ class Run:
         }
 
 
+def calls_of(path: Path) -> Activity:
+    """Each call of a recorded run. Raises what Run.read raises."""
+    activity = Run.read(path, with_calls=True).activity
+    assert activity is not None
+    return activity
+
+
 class _Made:
     """A run while its parts are read. The events of a process may come in several parts."""
 
-    def __init__(self, has_sums: bool) -> None:
+    def __init__(self, has_sums: bool, with_calls: bool = False) -> None:
         """`has_sums`: the source has sums of its own, of the same calls as its events and counters."""
         self.has_sums = has_sums
-        self.sums = Sums()
+        self.kept = KeptCalls() if with_calls else None
+        self.sums = Sums(self.kept)
+        self._counted_calls = 0
         self.processes: list[Row] = []
         self.results: list[Row] = []
         self._log: int | None = None
@@ -374,6 +392,7 @@ class _Made:
         self._events = []
 
     def _add_counters(self, counters: pa.Table) -> None:
+        self._counted_calls += pc.sum(counters["calls"]).as_py() or 0
         if len(counters) and not self.has_sums:
             self.sums.add_counters(counters)
 
@@ -395,7 +414,13 @@ class _Made:
             self.results,
             {"damaged": list(damaged), "partial": list(figures.partial)},
             {**figures.unknown, **(COUNTED_UNKNOWN if self._has_counted() else {})},
+            self._activity(),
         )
+
+    def _activity(self) -> Activity | None:
+        if self.kept is None:
+            return None
+        return self.kept.activity(self.processes, self.sums.calls.texts, self.sums.files.texts, self._counted_calls)
 
     def _has_counted(self) -> bool:
         return any(call.place.layer == COUNTED for call in self.sums.calls.texts)
@@ -426,39 +451,6 @@ def _process(row: Row) -> Row:
 
 def _process_text(row: Row) -> str:
     return f"rank {row['rank']}" if row["rank"] is not None else f"process {row['process']} of {row['host']}"
-
-
-def _added(table: pa.Table, keys: list[str], names: Sequence[str] = ADDED) -> pa.Table:
-    """Rows with the same keys as one. A sum is that of the known values; without any, it is not known."""
-    known = pc.ScalarAggregateOptions(skip_nulls=True, min_count=1)
-    wanted = [*((name, "sum", known) for name in names), ("most_ns", "max")]
-    added = table.group_by(keys).aggregate(wanted)
-    columns = {
-        **{key: added[key] for key in keys},
-        **{name: added[f"{name}_sum"] for name in names},
-        "most_ns": added["most_ns_max"],
-    }
-    return pa.table(columns)
-
-
-def _joined(rows: Mapping[Any, Row], key_of: Callable[[Any], Any]) -> dict[Any, Row]:
-    """Rows under other keys; those with the same key are added, and those whose key is None are left out."""
-    found: dict[Any, list[Row]] = defaultdict(list)
-    for key, row in rows.items():
-        found[key_of(key)].append(row)
-    return {key: _sum(several) for key, several in found.items() if key is not None}
-
-
-def _sum(rows: Iterable[Row]) -> Row:
-    total: Row = {}
-    for row in rows:
-        for name, value in row.items():
-            before = total.get(name)
-            if before is None or value is None:
-                total[name] = value if before is None else before
-            else:
-                total[name] = max(before, value) if name == "most_ns" else before + value
-    return total
 
 
 def figures(row: Row) -> Row:

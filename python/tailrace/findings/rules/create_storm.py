@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import Activity
 from tailrace.findings.estimates import smoothed
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.trace.activity import Activity
 
 NAME, TITLE = "create_storm", "Too many files are made in one directory"
 MANY = 256  # files in a directory

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, files_text
+from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.trace.activity import Activity
 
 NAME, TITLE = "flush", "Buffers are flushed early"
 MANY = 200

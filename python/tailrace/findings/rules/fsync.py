@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, files_text
 from tailrace.findings.estimates import keys_of
+from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.trace.activity import Activity
 
 NAME, TITLE = "fsync", "The run waits for the device"
 

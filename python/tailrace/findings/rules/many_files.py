@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import NONE, Activity
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.trace.activity import NONE, Activity
 
 NAME, TITLE = "many_files", "Data is spread over many small files"
 MANY, SMALL_BYTES = 200, 1 << 20
@@ -14,7 +14,7 @@ FILES_OF_ONE = 100  # so many small files become one
 
 
 def find(activity: Activity, pricing: Pricing) -> Cause | None:
-    files = len(activity.names.files)
+    files = len(activity.files)
     is_file = (activity.file != NONE) & activity.of_user_data
     moves = activity.in_group("write", "stdio_write") & is_file & (activity.result > 0)
     written = np.bincount(activity.file[moves], activity.result[moves], minlength=files)

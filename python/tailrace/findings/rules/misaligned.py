@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import NONE, Activity, files_text
 from tailrace.findings.estimates import slower_than_others
+from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.trace.activity import NONE, Activity
 
 NAME, TITLE = "misaligned", "Writes do not begin with a block"
 BLOCK_BYTES, LARGE_BYTES = 4096, 64 << 10

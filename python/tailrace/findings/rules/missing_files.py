@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import NONE, Activity, busiest_directory
+from tailrace.findings.files import busiest_directory
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.trace.activity import NONE, Activity
 
 NAME, TITLE = "missing_files", "Files are looked for that do not exist"
 MANY, ENOENT = 200, -2

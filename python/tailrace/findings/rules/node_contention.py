@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, files_text
 from tailrace.findings.estimates import FEW
+from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.trace.activity import Activity
 
 NAME, TITLE = "node_contention", "Ranks of a node hinder each other"
 LEAST_BYTES = 64 << 10

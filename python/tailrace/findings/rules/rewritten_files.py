@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import NONE, Activity, files_text
 from tailrace.findings.estimates import parts_done_again, share_of_bytes
+from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.trace.activity import NONE, Activity
 
 NAME, TITLE = "rewritten_files", "The same bytes are written again and again"
 LEAST_REPEATED = 0.25

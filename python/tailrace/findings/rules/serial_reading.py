@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tailrace.findings.activity import Activity
 from tailrace.findings.alone import alone
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.trace.activity import Activity
 
 NAME, TITLE = "serial_reading", "One rank reads for all"
 

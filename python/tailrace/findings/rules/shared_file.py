@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, Array, files_text
 from tailrace.findings.estimates import slower_than_others
+from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.trace.activity import Activity, Array
 
 NAME, TITLE = "shared_file", "Many ranks write into one file at once"
 SLOWER = 1.5

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tailrace.findings.activity import Activity
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 from tailrace.findings.small import IN_PYTHON, LARGER_BUFFER, small_transfers
+from tailrace.trace.activity import Activity
 
 NAME, TITLE = "small_reads", "Data is read in small pieces"
 

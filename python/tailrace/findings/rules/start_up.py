@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import NONE, Activity, busiest_directory
+from tailrace.findings.files import busiest_directory
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.trace.activity import NONE, Activity
 
 NAME, TITLE = "start_up", "Programs and libraries are read at the start"
 MANY = 300

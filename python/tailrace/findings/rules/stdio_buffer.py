@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, files_text
+from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 from tailrace.findings.small import LARGER_BUFFER
+from tailrace.trace.activity import Activity
 
 NAME, TITLE = "stdio_buffer", "Streams have small buffers"
 MANY, SMALL_BYTES, LARGE_BYTES = 1000, 16 << 10, 1 << 20

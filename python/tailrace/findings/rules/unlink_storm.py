@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.activity import Activity, busiest_directory
+from tailrace.findings.files import busiest_directory
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.trace.activity import Activity
 
 NAME, TITLE = "unlink_storm", "Many files are removed one by one"
 MANY = 200

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tailrace.findings.activity import Activity, files_text
+from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 from tailrace.findings.unequal import unequal_io
+from tailrace.trace.activity import Activity
 
 NAME, TITLE = "waiting", "Ranks wait in turns for one that does I/O"
 MANY = 3  # meetings
