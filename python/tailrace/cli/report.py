@@ -26,6 +26,9 @@ def command(
     page: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Also writes a page: one file, which needs no network.")
     ] = None,
+    anonymise: Annotated[
+        bool, typer.Option("--anonymise", help="Aliases instead of names of files, hosts and programs: for showing it to others.")
+    ] = False,
     as_json: output.AsJson = False,
 ) -> None:
     """Shows what the I/O of a recorded run cost, why, and what to change: each cause with the seconds that it took of the run.
@@ -33,12 +36,14 @@ def command(
     Examples: [bold]tailrace report[/] · [bold]tailrace report first --html first.html[/] · [bold]tailrace report first --json[/]
     """
     from tailrace.findings import verdict_of
+    from tailrace.trace.anonymous import Anonymous
     from tailrace.trace.model import Run
 
     source = source or newest_run(as_json)
+    name = Path("a run") if anonymise else source
     with reported_errors(as_json):
         with output.progress_of(f"read {source.name}") as tell:
-            run = Run.read(source, tell, with_calls=True)
+            run = Anonymous().read(source, tell) if anonymise else Run.read(source, tell, with_calls=True)
         activity = run.activity
         if activity is None or (len(activity.begin) == 0 and activity.counted_calls > 0):
             output.fail(f"{source}: its calls are only counted, so nothing can be said about the seconds of the run", as_json)
@@ -47,11 +52,11 @@ def command(
         if page is not None:
             from tailrace.report.run_page import write_run_page
 
-            write_run_page(source, run, verdict, page)
+            write_run_page(name, run, verdict, page)
     if as_json:
-        output.print_json({"source": str(source), **dataclasses.asdict(verdict)})
+        output.print_json({"source": str(name), **dataclasses.asdict(verdict)})
     else:
-        _print(source, verdict)
+        _print(name, verdict)
     for message in run.messages["damaged"]:
         output.fail(message)
     if run.messages["damaged"]:
