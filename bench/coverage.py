@@ -25,7 +25,7 @@ from tailrace.trace.check import Verdict
 from tailrace.trace.program_file import NoProgram
 
 from bench import harness
-from bench.harness import BenchError, Claim, console, covered, oracle
+from bench.harness import BenchError, Claim, console, covered, oracle, starts
 from bench.harness.covered import Result
 
 SOURCES = harness.ROOT / "bench" / "coverage"
@@ -171,6 +171,39 @@ def claims_of(results: Sequence[tuple[str, str, Result]]) -> list[Claim]:
     return [*claims, Claim("same/kind", wanted["same"]["text"], same, wanted["same"]["bound"], "share")]
 
 
+def run_starts() -> list[dict[str, object]]:
+    """A row for each way of starting a child."""
+    programs = starts.compile_programs(SCRATCH / "programs")
+    for above in (SCRATCH, SCRATCH / "programs"):
+        above.chmod(0o755)  # one child is of another user
+    rows: list[dict[str, object]] = []
+    for way in starts.WAYS:
+        started = starts.run(way, programs, SCRATCH / "start")
+        if started.status != 0 or started.written != starts.BYTES:
+            printed = (SCRATCH / "start" / "out").read_text(errors="replace")[-1000:]
+            raise BenchError(f"{way.name}: status {started.status}, {started.written} bytes written; its last lines:\n{printed}")
+        missing = [f"{image.process} {image.program}".strip() for image in started.missing]
+        rows.append({"start": way.name, "processes": len(started.images), "found": started.found, "missing": missing})
+    return rows
+
+
+def claim_of_starts(rows: Sequence[dict[str, object]]) -> Claim:
+    (wanted,) = (claim for claim in harness.bounds("coverage")["claims"] if claim["id"] == "starts")
+    whole = sum(not row["missing"] and bool(row["found"]) for row in rows) / max(1, len(rows))
+    return Claim("starts", wanted["text"], whole, wanted["bound"], "share")
+
+
+def print_starts(rows: Sequence[dict[str, object]]) -> None:
+    table = Table(title="Ways of starting a child: is each process recorded or named?", title_justify="left")
+    for heading in ("way", "processes", "the child that writes is", "missing"):
+        table.add_column(heading, justify="right" if heading == "processes" else "left")
+    for row in rows:
+        missing = row["missing"]
+        assert isinstance(missing, list)
+        table.add_row(str(row["start"]), str(row["processes"]), str(row["found"]), ", ".join(missing))
+    console.print(table)
+
+
 def print_results(results: Sequence[tuple[str, str, Result]]) -> None:
     table = Table(title="Programs: the part of strace's calls and bytes that is in the logs", title_justify="left")
     for heading in ("program", "calls", "seen", "or named", "bytes", "seen", "or named", "loader's calls", "check"):
@@ -211,12 +244,14 @@ def main() -> int:
             if kind.quick or arguments.size == "full":
                 results.append((kind.name, "kind", run_kind(kind)))
         results += [(name, "drawn", result) for name, result in run_drawn(arguments.seed, DRAWN[arguments.size])]
+        started_rows = run_starts()
     finally:
         shutil.rmtree(SCRATCH, ignore_errors=True)
     print_results(results)
-    claims = claims_of(results)
+    print_starts(started_rows)
+    claims = [*claims_of(results), claim_of_starts(started_rows)]
     harness.print_claims(claims, "Claims (1.00: all)")
-    rows = [row_of(*each) for each in results]
+    rows = [*(row_of(*each) for each in results), *started_rows]
     record = harness.write_record("coverage", {"size": arguments.size, **settings}, rows, claims)
     console.print(f"{len(results)} programs in {time.monotonic() - started:.0f} s; {record.relative_to(harness.ROOT)}")
     return 0 if all(claim.holds for claim in claims) or arguments.size == "quick" else 1

@@ -104,7 +104,7 @@ def read_strace(record: Path, silent: Iterable[str] = ()) -> Oracle:
 
     The loader's calls are: those between execve and the end of its start; those on files named *.so with a version and on its
     cache, which come from dlopen later; and those of children of vfork until execve."""
-    lines = list(_whole_lines(record.read_text(errors="replace").splitlines()))
+    lines = list(whole_lines(record.read_text(errors="replace").splitlines()))
     sharing = {int(result) for _, name, text, result, _ in lines if _shares(name, text) and result.isdigit()}
     programs_left_out = frozenset(silent)
     processes: dict[int, Traced] = {}
@@ -164,7 +164,7 @@ def _shares(name: str, text: str) -> bool:
     return name == "vfork" or (name.startswith("clone") and "CLONE_VFORK" in text)
 
 
-def _whole_lines(lines: Iterable[str]) -> Iterator[tuple[int, str, str, str, str]]:
+def whole_lines(lines: Iterable[str]) -> Iterator[tuple[int, str, str, str, str]]:
     """(process, system call, its arguments, its result, the file that the result is open on), in the order of their ends."""
     begun: dict[int, str] = {}
     for line in lines:

@@ -31,6 +31,7 @@ constinit char own[sizeof kVariables / sizeof *kVariables][kPathBytes + 64] = {}
 constinit char library[kPathBytes] = "";
 constinit char loader[kPathBytes] = "";  // of this program: the loader of programs that can load the tracer
 constinit bool follows = false;
+char* const no_entries[] = {nullptr};  // a null pointer is an environment without entries, for the kernel, too
 
 const char* last_part(const char* path) {
     const char* slash = strrchr(path, '/');
@@ -191,8 +192,10 @@ bool has_own(char* const* entries, const char* wanted) {
     follows = *loader != '\0';
 }
 
-ChildEnvironment::ChildEnvironment(const char* program, Search search, char* const* given) : given_(given) {
-    if (!follows || given == nullptr) return;
+ChildEnvironment::ChildEnvironment(const char* program, Search search, char* const* given)
+    : given_(given == nullptr ? no_entries : given) {
+    if (!follows) return;
+    given = given_;
     while (given[count_] != nullptr) ++count_;
     if (count_ > kMostEntries) return;
     takes_library_ = kind_of(program, search) != Kind::refuses;

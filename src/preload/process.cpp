@@ -1,4 +1,5 @@
-// Processes: their beginning, children, and end. A child of vfork records nothing but the program that it becomes.
+// Processes: their beginning and end, children of vfork, and other programs. A child of vfork records nothing but the program that
+// it becomes.
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -79,21 +80,6 @@ namespace tailrace::preload {
 EXIT_NOW(_exit)
 EXIT_NOW(_Exit)
 
-// The child begins its own log at once: a child without a log is one that the tracer is not in.
-#define FORK(symbol)                                                                      \
-    HOOK(pid_t, symbol, (void)) {                                                         \
-        Traced call(Call::fork);                                                          \
-        const link_map* const last = call.is_recording() ? loads_before_fork() : nullptr; \
-        const pid_t child = NEXT(symbol)();                                               \
-        if (child != 0)                                                                   \
-            call.finish(child);                                                           \
-        else if (trace::is_recording())                                                   \
-            begin_loads_of_child(last);                                                   \
-        return child;                                                                     \
-    }
-FORK(fork)
-FORK(__fork)
-
 // Programs that run beside this one. The call returns an errno; recorded is the child's process number.
 #define SPAWN(symbol, search)                                                                                                \
     HOOK(int, symbol,                                                                                                        \
@@ -112,11 +98,6 @@ FORK(__fork)
 SPAWN(posix_spawn, Search::none)
 SPAWN(posix_spawnp, Search::in_path)
 
-HOOK(int, system, (const char* command)) {
-    Traced call(Call::spawn);
-    return call.finish(NEXT(system)(command));
-}
-
 // What a child of vfork records of itself, in its parent's log: its process number, and the program that it becomes.
 static void record_child_of_vfork(const char* path, int64_t result) {
     const int code = errno;
@@ -132,7 +113,8 @@ template <class Replace>
 int record_exec(const char* path, Search search, char* const* environment, Replace replace) {
     constexpr char kChildOfVfork = 2;
     if ((tailrace_silent && tailrace_silent != kChildOfVfork) || !trace::is_recording()) return replace(environment);
-    if (tailrace_silent == kChildOfVfork) {
+    // A child of clone may share its parent's memory as well: the log here is the parent's.
+    if (tailrace_silent == kChildOfVfork || !trace::has_own_log()) {
         record_child_of_vfork(path, 0);
         const int result = with_child_environment(path, search, environment, replace);
         record_child_of_vfork(path, -int64_t{errno});

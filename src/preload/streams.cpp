@@ -69,7 +69,6 @@ FOPEN(fopen64, (const char* path, const char* mode), (path, mode), path)
 FOPEN(tmpfile, (void), (), nullptr)
 FOPEN(tmpfile64, (void), (), nullptr)
 FOPEN(setmntent, (const char* path, const char* mode), (path, mode), path)
-FOPEN(popen, (const char* command, const char* mode), (command, mode), nullptr)
 
 #define FREOPEN(symbol)                                                       \
     HOOK(FILE*, symbol, (const char* path, const char* mode, FILE* stream)) { \

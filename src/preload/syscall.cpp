@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "preload/kernel_aio.hpp"
 #include "preload/open_close.hpp"
@@ -64,6 +65,12 @@ HOOK(long, syscall, (long number, long a, long b, long c, long d, long e, long f
         Traced call(Call::close, first);
         return record_close(call, first, [&] { return next_syscall(number, a, b, c, d, e, f); });
     }
+    // The hooked forms are used: they give the program the tracer's variables.
+    if (number == SYS_execve)
+        return execve(reinterpret_cast<const char*>(a), reinterpret_cast<char* const*>(b), reinterpret_cast<char* const*>(c));
+    if (number == SYS_execveat)
+        return execveat(first, reinterpret_cast<const char*>(b), reinterpret_cast<char* const*>(c),
+                        reinterpret_cast<char* const*>(d), static_cast<int>(e));
     if (number == SYS_io_uring_setup) {
         Traced call(Call::io_uring_setup);
         return call.finish(next_syscall(number, a, b, c, d, e, f));

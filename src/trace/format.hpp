@@ -27,8 +27,9 @@ constexpr int64_t kNoOffset = -1;  // the call has no offset
 
 // Flags of an event: the libraries within whose calls it was made.
 enum class Within : uint16_t { mpi = 1, hdf5 = 2, netcdf = 4, pnetcdf = 8 };
-constexpr uint64_t kHasProcess = 1;  // detail of `spawn`: its result is the child's process number, not the status of a shell
-constexpr uint16_t kInserted = 256;  // further flag: a barrier of the tracer, for which the user asked
+constexpr uint64_t kHasProcess = 1;   // detail of `spawn`: its result is the child's process number, not the status of a shell
+constexpr uint64_t kLosesTracer = 2;  // and of a shell whose environment lacks the tracer's variables
+constexpr uint16_t kInserted = 256;   // further flag: a barrier of the tracer, for which the user asked
 
 // One call. Times: CLOCK_MONOTONIC of the node.
 struct Event {

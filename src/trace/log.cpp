@@ -11,6 +11,7 @@
 #include "trace/log_file.hpp"
 #include "trace/merging.hpp"
 #include "trace/process.hpp"
+#include "trace/raw.hpp"
 #include "trace/slots.hpp"
 
 namespace tailrace::trace {
@@ -33,18 +34,33 @@ void add_reads(KernelCounts& to, const KernelCounts& more) {
 
 Moment now() { return {time_of(CLOCK_MONOTONIC), time_of(CLOCK_REALTIME)}; }
 
+// As the first process of this memory began: a child of fork records also where its parent has cleared the environment.
+struct Settings {
+    char folder[4096];  // empty: not known
+    uint64_t budget_bytes;
+};
+constinit Settings settings = {};
+
+void find_settings() {
+    if (*settings.folder != '\0') return;
+    const char* folder = getenv(variable::TRACE);
+    if (folder == nullptr) return;
+    settings.budget_bytes = number_at(getenv(variable::TRACE_BYTES), kDefaultBudgetBytes);
+    raw::put_text(settings.folder, folder, sizeof settings.folder);
+}
+
 // Whether this process records from now on.
 bool begin_log(ProcessState& process) {
-    const char* folder = getenv(variable::TRACE);
-    if (folder == nullptr || *folder == '\0') return false;
+    find_settings();
+    if (*settings.folder == '\0') return false;
     static Header described;
     described = {};
     describe_process(described);
     described.time.begin = now();
     if (is_launcher(described.program)) return false;
-    process.header = create_log_file(process, folder, described);
+    process.header = create_log_file(process, settings.folder, described);
     if (process.header == nullptr) return false;
-    described.room.budget_bytes = number_at(getenv(variable::TRACE_BYTES), kDefaultBudgetBytes);
+    described.room.budget_bytes = settings.budget_bytes;
     const uint64_t chunks = described.room.budget_bytes / kChunkBytes;
     process.merging.shift.store(kNotMerging);
     process.chunk_limit = static_cast<uint32_t>(chunks <= kReservedChunks ? kReservedChunks + 1 : chunks);
@@ -83,6 +99,11 @@ ProcessState* begun_process() {
 uint64_t now_ns() { return time_of(CLOCK_MONOTONIC); }
 
 bool is_recording() { return recording_process() != nullptr; }
+
+bool has_own_log() {
+    const ProcessState* process = recording_process();
+    return process != nullptr && process->header->numbers.process == static_cast<int32_t>(raw::call(SYS_getpid));
+}
 
 void record(const Event& event) {
     ProcessState* process = recording_process();

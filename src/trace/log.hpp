@@ -17,6 +17,9 @@ uint64_t now_ns();
 // cannot be made, the process never records.
 bool is_recording();
 
+// Whether the log is of this process. It is not in a child that uses its parent's memory.
+bool has_own_log();
+
 // Stores an event. When the budget is spent or the disk is full, counts it instead.
 void record(const Event& event);
 

@@ -15,7 +15,8 @@ from tailrace.launch.launchers import LAUNCHER_NAMES
 from tailrace.trace.log import Events, Log, LogError, logs_of, read_log
 
 MOST_NAMED = 8  # ranks
-HAS_PROCESS = 1  # detail of `spawn` (src/trace/format.hpp)
+HAS_PROCESS, LOSES_TRACER = 1, 2  # details of `spawn` (src/trace/format.hpp)
+NEVER_NS = -1  # the latest beginning of a log that there cannot be
 SHELL_BEGINS_NS = 10**9  # the shell of system() begins its log this long after the call at most
 # The first child in a namespace of processes has a number that its parent does not know, and no parent (0). It begins by then.
 NAMESPACE_BEGINS_NS = 10**9
@@ -123,7 +124,9 @@ def _started(log: Log) -> Iterator[tuple[int, str, int, float]]:
     for event in _events_of(log, "spawn"):
         program, begin_ns, result = log.name_of(int(event["file"])), int(event["begin_ns"]), int(event["result"])
         if not event["detail"] & HAS_PROCESS:
-            if result != -1:
+            if event["detail"] & LOSES_TRACER:
+                yield 0, "a shell without the tracer's variables, of system() or wordexp()", begin_ns, NEVER_NS
+            elif result != -1:
                 yield 0, "a shell of system()", begin_ns, int(event["end_ns"]) + SHELL_BEGINS_NS
         elif result > 0:
             spawned[result] = (program, begin_ns)

@@ -1,0 +1,46 @@
+// Copies of this process. A child begins its own log at once: a child without a log is one that the tracer is not in. A child of
+// the system call alone begins its log with its first recorded call.
+#include "preload/hook.hpp"
+
+struct termios;
+struct winsize;
+
+namespace tailrace::preload {
+namespace {
+
+// `fork` makes the call itself.
+template <class Fork>
+pid_t record_fork(Fork fork) {
+    Traced call(Call::fork);
+    const link_map* const last = call.is_recording() ? loads_before_fork() : nullptr;
+    const pid_t child = fork();
+    if (child != 0)
+        call.finish(child);
+    else if (trace::is_recording())
+        begin_loads_of_child(last);
+    return child;
+}
+
+}  // namespace
+
+#define FORK(symbol) \
+    HOOK(pid_t, symbol, (void)) { return record_fork(NEXT(symbol)); }
+FORK(fork)
+FORK(__fork)
+FORK(_Fork)
+
+HOOK(pid_t, forkpty, (int* terminal, char* name, const termios* settings, const winsize* size)) {
+    return record_fork([&] { return NEXT(forkpty)(terminal, name, settings, size); });
+}
+
+// This process ends within the call, and its child returns from it.
+HOOK(int, daemon, (int keeps_folder, int keeps_streams)) {
+    const bool records = !tailrace_silent && trace::is_recording();
+    const link_map* const last = records ? loads_before_fork() : nullptr;
+    if (records) trace::end_log();
+    const int result = NEXT(daemon)(keeps_folder, keeps_streams);
+    if (records && result == 0 && trace::is_recording()) begin_loads_of_child(last);
+    return result;
+}
+
+}  // namespace tailrace::preload
