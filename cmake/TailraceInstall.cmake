@@ -19,7 +19,7 @@ install(
 )
 if(SKBUILD AND TARGET _core)
     set_target_properties(_core PROPERTIES INSTALL_RPATH "$ORIGIN/lib")
-    install(TARGETS _core LIBRARY DESTINATION tailrace)
+    install(TARGETS _core _journal LIBRARY DESTINATION tailrace)
 endif()
 
 include(CMakePackageConfigHelpers)

@@ -65,6 +65,8 @@ File open_to_append(const std::string& path, bool is_there) {
 
 }  // namespace
 
+bool is_intact_line(std::string_view line) { return parse_line(line).has_value(); }
+
 std::string journal_line(const Json& object) {
     if (!object.is_object() || object.empty() || object.contains("sum"))
         fail(Status::BAD_ARGUMENT, "a journal line is a JSON object with at least one key and none named 'sum'");

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file.hpp"
@@ -27,6 +28,9 @@ struct JournalContent {
 JournalContent read_journal(const std::string& path, uint64_t end_bytes = UINT64_MAX);
 // The first line; nothing where there is no intact one.
 std::optional<Json> read_first_line(const std::string& path);
+
+// Whether the bytes are one whole line with the right checksum.
+bool is_intact_line(std::string_view line);
 
 // The bytes of one line: the object's text with its checksum as the last key "sum", and a newline.
 std::string journal_line(const Json& object);

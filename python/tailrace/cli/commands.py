@@ -5,6 +5,7 @@
 COMMANDS = (
     "demo",
     "study",
+    "ensemble",
     "plan",
     "ls",
     "verify",

@@ -1,0 +1,24 @@
+"""Ensembles: many runs of a serial program, each in a directory of its own on scratch, with one table at the end.
+
+- values, spec: what an ensemble file says; parameters: the table of parameter values
+- templates, pest: input files with values in them; readings: results from output files
+- keeper, keeping: a small process that runs the commands of members and knows all that they start
+- scratch, member: a member's life, from its directory to its outcome
+- engines: the executors that run members; runner: all members that are left
+- folder: the journal, what is finished; results: the table; ensemble: the class `Ensemble`
+"""
+
+from typing import TYPE_CHECKING
+
+from tailrace import lazy
+
+_MODULES = {"Ensemble": "ensemble", "EnsembleError": "values", "MemberError": "values", "load_spec": "spec"}
+
+if TYPE_CHECKING:
+    from tailrace.ensemble.ensemble import Ensemble
+    from tailrace.ensemble.spec import load_spec
+    from tailrace.ensemble.values import EnsembleError, MemberError
+
+    __all__ = ["Ensemble", "EnsembleError", "MemberError", "load_spec"]
+else:
+    __getattr__, __dir__ = lazy.attributes(__name__, _MODULES)

@@ -1,0 +1,94 @@
+"""The engines: executors of concurrent.futures that run members.
+
+To add one: a function here, and its name in ENGINES of spec.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any
+
+from tailrace.ensemble.values import EngineChoice, EnsembleError
+
+IN_FLIGHT_CALLS = 2  # calls that wait, for each worker
+
+
+def workers_of(choice: EngineChoice) -> int:
+    return choice.workers or len(os.sched_getaffinity(0))
+
+
+@contextlib.contextmanager
+def open_engine(choice: EngineChoice) -> Iterator[Executor]:
+    """Raises EnsembleError where a package is not installed, with the words that install it."""
+    try:
+        opened = OPENERS[choice.name](choice)
+    except ImportError as error:
+        package = {"mpi": "mpi4py", "dask": "distributed"}.get(choice.name, choice.name)
+        raise EnsembleError(f"engine '{choice.name}': {error}: pip install {package}, or choose threads") from None
+    with opened as executor:
+        yield executor
+
+
+def _threads(choice: EngineChoice) -> Any:
+    return ThreadPoolExecutor(workers_of(choice), thread_name_prefix="member")
+
+
+def _mpi(choice: EngineChoice) -> Any:
+    """The ranks of `mpirun -n N python -m mpi4py.futures -m tailrace ensemble run SPEC`; rank 0 is the parent."""
+    from mpi4py import MPI
+    from mpi4py.futures import MPIPoolExecutor
+
+    if MPI.COMM_WORLD.Get_size() == 1 and "mpi4py.futures" not in sys.modules.get("__main__", sys).__dict__.get("__package__", ""):
+        words = "mpirun -n 5 python -m mpi4py.futures -m tailrace ensemble run SPEC"
+        raise EnsembleError(f"engine 'mpi': this process has no other ranks: start it as `{words}`")
+    return MPIPoolExecutor()
+
+
+def _dask(choice: EngineChoice) -> Any:
+    """The scheduler that DASK_SCHEDULER_ADDRESS names; without it, worker processes on this node."""
+    from distributed import Client
+
+    address = os.environ.get("DASK_SCHEDULER_ADDRESS")
+    local = {"n_workers": workers_of(choice), "threads_per_worker": 1, "dashboard_address": None}
+    return _executor_of_client(Client(address) if address else Client(**local))
+
+
+@contextlib.contextmanager
+def _executor_of_client(client: Any) -> Iterator[Executor]:
+    with client, client.get_executor(pure=False, retries=0) as executor:
+        yield executor
+
+
+@contextlib.contextmanager
+def _parsl(choice: EngineChoice) -> Iterator[Executor]:
+    """A high-throughput executor on this node, or with one block in each of Slurm's nodes."""
+    import parsl
+    from parsl.concurrent import ParslPoolExecutor
+    from parsl.config import Config
+    from parsl.executors import HighThroughputExecutor
+    from parsl.launchers import SimpleLauncher, SrunLauncher
+    from parsl.providers import LocalProvider
+
+    in_job = "SLURM_JOB_ID" in os.environ
+    nodes = int(os.environ.get("SLURM_JOB_NUM_NODES", "1"))
+    launcher = SrunLauncher() if in_job else SimpleLauncher()
+    provider = LocalProvider(init_blocks=1, max_blocks=1, nodes_per_block=nodes, launcher=launcher)
+    address = None if in_job else "127.0.0.1"  # None: the executor finds one that other nodes reach
+    executor = HighThroughputExecutor(max_workers_per_node=workers_of(choice), provider=provider, encrypted=False, address=address)
+    folder = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"tailrace-parsl-{os.getpid()}")
+    config = Config(executors=[executor], run_dir=folder, usage_tracking=0, initialize_logging=False)
+    try:
+        with ParslPoolExecutor(config) as pool:
+            yield pool
+    finally:
+        with contextlib.suppress(Exception):
+            parsl.clear()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+OPENERS: dict[str, Callable[[EngineChoice], Any]] = {"threads": _threads, "mpi": _mpi, "dask": _dask, "parsl": _parsl}

@@ -1,0 +1,168 @@
+"""The folder of an ensemble: its journal, the lock on it, and which members are finished."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tailrace.ensemble.member import Outcome, checksum
+from tailrace.ensemble.parameters import ParameterTable
+from tailrace.ensemble.scratch import input_files
+from tailrace.ensemble.values import EnsembleError, Spec, Value
+from tailrace.journal import VERSION, JournalError, JournalWriter, lines_of
+
+JOURNAL = "members.jsonl"
+FORMAT = 1
+
+
+def _hash(value: Any) -> str:
+    return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def fingerprint(spec: Spec) -> dict[str, Any]:
+    """What decides a member's result besides its parameters: the text of settings, and the checksums of files."""
+    home = Path(spec.home)
+    files = {file.target: checksum(Path(file.source)) for file in input_files(spec.inputs, home)}
+    templates = {one.target: checksum(home / one.source) for one in spec.templates}
+    readings = {}
+    for one in spec.readings:
+        described = {key: value for key, value in dataclasses.asdict(one).items() if key != "name"}
+        if one.kind in ("python", "ins"):
+            described["content"] = checksum(home / one.pattern.partition(":")[0])
+        readings[one.name] = json.dumps(described, sort_keys=True)
+    kept = {"files": list(spec.keep.files)}
+    about = {"inputs": files, "templates": templates, "results": readings, "keep": kept, "environment": dict(spec.environment)}
+    return {"command": list(spec.command), **about}
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Lines that say what differs between two fingerprints."""
+    found = []
+    for key in sorted({*before, *now}):
+        was, is_now = before.get(key), now.get(key)
+        if was == is_now:
+            continue
+        if not isinstance(was, Mapping) or not isinstance(is_now, Mapping):
+            found.append(f"{key}: was {json.dumps(was)}, is {json.dumps(is_now)}")
+            continue
+        for name in sorted({*was, *is_now}):
+            if was.get(name) != is_now.get(name):
+                change = "is new" if name not in was else "is gone" if name not in is_now else "has changed"
+                found.append(f"{key}: {name} {change}")
+    return found
+
+
+@dataclass
+class Folder:
+    """`finished` holds for each member that has an outcome the byte of its line."""
+
+    out: Path
+    heads: list[dict[str, Any]] = field(default_factory=list)  # a line for each time that an ensemble was begun or continued
+    finished: dict[int, int] = field(default_factory=dict)
+    identities: dict[int, bytes] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)
+
+    @property
+    def journal(self) -> Path:
+        return self.out / JOURNAL
+
+    @property
+    def kept(self) -> Path:
+        return self.out / "kept"
+
+    def read(self) -> Folder:
+        """Reads the journal again. Raises EnsembleError."""
+        self.heads, self.finished, self.identities, self.failed = [], {}, {}, set()
+        if not self.journal.exists():
+            return self
+        try:
+            for at, line in lines_of(self.journal):
+                self._take(at, line)
+        except (JournalError, KeyError, TypeError, OSError) as error:
+            raise EnsembleError(f"{self.journal}: is no journal of an ensemble ({error}): give another folder with --out") from None
+        return self
+
+    def _take(self, at: int, line: Mapping[str, Any]) -> None:
+        if line["kind"] == "ensemble":
+            if line["format"] > FORMAT:
+                raise EnsembleError(
+                    f"{self.journal} is of format {line['format']}, this version reads format {FORMAT}: use a newer one"
+                )
+            self.heads.append(dict(line))
+        elif line["kind"] == "member":
+            self.note(line["member"], at, line["of"], not line["reason"])
+
+    def note(self, member: int, at: int, of: str, ok: bool) -> None:
+        self.finished[member] = at
+        self.identities[member] = bytes.fromhex(of)
+        (self.failed.discard if ok else self.failed.add)(member)
+
+    @property
+    def run(self) -> str:
+        """Names this ensemble on scratch, for ever."""
+        return self.heads[0]["run"] if self.heads else secrets.token_hex(6)
+
+
+@contextlib.contextmanager
+def alone_in(out: Path) -> Iterator[None]:
+    """Locks the folder: two parents would run the same members."""
+    out.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise EnsembleError(f"{out}: an ensemble is running in this folder: wait for it, or give another one with --out") from None
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_locked(out: Path) -> bool:
+    try:
+        with alone_in(out):
+            return False
+    except EnsembleError:
+        return True
+
+
+def identity(of_all: str, parameters: Mapping[str, Value]) -> str:
+    """A member's result counts as long as this stays: settings, files and its own parameters."""
+    return _hash([of_all, dict(parameters)])
+
+
+def head_line(spec: Spec, run: str, table: ParameterTable, print_of_spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The provenance: what was run, from what, where, when and by which versions."""
+    now = {"host": socket.gethostname(), "began": time.time(), "python": sys.version.split()[0], "tailrace": VERSION}
+    where = {
+        "home": spec.home,
+        "engine": spec.engine.name,
+        "memory limit": "watched every 50 ms" if spec.limits.memory_mib else "none",
+    }
+    about = {"name": spec.name, "run": run, "members": table.members, "parameters": list(table.names)}
+    return {"kind": "ensemble", "format": FORMAT, **about, **now, **where, "fingerprint": dict(print_of_spec)}
+
+
+def member_line(outcome: Outcome, of: str) -> dict[str, Any]:
+    line = {"kind": "member", "of": of, **dataclasses.asdict(outcome)}
+    line["seconds"] = {name: round(value, 6) for name, value in outcome.seconds.items()}
+    return {key: value for key, value in line.items() if value or key in ("member", "reason", "kind", "of")}
+
+
+def append_outcome(writer: JournalWriter, folder: Folder, outcome: Outcome, of: str) -> None:
+    at = os.fstat(writer.descriptor).st_size
+    writer.append(member_line(outcome, of))
+    folder.note(outcome.member, at, of, outcome.ok)

@@ -1,0 +1,261 @@
+"""The keeper: a small process that runs the commands of members, one after the other, and ends all that they have started.
+
+It is a subreaper: what a command leaves running becomes its child. So "no child is left" means that no process of the member is
+left. Requests come as JSON lines on its standard input, replies leave on its standard output. When its input ends, it ends the
+member, too. It is started as a program and imports little: `keeping.Keeper` is the other end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import glob
+import json
+import os
+import select
+import signal
+import sys
+import time
+from typing import Any
+
+PR_SET_CHILD_SUBREAPER = 36
+POLL_S = 0.05  # how often memory and processes without a descriptor are looked at
+LEASE_S = 10.0  # how long an output may stay open for writing after all processes of the member have ended
+KILL_S = 20.0  # a process that does not end within this time after SIGKILL waits for a device
+PAGE = os.sysconf("SC_PAGE_SIZE")
+BYTES_PER_MIB = 1 << 20
+
+
+class _ParentEndedError(Exception):
+    """Nothing reads the reply any more."""
+
+
+def main() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        sys.exit(f"prctl(PR_SET_CHILD_SUBREAPER): {os.strerror(ctypes.get_errno())}")
+    ignored = (signal.SIGINT, signal.SIGHUP, signal.SIGIO, signal.SIGPIPE)  # a lease that is broken sends SIGIO
+    for one in ignored:
+        signal.signal(one, signal.SIG_IGN)
+    pending = b""
+    while True:
+        line, found, rest = pending.partition(b"\n")
+        if found:
+            pending = rest
+            try:
+                reply = run(json.loads(line))
+            except _ParentEndedError:
+                end_all(0.0)
+                return
+            os.write(1, json.dumps(reply).encode() + b"\n")
+            continue
+        more = os.read(0, 1 << 16)
+        if not more:
+            return
+        pending += more
+
+
+def run(request: dict[str, Any]) -> dict[str, Any]:
+    """One command, to the end of all its processes. `reason` is one of tailrace.ensemble.values.REASONS, or ""."""
+    begin = time.monotonic()
+    directory = request["directory"]
+    os.chdir(directory)
+    environment = {**os.environ, **request["environment"]}
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    command = request["command"]
+    default = [signal.SIGINT, signal.SIGHUP, signal.SIGIO, signal.SIGPIPE, signal.SIGXFSZ]
+    try:
+        pid = os.posix_spawnp(command[0], command, environment, file_actions=actions, setsid=True, setsigdef=default)
+    except OSError as error:
+        return {"reason": "start", "message": f"{command[0]}: {error.strerror}", "run_s": 0.0, "wait_s": 0.0}
+    reason, peak = _watch(pid, begin + request["timeout_s"], request["memory_mib"] * BYTES_PER_MIB)
+    if reason:
+        end_all(request["grace_s"])
+        status, usage = _collected.pop(pid, (None, None))
+    else:
+        _, status, usage = os.wait4(pid, 0)
+    ended = time.monotonic()
+    left = 0
+    if not reason:
+        left = _wait_for_all(ended + request["linger_s"])
+        if left:
+            end_all(request["grace_s"])
+            reason = "left running"
+    code = os.waitstatus_to_exitcode(status) if status is not None else None
+    reply = {"reason": reason, "message": "", "status": code, "left": left, "run_s": ended - begin}
+    if usage is not None:
+        reply |= {"cpu_s": usage.ru_utime + usage.ru_stime, "memory_mib": max(peak / BYTES_PER_MIB, usage.ru_maxrss / 1024)}
+    if not reason and code == 0:
+        reply |= hand_over(request["outputs"], LEASE_S)
+    return {**reply, "wait_s": time.monotonic() - ended}
+
+
+_collected: dict[int, Any] = {}  # of the commands that were ended: their status and usage
+
+
+def _watch(pid: int, deadline: float, most_bytes: int) -> tuple[str, int]:
+    """Waits for the command alone. Returns why it must be ended, and the most memory that was seen."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        poll.register(0, select.POLLHUP)
+        peak = 0
+        while True:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return "timeout", peak
+            ready = poll.poll(1000 * min(left_s, POLL_S if most_bytes else left_s))
+            if any(found == 0 for found, _ in ready):
+                raise _ParentEndedError
+            if ready:
+                return "", peak
+            if most_bytes:
+                peak = max(peak, sum(map(_resident_bytes, descendants())))
+                if peak > most_bytes:
+                    return "memory", peak
+    finally:
+        os.close(descriptor)
+
+
+def _wait_for_all(deadline: float) -> int:
+    """Waits until no process of the member is left. Returns how many are left at the deadline."""
+    delay = 0.001
+    while _reap():
+        if time.monotonic() > deadline:
+            return len(descendants())
+        if select.select([0], [], [], delay)[0] and _input_has_ended():
+            raise _ParentEndedError
+        delay = min(2 * delay, POLL_S)
+    return 0
+
+
+def _input_has_ended() -> bool:
+    poll = select.poll()
+    poll.register(0, select.POLLHUP)
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
+
+
+def _reap() -> bool:
+    """Collects what has ended. Returns whether a process is left."""
+    while True:
+        try:
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError:
+            return False
+        if pid == 0:
+            return True
+        _collected[pid] = (status, usage)
+
+
+def end_all(grace_s: float) -> None:
+    """SIGTERM for all processes of the member, SIGKILL after the grace. SIGKILL alone reaches processes that ignore SIGTERM, are
+    stopped, or are in sessions of their own."""
+    _collected.clear()
+    for pid in descendants() if grace_s > 0 else ():
+        _send(pid, signal.SIGTERM)
+    end = time.monotonic() + grace_s
+    while _reap() and time.monotonic() < end:
+        time.sleep(0.01)
+    end = time.monotonic() + KILL_S
+    while _reap() and time.monotonic() < end:
+        for pid in descendants():
+            _send(pid, signal.SIGKILL)
+        time.sleep(0.002)
+
+
+def _send(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def descendants() -> list[int]:
+    """The processes below this one that have not ended."""
+    found: list[int] = []
+    ahead = [os.getpid()]
+    while ahead:
+        below = _children(ahead.pop())
+        found += below
+        ahead += below
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+    for thread in threads:
+        try:
+            with open(f"/proc/{pid}/task/{thread}/children") as file:
+                found += [int(word) for word in file.read().split()]
+        except OSError:
+            continue
+    return found
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm") as file:
+            return int(file.read().split()[1]) * PAGE
+    except (OSError, IndexError):
+        return 0
+
+
+def hand_over(patterns: list[str], within_s: float) -> dict[str, Any]:
+    """The outputs, with what they were when no process had them open for writing. The working directory is the member's."""
+    found: dict[str, Any] = {}
+    leases = "held"
+    for pattern in patterns:
+        names = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
+        for name in names or [pattern]:
+            try:
+                state, leased = _leased_state(name, within_s)
+            except FileNotFoundError:
+                return {"reason": "missing", "message": f"{name}: no such file"}
+            except OSError as error:
+                return {"reason": "missing", "message": f"{name}: {error.strerror}"}
+            if state is None:
+                return {
+                    "reason": "open",
+                    "message": f"{name}: still open for writing {within_s:g} s after the member's processes ended",
+                }
+            found[name] = state
+            leases = leases if leased else "not supported here"
+    return {"outputs": found, "leases": leases}
+
+
+def _leased_state(name: str, within_s: float) -> tuple[list[int] | None, bool]:
+    """[size, time of the last change in ns, inode], and whether the file system knows leases. None: open for writing to the end."""
+    end, delay = time.monotonic() + within_s, 0.001
+    descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        while True:
+            try:
+                fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+                leased = True
+            except OSError as error:
+                leased = False
+                if error.errno == errno.EAGAIN:
+                    if time.monotonic() > end:
+                        return None, True
+                    time.sleep(delay)
+                    delay = min(2 * delay, POLL_S)
+                    continue
+            found = os.fstat(descriptor)
+            if leased:
+                fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+            return [found.st_size, found.st_mtime_ns, found.st_ino], leased
+    finally:
+        os.close(descriptor)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,238 @@
+"""One member's life on the worker that runs it: directory, inputs, command, hand-over, results, outputs to keep."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import hashlib
+import os
+import shutil
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tailrace.ensemble.keeping import VARIABLE, keeper_of_thread
+from tailrace.ensemble.readings import read_results
+from tailrace.ensemble.scratch import InputFile, Scratch, scratch_of_process
+from tailrace.ensemble.templates import MEMBER, Text
+from tailrace.ensemble.values import MemberError, Spec, Value
+from tailrace.process import tail
+
+LOG = "tailrace-member.log"  # standard output and error of the command, in the member's directory
+TAIL_LINES = 20
+PIECE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all members have in common. It is sent to workers on other nodes."""
+
+    spec: Spec
+    run: str  # names this ensemble on scratch and in the environment of its processes
+    kept: str  # the folder for outputs
+    files: tuple[InputFile, ...]
+    templates: tuple[tuple[str, Text], ...]  # the member's file and its text
+    command: tuple[Text, ...]
+    environment: tuple[tuple[str, Text], ...] = ()
+
+
+@dataclass
+class Outcome:
+    """What a member has come to. `reason` is "" for one that is good."""
+
+    member: int
+    reason: str = ""
+    message: str = ""
+    log: str = ""  # its last lines, where it failed
+    results: dict[str, Value] = field(default_factory=dict)
+    parameters: dict[str, Value] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)  # of stage, run, wait, read and keep
+    kept: dict[str, list[Any]] = field(default_factory=dict)  # name -> size in bytes, checksum
+    facts: dict[str, Any] = field(default_factory=dict)  # host, begin, attempts, memory_mib, cpu_s, status, leases
+    directory: str = ""  # where it was kept
+
+    @property
+    def ok(self) -> bool:
+        return not self.reason
+
+
+def run_member(plan: Plan, member: int, parameters: dict[str, Value]) -> Outcome:
+    """Runs a member, and again where it fails and may be retried. Never raises, apart from interruptions."""
+    for attempt in range(1, plan.spec.limits.retries + 2):
+        outcome = _attempt(plan, member, parameters)
+        outcome.facts["attempts"] = attempt
+        if outcome.ok or outcome.reason in ("parameter", "input changed"):  # would fail again
+            break
+    return outcome
+
+
+def _attempt(plan: Plan, member: int, parameters: dict[str, Value]) -> Outcome:
+    outcome = Outcome(member, parameters=parameters)
+    outcome.facts = {"host": socket.gethostname(), "begin": time.time()}
+    directory: Path | None = None
+    scratch: Scratch | None = None
+    try:
+        with _timed(outcome, "stage"):
+            texts = _texts(plan, {**parameters, MEMBER: member})
+            scratch = _scratch(plan)
+            directory = scratch.make(f"m{member:06d}", plan.spec.limits.min_free_mib)
+            _write_templates(texts["files"], directory)
+        _run(plan, outcome, scratch, directory, texts)
+        with _timed(outcome, "read"):
+            outcome.results = read_results(plan.spec.readings, Path(plan.spec.home), directory, parameters)
+        with _timed(outcome, "keep"):
+            _keep(plan, outcome, directory)
+    except MemberError as error:
+        outcome.reason, outcome.message, outcome.results = error.reason, error.message, {}
+        if directory is not None:
+            outcome.log = _last_lines(directory / LOG)
+    finally:
+        if directory is not None and scratch is not None:
+            _leave(plan, outcome, scratch, directory)
+    return outcome
+
+
+def _scratch(plan: Plan) -> Scratch:
+    try:
+        return scratch_of_process(plan.spec.engine.scratch, plan.run, plan.files)
+    except OSError as error:
+        raise MemberError(
+            "scratch", f"{error.filename}: {error.strerror}: choose another folder as `scratch` of [engine]"
+        ) from None
+
+
+@contextlib.contextmanager
+def _timed(outcome: Outcome, name: str) -> Any:
+    begin = time.monotonic()
+    try:
+        yield
+    finally:
+        outcome.seconds[name] = time.monotonic() - begin
+
+
+def _texts(plan: Plan, values: Mapping[str, Value]) -> dict[str, Any]:
+    return {
+        "files": [(target, text.fill(values)) for target, text in plan.templates],
+        "command": [text.fill(values) for text in plan.command],
+        "environment": {name: text.fill(values) for name, text in plan.environment},
+    }
+
+
+def _write_templates(files: list[tuple[str, str]], directory: Path) -> None:
+    try:
+        for target, text in files:
+            path = directory / target
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)  # it may be a link to an input of all members
+            path.write_text(text)
+    except OSError as error:
+        raise MemberError("scratch", f"{error.filename}: {error.strerror}") from None
+
+
+def outputs_of(spec: Spec) -> list[str]:
+    """The files that must have been handed over before results are read."""
+    return list(dict.fromkeys([*(one.file for one in spec.readings if one.file), *spec.keep.files]))
+
+
+def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: Path, texts: Mapping[str, Any]) -> None:
+    limits = plan.spec.limits
+    mark = f"{plan.run}/{os.getpid()}/{outcome.member}"
+    request = {
+        "directory": str(directory),
+        "command": texts["command"],
+        "environment": {**texts["environment"], VARIABLE: mark},
+        "log": str(directory / LOG),
+        "timeout_s": limits.timeout_s,
+        "grace_s": limits.grace_s,
+        "linger_s": limits.linger_s,
+        "memory_mib": limits.memory_mib,
+        "outputs": outputs_of(plan.spec),
+    }
+    reply = keeper_of_thread().run(request)
+    outcome.seconds |= {"run": reply["run_s"], "wait": reply["wait_s"]}
+    outcome.facts |= {key: reply[key] for key in ("status", "cpu_s", "memory_mib", "leases") if reply.get(key) is not None}
+    if changed := scratch.changed_input():
+        raise MemberError("input changed", f"{changed}: is declared read-only, and its content changed while this member ran")
+    _check_reply(plan, reply)
+    for name, (size, mtime_ns, inode) in reply.get("outputs", {}).items():
+        now = (directory / name).stat()
+        if (now.st_size, now.st_mtime_ns, now.st_ino) != (size, mtime_ns, inode):
+            raise MemberError("open", f"{name}: changed after the member's processes had ended")
+        if size == 0 and any(reading.file == name for reading in plan.spec.readings):
+            raise MemberError("missing", f"{name}: is empty")
+
+
+def _check_reply(plan: Plan, reply: Mapping[str, Any]) -> None:
+    """Raises MemberError where the command failed."""
+    limits, reason, status = plan.spec.limits, reply["reason"], int(reply.get("status") or 0)
+    if reason == "timeout":
+        raise MemberError(reason, f"ran longer than [limits] timeout_s = {limits.timeout_s:g}")
+    if reason == "memory":
+        raise MemberError(reason, f"used {reply.get('memory_mib', 0):.0f} MiB, and [limits] memory_mib = {limits.memory_mib}")
+    if reason == "left running":
+        count = f"{reply['left']} process{'es' if reply['left'] != 1 else ''}"
+        raise MemberError(reason, f"{count} still ran {limits.linger_s:g} s after the command had ended, and were killed")
+    if reason:
+        raise MemberError(reason, reply["message"])
+    if status < 0:
+        raise MemberError("signal", f"ended by signal {-status}")
+    if status > 0:
+        raise MemberError("exit", f"exit status {status}")
+
+
+def _last_lines(path: Path) -> str:
+    return "\n".join(tail(path).splitlines()[-TAIL_LINES:])
+
+
+def _keep(plan: Plan, outcome: Outcome, directory: Path) -> None:
+    """Copies outputs to the ensemble's folder: under another name, with a checksum, renamed once it has been read back."""
+    if not plan.spec.keep.files:
+        return
+    target = Path(plan.kept) / f"{outcome.member:06d}"
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for pattern in plan.spec.keep.files:
+            for name in sorted(glob.glob(pattern, root_dir=directory)):
+                if (directory / name).is_file():
+                    outcome.kept[name] = _copy_checked(directory / name, target / name)
+    except OSError as error:
+        raise MemberError("keep", f"{error.filename}: {error.strerror}") from None
+
+
+def _copy_checked(source: Path, target: Path) -> list[Any]:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name}.part")
+    digest, size = hashlib.blake2b(digest_size=8), 0
+    with source.open("rb") as file, beside.open("wb") as copy:
+        while piece := file.read(PIECE_BYTES):
+            digest.update(piece)
+            size += len(piece)
+            copy.write(piece)
+    if checksum(beside) != digest.hexdigest():
+        raise MemberError("keep", f"{beside}: reads back different from what was written")
+    beside.rename(target)
+    return [size, digest.hexdigest()]
+
+
+def checksum(path: Path) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    with path.open("rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _leave(plan: Plan, outcome: Outcome, scratch: Scratch, directory: Path) -> None:
+    """Keeps the member's directory where that is asked for, and frees scratch."""
+    keep = plan.spec.keep.directory
+    with contextlib.suppress(OSError, shutil.Error):
+        if keep == "always" or (keep == "failed" and not outcome.ok):
+            target = Path(plan.kept) / f"{outcome.member:06d}-directory"
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(directory, target, symlinks=True)
+            outcome.directory = str(target)
+    with contextlib.suppress(OSError):
+        scratch.remove_member(directory)

@@ -1,0 +1,114 @@
+"""Runs all members that are left, on any engine, with a bounded number in flight. Only this process writes the journal."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+from pathlib import Path
+
+from tailrace.ensemble import engines
+from tailrace.ensemble.member import Outcome, Plan, checksum, run_member
+from tailrace.ensemble.values import EnsembleError, Value
+
+IN_FLIGHT = 4  # members for each worker: enough that none waits for this process
+MOST_LOSSES = 3  # a member whose engine broke this often has failed
+VISIBLE_WITHIN_S = 60.0  # until a file that another node has written is seen here, whole
+Task = tuple[int, dict[str, Value]]
+Found = Callable[[Outcome], None]
+
+
+def run_members(plan: Plan, tasks: Iterable[Task], finished: Found) -> None:
+    """Calls `finished` with each outcome, in the order in which members end. An engine that breaks is opened again, and runs the
+    members that it lost. Raises EnsembleError where a read-only input changed, because results of other members may be wrong."""
+    losses: Counter[int] = Counter()
+    waiting = iter(tasks)
+    again: list[Task] = []
+    while True:
+        try:
+            with engines.open_engine(plan.spec.engine) as executor:
+                again = _with_engine(plan, executor, _chained(again, waiting), finished)
+        except BrokenExecutor:
+            pass
+        if not again:
+            return
+        for member, parameters in again:
+            losses[member] += 1
+            if losses[member] >= MOST_LOSSES:
+                finished(Outcome(member, "lost", f"the engine ended {MOST_LOSSES} times while it ran", parameters=parameters))
+        again = [task for task in again if losses[task[0]] < MOST_LOSSES]
+
+
+def _chained(again: list[Task], waiting: Iterator[Task]) -> Iterator[Task]:
+    yield from again
+    yield from waiting
+
+
+def _with_engine(plan: Plan, executor, tasks: Iterator[Task], finished: Found) -> list[Task]:  # type: ignore[no-untyped-def]
+    """Returns the members that were lost with the engine; empty when all have ended."""
+    most = IN_FLIGHT * engines.workers_of(plan.spec.engine)
+    in_flight: dict[Future[Outcome], Task] = {}
+    lost: list[Task] = []
+    is_remote = plan.spec.engine.name != "threads"
+    try:
+        while True:
+            while len(in_flight) < most and not lost:
+                task = next(tasks, None)
+                if task is None:
+                    break
+                try:
+                    in_flight[executor.submit(run_member, plan, *task)] = task
+                except (BrokenExecutor, RuntimeError):
+                    lost.append(task)
+            if not in_flight:
+                return lost
+            done, _ = wait(in_flight, return_when=FIRST_COMPLETED)
+            for future in done:
+                task = in_flight.pop(future)
+                try:
+                    outcome = future.result()
+                except (Exception, CancelledError) as error:
+                    if not _is_loss(error):
+                        raise
+                    lost.append(task)
+                    continue
+                finished(_seen_here(plan, outcome) if is_remote else outcome)
+                if outcome.reason == "input changed":
+                    raise EnsembleError(
+                        f"member {outcome.member} stopped the ensemble: {outcome.message}: list what it may change not as read_only"
+                    )
+    except BaseException:
+        for future in in_flight:
+            future.cancel()
+        raise
+
+
+def _is_loss(error: BaseException) -> bool:
+    """A worker or its engine ended. Errors of Parsl and Dask are known by their names: neither is imported here."""
+    names = {one.__name__ for one in type(error).__mro__}
+    lost = {"BrokenExecutor", "CancelledError", "KilledWorker", "WorkerLost", "ManagerLost", "BadStateException", "CommClosedError"}
+    return bool(names & lost)
+
+
+def _seen_here(plan: Plan, outcome: Outcome) -> Outcome:
+    """Waits until kept files that another node wrote are here with their size and checksum. Never a fixed sleep."""
+    end, delay = time.monotonic() + VISIBLE_WITHIN_S, 0.001
+    for name, (size, expected) in outcome.kept.items():
+        path = Path(plan.kept) / f"{outcome.member:06d}" / name
+        while not _is_whole(path, size, expected):
+            if time.monotonic() > end:
+                text = f"{path}: not seen whole within {VISIBLE_WITHIN_S:g} s after {outcome.facts['host']} wrote it"
+                return Outcome(
+                    outcome.member, "keep", text, parameters=outcome.parameters, seconds=outcome.seconds, facts=outcome.facts
+                )
+            time.sleep(delay)
+            delay = min(2 * delay, 0.5)
+    return outcome
+
+
+def _is_whole(path: Path, size: int, expected: str) -> bool:
+    try:
+        return path.stat().st_size == size and checksum(path) == expected
+    except OSError:
+        return False

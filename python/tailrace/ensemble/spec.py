@@ -1,0 +1,186 @@
+"""Reads an ensemble file (TOML). docs/ensembles.md lists its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tailrace.ensemble.values import (
+    REDUCTIONS,
+    EngineChoice,
+    EnsembleError,
+    Inputs,
+    Keep,
+    Limits,
+    ParameterSource,
+    Range,
+    Reading,
+    Spec,
+    Template,
+)
+from tailrace.toml_table import Table, TomlError, read_toml
+
+SAMPLERS = ("latin-hypercube", "random", "sobol")
+ENGINES = ("threads", "mpi", "dask", "parsl")
+READING_KEYS = {"regex": "regex", "column": "csv", "variable": "netcdf", "python": "python", "ins": "ins"}
+
+
+def load_spec(path: Path | str) -> Spec:
+    """Raises EnsembleError, whose text names file, key, value and remedy."""
+    path = Path(path)
+    try:
+        return parse_spec(read_toml(path), path.resolve().parent, str(path))
+    except TomlError as error:
+        raise EnsembleError(str(error)) from None
+
+
+def parse_spec(values: Mapping[str, Any], home: Path, where: str) -> Spec:
+    """Raises TomlError, EnsembleError."""
+    table = Table(values, where)
+    spec = Spec(
+        name=table.text("name", default=home.name or "ensemble"),
+        home=str(home),
+        command=table.texts("command"),
+        inputs=_inputs(_below(table, "inputs"), home),
+        templates=_templates(table, home),
+        parameters=_parameters(_below(table, "parameters"), home),
+        readings=_readings(_below(table, "results"), home),
+        limits=_limits(_below(table, "limits")),
+        keep=_keep(_below(table, "keep")),
+        engine=_engine(_below(table, "engine")),
+        environment=tuple((name, str(value)) for name, value in table.table("environment", default={}).items()),
+    )
+    table.refuse_unknown()
+    if not spec.command:
+        raise table.fail("command", 'must name a program, as in ["./model", "input.txt"]')
+    return spec
+
+
+def _below(table: Table, key: str) -> Table:
+    return Table(table.table(key, default={}), f"{table.where} [{key}]")
+
+
+def _inputs(table: Table, home: Path) -> Inputs:
+    inputs = Inputs(
+        directory=table.text("directory", default=""),
+        read_only=table.texts("read_only", default=()),
+        skip=table.texts("skip", default=()),
+    )
+    if inputs.directory and not (home / inputs.directory).is_dir():
+        raise table.fail("directory", f"no such directory in {home}")
+    table.refuse_unknown()
+    return inputs
+
+
+def _templates(table: Table, home: Path) -> tuple[Template, ...]:
+    """`templates = { "input.txt" = "templates/input.txt" }`: the member's file, and what it is made from."""
+    found = []
+    values = table.table("templates", default={})
+    for target, source in values.items():
+        if not isinstance(source, str) or not (home / source).is_file():
+            raise Table(values, f"{table.where} [templates]").fail(target, f"must name a file in {home}")
+        found.append(Template(source, _inside(target, f"{table.where} [templates]")))
+    return tuple(found)
+
+
+def _inside(name: str, where: str) -> str:
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts or not name:
+        raise EnsembleError(f"{where}: '{name}': give a path inside the member's directory")
+    return name
+
+
+def _parameters(table: Table, home: Path) -> ParameterSource:
+    ranges = _below(table, "ranges")
+    source = ParameterSource(
+        file=table.text("file", default=""),
+        sampler=table.one_of("sampler", SAMPLERS, default=SAMPLERS[0]) if "sampler" in table.values else "",
+        members=table.whole("members", 1, default=1),
+        seed=table.whole("seed", 0, default=0),
+        ranges=tuple(_range(ranges, name) for name in ranges.values),
+    )
+    if source.file and (source.sampler or source.ranges):
+        raise table.fail("file", "a file gives the members already; remove `sampler` and `ranges`, or `file`")
+    if source.file and not (home / source.file).is_file():
+        raise table.fail("file", f"no such file in {home}")
+    if source.sampler and not source.ranges:
+        raise table.fail("sampler", "needs the table [parameters.ranges], as in `k = [0.1, 10.0]`")
+    table.refuse_unknown()
+    return source
+
+
+def _range(table: Table, name: str) -> Range:
+    value = table.get(name)
+    good = isinstance(value, list) and len(value) in (2, 3) and all(isinstance(one, int | float) for one in value[:2])
+    if not good or value[2:] not in ([], ["log"], ["linear"]):
+        raise table.fail(name, 'must be [low, high] or [low, high, "log"]')
+    scale = value[2] if len(value) == 3 else "linear"
+    if not value[0] < value[1] or (scale == "log" and value[0] <= 0):
+        raise table.fail(name, "low must be below high, and above 0 for log")
+    return Range(name, float(value[0]), float(value[1]), scale)
+
+
+def _readings(table: Table, home: Path) -> tuple[Reading, ...]:
+    return tuple(_reading(Table(table.table(name), f"{table.where} {name}"), name, home) for name in table.values)
+
+
+def _reading(table: Table, name: str, home: Path) -> Reading:
+    kinds = [key for key in READING_KEYS if key in table.values]
+    if len(kinds) != 1:
+        table.refuse_unknown((*READING_KEYS, "file", "match", "row", "reduce", "index"))
+        raise EnsembleError(f"{table.where}: needs exactly one of {', '.join(READING_KEYS)}; it has {', '.join(kinds) or 'none'}")
+    key = kinds[0]
+    kind = READING_KEYS[key]
+    pattern = table.text(key)
+    reading = Reading(
+        name=name,
+        kind=kind,
+        file="" if kind == "python" else _inside(table.text("file"), table.where),
+        pattern=pattern,
+        which=table.one_of("match", ("first", "last"), default="last") if kind == "regex" else "last",
+        row=table.typed("row", int, "a whole number", default=-1) if kind == "csv" else -1,
+        reduce=table.one_of("reduce", REDUCTIONS, default="last") if kind == "netcdf" else "",
+        index=tuple(table.typed("index", list, "a list of whole numbers", default=[])) if kind == "netcdf" else (),
+    )
+    if kind in ("python", "ins") and not (home / pattern.partition(":")[0]).is_file():
+        raise table.fail(key, f"no such file in {home}")
+    if kind == "python" and not pattern.partition(":")[2].isidentifier():
+        raise table.fail(key, 'must be "FILE.py:FUNCTION"')
+    table.refuse_unknown()
+    return reading
+
+
+def _limits(table: Table) -> Limits:
+    default = Limits()
+    limits = Limits(
+        timeout_s=table.number("timeout_s", 0.01, default=default.timeout_s),
+        grace_s=table.number("grace_s", 0, default=default.grace_s),
+        linger_s=table.number("linger_s", 0, default=default.linger_s),
+        memory_mib=table.whole("memory_mib", 0, default=default.memory_mib),
+        retries=table.whole("retries", 0, default=default.retries),
+        min_free_mib=table.whole("min_free_mib", 0, default=default.min_free_mib),
+    )
+    table.refuse_unknown()
+    return limits
+
+
+def _keep(table: Table) -> Keep:
+    keep = Keep(
+        files=table.texts("files", default=()),
+        directory=table.one_of("directory", ("never", "failed", "always"), default="never"),
+    )
+    for pattern in keep.files:
+        _inside(pattern, f"{table.where} files")
+    table.refuse_unknown()
+    return keep
+
+
+def _engine(table: Table) -> EngineChoice:
+    engine = EngineChoice(
+        name=table.one_of("name", ENGINES, default="threads"),
+        workers=table.whole("workers", 0, default=0),
+        scratch=table.text("scratch", default=""),
+    )
+    table.refuse_unknown()
+    return engine
