@@ -23,6 +23,9 @@ def command(
             help="Folder of a run, or of its Parquet tables. Default: the newest tailrace-run-N in this folder.",
         ),
     ] = None,
+    other: Annotated[
+        Path | None, typer.Argument(metavar="[OTHER]", help="A second run, of any source: what changed from the first to it.")
+    ] = None,
     page: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Also writes a page: one file, which needs no network.")
     ] = None,
@@ -33,13 +36,16 @@ def command(
 ) -> None:
     """Shows what the I/O of a recorded run cost, why, and what to change: each cause with the seconds that it took of the run.
 
-    Examples: [bold]tailrace report[/] · [bold]tailrace report first --html first.html[/] · [bold]tailrace report first --json[/]
+    Examples: [bold]tailrace report[/] · [bold]tailrace report first --html first.html[/] · [bold]tailrace report first second[/]
     """
     from tailrace.findings import verdict_of
     from tailrace.trace.anonymous import Anonymous
     from tailrace.trace.model import Run
 
     source = source or newest_run(as_json)
+    if other is not None:
+        _compare((source, other), page, anonymise=anonymise, as_json=as_json)
+        return
     name = Path("a run") if anonymise else source
     with reported_errors(as_json):
         with output.progress_of(f"read {source.name}") as tell:
@@ -60,6 +66,33 @@ def command(
     for message in run.messages["damaged"]:
         output.fail(message)
     if run.messages["damaged"]:
+        raise typer.Exit(1)
+
+
+def _compare(paths: tuple[Path, Path], page: Path | None, *, anonymise: bool, as_json: bool) -> None:
+    from tailrace.findings.two_runs import compare
+    from tailrace.report import two_runs_page
+    from tailrace.trace.anonymous import Anonymous
+    from tailrace.trace.model import Run
+
+    anonymous = Anonymous()
+    runs = []
+    with reported_errors(as_json):
+        for path in paths:
+            with output.progress_of(f"read {path.name}") as tell:
+                runs.append(anonymous.read(path, tell) if anonymise else Run.read(path, tell, with_calls=True))
+        two = compare(runs[0], runs[1])
+        names = ("a run", "another run") if anonymise else (str(paths[0]), str(paths[1]))
+        if page is not None:
+            two_runs_page.write_two_page(names, two, page)
+    if as_json:
+        output.print_json(two_runs_page.to_json(names, two))
+    else:
+        two_runs_page.print_two(output.console(), names, two)
+    damaged = [message for run in runs for message in run.messages["damaged"]]
+    for message in damaged:
+        output.fail(message)
+    if damaged:
         raise typer.Exit(1)
 
 

@@ -1,0 +1,105 @@
+"""tailrace report A B: two runs side by side."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from tailrace.findings.two_runs import compare, headline
+from tailrace.trace.model import Run
+
+SCRIPT = """
+import os, sys
+os.makedirs("out", exist_ok=True)
+if sys.argv[1] == "slow":
+    for _ in range(60000):
+        try:
+            os.stat("out/missing")
+        except OSError:
+            pass
+for step in range(4):
+    with open(f"out/dump.{step}", "wb", buffering=0) as file:
+        file.write(bytes(100000))
+if sys.argv[1] == "fast":
+    open("out/extra", "w").close()
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tailrace_command: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    here = tmp_path_factory.mktemp("two")
+    for kind in ("slow", "fast"):
+        (here / kind).mkdir()
+        words = ["run", "--log", f"../{kind}-log", "--", "python3", "-c", SCRIPT, kind]
+        subprocess.run([*tailrace_command, *words], cwd=here / kind, check=True, capture_output=True, timeout=60)
+    return here
+
+
+def report(command: list[str], folder: Path, *words: str) -> str:
+    done = subprocess.run([*command, "report", *words], cwd=folder, check=True, capture_output=True, text=True, timeout=60)
+    return done.stdout
+
+
+def test_verdict_names_what_is_gone(tailrace_command: list[str], folder: Path) -> None:
+    found = json.loads(report(tailrace_command, folder, "slow-log", "fast-log", "--json"))
+    assert re.match(r"B took \S+ m?s instead of \S+ m?s: \S+ m?s less for '", found["verdict"])
+    gone = next(row for row in found["findings"] if row["rule"] == "missing_files")
+    assert gone["state"] == "gone"
+    assert gone["first_s"] > 0
+    assert gone["second_s"] == 0
+    assert [row[0] for row in found["differences"]] == ["command"]
+
+
+def test_files_of_two_folders_are_the_same_files(folder: Path) -> None:
+    runs = [Run.read(folder / name, with_calls=True) for name in ("slow-log", "fast-log")]
+    two = compare(runs[0], runs[1])
+    files = {change.name: change for change in two.files}
+    dumps = next(change for name, change in files.items() if name.endswith("dump.N"))
+    assert (dumps.state, dumps.first["written_bytes"], dumps.second["written_bytes"]) == ("both", 400_000, 400_000)
+    assert next(change for name, change in files.items() if name.endswith("extra")).state == "new"
+    for at, run in enumerate(runs):
+        sums = [change.second if at else change.first for change in two.operations]
+        assert sum(row["calls"] for row in sums) == sum(row["calls"] for row in run.by_layer_and_kind().values())
+
+
+def test_a_run_against_itself_has_no_change(folder: Path) -> None:
+    run = Run.read(folder / "slow-log", with_calls=True)
+    two = compare(run, run)
+    assert headline(two).startswith("B took as long as A")
+    assert {change.seconds for change in two.findings} == {0}
+    assert {change.seconds for change in (*two.operations, *two.files)} == {0}
+    assert two.differences == []
+
+
+def test_page_and_terminal_say_the_same(tailrace_command: list[str], folder: Path) -> None:
+    text = report(tailrace_command, folder, "slow-log", "fast-log", "--html", "two.html")
+    page = (folder / "two.html").read_text()
+    assert "B took" in text
+    assert "gone" in text
+    assert "What differs besides" in text
+    assert not re.search(r"<script|https?://|src=|@import|url\((?!#)", page)
+    assert "<rect" in page
+    for words in ("A took", "One run each", "dump.N"):
+        assert (words in page) == (words in text)
+
+
+def test_two_runs_under_aliases(tailrace_command: list[str], folder: Path) -> None:
+    text = report(tailrace_command, folder, "slow-log", "fast-log", "--anonymise", "--html", "two.html")
+    for shown in (text, (folder / "two.html").read_text()):
+        assert "dump" not in shown
+        assert str(folder) not in shown
+        assert "slow" not in shown.replace("slowest", "")
+        assert re.search(r"file-[a-z]+\.N", shown)
+
+
+def test_a_source_without_calls_is_compared_in_what_it_has(tailrace_command: list[str], folder: Path) -> None:
+    run = Run.read(folder / "slow-log", with_calls=True)
+    summed = Run.read(folder / "fast-log")
+    two = compare(run, summed)
+    assert two.findings == []
+    assert (two.first_io_s, two.second_io_s) == (None, None)
+    assert two.operations
+    assert any("B has no single calls" in text for text in two.not_compared)
