@@ -172,24 +172,22 @@ private:
     char text_[kTextBytes];
 };
 
-[[gnu::noinline]] uint64_t unwind(const Key& key, const python_frames::Codes& codes, KnownPath* place) {
+[[gnu::noinline]] uint64_t unwind(const Key& key, const python_frames::Codes* codes, KnownPath* place) {
     const int code = errno;
     Path path;
     Unwinding unwinding{&path};
     _Unwind_Backtrace(add_frame, &unwinding);
     PathText text;
     for (unsigned i = 0; i < path.frames; ++i) text.add(path.at[i].address);
-    for (unsigned i = 0; i < codes.count; ++i) text.add(codes.at[i]);
+    for (unsigned i = 0; codes != nullptr && i < codes->count; ++i) text.add(codes->at[i]);
     const uint64_t name = text.name();
     if (place != nullptr && path.can_be_recognised) keep(*place, key, path, name);
     errno = code;
     return name;
 }
 
-// The path of the call whose hook has this place on the stack.
-uint64_t find(const void* stack, const void* hook) {
-    const python_frames::Codes codes = python_frames::codes();
-    const Key key = {reinterpret_cast<uint64_t>(stack), reinterpret_cast<uint64_t>(hook), codes.hash};
+// The path of the call that is known by `key`. `codes`: nullptr outside of Python.
+uint64_t find(const Key& key, const python_frames::Codes* codes) {
     auto* all = static_cast<KnownPath*>(trace::process_memory(known_paths, kPaths * sizeof(KnownPath)));
     if (all == nullptr) return unwind(key, codes, nullptr);
     const uint64_t start = (key.stack ^ key.hook * 3 ^ key.python) * 0x9E3779B97F4A7C15 >> 40;
@@ -204,6 +202,18 @@ uint64_t find(const void* stack, const void* hook) {
     }
     if (empty == nullptr) empty = &all[(start + next_victim.fetch_add(1, std::memory_order_relaxed) % kProbes) % kPaths];
     return unwind(key, codes, empty);
+}
+
+[[gnu::noinline]] uint64_t find_in_python(Key key) {
+    const python_frames::Codes codes = python_frames::codes();
+    key.python = codes.hash;
+    return find(key, &codes);
+}
+
+// The path of the call whose hook has this place on the stack.
+inline uint64_t find(const void* stack, const void* hook) {
+    const Key key = {reinterpret_cast<uint64_t>(stack), reinterpret_cast<uint64_t>(hook), 0};
+    return python_frames::is_known() ? find_in_python(key) : find(key, nullptr);
 }
 
 constexpr bool is_io(const char* group) {

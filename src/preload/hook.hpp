@@ -100,7 +100,7 @@ public:
         if (!is_recording_) [[unlikely]]
             return;
         const int code = errno;
-        const uint64_t end_ns = trace::now_ns();
+        const uint64_t now_ns = trace::now_ns(), end_ns = now_ns > begin_ns_ ? now_ns : begin_ns_;
         if (file == 0 && descriptor_ >= 0) file = file_id(descriptor_);
         const uint64_t detail = info.detail == 0 ? io_call_path(call_) : info.detail;
         trace::record({begin_ns_, end_ns, static_cast<uint16_t>(call_), static_cast<uint16_t>(info.flags | within_), descriptor_,

@@ -137,6 +137,8 @@ void prepare() {
     }
 }
 
+bool is_known() { return layout != nullptr; }
+
 Codes codes() {
     Codes found;
     if (layout == nullptr) return found;

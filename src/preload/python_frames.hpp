@@ -32,6 +32,9 @@ struct Codes {
 // Finds out whether this process is a known version of CPython. Called where the loader's lock may be taken.
 void prepare();
 
+// Whether this process is a known version of CPython.
+bool is_known();
+
 Codes codes();
 
 bool is_interpreter(const LoadedObject& object);

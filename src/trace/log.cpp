@@ -55,6 +55,7 @@ bool begin_log(ProcessState& process) {
     if (*settings.folder == '\0') return false;
     static Header described;
     described = {};
+    use_tick_counter();  // before the kernel's counts are taken, which so do not have what this reads
     describe_process(described);
     described.time.begin = now();
     if (is_launcher(described.program)) return false;
@@ -95,8 +96,6 @@ ProcessState* begun_process() {
     auto* process = static_cast<ProcessState*>(process_state.load(std::memory_order_acquire));
     return process != nullptr && process->state.load(std::memory_order_acquire) == LogState::on ? process : nullptr;
 }
-
-uint64_t now_ns() { return time_of(CLOCK_MONOTONIC); }
 
 bool is_recording() { return recording_process() != nullptr; }
 

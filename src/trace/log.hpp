@@ -4,13 +4,11 @@
 
 #include <cstdint>
 
+#include "trace/clock.hpp"
 #include "trace/format.hpp"
 #include "trace/memory.hpp"
 
 namespace tailrace::trace {
-
-// CLOCK_MONOTONIC.
-uint64_t now_ns();
 
 // Whether this process records. The first call of a process begins its log, and so does the first call of a child. The log goes to
 // the folder TAILRACE_TRACE and has at most TAILRACE_TRACE_BYTES (64 MiB). Without that folder, in a launcher, and where the log
