@@ -25,7 +25,7 @@ from tailrace.trace.check import Verdict
 from tailrace.trace.program_file import NoProgram
 
 from bench import harness
-from bench.harness import BenchError, Claim, console, covered, oracle, starts
+from bench.harness import BenchError, Claim, console, covered, oracle, starts, whole_programs
 from bench.harness.covered import Result
 
 SOURCES = harness.ROOT / "bench" / "coverage"
@@ -193,6 +193,26 @@ def claim_of_starts(rows: Sequence[dict[str, object]]) -> Claim:
     return Claim("starts", wanted["text"], whole, wanted["bound"], "share")
 
 
+def run_whole() -> list[dict[str, object]]:
+    """A row for each program of which `tailrace coverage` should end with 0."""
+    programs = whole_programs.compile_programs(SCRATCH / "programs")
+    rows: list[dict[str, object]] = []
+    for program in whole_programs.PROGRAMS:
+        result = whole_programs.run(program, programs, SCRATCH / "whole")
+        if result.status != 0:
+            raise BenchError(f"{program.name}: ended with status {result.status}; its last lines:\n{result.said}")
+        rows.append({"whole program": program.name, "coverage": result.coverage, "said": result.said})
+        if not result.is_whole:
+            console.print(f"{program.name}: coverage ends with {result.coverage}: {result.said}", markup=False)
+    return rows
+
+
+def claim_of_whole(rows: Sequence[dict[str, object]]) -> Claim:
+    (wanted,) = (claim for claim in harness.bounds("coverage")["claims"] if claim["id"] == "whole")
+    whole = sum(row["coverage"] == 0 for row in rows)
+    return Claim("whole", wanted["text"], whole / max(1, len(rows)), wanted["bound"], "share")
+
+
 def print_starts(rows: Sequence[dict[str, object]]) -> None:
     table = Table(title="Ways of starting a child: is each process recorded or named?", title_justify="left")
     for heading in ("way", "processes", "the child that writes is", "missing"):
@@ -244,14 +264,14 @@ def main() -> int:
             if kind.quick or arguments.size == "full":
                 results.append((kind.name, "kind", run_kind(kind)))
         results += [(name, "drawn", result) for name, result in run_drawn(arguments.seed, DRAWN[arguments.size])]
-        started_rows = run_starts()
+        started_rows, whole_rows = run_starts(), run_whole()
     finally:
         shutil.rmtree(SCRATCH, ignore_errors=True)
     print_results(results)
     print_starts(started_rows)
-    claims = [*claims_of(results), claim_of_starts(started_rows)]
+    claims = [*claims_of(results), claim_of_starts(started_rows), claim_of_whole(whole_rows)]
     harness.print_claims(claims, "Claims (1.00: all)")
-    rows = [*(row_of(*each) for each in results), *started_rows]
+    rows = [*(row_of(*each) for each in results), *started_rows, *whole_rows]
     record = harness.write_record("coverage", {"size": arguments.size, **settings}, rows, claims)
     console.print(f"{len(results)} programs in {time.monotonic() - started:.0f} s; {record.relative_to(harness.ROOT)}")
     return 0 if all(claim.holds for claim in claims) or arguments.size == "quick" else 1

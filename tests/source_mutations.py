@@ -32,8 +32,12 @@ from tailrace.study.spec import load_study
 from tailrace.study.values import StudyError
 from tailrace.toml_table import TomlError
 from tailrace.trace import sources, started
-from tailrace.trace.log import LogError
+from tailrace.trace.coverage import coverage_of, share_missing
+from tailrace.trace.log import LogError, read_run
+from tailrace.trace.model import Run
 from tailrace.trace.optional import import_optional
+from tailrace.trace.phases import phases_of
+from tailrace.trace.run_facts import RECORD
 from tailrace.trace.schema import joined
 from tailrace.trace.sinks import parquet as parquet_sink
 from tailrace.trace.sources import darshan
@@ -41,7 +45,8 @@ from tailrace.trace.sources import darshan
 from bench.harness.written_log import SLOT_BYTES
 from tests.environment import ROOT
 from tests.test_trace_ior import CSV, TEXT_3, TEXT_4, json_of
-from tests.trace_logs import make_run
+from tests.test_trace_mdtest import TEXT as MDTEST
+from tests.trace_logs import OLD, events_of, make_run, write_log
 
 LIMIT_S, HANGS_S, LIMIT_BYTES = 2, 60, 512 << 20
 READ, REFUSED, FAULT = "read", "refused", "fault"
@@ -263,6 +268,72 @@ def mutate_ior(folder: Path, rng: random.Random) -> Path:
     return path
 
 
+def make_mdtest(folder: Path) -> None:
+    (folder / "mdtest.out").write_text(MDTEST)
+
+
+RECORDED = {
+    "command": ["mpirun", "-n", "2", "./model"],
+    "began": 1.5e9,
+    "ended": 1.5e9 + 3.5,
+    "status": 0,
+    "machine": {"host": "n1", "system": "Linux 6", "processor": "x", "cores": 2, "memory_bytes": 1 << 34},
+    "mounts": [["/", "ext4"], ["/data", "lustre"]],
+}
+
+
+def make_recorded(folder: Path) -> None:
+    (make_run(folder / "run") / RECORD).write_text(json.dumps(RECORDED))
+
+
+def mutate_recorded(folder: Path, rng: random.Random) -> Path:
+    """A log, or the record of the run beside the logs."""
+    if rng.random() < 0.7:
+        return mutate_log(folder, rng)
+    record = folder / "run" / RECORD
+    record.write_text(
+        json.dumps(mutated_value(RECORDED, rng)) if rng.random() < 0.7 else mutated_text(record.read_text(), rng), errors="replace"
+    )
+    return folder / "run"
+
+
+def read_model(path: Path) -> None:
+    """The figures that `tailrace trace show` prints."""
+    json.dumps(Run.read(path).to_json())
+
+
+def read_coverage(path: Path) -> None:
+    """What `tailrace coverage` prints."""
+    logs, _ = read_run(path)
+    found = coverage_of(logs)
+    share_missing(found)
+    started.unrecorded_in(logs)
+    for coverage in found:
+        assert coverage.rest.read_bytes >= 0 <= coverage.rest.written_bytes
+        assert coverage.why_not_whole or coverage.is_whole
+        json.dumps(coverage.as_json())
+
+
+def make_ranks(folder: Path) -> None:
+    """Two ranks with three barriers, between which one writes."""
+    (folder / "run").mkdir()
+    group, place, second = b"MPI ranks 0-1", b"/a.out+0x10", 10**9
+    for rank in range(2):
+        rows: list[dict[str, Any]] = [{"call": "MPI_Init", "begin_ns": 0, "end_ns": second}]
+        for at in (2, 4, 6):
+            rows.append({"call": "pwrite", "begin_ns": at * second, "end_ns": (at + rank) * second, "file": OLD, "result": 60})
+            rows.append({"call": "MPI_Barrier", "begin_ns": (at + rank) * second, "end_ns": (at + 1) * second, "file": group})
+        for row in rows[2::2]:
+            row["detail"] = place
+        about = {"rank": rank, "ranks": 2, "process": rank + 1, "begin_ns": 0, "begin_real_ns": 1, "end_ns": 8 * second}
+        write_log(folder / "run" / f"n1.{rank}.0.trace", events_of(rows), [group, place, OLD], **about)
+
+
+def read_phases(path: Path) -> None:
+    logs, _ = read_run(path)
+    json.dumps(phases_of(logs).to_json())
+
+
 def make_study(folder: Path) -> None:
     for name in ("small.toml", RESULTS):
         shutil.copy(STUDY / name, folder)
@@ -300,6 +371,10 @@ SOURCES = {
     # Without the interpreter that the source starts for each log. There, a process that ends is an error, too.
     "darshan": Source(make_darshan, mutate_darshan, darshan._tables, True),
     "ior": Source(make_ior, mutate_ior, read_all),
+    "mdtest": Source(make_mdtest, mutate_ior, read_all),
+    "run": Source(make_recorded, mutate_recorded, read_model),
+    "coverage": Source(make_recorded, mutate_log, read_coverage),
+    "phases": Source(make_ranks, mutate_log, read_phases),
     "study": Source(make_study, mutate_study, read_study),
 }
 
