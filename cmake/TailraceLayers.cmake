@@ -82,6 +82,20 @@ function(tailrace_preloaded name)
     endif()
 endfunction()
 
+# tailrace_program(NAME PROGRAM DEPENDS layer...): the layer's sources as a program, installed beside the command.
+function(tailrace_program name program)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "DEPENDS")
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cpp")
+    add_executable(${program} ${sources})
+    list(TRANSFORM arg_DEPENDS PREPEND tailrace_)
+    target_link_libraries(${program} PRIVATE ${arg_DEPENDS})
+    if(SKBUILD)
+        install(TARGETS ${program} RUNTIME DESTINATION tailrace/bin)
+    else()
+        install(TARGETS ${program} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+    endif()
+endfunction()
+
 # The folder's own CMakeLists.txt, when it is there.
 function(tailrace_subdirectory folder)
     file(GLOB found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt")

@@ -21,7 +21,7 @@ TABLE = Path("docs/architecture.md")
 PYTHON = Path("python/tailrace")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 IMPORT = re.compile(r"^\s*(?:from|import)\s+([A-Za-z_][\w.]*)", re.MULTILINE)
-LAYER_IN_CMAKE = re.compile(r"tailrace_(?:layer|library|preloaded)\(\s*(\w+)([^)]*)\)")
+LAYER_IN_CMAKE = re.compile(r"tailrace_(?:layer|library|preloaded|program)\(\s*(\w+)([^)]*)\)")
 IMPURE = re.compile(r"^(mpi|hdf5|hdf5_hl|unistd|fcntl|fstream|iostream|filesystem|sys/\w+|tailrace/tailrace)(\.h)?$")
 
 

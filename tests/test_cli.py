@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tailrace
-from tailrace.cli import COMMANDS, cluster, main, trace
+from tailrace.cli import COMMANDS, cluster, drain, main, trace
 from tailrace.cli.choices import balanced_grid
 from tailrace.cli.flow import ranks_text, shortened
 
@@ -67,7 +67,10 @@ def test_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    ("group", "command"), [("cluster", name) for name in cluster.COMMANDS] + [("trace", name) for name in trace.COMMANDS]
+    ("group", "command"),
+    [("cluster", name) for name in cluster.COMMANDS]
+    + [("trace", name) for name in trace.COMMANDS]
+    + [("drain", name) for name in drain.COMMANDS],
 )
 def test_every_command_of_a_group_has_help_with_examples(capsys: pytest.CaptureFixture[str], group: str, command: str) -> None:
     text = run(capsys, group, command, "--help")

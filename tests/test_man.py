@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import typer
-from tailrace.cli import COMMANDS, cluster, trace
+from tailrace.cli import COMMANDS, cluster, drain, trace
 from tailrace.cli.app import make_app
 
 from tests.environment import ROOT
@@ -26,7 +26,8 @@ def shown(page: str) -> str:
     return finished.stdout
 
 
-ALL_COMMANDS = (*COMMANDS, *(f"cluster-{name}" for name in cluster.COMMANDS), *(f"trace-{name}" for name in trace.COMMANDS))
+GROUPS = {"cluster": cluster, "trace": trace, "drain": drain}
+ALL_COMMANDS = (*COMMANDS, *(f"{group}-{name}" for group, module in GROUPS.items() for name in module.COMMANDS))
 
 
 def test_a_page_for_each_command() -> None:

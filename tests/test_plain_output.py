@@ -102,6 +102,7 @@ CASES: dict[str, list[str]] = {
     "export, wrong": ["trace", "export", "HERE/log", "--to", "NAME"],
     "coverage": ["coverage", "HERE/log"],
     "coverage, nothing": ["coverage", "NAME"],
+    "drain": ["drain", "copy", "NAME", "NAME"],
     "cluster": ["cluster", "status", "-c", "NAME"],
     "resolve": ["resolve"],
     "completion": ["completion", "NAME"],

@@ -14,6 +14,7 @@ from tailrace.cli import output
 from tailrace.cli.commands import COMMANDS
 from tailrace.cli.plain_console import PlainConsole
 from tailrace.cluster.values import ClusterError
+from tailrace.stage.drain import StageError
 
 
 def _show_version(asked: bool) -> None:
@@ -63,7 +64,7 @@ def answer(arguments: list[str]) -> int:
         make_app(asked)(args=arguments, standalone_mode=True, prog_name="tailrace")  # however it was started
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
-    except ClusterError as error:
+    except (ClusterError, StageError) as error:
         output.fail(str(error), as_json)
         return 2
     except tailrace.Error as error:

@@ -20,6 +20,7 @@ COMMANDS = (
     "report",
     "trace",
     "coverage",
+    "drain",
     "cluster",
     "keys",
     "resolve",

@@ -1,0 +1,149 @@
+// The sink `bundle`: one tar file with an index behind its end mark.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "base/checksum.hpp"
+#include "base/paths.hpp"
+#include "base/system_error.hpp"
+#include "stage/bundle_index.hpp"
+#include "stage/sink.hpp"
+#include "stage/tar.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr size_t kBufferBytes = 8u << 20;
+
+class Bundle : public Sink {
+public:
+    explicit Bundle(const SinkPlace& place) : place_(place), path_(place.temporary + "/" + place.name), buffer_(kBufferBytes) {
+        ::unlink(path_.c_str());
+        file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+        if (!file_.is_open()) fail_system("create", path_, errno);
+    }
+
+    void add(Item& item) override {
+        const std::string header = tar_header(item);
+        put(header.data(), header.size());
+        const uint64_t data_at = at_ + filled_;
+        const uint64_t bytes = item.kind == ItemKind::file ? item.identity.size_bytes : 0;
+        if (item.kind == ItemKind::file) {
+            // A small file is read to where it will be written from.
+            if (bytes > buffer_.size() - filled_) flush();
+            if (bytes <= buffer_.size() - filled_) {
+                item.sum = read_item(item, std::span(buffer_).subspan(filled_, bytes), [](std::span<const char>) {});
+                filled_ += bytes;
+            } else {
+                item.sum = read_item(item, buffer_, [&](std::span<const char> piece) {
+                    filled_ = piece.size();
+                    flush();
+                });
+            }
+            static constexpr char kZeros[kTarBlock] = {};
+            put(kZeros, (kTarBlock - bytes % kTarBlock) % kTarBlock);
+        }
+        entries_.push_back({item.path,
+                            item.link,
+                            {.name_at = 0,
+                             .name_bytes = static_cast<uint32_t>(item.path.size()),
+                             .kind = static_cast<uint32_t>(item.kind),
+                             .link_bytes = static_cast<uint32_t>(item.link.size()),
+                             .mode = item.identity.mode & 07777,
+                             .data_at = data_at,
+                             .data_bytes = bytes,
+                             .mtime_ns = item.identity.mtime_ns,
+                             .sum = item.sum}});
+    }
+
+    void sync() override {
+        put_index();
+        flush();
+        if (::fsync(file_.get()) != 0) fail_system("fsync", path_, errno);
+    }
+
+    void compare() override {
+        for (const Written& piece : written_)
+            if (sum_of_stored(file_.get(), piece.at, piece.bytes, buffer_, path_) != piece.sum)
+                fail(Status::CORRUPT, path_, " reads back other bytes than were written: its device may be damaged");
+    }
+
+    void publish() override {
+        rename_path(path_, place_.target + "/" + place_.name);
+        sync_directory(place_.target);
+    }
+
+    void abandon() noexcept override { ::unlink(path_.c_str()); }
+
+private:
+    struct Member {
+        std::string name, link;
+        BundleEntry entry;
+    };
+    struct Written {
+        uint64_t at, bytes, sum;
+    };
+
+    void put(const char* data, size_t bytes) {
+        while (bytes > 0) {
+            if (filled_ == buffer_.size()) flush();
+            const size_t fits = std::min(bytes, buffer_.size() - filled_);
+            std::memcpy(buffer_.data() + filled_, data, fits);
+            filled_ += fits;
+            data += fits;
+            bytes -= fits;
+        }
+    }
+
+    void flush() {
+        if (filled_ == 0) return;
+        write_fully(file_.get(), at_, buffer_.data(), filled_, path_);
+        written_.push_back({at_, filled_, Checksum::of(buffer_.data(), filled_)});
+        ::sync_file_range(file_.get(), static_cast<off_t>(at_), static_cast<off_t>(filled_), SYNC_FILE_RANGE_WRITE);
+        at_ += filled_;
+        filled_ = 0;
+    }
+
+    void put_index() {
+        constexpr char kEndMark[2 * kTarBlock] = {};
+        put(kEndMark, sizeof kEndMark);
+        std::sort(entries_.begin(), entries_.end(), [](const Member& a, const Member& b) { return a.name < b.name; });
+        std::string index(entries_.size() * sizeof(BundleEntry), '\0'), names;
+        for (size_t i = 0; i < entries_.size(); ++i) {
+            entries_[i].entry.name_at = names.size();
+            names += entries_[i].name + entries_[i].link;
+            std::memcpy(index.data() + i * sizeof(BundleEntry), &entries_[i].entry, sizeof(BundleEntry));
+        }
+        index += names;
+        BundleEnd end{};
+        std::memcpy(end.magic, kBundleMagic, sizeof end.magic);
+        end.version = kBundleVersion;
+        end.entry_bytes = sizeof(BundleEntry);
+        end.count = entries_.size();
+        end.index_at = at_ + filled_;
+        end.index_bytes = index.size();
+        end.sum = Checksum::of(index.data(), index.size());
+        end.end_sum = Checksum::of(&end, offsetof(BundleEnd, end_sum));
+        put(index.data(), index.size());
+        put(reinterpret_cast<const char*>(&end), sizeof end);
+    }
+
+    SinkPlace place_;
+    std::string path_;
+    Descriptor file_;
+    std::vector<char> buffer_;
+    size_t filled_ = 0;
+    uint64_t at_ = 0;  // in the file: where the buffer will be written
+    std::vector<Written> written_;
+    std::vector<Member> entries_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sink> make_bundle(const SinkPlace& place) { return std::make_unique<Bundle>(place); }
+
+}  // namespace tailrace

@@ -1,0 +1,282 @@
+#include "stage/drain.hpp"
+
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <set>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/hex.hpp"
+#include "base/paths.hpp"
+#include "base/system_error.hpp"
+#include "stage/states.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr int kMostTimes = 3;
+
+std::string hex_of(const std::string& bytes) {
+    const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
+    return hex_bytes({begin, begin + bytes.size()});
+}
+
+std::string bytes_of(const std::string& hex) {
+    const std::vector<std::byte> bytes = bytes_of_hex(hex);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string new_token() {
+    std::vector<std::byte> bytes(4);
+    if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+        fail_system("draw", "a random name", errno);
+    return hex_bytes(bytes);
+}
+
+std::string node_name() {
+    char name[HOST_NAME_MAX + 1] = {};
+    return ::gethostname(name, sizeof name - 1) == 0 && name[0] != 0 ? name : "node";
+}
+
+std::string aside_name(uint64_t number, size_t at) { return text(number, "-", at); }
+
+// Each file of a shipment is open, in a mirror its copy too.
+size_t most_files(const DrainOptions& options) {
+    rlimit limit{};
+    constexpr size_t kOther = 100, kMost = 16384;
+    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        ::setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    size_t most = std::min<size_t>(kMost, std::max<size_t>(limit.rlim_cur, 2 * kOther) - kOther);
+    if (options.sink == "mirror") most = std::min<size_t>(most / 2, 1024);
+    return options.shipment_files == 0 ? most : std::min(most, options.shipment_files);
+}
+
+}  // namespace
+
+Drain::Drain(Scratch& scratch, DrainOptions options, Report report)
+    : scratch_(scratch), options_(std::move(options)), report_(std::move(report)),
+      journal_(scratch.state_path() + "/journal.jsonl") {
+    options_.shipment_files = most_files(options_);
+    make_directories(options_.target);
+    recover();
+    temporary_ = options_.target + "/.tailrace-drain-" + token_;
+    remove_tree(temporary_);
+}
+
+SinkPlace Drain::place() const {
+    char name[32];
+    std::snprintf(name, sizeof name, "-%06llu.tar", static_cast<unsigned long long>(number_ + 1));
+    return {.target = options_.target, .temporary = temporary_, .name = node_name() + "-" + token_ + name};
+}
+
+void Drain::recover() {
+    std::map<uint64_t, Json> published;
+    for (const Json& line : read_journal(scratch_.state_path() + "/journal.jsonl").lines) {
+        const std::string kind = line.value("kind", "");
+        if (kind == "begin") token_ = line.at("token");
+        if (kind == "published") published[number_ = line.at("number")] = line;
+        if (kind == "freed") published.erase(line.at("number").get<uint64_t>());
+    }
+    if (token_.empty()) {
+        token_ = new_token();
+        journal_.append({{"kind", "begin"}, {"token", token_}, {"version", 1}}, false);
+    }
+    scratch_.look_for_writers();
+    for (const auto& [number, line] : published) {
+        size_t at = 0;
+        for (const Json& file : line.at("files")) {
+            Item item;
+            item.path = bytes_of(file.at(0));
+            item.identity.device = file.at(1);
+            item.identity.inode = file.at(2);
+            item.identity.size_bytes = file.at(3);
+            item.identity.mtime_ns = file.at(4);
+            scratch_.remove_recorded(item, aside_name(number, at++));
+        }
+        journal_.append({{"kind", "freed"}, {"number", number}}, false);
+    }
+}
+
+DrainProgress Drain::run() {
+    make_directories(temporary_);
+    const double until_s = seconds_now() + options_.wait_s;
+    again_ = scratch_.scan();
+    progress_.entries = again_.size();
+    for (int round = 0; !again_.empty(); ++round) {
+        if (round >= kMostTimes && seconds_now() >= until_s) break;
+        constexpr auto kPause = std::chrono::milliseconds(20);
+        if (round > 0) std::this_thread::sleep_for(kPause);
+        const std::vector<std::string> paths = std::exchange(again_, {});
+        carry_all(paths);
+    }
+    for (const std::string& path : again_)
+        progress_.left.push_back({path, "a process has it open for writing, or changes it again and again"});
+    for (const std::string& folder : folders_) scratch_.remove_folder(folder);
+    remove_tree(temporary_);
+    return progress_;
+}
+
+void Drain::carry_all(const std::vector<std::string>& paths) {
+    for (size_t at = 0; at < paths.size(); at += options_.shipment_files)
+        carry(std::span(paths).subspan(at, std::min(options_.shipment_files, paths.size() - at)));
+}
+
+// Tries several times, then halves, so that one bad file does not keep the others.
+void Drain::carry(std::span<const std::string> paths) {
+    for (int times = 1;; ++times) {
+        try {
+            ship(paths);
+            return;
+        } catch (const Error& error) {
+            if (error.status() == Status::NO_SPACE) throw;
+            ++progress_.copied_again;
+            if (times < kMostTimes) continue;
+            if (paths.size() == 1) {
+                progress_.left.push_back({paths.front(), error.what()});
+                return;
+            }
+            break;
+        }
+    }
+    carry(paths.first(paths.size() / 2));
+    carry(paths.subspan(paths.size() / 2));
+}
+
+void Drain::take(const std::string& path, std::vector<Item>& items) {
+    reach(DrainState::found);
+    Item item;
+    const Taken taken = scratch_.take(path, item);
+    if (taken == Taken::taken) {
+        reach(DrainState::held);
+        if (item.kind == ItemKind::folder) folders_.push_back(path);
+        if (item.kind == ItemKind::file && item.identity.links > 1) {
+            const Identity& is = item.identity;
+            const auto first = std::find_if(items.begin(), items.end(), [&](const Item& other) {
+                return other.kind == ItemKind::file && other.identity.links > 1 && other.identity.has_content_of(is);
+            });
+            if (first != items.end()) item.kind = ItemKind::hard_link, item.link = first->path;
+        }
+        items.push_back(std::move(item));
+        return;
+    }
+    scratch_.give_up(item);
+    if (taken == Taken::open_for_writing) again_.push_back(path);
+    if (taken == Taken::special)
+        progress_.left.push_back({path, "it is no regular file, link or folder: a pipe, socket or device is not carried"});
+}
+
+// False where a file changed meanwhile: it leaves the shipment.
+bool Drain::copy(std::vector<Item>& items, Sink& sink) {
+    for (Item& item : items) {
+        try {
+            sink.add(item);
+        } catch (const Error& error) {
+            if (error.status() != Status::CORRUPT) throw;
+            return drop_changed(items);
+        }
+        reach(DrainState::copied);
+    }
+    return drop_changed(items);
+}
+
+bool Drain::drop_changed(std::vector<Item>& items) {
+    const size_t before = items.size();
+    std::set<std::string> dropped;
+    for (Item& item : items) {
+        if (scratch_.is_unchanged(item) && !(item.kind == ItemKind::hard_link && dropped.contains(item.link))) continue;
+        dropped.insert(item.path);
+        again_.push_back(item.path);
+        ++progress_.copied_again;
+        scratch_.give_up(item);
+    }
+    std::erase_if(items, [&](const Item& item) { return dropped.contains(item.path); });
+    return items.size() == before;
+}
+
+void Drain::ship(std::span<const std::string> paths) {
+    for (size_t at = 0; at < paths.size();) {
+        std::vector<Item> items;
+        scratch_.look_for_writers();
+        try {
+            for (uint64_t bytes = 0; at < paths.size() && bytes < options_.shipment_bytes; ++at) {
+                const size_t before = items.size();
+                take(paths[at], items);
+                if (items.size() > before) bytes += items.back().identity.size_bytes;
+            }
+            while (!items.empty() && !publish(items)) {}
+        } catch (...) {
+            for (Item& item : items) scratch_.give_up(item);
+            throw;
+        }
+        free_scratch(items);
+        report_(progress_);
+    }
+}
+
+// False where files changed meanwhile: they have left the shipment, and it is to be made again.
+bool Drain::publish(std::vector<Item>& items) {
+    const std::unique_ptr<Sink> sink = make_sink(options_.sink, place());
+    try {
+        if (!copy(items, *sink)) {
+            sink->abandon();
+            return false;
+        }
+        sink->sync();
+        reach(DrainState::synced);
+        sink->compare();
+        reach(DrainState::compared);
+        if (!drop_changed(items)) {
+            sink->abandon();
+            return false;
+        }
+        sink->publish();
+    } catch (...) {
+        sink->abandon();
+        throw;
+    }
+    reach(DrainState::published);
+    record(items);
+    reach(DrainState::recorded);
+    return true;
+}
+
+void Drain::record(const std::vector<Item>& items) {
+    Json files = Json::array();
+    for (const Item& item : items) {
+        const Identity& is = item.identity;
+        files.push_back(Json::array({hex_of(item.path), is.device, is.inode, is.size_bytes, is.mtime_ns}));
+        if (item.kind == ItemKind::folder) continue;
+        ++progress_.files;
+        progress_.bytes += item.kind == ItemKind::file ? is.size_bytes : 0;
+    }
+    if (options_.sink == "bundle") ++progress_.bundles;
+    journal_.append({{"kind", "published"}, {"number", ++number_}, {"files", std::move(files)}}, true);
+}
+
+void Drain::free_scratch(std::vector<Item>& items) {
+    if (items.empty()) return;
+    for (size_t at = 0; at < items.size(); ++at) {
+        if (items[at].kind == ItemKind::folder || !scratch_.is_unchanged(items[at])) continue;
+        scratch_.set_aside(items[at], aside_name(number_, at));
+        items[at].is_set_aside = true;
+        reach(DrainState::set_aside);
+    }
+    scratch_.look_for_writers();
+    for (size_t at = 0; at < items.size(); ++at) {
+        Item& item = items[at];
+        const bool is_gone = item.is_set_aside && scratch_.remove(item, aside_name(number_, at));
+        if (item.kind != ItemKind::folder && !is_gone) again_.push_back(item.path);  // opened again: a newer copy follows
+        scratch_.give_up(item);
+        reach(DrainState::freed);
+    }
+    journal_.append({{"kind", "freed"}, {"number", number_}}, false);
+}
+
+}  // namespace tailrace

@@ -1,0 +1,70 @@
+// The drain: carries what is closed from scratch to the target, in shipments.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/journal.hpp"
+#include "stage/scratch.hpp"
+#include "stage/sink.hpp"
+
+namespace tailrace {
+
+struct DrainOptions {
+    std::string target;
+    std::string sink = "mirror";
+    uint64_t shipment_bytes = 256u << 20;
+    size_t shipment_files = 0;  // 0: as many as the limit of open files allows
+    double wait_s = 0;          // for files that are open for writing
+};
+
+struct Left {
+    std::string path, why;
+};
+
+struct DrainProgress {
+    uint64_t files = 0, bytes = 0;  // delivered
+    uint64_t entries = 0;           // found: files, links and folders
+    uint64_t copied_again = 0;      // changed while they were copied, or read back wrong
+    uint64_t bundles = 0;
+    std::vector<Left> left;  // what stays on scratch
+};
+
+class Drain {
+public:
+    using Report = std::function<void(const DrainProgress&)>;  // called after each shipment
+    Drain(Scratch& scratch, DrainOptions options, Report report);
+
+    // Carries everything that is there. Returns when all is delivered, or what is left is known. NO_SPACE: the target is full, and
+    // what is not delivered is on scratch.
+    DrainProgress run();
+
+private:
+    void recover();
+    void carry_all(const std::vector<std::string>& paths);
+    void carry(std::span<const std::string> paths);
+    void ship(std::span<const std::string> paths);
+    void take(const std::string& path, std::vector<Item>& items);
+    bool publish(std::vector<Item>& items);
+    bool copy(std::vector<Item>& items, Sink& sink);
+    bool drop_changed(std::vector<Item>& items);
+    void record(const std::vector<Item>& items);
+    void free_scratch(std::vector<Item>& items);
+    SinkPlace place() const;
+
+    Scratch& scratch_;
+    DrainOptions options_;
+    Report report_;
+    DrainProgress progress_;
+    std::string token_, temporary_;
+    Journal journal_;
+    uint64_t number_ = 0;             // of the last shipment
+    std::vector<std::string> again_;  // open for writing, or changed
+    std::vector<std::string> folders_;
+};
+
+}  // namespace tailrace

@@ -1,0 +1,22 @@
+// One file, link or folder on its way from scratch to the target.
+#pragma once
+
+#include <string>
+
+#include "stage/descriptor.hpp"
+
+namespace tailrace {
+
+enum class ItemKind : uint8_t { file, symbolic_link, hard_link, folder };
+
+struct Item {
+    std::string path;  // below the folder of files, and below the target
+    ItemKind kind = ItemKind::file;
+    Identity identity;
+    Descriptor file;   // of a file: open for reading, under a lease where the file system has them
+    std::string link;  // what a symbolic link says; the path of a hard link's first name
+    uint64_t sum = 0;  // XXH3 of the bytes
+    bool is_set_aside = false;
+};
+
+}  // namespace tailrace

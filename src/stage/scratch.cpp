@@ -1,0 +1,203 @@
+#include "stage/scratch.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <memory>
+
+#include "base/paths.hpp"
+#include "base/system_error.hpp"
+
+namespace tailrace {
+namespace {
+
+using Folder = std::unique_ptr<DIR, decltype([](DIR* folder) { ::closedir(folder); })>;
+
+void scan_below(int parent, const std::string& name, const std::string& prefix, std::vector<std::string>& found) {
+    Descriptor opened(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!opened.is_open() && errno == ENOENT) return;
+    if (!opened.is_open()) fail_system("list", prefix + name, errno);
+    const Folder folder(::fdopendir(::dup(opened.get())));
+    if (!folder) fail_system("list", prefix + name, errno);
+    std::vector<std::pair<std::string, bool>> entries;  // and whether it is a folder
+    while (const dirent* entry = ::readdir(folder.get())) {
+        const std::string_view is = entry->d_name;
+        if (is == "." || is == ".." || (prefix.empty() && is == kStateFolder)) continue;
+        bool is_folder = entry->d_type == DT_DIR;
+        struct stat status;
+        if (entry->d_type == DT_UNKNOWN && ::fstatat(opened.get(), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+            is_folder = S_ISDIR(status.st_mode);
+        entries.emplace_back(is, is_folder);
+    }
+    std::sort(entries.begin(), entries.end());
+    for (const auto& [entry, is_folder] : entries) {
+        if (is_folder) scan_below(opened.get(), entry, prefix + entry + "/", found);
+        found.push_back(prefix + entry);
+    }
+}
+
+}  // namespace
+
+Scratch::Scratch(const std::string& path, Leases& leases) : leases_(leases), folder_(open_folder(path)) {
+    char resolved[PATH_MAX];
+    if (::realpath(path.c_str(), resolved) == nullptr) fail_system("open folder", path, errno);
+    path_ = resolved;
+    struct stat status;
+    if (::fstat(folder_.get(), &status) != 0) fail_system("look at", path_, errno);
+    if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        fail(Status::BAD_ARGUMENT, path_, " belongs to another user, or others may write to it: what is in it cannot be trusted; ",
+             "use a folder of your own (chmod go-w ", path_, ")");
+    if (::mkdirat(folder_.get(), kStateFolder, S_IRWXU) != 0 && errno != EEXIST) fail_system("make directory", state_path(), errno);
+    const Descriptor state = open_beneath(folder_.get(), kStateFolder, O_RDONLY | O_DIRECTORY);
+    if (!state.is_open()) fail_system("open folder", state_path(), errno);
+    if (::fstat(state.get(), &status) != 0) fail_system("look at", state_path(), errno);
+    if (status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
+        fail(Status::BAD_ARGUMENT, state_path(), " is not closed to others: remove it if no drain runs, or chmod go-rwx it");
+    if (::mkdirat(state.get(), "removing", S_IRWXU) != 0 && errno != EEXIST) fail_system("make directory", state_path(), errno);
+    removing_ = open_beneath(state.get(), "removing", O_RDONLY | O_DIRECTORY);
+    if (!removing_.is_open()) fail_system("open folder", state_path() + "/removing", errno);
+}
+
+std::vector<std::string> Scratch::scan() const {
+    std::vector<std::string> found;
+    scan_below(folder_.get(), ".", "", found);
+    return found;
+}
+
+void Scratch::look_for_writers() {
+    // A lease on a file of our own shows whether this file system's leases suffice.
+    Descriptor probe(::openat(removing_.get(), "probe", O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR));
+    const LeaseAnswer answer = probe.is_open() ? leases_.take(probe.get()) : LeaseAnswer::not_supported;
+    if (probe.is_open()) leases_.give_up(probe.get());
+    ::unlinkat(removing_.get(), "probe", 0);
+    if (answer == LeaseAnswer::not_supported) writers_ = OpenFiles::for_writing(path_);
+}
+
+int Scratch::parent_of(const std::string& path, std::string& name) {
+    const size_t slash = path.rfind('/');
+    name = slash == std::string::npos ? path : path.substr(slash + 1);
+    if (slash == std::string::npos) return folder_.get();
+    const std::string parent = path.substr(0, slash);
+    if (parent != parent_path_ || !parent_.is_open()) {
+        parent_ = open_beneath(folder_.get(), parent, O_RDONLY | O_DIRECTORY);
+        parent_path_ = parent;
+    }
+    return parent_.get();
+}
+
+Taken Scratch::take(const std::string& path, Item& item) {
+    std::string name;
+    const int parent = parent_of(path, name);
+    struct stat status;
+    if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno == ENOENT || errno == EBADF || errno == ENOTDIR) return Taken::gone;
+        fail_system("look at", path_ + "/" + path, errno);
+    }
+    item = Item{};
+    item.path = path;
+    item.identity = Identity::of(status);
+    if (S_ISDIR(status.st_mode)) {
+        item.kind = ItemKind::folder;
+        return Taken::taken;
+    }
+    if (S_ISLNK(status.st_mode)) {
+        item.kind = ItemKind::symbolic_link;
+        item.link.resize(PATH_MAX);
+        const ssize_t bytes = ::readlinkat(parent, name.c_str(), item.link.data(), item.link.size());
+        if (bytes < 0) return Taken::gone;
+        item.link.resize(static_cast<size_t>(bytes));
+        return Taken::taken;
+    }
+    if (!S_ISREG(status.st_mode)) return Taken::special;
+    item.file = Descriptor(::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (!item.file.is_open() && errno == ENOENT) return Taken::gone;
+    if (!item.file.is_open()) fail_system("open", path_ + "/" + path, errno);
+    const LeaseAnswer answer = leases_.take(item.file.get());
+    if (answer == LeaseAnswer::busy) return Taken::open_for_writing;
+    if (::fstat(item.file.get(), &status) != 0) fail_system("look at", path_ + "/" + path, errno);
+    item.identity = Identity::of(status);  // as it is under the lease
+    if (answer == LeaseAnswer::not_supported && writers_.has(item.identity.device, item.identity.inode, path_ + "/" + path))
+        return Taken::open_for_writing;
+    return Taken::taken;
+}
+
+bool Scratch::has_no_writer(const Item& item) {
+    if (!item.file.is_open()) return true;
+    if (leases_.is_held(item.file.get())) return true;
+    // Either the lease was broken, or there was none.
+    return leases_.take(item.file.get()) == LeaseAnswer::not_supported &&
+           !writers_.has(item.identity.device, item.identity.inode, path_ + "/" + item.path);
+}
+
+bool Scratch::is_unchanged(const Item& item) {
+    std::string name;
+    const int parent = parent_of(item.path, name);
+    struct stat status;
+    if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return false;
+    const Identity now = Identity::of(status);
+    if (item.kind == ItemKind::folder) return S_ISDIR(status.st_mode);
+    if (item.identity.links > 1 ? !now.has_content_of(item.identity) : !(now == item.identity)) return false;
+    return !item.file.is_open() || leases_.is_held(item.file.get()) || has_no_writer(item);
+}
+
+void Scratch::give_up(Item& item) {
+    if (item.file.is_open()) leases_.give_up(item.file.get());
+    item.file.close();
+}
+
+void Scratch::set_aside(const Item& item, const std::string& name) {
+    std::string last;
+    const int parent = parent_of(item.path, last);
+    if (::renameat(parent, last.c_str(), removing_.get(), name.c_str()) != 0 && errno != ENOENT)
+        fail_system("set aside", path_ + "/" + item.path, errno);
+}
+
+void Scratch::give_name_back(const std::string& path, const std::string& name) {
+    std::string last;
+    const Descriptor parent = open_parent(folder_.get(), path, true, last);
+    // Where the program has made a new file of this name meanwhile, the older one stays in removing/, and is reported.
+    if (!parent.is_open() || ::renameat2(removing_.get(), name.c_str(), parent.get(), last.c_str(), RENAME_NOREPLACE) != 0)
+        fail(Status::IO_FAILED, path_, "/", path,
+             " was opened for writing while it was removed, and cannot have its name back: see ", state_path(), "/removing/", name);
+}
+
+bool Scratch::remove(const Item& item, const std::string& name) {
+    if (!has_no_writer(item)) {
+        give_name_back(item.path, name);
+        return false;
+    }
+    if (::unlinkat(removing_.get(), name.c_str(), 0) != 0 && errno != ENOENT)
+        fail_system("remove", state_path() + "/removing/" + name, errno);
+    return true;
+}
+
+void Scratch::remove_recorded(const Item& recorded, const std::string& name) {
+    const std::string aside = std::string(kStateFolder) + "/removing/" + name;
+    Item item;
+    for (const std::string& path : {aside, recorded.path}) {
+        const Taken taken = take(path, item);
+        const bool is_recorded = item.identity.has_content_of(recorded.identity);
+        if (taken == Taken::taken && item.kind == ItemKind::folder) continue;
+        if (taken == Taken::taken && is_recorded) {
+            std::string last;
+            const int parent = parent_of(path, last);
+            if (::unlinkat(parent, last.c_str(), 0) != 0 && errno != ENOENT) fail_system("remove", path_ + "/" + path, errno);
+        } else if (taken != Taken::gone && path == aside) {
+            give_name_back(recorded.path, name);
+        }
+        give_up(item);
+        item = Item{};
+    }
+}
+
+void Scratch::remove_folder(const std::string& path) {
+    std::string name;
+    const int parent = parent_of(path, name);
+    ::unlinkat(parent, name.c_str(), AT_REMOVEDIR);
+}
+
+}  // namespace tailrace
