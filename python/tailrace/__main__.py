@@ -4,4 +4,5 @@ import sys
 
 from tailrace.cli import main
 
-sys.exit(main())
+if __name__ == "__main__":  # workers of mpi4py.futures import the file under another name
+    sys.exit(main())

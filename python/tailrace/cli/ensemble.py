@@ -204,7 +204,8 @@ def _print_summary(summary: dict[str, Any]) -> None:
     console.print(f"time of the members: {parts}")
     for failure in summary["failures"]:
         example = failure["example"]
-        console.print(output.escape(f"\n{failure['members']} × {failure['reason']}: {failure['meaning']}"), soft_wrap=True)
+        console.print()
+        console.print(output.escape(f"{failure['members']} × {failure['reason']}: {failure['meaning']}"), soft_wrap=True)
         _print_failure(example["member"], failure["reason"], example["message"], example["log"])
 
 

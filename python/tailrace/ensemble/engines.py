@@ -43,7 +43,7 @@ def _mpi(choice: EngineChoice) -> Any:
     from mpi4py import MPI
     from mpi4py.futures import MPIPoolExecutor
 
-    if MPI.COMM_WORLD.Get_size() == 1 and "mpi4py.futures" not in sys.modules.get("__main__", sys).__dict__.get("__package__", ""):
+    if MPI.COMM_WORLD.Get_size() == 1:
         words = "mpirun -n 5 python -m mpi4py.futures -m tailrace ensemble run SPEC"
         raise EnsembleError(f"engine 'mpi': this process has no other ranks: start it as `{words}`")
     return MPIPoolExecutor()
@@ -74,6 +74,8 @@ def _parsl(choice: EngineChoice) -> Iterator[Executor]:
     from parsl.launchers import SimpleLauncher, SrunLauncher
     from parsl.providers import LocalProvider
 
+    # Parsl starts programs of its own by their names; they are beside this Python, which need not be on the PATH.
+    os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
     in_job = "SLURM_JOB_ID" in os.environ
     nodes = int(os.environ.get("SLURM_JOB_NUM_NODES", "1"))
     launcher = SrunLauncher() if in_job else SimpleLauncher()

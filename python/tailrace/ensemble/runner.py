@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -24,20 +25,18 @@ def run_members(plan: Plan, tasks: Iterable[Task], finished: Found) -> None:
     members that it lost. Raises EnsembleError where a read-only input changed, because results of other members may be wrong."""
     losses: Counter[int] = Counter()
     waiting = iter(tasks)
-    again: list[Task] = []
-    while True:
+    again: list[Task] = list(itertools.islice(waiting, 1))
+    while again:  # an engine that gets no member is not opened: MPI's workers would be started in vain
         try:
             with engines.open_engine(plan.spec.engine) as executor:
                 again = _with_engine(plan, executor, _chained(again, waiting), finished)
         except BrokenExecutor:
             pass
-        if not again:
-            return
         for member, parameters in again:
             losses[member] += 1
             if losses[member] >= MOST_LOSSES:
                 finished(Outcome(member, "lost", f"the engine ended {MOST_LOSSES} times while it ran", parameters=parameters))
-        again = [task for task in again if losses[task[0]] < MOST_LOSSES]
+        again = [task for task in again if losses[task[0]] < MOST_LOSSES] or list(itertools.islice(waiting, 1))
 
 
 def _chained(again: list[Task], waiting: Iterator[Task]) -> Iterator[Task]:
