@@ -39,6 +39,7 @@ def command(
     Examples: [bold]tailrace report[/] · [bold]tailrace report first --html first.html[/] · [bold]tailrace report first second[/]
     """
     from tailrace.findings import verdict_of
+    from tailrace.findings.wording import NO_TIMES
     from tailrace.trace.anonymous import Anonymous
     from tailrace.trace.model import Run
 
@@ -51,15 +52,21 @@ def command(
         with output.progress_of(f"read {source.name}") as tell:
             run = Anonymous().read(source, tell) if anonymise else Run.read(source, tell, with_calls=True)
         activity = run.activity
-        if activity is None or (len(activity.begin) == 0 and activity.counted_calls > 0):
-            output.fail(f"{source}: its calls are only counted, so nothing can be said about the seconds of the run", as_json)
+        only_counted = activity is None or (len(activity.begin) == 0 and activity.counted_calls > 0)
+        if only_counted and page is None:
+            output.fail(
+                f"{source}: its calls are only counted, so nothing can be said about the seconds of the run; --html shows the sums",
+                as_json,
+            )
             raise typer.Exit(2)
-        verdict = verdict_of(activity)
+        verdict = None if activity is None or only_counted else verdict_of(activity)
         if page is not None:
             from tailrace.report.run_page import write_run_page
 
             write_run_page(name, run, verdict, page)
-    if as_json:
+    if verdict is None:
+        output.fail(f"{name}: {NO_TIMES}; {page} has the sums")
+    elif as_json:
         output.print_json({"source": str(name), **dataclasses.asdict(verdict)})
     else:
         _print(name, verdict)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from tailrace.findings import Finding, Verdict
 from tailrace.quantities import count_text, seconds_text
+from tailrace.trace.model import Share
 
 MOST_RANKS = 8
+NO_TIMES = "the source has sums of calls, and no time of a single call: no cause can be given seconds of the run"
 
 
 def headline(verdict: Verdict) -> str:
@@ -16,6 +18,13 @@ def headline(verdict: Verdict) -> str:
         return f"{text}; no cause of it costs 1 % of the run"
     first = verdict.findings[0]
     return f"{text}: {seconds_text(first.seconds)} because {first.what}"
+
+
+def headline_of_sums(share: Share) -> str:
+    """Of a run whose calls are only counted."""
+    if share.of_run is None:
+        return "The source does not have the time of I/O"
+    return f"Processes were in I/O calls for {100 * share.of_run:.0f} % of their time; what this cost the run is not known"
 
 
 def together(verdict: Verdict) -> str:

@@ -17,7 +17,7 @@ from tailrace.findings.wording import seconds_text
 from tailrace.plain_text import plain
 from tailrace.quantities import bytes_text, count_text
 from tailrace.report.bars import Bar, Part, bars_svg
-from tailrace.report.run_page import Table
+from tailrace.report.run_tables import Table
 
 MOST_ROWS = 20
 COLOURS = ("#8a8f98", "#0072b2")  # of A and of B

@@ -57,7 +57,8 @@ class Activity:
     end: Array
     self_s: Array  # without the calls that it has made; of merged calls: all their time
     file: Array  # index into `files`, or NONE
-    offset: Array  # or NONE
+    offset: Array  # that the call names, or NONE
+    position: Array  # of a transfer: where in the file it began, also where the call names no offset; or NONE: not known
     result: Array  # of a row of merged calls: bytes that all of them moved
     moved: Array  # bytes; of a library that does not say how many it has moved: those that were asked for
     flags: Array

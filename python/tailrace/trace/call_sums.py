@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -237,7 +238,7 @@ def _keep_merged(kept: KeptCalls, merged: pa.Table, call: Array, file: Array, mo
     logs = _numbers(merged["log"], NO_NAME)
     for log in np.unique(logs).tolist():
         chosen = logs == log
-        kept.add(log, offset=NO_NAME, **{name: column[chosen] for name, column in columns.items()})
+        kept.add(log, offset=NO_NAME, position=NO_NAME, **{name: column[chosen] for name, column in columns.items()})
     collectives = np.flatnonzero(np.array([group == "collective" for group in merged["group"].to_pylist()], bool))
     for at in collectives.tolist():
         kept.note_merged_collective(int(logs[at]), float(columns["begin"][at]))
@@ -338,6 +339,7 @@ class _Columns:
                 self_s=self.self_ns / 1e9,
                 file=self.file,
                 offset=_numbers(self.events["offset"], NO_NAME),
+                position=self.positions[0],
                 result=self.result,
                 moved=self.moved,
                 count=1,
@@ -398,7 +400,7 @@ class _Columns:
         least = np.int64(1) << np.minimum(_numbers(sizes["bin"]), 62)
         limits = {"least_bytes": least, "most_bytes": least + (least - 1)}
         found = _as(accesses.SIZES, log=log, file=sizes["file"], call=sizes["call"], accesses=sizes["bin_count"], **limits)
-        where, stream = self._positions()
+        where, stream = self.positions
         ordered = np.flatnonzero((self.moved > 0) & (where >= 0))
         ordered = ordered[np.argsort(self.begin[ordered], kind="stable")]
         layer = self._of_call(lambda call: call.place.layer)[ordered]
@@ -410,7 +412,8 @@ class _Columns:
         columns = {name: counted[name] for name in ("file", "call", "order")}
         return found, _as(accesses.ORDER, log=log, accesses=counted["order_count"], **columns)
 
-    def _positions(self) -> tuple[Array, Array]:
+    @cached_property
+    def positions(self) -> tuple[Array, Array]:
         """The offset of each transfer of POSIX and MPI-IO, or -1: not known. Those with different numbers cannot be compared."""
         found, stream = np.full(len(self.call), -1, np.int64), np.full(len(self.call), -1, np.int64)
         offset = _numbers(self.events["offset"], -1)

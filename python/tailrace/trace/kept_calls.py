@@ -22,6 +22,7 @@ KINDS: Mapping[str, Any] = {
     "self_s": np.float64,
     "file": np.int32,
     "offset": np.int64,
+    "position": np.int64,
     "result": np.int64,
     "moved": np.int64,
     "flags": np.uint16,

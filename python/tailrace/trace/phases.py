@@ -31,6 +31,7 @@ class Phase:
     slowest_rank: int = -1
     critical_s: float = 0.0  # until its last rank ended it, or arrived at its last collective
     io_s: float = 0.0
+    wait_s: float = 0.0  # in collectives that the program makes
     read_bytes: int = 0  # of all ranks
     written_bytes: int = 0
     collectives: int = 0
@@ -64,7 +65,7 @@ def phases_of(logs: Sequence[Log]) -> Phases:
     _add_critical(phases, ranks, intervals, of_all)
     index_of = {rank.number: index for index, rank in enumerate(ranks)}
     for collective in collectives:
-        _add_collective(phases, collective, intervals[index_of[collective.ranks[0]]])
+        _add_collective(phases, collective, intervals[index_of[collective.ranks[0]]], len(ranks))
     return Phases(list(phases.values()), len(ranks), several_jobs(logs) + unmatched + full_logs(ranks))
 
 
@@ -109,7 +110,7 @@ def _add_critical(
         phases[key[0]].critical_s += max(max(of_ranks), min(of_ranks) + meetings.get(key, 0.0))
 
 
-def _add_collective(phases: dict[str, Phase], collective: Collective, intervals: Sequence[Interval]) -> None:
+def _add_collective(phases: dict[str, Phase], collective: Collective, intervals: Sequence[Interval], ranks: int) -> None:
     """A collective belongs to the phase in which its first rank arrived; `intervals` are those of this rank."""
     arrival = float(collective.arrivals[0])
     index = bisect_right(intervals, arrival, key=lambda interval: interval.begin) - 1
@@ -118,6 +119,7 @@ def _add_collective(phases: dict[str, Phase], collective: Collective, intervals:
     phase = phases[intervals[index].phase]
     phase.collectives += 1
     phase.sync_s += collective.sync_s
+    phase.wait_s += float(collective.waits.sum()) / ranks if collective.is_own else 0.0
     phase.late_by_io_s += collective.late_by_io_s
     last = collective.ranks[collective.last]
     phase.last_ranks[last] = phase.last_ranks.get(last, 0) + 1
