@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
-from tailrace.trace import sinks, sources
+from tailrace.trace import launch, sinks, sources
 from tailrace.trace.schema import joined, table_of
 from tailrace.trace.sinks.perfetto import ARGUMENTS
 from tailrace.trace.sinks.timeline import begins_and_ends, valid_events
@@ -124,6 +125,50 @@ def test_otf2_print_accepts_every_call_with_its_bytes(recorded: Path, tmp_path: 
     assert sum(kind == "IO_DESTROY_HANDLE" for kind, *_ in records) == len(closed)
     assert sum(kind == "IO_DUPLICATE_HANDLE" for kind, *_ in records) == 1
     assert "ENOENT" in printed.stdout
+
+
+MANY_WRITES = """
+import os, sys
+file = os.open(sys.argv[1] + "/many", os.O_RDWR | os.O_CREAT)
+for number in range(20000):
+    os.pwrite(file, b"12345678", number % 100 * 8)
+"""
+
+
+@pytest.fixture
+def merged_run(tmp_path: Path) -> Path:
+    """A run whose budget is too small for an event of each of its 20,000 writes."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    environment = launch.traced_environment(logs, 1 << 20)
+    subprocess.run([sys.executable, "-c", MANY_WRITES, str(tmp_path)], env=environment, check=True, timeout=60)
+    return logs
+
+
+def test_perfetto_has_merged_calls_as_slices_with_their_sums(merged_run: Path, tmp_path: Path) -> None:
+    answer = sinks.write(sources.read(merged_run).parts, "perfetto", tmp_path / "out.pftrace")
+    slices = slices_of(tmp_path / "out.pftrace")
+    merged = [each for each in slices if each["call"].endswith("merged calls of pwrite")]
+    assert merged
+    assert answer["written"]["merged"] >= len(merged)
+    assert sum(each["calls"] for each in merged) + sum(each["call"] == "pwrite" for each in slices) == 20000
+    assert all(each["call"] == f"{each['calls']} merged calls of pwrite" for each in merged)
+    assert all(each["moved"] == 8 * each["calls"] and each["file"].endswith("/many") for each in merged)
+    assert {each["track"] for each in merged}.isdisjoint(each["track"] for each in slices if "merged calls" not in each["call"])
+
+
+def test_otf2_has_merged_calls_as_regions_with_their_sums(merged_run: Path, tmp_path: Path, needs: Any) -> None:
+    needs("otf2-print")
+    sinks.write(sources.read(merged_run).parts, "otf2", tmp_path / "out.otf2")
+    command = ["otf2-print", str(tmp_path / "out.otf2" / "traces.otf2")]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert printed.stderr == ""
+    entered = [match[4] for line in printed.stdout.splitlines() if (match := RECORD.match(line)) and match[1] == "ENTER"]
+    merged = joined(list(sources.read(merged_run).parts))["merged"].to_pylist()
+    regions = Counter(text_in(more) for more in entered)
+    assert regions["merged calls of pwrite"] == sum(row["call"] == "pwrite" for row in merged) > 0
+    stored = [int(number) for number in re.findall(r'"calls" <\d+>; UINT64; (\d+)', printed.stdout)]
+    assert sorted(stored) == sorted(row["calls"] for row in merged)
 
 
 def text_in(more: str) -> str:

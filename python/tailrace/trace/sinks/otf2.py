@@ -1,5 +1,6 @@
 """An OTF2 archive: a folder with the anchor file traces.otf2. Each call is a region that is entered and left. Its effect on a file
-is a record of I/O, with handles that are opened, duplicated and closed."""
+is a record of I/O, with handles that are opened, duplicated and closed. Merged calls are regions on a location of their own, with
+their sums as attributes."""
 
 from __future__ import annotations
 
@@ -20,8 +21,18 @@ from tailrace.trace.sinks.otf2_handles import OPENS, POSIX, STREAMS, Row, Use, U
 from tailrace.trace.sinks.timeline import Place, begins_and_ends, valid_events, values_of
 
 SUFFIX = ".otf2"
-STORED_TABLES = ("events", "processes")
+STORED_TABLES = ("events", "merged", "processes")
 NS_PER_S = 10**9
+MERGED_SUMS = ("calls", "bytes", "moved", "busy_ns")
+ATTRIBUTES = {
+    "offset": "position in the file, bytes",
+    "error": "name of the error",
+    "file": "of merged calls",
+    "calls": "number of merged calls",
+    "bytes": "requested by merged calls",
+    "moved": "bytes that merged calls moved",
+    "busy_ns": "time in merged calls",
+}
 
 
 def write(parts: Iterable[Tables], out: Path) -> None:
@@ -31,7 +42,7 @@ def write(parts: Iterable[Tables], out: Path) -> None:
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as writer:
             writer.submit(_begin, str(out)).result()
             for part in parts:
-                writer.submit(_add, part["processes"], part["events"]).result()
+                writer.submit(_add, part["processes"], part["events"], part["merged"]).result()
             writer.submit(_finish).result()
     except BrokenProcessPool:
         raise OSError(errno.EIO, "OTF2's library ended its process; free space on the device") from None
@@ -47,11 +58,12 @@ def _begin(out: str) -> None:
         writers.append(Writer(otf2, otf2.writer.Writer(out, timer_resolution=NS_PER_S)))
 
 
-def _add(processes: pa.Table, events: pa.Table) -> None:
+def _add(processes: pa.Table, events: pa.Table, merged: pa.Table) -> None:
     with _library_errors_as_oserror():
         for process in processes.to_pylist():
             writers[0].begin_process(process)
         writers[0].add_events(valid_events(events))
+        writers[0].add_merged(valid_events(merged))
 
 
 def _finish() -> None:
@@ -79,8 +91,10 @@ class Writer:
             POSIX: self.define.io_paradigm("POSIX", "POSIX I/O", otf2.IoParadigmClass.SERIAL, otf2.IoParadigmFlag.OS),
             STREAMS: self.define.io_paradigm("ISOC", "ISO C I/O", otf2.IoParadigmClass.SERIAL, otf2.IoParadigmFlag.NONE),
         }
-        self.offset = self.define.attribute("offset", "position in the file, bytes", otf2.Type.UINT64)
-        self.error = self.define.attribute("error", "name of the error", otf2.Type.STRING)
+        kinds = {"offset": otf2.Type.UINT64, "error": otf2.Type.STRING, "file": otf2.Type.STRING}
+        self.attributes = {
+            name: self.define.attribute(name, text, kinds.get(name, otf2.Type.UINT64)) for name, text in ATTRIBUTES.items()
+        }
         self.modes = {
             **dict.fromkeys(READS, otf2.IoOperationMode.READ),
             **dict.fromkeys(WRITES, otf2.IoOperationMode.WRITE),
@@ -110,17 +124,31 @@ class Writer:
         for place, number, begins in begins_and_ends(events):
             location, row, use = self.location_of(place), rows[number], uses[number]
             if begins:
-                location.enter(row.begin_ns, self.region_of(row))
+                location.enter(row.begin_ns, self.region_of(row.call, row.group))
                 self.begin_io(location, row, use, self.operations + number)
             else:
                 self.end_io(location, row, use, self.operations + number)
-                location.leave(row.end_ns, self.region_of(row), {self.error: row.error} if row.error else None)
+                location.leave(
+                    row.end_ns, self.region_of(row.call, row.group), {self.attributes["error"]: row.error} if row.error else None
+                )
         self.operations += len(rows)
+
+    def add_merged(self, records: pa.Table) -> None:
+        columns = values_of(records, ("call", "group", "begin_ns", "end_ns", "file", "error", *MERGED_SUMS))
+        for place, row, begins in begins_and_ends(records, is_merged=True):
+            location = self.location_of(place)
+            region = self.region_of(f"merged calls of {columns['call'][row]}", columns["group"][row])
+            if begins:
+                location.enter(columns["begin_ns"][row], region)
+                continue
+            attributes = {self.attributes[name]: max(0, columns[name][row]) for name in MERGED_SUMS}
+            attributes |= {self.attributes[name]: columns[name][row] for name in ("file", "error") if columns[name][row]}
+            location.leave(columns["end_ns"][row], region, attributes)
 
     def begin_io(self, location: Any, row: Row, use: Use | None, operation: int) -> None:
         mode = self.modes.get(row.group)
         if mode is not None and use is not None:
-            at = {self.offset: row.offset} if row.offset is not None and row.offset >= 0 else None
+            at = {self.attributes["offset"]: row.offset} if row.offset is not None and row.offset >= 0 else None
             none = self.otf2.IoOperationFlag.NONE
             location.io_operation_begin(row.begin_ns, self.handle_of(use), mode, none, row.bytes, operation, at)
 
@@ -165,8 +193,7 @@ class Writer:
             group = self.groups.get(place.log)
             if group is None:
                 group = self.groups[place.log] = self.define.location_group(f"process {place.log}", system_tree_parent=self.root)
-            name = f"thread {place.thread}" + (f", overlapping {place.lane}" if place.lane else "")
-            self.locations[place] = self.archive.event_writer(name, group=group)
+            self.locations[place] = self.archive.event_writer(place.name(), group=group)
         return self.locations[place]
 
     def handle_of(self, use: Use) -> Any:
@@ -184,12 +211,12 @@ class Writer:
         """A file of the whole run, because the log does not contain whether hosts share a file system."""
         return self.define.io_regular_file(name, self.root)
 
-    def region_of(self, row: Row) -> Any:
-        if row.call not in self.regions:
+    def region_of(self, name: str, group: str) -> Any:
+        if name not in self.regions:
             roles = self.otf2.RegionRole
-            role = roles.FILE_IO_METADATA if row.group == "meta" else roles.FILE_IO
-            self.regions[row.call] = self.define.region(row.call, description=row.group, region_role=role)
-        return self.regions[row.call]
+            role = roles.FILE_IO_METADATA if group == "meta" else roles.FILE_IO
+            self.regions[name] = self.define.region(name, description=group, region_role=role)
+        return self.regions[name]
 
     def finish(self) -> None:
         """Closes the archive. Sets the time of day of the run; OTF2 would store the time of day of writing."""

@@ -1,8 +1,9 @@
-"""A trace for Perfetto (ui.perfetto.dev): a track for each process, below it a track for each thread, and calls as slices."""
+"""A trace for Perfetto (ui.perfetto.dev): a track for each process, below it a track for each thread, and calls as slices. The
+merged calls of a thread have a track of their own: a slice for each record, from its first call to its last."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,7 +14,7 @@ from tailrace.trace.schema import Tables
 from tailrace.trace.sinks.timeline import Place, begins_and_ends, valid_events, values_of
 
 SUFFIX = ".pftrace"
-STORED_TABLES = ("events", "processes")
+STORED_TABLES = ("events", "merged", "processes")
 ARGUMENTS = (
     "file",
     "other_name",
@@ -24,6 +25,7 @@ ARGUMENTS = (
     "error",
     "detail",
 )  # of a slice, where they are not null
+MERGED_ARGUMENTS = ("calls", "file", "other_name", "bytes", "moved", "busy_ns", "least_ns", "most_ns", "sizes", "times", "error")
 SEQUENCE = 1  # all packets are of one writer
 FLUSH_PACKETS = 4096
 
@@ -36,6 +38,7 @@ def write(parts: Iterable[Tables], out: Path) -> None:
             for process in part["processes"].to_pylist():
                 writer.begin_process(process)
             writer.add_events(valid_events(part["events"]))
+            writer.add_merged(valid_events(part["merged"]))
         writer.flush()
 
 
@@ -92,14 +95,23 @@ class Writer:
     def track_of(self, place: Place) -> int:
         if place not in self.tracks:
             process = self.tracks.get(place.log) or self.add_track(place.log, f"process {place.log}")
-            name = f"thread {place.thread}" + (f", overlapping {place.lane}" if place.lane else "")
-            self.add_track(place, name, parent=process)
+            self.add_track(place, place.name(), parent=process)
         return self.tracks[place]
 
     def add_events(self, events: pa.Table) -> None:
         columns = values_of(events, ("call", "group", "begin_ns", "end_ns", *ARGUMENTS))
+        self.add_slices(begins_and_ends(events), columns, ARGUMENTS)
+
+    def add_merged(self, records: pa.Table) -> None:
+        columns = values_of(records, ("call", "group", "begin_ns", "end_ns", *MERGED_ARGUMENTS))
+        columns["call"] = [f"{calls} merged calls of {call}" for calls, call in zip(columns["calls"], columns["call"], strict=True)]
+        self.add_slices(begins_and_ends(records, is_merged=True), columns, MERGED_ARGUMENTS)
+
+    def add_slices(
+        self, bounds: Iterator[tuple[Place, int, bool]], columns: Mapping[str, list[Any]], arguments: Sequence[str]
+    ) -> None:
         kinds = self.proto.TrackEvent
-        for place, row, begins in begins_and_ends(events):
+        for place, row, begins in bounds:
             track = self.track_of(place)
             packet = self.packet()
             packet.timestamp = columns["begin_ns" if begins else "end_ns"][row]
@@ -109,7 +121,7 @@ class Writer:
             if begins:
                 slice_.name_iid = self.intern(packet, "event_names", columns["call"][row])
                 slice_.category_iids.append(self.intern(packet, "event_categories", columns["group"][row]))
-                self.add_arguments(packet, ((name, columns[name][row]) for name in ARGUMENTS))
+                self.add_arguments(packet, ((name, columns[name][row]) for name in arguments))
 
     def add_arguments(self, packet: Any, arguments: Iterator[tuple[str, Any]]) -> None:
         for name, value in arguments:

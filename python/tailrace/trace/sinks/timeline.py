@@ -16,6 +16,11 @@ class Place(NamedTuple):
     log: int
     thread: int
     lane: int = 0
+    is_merged: bool = False  # the lanes of merged records, which lie beside those of calls
+
+    def name(self) -> str:
+        kind = "merged calls of " if self.is_merged else ""
+        return f"{kind}thread {self.thread}" + (f", overlapping {self.lane}" if self.lane else "")
 
 
 @dataclass
@@ -34,7 +39,10 @@ class Lane:
 
 
 def valid_events(events: pa.Table) -> pa.Table:
-    """The events without those that have impossible times because of damage. Unknown threads become 0."""
+    """The events without those that have impossible times because of damage. Unknown threads become 0. Of merged records, too: they
+    last until the end of their last call."""
+    if "last_ns" in events.column_names:
+        events = events.rename_columns(["end_ns" if name == "last_ns" else name for name in events.column_names])
     begin, end = times_of(events)
     kept = events.filter(pa.array((begin >= 0) & (begin <= end)))
     at = kept.schema.get_field_index("thread")
@@ -57,7 +65,7 @@ def times_of(events: pa.Table) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, An
     return events["begin_ns"].to_numpy(), events["end_ns"].to_numpy()
 
 
-def begins_and_ends(events: pa.Table) -> Iterator[tuple[Place, int, bool]]:
+def begins_and_ends(events: pa.Table, *, is_merged: bool = False) -> Iterator[tuple[Place, int, bool]]:
     """(timeline, row, whether it begins) in the order of time on each timeline. `events` come from valid_events."""
     begins, ends = times_of(events)
     logs, threads = events["log"].to_numpy(), events["thread"].to_numpy()
@@ -66,7 +74,9 @@ def begins_and_ends(events: pa.Table) -> Iterator[tuple[Place, int, bool]]:
     breaks = np.flatnonzero((np.diff(logs[order]) != 0) | (np.diff(threads[order]) != 0)) + 1
     for rows in np.split(order, breaks):
         if len(rows):
-            yield from _begins_and_ends_of_thread(Place(int(logs[rows[0]]), int(threads[rows[0]])), rows, begins, ends)
+            yield from _begins_and_ends_of_thread(
+                Place(int(logs[rows[0]]), int(threads[rows[0]]), 0, is_merged), rows, begins, ends
+            )
 
 
 def _begins_and_ends_of_thread(place: Place, rows: Any, begins: Any, ends: Any) -> Iterator[tuple[Place, int, bool]]:
@@ -77,7 +87,7 @@ def _begins_and_ends_of_thread(place: Place, rows: Any, begins: Any, ends: Any) 
             if lane.has_room_for(end):
                 break
         else:
-            lane = Lane(Place(place.log, place.thread, len(lanes)))
+            lane = Lane(place._replace(lane=len(lanes)))
             lanes.append(lane)
         yield lane.place, row, True
         lane.begun.append((end, row))
