@@ -11,10 +11,13 @@ import tomli_w
 from tailrace.cli.study import run_study
 from tailrace.results.runs import FAILED, OK
 from tailrace.study.folder import RESULTS
+from tailrace.study.spec import load_study
+from tailrace.study.values import StudyError
 from tailrace.trace.log import read_run
+from tailrace.trace.model import calls_of
 from tailrace.trace.phases import phases_of
 
-from tests.study_files import write_study
+from tests.study_files import APPLICATION, write_study
 
 STUDY: dict[str, Any] = {
     "name": "recorded",
@@ -71,3 +74,21 @@ def test_a_program_that_names_no_phases_fails_with_the_existing_ones(tmp_path: P
     (run,) = runs_of(tmp_path / "out")
     assert run["status"] == FAILED
     assert "no phase '9write'; it has no phases; set `output_phases`" in run["note"]
+
+
+def test_without_output_phases_the_log_has_the_time_in_calls(tmp_path: Path) -> None:
+    application = {**APPLICATION, "output_phases": []}
+    file = write_study(tmp_path, trace=True, repetitions=1, warm_up=0, matrix={"layouts": ["native"]}, application=application)
+    assert run_study(file, tmp_path / "out") == 0
+    (run,) = runs_of(tmp_path / "out")
+    assert run["status"] == OK
+    assert 0 < run["return_s"] < run["wall_s"]
+    activity = calls_of(tmp_path / "out" / run["trace"])
+    chosen = activity.is_own & activity.of_user_data
+    assert run["return_s"] <= activity.seconds[chosen].sum() + 1e-9
+
+
+def test_without_a_log_the_output_phases_must_be_named(tmp_path: Path) -> None:
+    file = write_study(tmp_path, application={**APPLICATION, "output_phases": []})
+    with pytest.raises(StudyError, match="output_phases"):
+        load_study(file)

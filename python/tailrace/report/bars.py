@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-WIDTH, LEFT, RIGHT = 960, 300, 130
-ROW_PX, TITLE_PX, MOST_LETTERS = 26, 30, 44
+WIDTH, LEFT, RIGHT = 960, 230, 200
+ROW_PX, TITLE_PX, MOST_LETTERS = 26, 30, 36
 NATIVE_COLOUR = "#8a8f98"
 # Okabe and Ito's colours, which colour-blind people can distinguish. A preset has its colour on every page.
 PRESETS = {

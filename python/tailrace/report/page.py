@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import plotly.graph_objects as go
-import plotly.offline
 
 from tailrace.quantities import bytes_text, seconds_text
 from tailrace.report import plots, wording
@@ -26,7 +24,8 @@ class Plot:
     name: str
     title: str
     text: str  # what it shows; also for readers who do not see it
-    figure: str  # plotly's JSON
+    svg: str
+    keys: Sequence[tuple[str, str]] = ()  # names and their colours
 
 
 def write_page(study: StudyResults, path: Path) -> None:
@@ -35,9 +34,7 @@ def write_page(study: StudyResults, path: Path) -> None:
     )
     page = environment.get_template("study.html.j2").render(
         **page_values(study),
-        style=(resources.files("tailrace.report") / "templates" / "study.css").read_text(),
-        script=(resources.files("tailrace.report") / "templates" / "study.js").read_text(),
-        plotly_js=plotly.offline.get_plotlyjs(),
+        style="".join((resources.files("tailrace.report") / "templates" / name).read_text() for name in ("study.css", "run.css")),
     )
     beside = path.with_suffix(".tmp")
     beside.write_text(page, encoding="utf-8")
@@ -60,6 +57,7 @@ def page_values(study: StudyResults) -> dict[str, Any]:
             (title, [table_row(group, summary) for summary in group.summaries])
             for title, group in zip(wording.group_texts(groups), groups, strict=True)
         ],
+        "stopped": study.stopped,
         "failed": [result for result in study.results if not result.ok],
         "failures": wording.gather_failures(study.results),
         "effective": effective_settings(study.measured),
@@ -74,35 +72,44 @@ def make_plots(groups: Sequence[Group], compare: str) -> list[Plot]:
     drawn = [group for group in groups if any(summary.spread(compare) for summary in group.summaries)]
     if not drawn:
         return []
-    made: list[tuple[str, str, str, go.Figure | None]] = [
-        (
+    phases = plots.phase_colours(drawn)
+    made = [
+        Plot(
             "layouts",
             "Layouts side by side",
-            f"{wording.MEASURE_NAMES[compare].capitalize()}: the bar is the median, each point one repetition. Shorter is better.",
+            f"{wording.MEASURE_NAMES[compare].capitalize()}: the bar is the median, each point one repetition. Shorter is better. "
+            "Behind the time: what the layout wrote.",
             plots.side_by_side(drawn, compare),
         ),
-        (
+        Plot(
             "times",
             "Returned, durable, readable",
-            "Three moments of the same output, counted from its beginning: the simulation continues, the data is on the device, "
-            "xarray has opened it.",
+            "Moments of the same output, counted from its beginning: the simulation continues, the data is on the device, "
+            "xarray has opened it. A moment that was not measured has no bar.",
             plots.three_times(drawn),
         ),
-        (
-            "phases",
-            "Where the run's time goes",
-            "Median of each phase. Filled: until the first rank arrived. Hatched: sync time, from the first to the last arrival.",
-            plots.phase_shares(drawn),
-        ),
-        (
-            "speed-up",
-            "Speed-up over ranks",
-            "The whole run; whiskers from the slowest to the fastest repetition. Where each rank adds its own work, 1 is perfect. "
-            "The OLAM kernel does so unless its mesh is set. More ranks than cores cannot reach 1.",
-            plots.speed_up(drawn),
-        ),
     ]
-    return [Plot(name, title, text, figure.to_json()) for name, title, text, figure in made if figure is not None]
+    if phases:
+        made.append(
+            Plot(
+                "phases",
+                "Where the run's time goes",
+                "Median of each phase. Filled: until the first rank arrived. Hatched: sync time, from then to the last.",
+                plots.phase_seconds(drawn),
+                list(phases.items()),
+            )
+        )
+    if curve := plots.speed_up(drawn):
+        made.append(
+            Plot(
+                "speed-up",
+                "Speed-up over ranks",
+                "The whole run. Where each rank adds its own work, 1 is perfect. The OLAM kernel does so unless its mesh is set. "
+                "More ranks than cores cannot reach 1.",
+                curve,
+            )
+        )
+    return made
 
 
 def table_row(group: Group, summary: Summary) -> dict[str, Any]:

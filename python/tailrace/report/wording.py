@@ -48,25 +48,26 @@ def _group_text(case: Case, with_target: bool, shared: set[tuple[str, str]]) -> 
 def headline(verdict: Verdict | None) -> str:
     if verdict is None:
         return "No winner: no layout finished and verified everywhere."
-    winner, base, what = verdict.winner.name, verdict.base.name, MEASURE_NAMES[verdict.measure]
+    winner, base, what = f"'{verdict.winner.name}'", f"'{verdict.base.name}'", MEASURE_NAMES[verdict.measure]
     if winner != base:
         numbers = f"{ratio_text(verdict.ratio)} as fast as {base}, {interval_text(verdict.ratio)}"
         if verdict.ratio.differs:
             return f"{winner} wins: {what} {numbers}."
-        return f"No measurable difference in {what}: {winner} is {numbers}."
+        return f"Undecided: keep what you have. By {what}, {winner} was {numbers}."
     if verdict.nearest is None:
         return f"{winner} is the only layout: there is no other {what} to compare with."
     nearest, ratio = verdict.nearest
     numbers = f"{ratio_text(ratio)} as fast, {interval_text(ratio)}"
     if ratio.differs:
-        return f"{winner} wins: {what}. The nearest, {nearest.name}, is {numbers}."
-    return f"No measurable difference in {what}: {nearest.name} against {winner} is {numbers}."
+        return f"{winner} wins: {what}. The nearest, '{nearest.name}', is {numbers}."
+    return f"Undecided: keep what you have. By {what}, '{nearest.name}' was {numbers}, against {winner}."
 
 
 def level_text(verdict: Verdict | None) -> str:
     if verdict is None or not verdict.level:
         return ""
-    return f"With these repetitions there is no measurable difference between {verdict.winner.name} and {', '.join(verdict.level)}."
+    names = ", ".join(f"'{name}'" for name in verdict.level)
+    return f"With these repetitions, '{verdict.winner.name}' cannot be told apart from {names}."
 
 
 def selection(verdict: Verdict | None) -> tuple[str, str]:
@@ -74,19 +75,19 @@ def selection(verdict: Verdict | None) -> tuple[str, str]:
     if verdict is None:
         return "", ""
     if not verdict.winner.is_native:
-        return f"These lines of tailrace.toml select {verdict.winner.name}:", verdict.winner.configuration
+        return f"These lines of tailrace.toml select '{verdict.winner.name}':", verdict.winner.configuration
     if verdict.nearest is None:
         return "", ""
     nearest = verdict.nearest[0]
     return (
-        f"Native needs no configuration. These lines of tailrace.toml select {nearest.name}, the nearest:",
+        f"Native needs no configuration. These lines of tailrace.toml select '{nearest.name}', the nearest:",
         nearest.configuration,
     )
 
 
 @dataclass(frozen=True)
 class Failures:
-    """Failed runs of one setting with the same status and note. The first one is shown."""
+    """Failed runs of one layout with the same status and note. The first one is shown."""
 
     first: RunResult
     count: int
@@ -96,7 +97,7 @@ def gather_failures(results: Sequence[RunResult]) -> list[Failures]:
     alike: dict[tuple[str, str, str], list[RunResult]] = {}
     for result in results:
         if not result.ok:
-            alike.setdefault((result.case.setting.key, result.status, result.note), []).append(result)
+            alike.setdefault((result.case.layout.name, result.status, result.note), []).append(result)
     return [Failures(runs[0], len(runs)) for runs in alike.values()]
 
 

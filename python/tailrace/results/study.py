@@ -35,3 +35,4 @@ class StudyResults:
     measured: tuple[RunResult, ...]  # those that count
     runs_planned: int
     runs_left: int
+    stopped: tuple[str, ...] = ()  # layouts of which no run succeeded in a warm-up round

@@ -40,7 +40,7 @@ def parse_application(values: Mapping[str, Any], home: Path, where: str) -> Appl
         launcher=table.one_of("launcher", CHOICES, default=MPIRUN),
         outputs=table.texts("outputs", default=("native", "tailrace")),
         streams=table.texts("streams", default=()),
-        output_phases=table.texts("output_phases"),
+        output_phases=table.texts("output_phases", default=()),
         parameters=tuple((key, as_text(value)) for key, value in table.table("parameters", default={}).items()),
     )
     for key in ("command", "verify"):

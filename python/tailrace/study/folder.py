@@ -14,7 +14,7 @@ import tailrace
 from tailrace.machine.facts import describe_machine
 from tailrace.results.runs import Case, RunResult
 from tailrace.results.study import StudyResults, StudySettings
-from tailrace.study.plan import cases_left, plan_cases, settings_of
+from tailrace.study.plan import cases_left, plan_cases, settings_of, stopped_layouts
 from tailrace.study.spec import fingerprint
 from tailrace.study.values import StudyError, StudySpec
 
@@ -51,7 +51,12 @@ class Study:
 
     @property
     def left(self) -> list[Case]:
-        return cases_left(self.cases, {result.case.key for result in self.results})
+        return cases_left(self.cases, {result.case.key for result in self.results}, self.stopped)
+
+    @property
+    def stopped(self) -> list[str]:
+        """Layouts of which no more runs are made."""
+        return stopped_layouts(self.cases, self.results)
 
     @property
     def measured(self) -> list[RunResult]:
@@ -87,6 +92,7 @@ class Study:
             measured=tuple(self.measured),
             runs_planned=len(self.cases),
             runs_left=len(self.left),
+            stopped=tuple(self.stopped),
         )
 
 

@@ -6,7 +6,7 @@ import itertools
 import random
 from collections.abc import Collection, Mapping, Sequence
 
-from tailrace.results.runs import WARM_UP, Case
+from tailrace.results.runs import WARM_UP, Case, RunResult
 from tailrace.study.values import StudySpec
 
 
@@ -33,9 +33,19 @@ def plan_cases(spec: StudySpec) -> list[Case]:
     return planned
 
 
-def cases_left(cases: Sequence[Case], finished: Collection[str]) -> list[Case]:
-    """`finished`: keys of cases."""
-    return [case for case in cases if case.key not in finished]
+def cases_left(cases: Sequence[Case], finished: Collection[str], stopped: Collection[str] = ()) -> list[Case]:
+    """`finished`: keys of cases. `stopped`: names of layouts of which no more runs are made."""
+    return [case for case in cases if case.key not in finished and case.layout.name not in stopped]
+
+
+def stopped_layouts(cases: Sequence[Case], results: Sequence[RunResult]) -> list[str]:
+    """Layouts with a warm-up round in which every planned run has failed: nothing of them can succeed."""
+    good = {result.case.key: result.ok for result in results}
+    rounds: dict[tuple[str, int], list[bool | None]] = {}
+    for case in cases:
+        if case.warm_up:
+            rounds.setdefault((case.layout.name, case.repetition), []).append(good.get(case.key))
+    return list(dict.fromkeys(name for (name, _), ok in rounds.items() if all(one is False for one in ok)))
 
 
 def remaining_s(left: Sequence[Case], spent_s: Mapping[str, Sequence[float]]) -> float | None:

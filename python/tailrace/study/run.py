@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tailrace.launch.mpi import pass_to_ranks
 from tailrace.process import NOT_STARTED, Finished, run_program, tail
 from tailrace.results.runs import FAILED, OK, TIMED_OUT, UNVERIFIED, Case, LayoutChoice, Phase, RunResult, Times
@@ -21,8 +23,9 @@ from tailrace.trace import launch, log
 from tailrace.trace import phases as trace_phases
 from tailrace.trace.log import LogError
 from tailrace.trace.log_folder import NotTraceable, make_log_folder
+from tailrace.trace.model import calls_of
 
-NEEDS_CONVERSION = "not readable by xarray without conversion"
+NOT_CHECKED = "whether xarray can read native output was not checked"
 SHOWN_CHARACTERS = 2000  # of what a verifier printed
 
 
@@ -86,7 +89,8 @@ def _measured(result: RunResult, spec: StudySpec, places: command.Places, reader
         needs_record = not spec.trace or record_file.exists()
         record = json.loads(record_file.read_text(), parse_constant=refuse_constant) if needs_record else {}
         phases = phases_of_trace(trace) if spec.trace else phases_of(record)
-        return_s = time_to_return(phases, spec.application.output_phases)
+        names = spec.application.output_phases
+        return_s = time_to_return(phases, names) if names else time_in_calls(trace)
         settings = record.get("streams", {})
         refuse_other_layout(result.case.layout, settings, places.config)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, StudyError, LogError) as error:
@@ -160,9 +164,18 @@ def time_to_return(phases: tuple[Phase, ...], output_phases: tuple[str, ...]) ->
     return sum(phase.exec_s + phase.sync_s for phase in phases if phase.name in output_phases)
 
 
+def time_in_calls(folder: Path) -> float:
+    """How long the program was in I/O calls on the user's files: of its process with most of that time."""
+    activity = calls_of(folder)
+    chosen = activity.is_own & activity.of_user_data
+    if not chosen.any():
+        raise StudyError("it has no I/O call on a file of the user")
+    return float(np.bincount(activity.process[chosen], activity.seconds[chosen]).max())
+
+
 def _readable(case: Case, spec: StudySpec, output: Path, reader: measure.Reader) -> tuple[float | None, str]:
     if case.layout.is_native:
-        return None, NEEDS_CONVERSION
+        return None, NOT_CHECKED
     paths = [output / f"{name}.nc" for name in spec.application.streams] or sorted(output.glob("*.nc"))
     if not paths:
         return None, "no .nc file in the output directory"

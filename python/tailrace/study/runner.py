@@ -44,6 +44,8 @@ def run_study(study: Study, build: Path, on_start: Callable[[Case], None], on_re
             if not result.ok:
                 add_result(study, result)
         for case in left:
+            if case.layout.name in study.stopped:
+                continue
             check_space(study, case)
             on_start(case)
             result = _run(study, case, build, input_path, reader)

@@ -70,6 +70,8 @@ def _study(values: Mapping[str, Any], path: Path) -> StudySpec:
         )
     if len({layout.name for layout in spec.matrix.layouts}) != len(spec.matrix.layouts):
         raise matrix.fail("layouts", "two layouts have the same name; give each its own")
+    if not spec.trace and not application.output_phases:
+        raise TomlError(f"{path}: without `trace = true`, the application needs `output_phases`, whose sum is the time to return")
     _refuse_unknown_outputs(spec, matrix)
     return spec
 

@@ -30,7 +30,6 @@ class PyTailrace(PythonPackage):
         "mpi4py",
         "netcdf4",
         "numpy",
-        "plotly",
         "pyarrow",
         "pyelftools",
         "rich",
