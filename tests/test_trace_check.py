@@ -212,6 +212,13 @@ def test_io_uring_through_syscall_is_found(build: Build, options: list[str], num
     assert kinds(check.check(str(build(body, *options, head=head))), Verdict.GAPS) == kinds_found
 
 
+def test_a_command_with_arguments_is_its_program(build: Build, tailrace_command: list[str]) -> None:
+    program = str(build("int main(void) { return 0; }"))
+    for words in ([program], ["--", program, "--details", "-n", "input"], [program, "input"]):
+        shown = subprocess.run([*tailrace_command, "check", *words], capture_output=True, text=True, timeout=60, check=False)
+        assert (shown.returncode, shown.stdout.count("\n")) == (0, 2), shown.stdout + shown.stderr
+
+
 def test_the_verdict_has_two_lines(build: Build, tailrace_command: list[str], tmp_path: Path) -> None:
     def lines(program: Path, *options: str) -> list[str]:
         words = [*tailrace_command, "check", str(program), *options]

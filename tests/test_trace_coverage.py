@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -188,3 +189,37 @@ def test_a_share_of_missing_bytes_can_be_accepted(incomplete: Path, tailrace_com
     assert shown.returncode == status, shown.stdout + shown.stderr
     assert ("0.15 % of the bytes are missing, which --within 0.2% accepts" in shown.stdout) == (status == 0)
     assert ("-5" in shown.stdout, "100.0 %" in shown.stdout) == (False, False)
+
+
+BECOMES_ANOTHER_USER = """
+#include <fcntl.h>
+#include <unistd.h>
+int main(void) {
+    const int file = open("made", O_CREAT | O_WRONLY, 0644);
+    if (write(file, "text", 4) != 4 || setuid(65534) != 0) return 1;
+    return write(file, "text", 4) != 4;
+}
+"""
+
+
+def test_a_process_that_may_not_read_its_counts_has_no_negative_ones(tmp_path: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root may become another user")
+    (tmp_path / "user.c").write_text(BECOMES_ANOTHER_USER)
+    subprocess.run(["gcc", "user.c", "-o", "user"], cwd=tmp_path, check=True)
+    (of,) = run(tmp_path, str(tmp_path / "user"))
+    assert (of.kernel, of.surplus.bytes, of.descriptors.written_bytes) == (None, 0, 8)
+    assert [each.kind for each in of.unseen] == ["not readable"]
+
+
+@pytest.mark.fast
+def test_calls_of_which_only_the_number_is_known_are_missing(tmp_path: Path, tailrace_command: list[str]) -> None:
+    began = np.zeros(1, np.zeros(1, HEADER)["at_begin"].dtype)
+    began["read_bytes"] = 832
+    about: dict[str, Any] = {"end_ns": 100, "dropped_events": 7, "reasons": 8, "program": b"/no/model"}
+    write_log(tmp_path / "a.trace", events_of([]), [], at_begin=began[0], **about)
+    (of,) = coverage_of(read_run(tmp_path)[0])
+    assert not of.is_whole
+    assert "process 1 (model): 7 calls are only counted by file: the process may no longer open its log" in of.why_not_whole
+    shown = subprocess.run([*tailrace_command, "coverage", str(tmp_path)], capture_output=True, text=True, timeout=60, check=False)
+    assert (shown.returncode, "7 calls are only counted" in shown.stdout) == (1, True), shown.stdout

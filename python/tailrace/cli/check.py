@@ -15,19 +15,24 @@ SHORT = {Verdict.SEEN: "", Verdict.GAPS: "gap", Verdict.UNTRACEABLE: "no"}
 
 
 def command(
-    program: Annotated[str, typer.Argument(help="Name of a program on the PATH, or its path.")],
+    command: Annotated[
+        list[str], typer.Argument(help="A program on the PATH, or its path. Its arguments may follow; put -- before them.")
+    ],
     details: Annotated[bool, typer.Option("--details", help="Lists the findings.")] = False,
     every: Annotated[bool, typer.Option("--all", help="Lists findings that are no gap, too, library by library.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
     """Finds out what `tailrace run` will record of a program, from its file and its libraries. Runs nothing.
 
+    Only the program is looked at, not its arguments.
+
     The exit status is 0 when every call will be recorded, 1 when there are gaps, 2 when the program cannot be traced.
 
-    Examples: [bold]tailrace check ./model[/] · [bold]tailrace check ncgen --details[/]
+    Examples: [bold]tailrace check ./model[/] · [bold]tailrace check ncgen --details[/] ·
+    [bold]tailrace check -- ./model -v in.nml[/]
     """
     try:
-        report = check(program)
+        report = check(command[0])
     except (NoProgram, NotTraceable) as error:
         output.fail(str(error), as_json)
         raise typer.Exit(2) from None

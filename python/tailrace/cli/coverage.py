@@ -50,7 +50,13 @@ def command(
             output.console().print(f"\n{_percent(missing)} of the bytes are missing, which --within {within} accepts", markup=False)
     for message in damaged:
         output.fail(message)
-    if damaged or unrecorded or ranks or not has_bytes or any(coverage.uses_io_uring for coverage in found):
+    if (
+        damaged
+        or unrecorded
+        or ranks
+        or not has_bytes
+        or any(coverage.uses_io_uring or coverage.has_unknown_calls for coverage in found)
+    ):
         raise typer.Exit(1)
 
 

@@ -91,7 +91,12 @@ class Coverage:
 
     @property
     def has_all_bytes(self) -> bool:
-        return self.rest.bytes == self.surplus.bytes == 0
+        return self.rest.bytes == self.surplus.bytes == 0 and not self.has_unknown_calls
+
+    @property
+    def has_unknown_calls(self) -> bool:
+        """Whether of some calls nothing but their number is known, neither by the log nor by the kernel."""
+        return self.kernel is None and any(each.kind == IN_TOTAL for each in self.unseen)
 
     @property
     def uses_io_uring(self) -> bool:
@@ -107,7 +112,7 @@ class Coverage:
         if not self.rest.bytes:
             return (
                 f"{who}: {reason}"
-                if self.uses_io_uring
+                if not self.surplus.bytes
                 else f"{who}: {self.surplus.bytes} bytes more than the kernel counted: {reason}"
             )
         return f"{who}: {self.rest.read_bytes} bytes read and {self.rest.written_bytes} bytes written are missing: {reason}"
@@ -140,11 +145,13 @@ def _of_log(log: Log, logs: Sequence[Log]) -> Coverage:
 
 def _kernel(log: Log, logs: Sequence[Log]) -> KernelCounts | None:
     """The kernel's counts between the log's beginning and its end, without the tracer's own and without children. None where the
-    log has no end: the process was killed, or replaced without a hooked call."""
+    log has no end: the process was killed, or replaced without a hooked call. None where it could not read them at its end."""
     header = log.header
     if not log.ended:
         return None
     own = KernelCounts.of(header["own"])
+    if not _has_counts_at_end(log):
+        return None
     threads = np.unique(np.concatenate((log.threads, log.merged["thread"])))
     has_one_thread = len(threads) <= 1 and not log.header["dropped_events"]  # a counter has the calls of all threads
     if has_one_thread and not np.isin(log.events["call"], _numbers(log, ASYNCHRONOUS)).any():
@@ -154,6 +161,11 @@ def _kernel(log: Log, logs: Sequence[Log]) -> KernelCounts | None:
     for child in _children(log, logs):
         whole -= _counts_at_end(child, logs)
     return whole
+
+
+def _has_counts_at_end(log: Log) -> bool:
+    """A process that became another user may no longer read the kernel's counts of itself: they are 0."""
+    return any(log.header["at_end"].values()) or not any(log.header["at_begin"].values())
 
 
 def _counts_of_killed(log: Log, logs: Sequence[Log]) -> KernelCounts:
@@ -168,7 +180,8 @@ def _counts_of_killed(log: Log, logs: Sequence[Log]) -> KernelCounts:
 
 def _counts_at_end(log: Log, logs: Sequence[Log]) -> KernelCounts:
     """What the kernel adds to the parent's counts when it waits for this process."""
-    return KernelCounts.of(log.header["at_end"]) if log.ended else _counts_of_killed(log, logs)
+    known = log.ended and _has_counts_at_end(log)
+    return KernelCounts.of(log.header["at_end"]) if known else _counts_of_killed(log, logs)
 
 
 def _loader(log: Log) -> KernelCounts:
@@ -251,7 +264,11 @@ def _unseen(log: Log, events: Events, kernel: KernelCounts | None, rest: KernelC
     in_total = int(log.counters["calls"].sum()) < log.header["dropped_events"]
     if log.counted_text:
         yield Unseen(IN_TOTAL if in_total else COUNTED, log.counted_text)
-    if kernel is None:
+    if kernel is None and log.ended:
+        yield Unseen(
+            "not readable", "the process could not read the kernel's counts at its end: it has another user or fewer rights"
+        )
+    elif kernel is None:
         yield Unseen("killed", "the process was killed or replaced, so the kernel's counts at its end are not known")
     mapped = events[np.isin(events["call"], _numbers(log, ["mmap"])) & (events["result"] >= 0)]
     shared = mapped[(mapped["detail"] >> np.uint64(32)).astype(bool)]
