@@ -23,8 +23,8 @@ constexpr size_t kPathBytes = 4096, kMostEntries = 1u << 14;
 constexpr int kLargeFile = 0100000;
 constexpr char kPreload[] = "LD_PRELOAD=";
 constexpr size_t kPreloadName = sizeof kPreload - 1;
-constexpr const char* kVariables[] = {variable::TRACE, variable::TRACE_BYTES, variable::TRACE_SHARE, variable::BARRIERS,
-                                      variable::TRACE_FOLLOW};
+constexpr const char* kVariables[] = {variable::TRACE,    variable::TRACE_BYTES, variable::TRACE_SHARE,
+                                      variable::BARRIERS, variable::PLACE,       variable::TRACE_FOLLOW};
 
 // As this process began with them: it may remove them from its own environment.
 constinit char own[sizeof kVariables / sizeof *kVariables][kPathBytes + 64] = {};  // NAME=VALUE; empty where there is none
@@ -175,7 +175,9 @@ bool has_own(char* const* entries, const char* wanted) {
 
 [[gnu::constructor(101)]] static void remember() {
     const char* choice = getenv(variable::TRACE_FOLLOW);
-    if (getenv(variable::TRACE) == nullptr || (choice != nullptr && strcmp(choice, "off") == 0)) return;
+    if ((getenv(variable::TRACE) == nullptr && getenv(variable::PLACE) == nullptr) ||
+        (choice != nullptr && strcmp(choice, "off") == 0))
+        return;
     Dl_info here;
     if (dladdr(reinterpret_cast<void*>(&remember), &here) == 0 || strlen(here.dli_fname) >= sizeof library) return;
     raw::put_text(library, here.dli_fname, sizeof library);

@@ -24,7 +24,7 @@ public:
     void fill(char** entries, char* preload) const;
 
 private:
-    static constexpr size_t kMore = 6;  // the library, the variables, and the end
+    static constexpr size_t kMore = 8;  // the library, the variables, and the end
 
     char* const* given_;
     size_t count_ = 0, preload_bytes_ = 0;

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "preload/open_close.hpp"
+#include "preload/placing.hpp"
 
 namespace tailrace::preload {
 namespace {
@@ -15,16 +16,19 @@ mode_t mode_of(int flags, va_list more) {
     return makes ? va_arg(more, mode_t) : 0;
 }
 
+bool creates(int flags) { return (flags & O_CREAT) != 0; }
+
 }  // namespace
 
-#define OPEN(symbol, parameters, arguments, directory)                            \
-    HOOK(int, symbol, parameters) {                                               \
-        va_list more;                                                             \
-        va_start(more, flags);                                                    \
-        const mode_t mode = mode_of(flags, more);                                 \
-        va_end(more);                                                             \
-        Traced call(Call::open);                                                  \
-        return record_open(call, NEXT(symbol) arguments, path, directory, flags); \
+#define OPEN(symbol, parameters, arguments, directory)                                                                          \
+    HOOK(int, symbol, parameters) {                                                                                             \
+        va_list more;                                                                                                           \
+        va_start(more, flags);                                                                                                  \
+        const mode_t mode = mode_of(flags, more);                                                                               \
+        va_end(more);                                                                                                           \
+        Traced call(Call::open);                                                                                                \
+        const int descriptor = placing::made_or_found(creates(flags), directory, path, [&] { return NEXT(symbol) arguments; }); \
+        return record_open(call, descriptor, path, directory, flags);                                                           \
     }
 OPEN(open, (const char* path, int flags, ...), (path, flags, mode), AT_FDCWD)
 OPEN(open64, (const char* path, int flags, ...), (path, flags, mode), AT_FDCWD)
@@ -33,10 +37,11 @@ OPEN(__open64, (const char* path, int flags, ...), (path, flags, mode), AT_FDCWD
 OPEN(openat, (int directory, const char* path, int flags, ...), (directory, path, flags, mode), directory)
 OPEN(openat64, (int directory, const char* path, int flags, ...), (directory, path, flags, mode), directory)
 
-#define OPEN_AS(symbol, parameters, arguments, directory, flags)                  \
-    HOOK(int, symbol, parameters) {                                               \
-        Traced call(Call::open);                                                  \
-        return record_open(call, NEXT(symbol) arguments, path, directory, flags); \
+#define OPEN_AS(symbol, parameters, arguments, directory, flags)                                                                \
+    HOOK(int, symbol, parameters) {                                                                                             \
+        Traced call(Call::open);                                                                                                \
+        const int descriptor = placing::made_or_found(creates(flags), directory, path, [&] { return NEXT(symbol) arguments; }); \
+        return record_open(call, descriptor, path, directory, flags);                                                           \
     }
 OPEN_AS(__open_2, (const char* path, int flags), (path, flags), AT_FDCWD, flags)
 OPEN_AS(__open64_2, (const char* path, int flags), (path, flags), AT_FDCWD, flags)
@@ -58,6 +63,7 @@ OPEN_UNNAMED(open_by_handle_at, (int mount, struct file_handle* handle, int flag
     HOOK(int, symbol, parameters) {                                                         \
         Traced call(Call::mkstemp);                                                         \
         const int descriptor = NEXT(symbol) arguments;                                      \
+        if (descriptor >= 0 && placing::is_on()) placing::move_to_tree(name);               \
         return record_open(call, descriptor, descriptor < 0 ? nullptr : name, AT_FDCWD, 0); \
     }
 MKSTEMP(mkstemp, (char* name), (name))

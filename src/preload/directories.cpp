@@ -3,8 +3,12 @@
 #include <fts.h>
 #include <ftw.h>
 #include <glob.h>
+#include <string.h>
 
+#include "preload/file_walk.hpp"
 #include "preload/open_close.hpp"
+#include "preload/placing.hpp"
+#include "preload/walks.hpp"
 
 namespace tailrace::preload {
 
@@ -13,7 +17,9 @@ namespace tailrace::preload {
     HOOK(int, symbol,                                                                                                           \
          (UNPACKED parameters, entry * **entries, int (*filter)(const entry*), int (*compare)(const entry**, const entry**))) { \
         Traced call(Call::readdir);                                                                                             \
-        const int result = NEXT(symbol)(UNPACKED arguments, entries, filter, compare);                                          \
+        int result = 0;                                                                                                         \
+        if (!placing::is_on() || !walks::scan(directory, path, entries, filter, compare, result))                               \
+            result = NEXT(symbol)(UNPACKED arguments, entries, filter, compare);                                                \
         return call.finish(result, {}, named_file(call, path, directory, result < 0));                                          \
     }
 SCANDIR(scandir, dirent, (const char* path), (path), AT_FDCWD)
@@ -23,7 +29,8 @@ SCANDIR(scandirat64, dirent64, (int directory, const char* path), (directory, pa
 
 HOOK(DIR*, opendir, (const char* path)) {
     Traced call(Call::opendir);
-    DIR* result = NEXT(opendir)(path);
+    DIR* result = placing::existing(AT_FDCWD, path, [&] { return NEXT(opendir)(path); });
+    logical_folder::begin(result);
     const uint64_t file = named_file(call, path, AT_FDCWD, result == nullptr);
     if (call.is_recording() && result != nullptr) fd_table::set(dirfd(result), file);
     return call.finish(result, {}, file);
@@ -31,36 +38,58 @@ HOOK(DIR*, opendir, (const char* path)) {
 
 HOOK(DIR*, fdopendir, (int descriptor)) {
     Traced call(Call::opendir, descriptor);
-    return call.finish(NEXT(fdopendir)(descriptor), {.detail = 1});
+    DIR* result = NEXT(fdopendir)(descriptor);
+    logical_folder::begin(result);
+    return call.finish(result, {.detail = 1});
 }
 
 HOOK(int, closedir, (DIR * directory)) {
     const int descriptor = directory == nullptr ? -1 : dirfd(directory);  // the C library returns EINVAL
     Traced call(Call::closedir, descriptor);
+    logical_folder::end(directory);
     return record_close(call, descriptor, [&] { return NEXT(closedir)(directory); });
 }
 
 // The end of a directory is no failure.
-#define READDIR(symbol, entry)                        \
-    HOOK(entry*, symbol, (DIR * directory)) {         \
-        Traced call(Call::readdir, dirfd(directory)); \
-        entry* result = NEXT(symbol)(directory);      \
-        call.record(int64_t{result != nullptr});      \
-        return result;                                \
+#define READDIR(symbol, entry)                                                                  \
+    HOOK(entry*, symbol, (DIR * directory)) {                                                   \
+        Traced call(Call::readdir, dirfd(directory));                                           \
+        dirent64* of_tree = nullptr;                                                            \
+        const bool has_tree = logical_folder::read(directory, of_tree);                         \
+        entry* result = has_tree ? reinterpret_cast<entry*>(of_tree) : NEXT(symbol)(directory); \
+        call.record(int64_t{result != nullptr});                                                \
+        return result;                                                                          \
     }
 READDIR(readdir, dirent)
 READDIR(readdir64, dirent64)
 
 // These return an errno.
-#define READDIR_R(symbol, entry)                                               \
-    HOOK(int, symbol, (DIR * directory, entry * to, entry * *result)) {        \
-        Traced call(Call::readdir, dirfd(directory));                          \
-        const int code = NEXT(symbol)(directory, to, result);                  \
-        call.record(code != 0 ? -int64_t{code} : int64_t{*result != nullptr}); \
-        return code;                                                           \
+#define READDIR_R(symbol, entry)                                                    \
+    HOOK(int, symbol, (DIR * directory, entry * to, entry * *result)) {             \
+        Traced call(Call::readdir, dirfd(directory));                               \
+        dirent64* of_tree = nullptr;                                                \
+        const bool has_tree = logical_folder::read(directory, of_tree);             \
+        if (has_tree && of_tree != nullptr) memcpy(to, of_tree, of_tree->d_reclen); \
+        if (has_tree) *result = of_tree == nullptr ? nullptr : to;                  \
+        const int code = has_tree ? 0 : NEXT(symbol)(directory, to, result);        \
+        call.record(code != 0 ? -int64_t{code} : int64_t{*result != nullptr});      \
+        return code;                                                                \
     }
 READDIR_R(readdir_r, dirent)
 READDIR_R(readdir64_r, dirent64)
+
+HOOK(long, telldir, (DIR * directory)) {
+    long place = 0;
+    return logical_folder::tell(directory, place) ? place : NEXT(telldir)(directory);
+}
+
+HOOK(void, seekdir, (DIR * directory, long place)) {
+    if (!logical_folder::seek(directory, place)) NEXT(seekdir)(directory, place);
+}
+
+HOOK(void, rewinddir, (DIR * directory)) {
+    if (!logical_folder::rewind(directory)) NEXT(rewinddir)(directory);
+}
 
 #define GETDIRENTRIES(symbol)                                                            \
     HOOK(ssize_t, symbol, (int descriptor, char* to, size_t bytes, off64_t* position)) { \
@@ -79,12 +108,29 @@ GETDIRENTRIES(getdirentries64)
         call.record(result < 0 ? -int64_t{errno} : 0, {}, named_file(call, path, AT_FDCWD, result < 0)); \
         return result;                                                                                   \
     }
-WALK(ftw, (const char* path, __ftw_func_t visit, int descriptors), (path, visit, descriptors))
-WALK(ftw64, (const char* path, __ftw64_func_t visit, int descriptors), (path, visit, descriptors))
-WALK(nftw, (const char* path, __nftw_func_t visit, int descriptors, int flags), (path, visit, descriptors, flags))
-WALK(nftw64, (const char* path, __nftw64_func_t visit, int descriptors, int flags), (path, visit, descriptors, flags))
-WALK(glob, (const char* path, int flags, int (*failed)(const char*, int), glob_t* to), (path, flags, failed, to))
-WALK(glob64, (const char* path, int flags, int (*failed)(const char*, int), glob64_t* to), (path, flags, failed, to))
+// FTW_CHDIR changes the working directory of the process: the C library's own walk does that.
+template <class Visited>
+static walks::Visit as_visit(Visited visit) {
+    return reinterpret_cast<walks::Visit>(reinterpret_cast<void*>(visit));
+}
+#define FILE_WALK(symbol, parameters, arguments, flags, plain)                                                           \
+    HOOK(int, symbol, parameters) {                                                                                      \
+        Traced call(Call::walk);                                                                                         \
+        const bool is_logical = placing::is_on() && (flags & FTW_CHDIR) == 0;                                            \
+        const int result = is_logical ? walks::walk_files(path, as_visit(visit), flags, plain) : NEXT(symbol) arguments; \
+        call.record(result < 0 ? -int64_t{errno} : 0, {}, named_file(call, path, AT_FDCWD, result < 0));                 \
+        return result;                                                                                                   \
+    }
+FILE_WALK(ftw, (const char* path, __ftw_func_t visit, int descriptors), (path, visit, descriptors), 0, true)
+FILE_WALK(ftw64, (const char* path, __ftw64_func_t visit, int descriptors), (path, visit, descriptors), 0, true)
+FILE_WALK(nftw, (const char* path, __nftw_func_t visit, int descriptors, int flags), (path, visit, descriptors, flags), flags,
+          false)
+FILE_WALK(nftw64, (const char* path, __nftw64_func_t visit, int descriptors, int flags), (path, visit, descriptors, flags), flags,
+          false)
+WALK(glob, (const char* path, int flags, int (*failed)(const char*, int), glob_t* to),
+     (path, walks::with_logical_view(flags, to), failed, to))
+WALK(glob64, (const char* path, int flags, int (*failed)(const char*, int), glob64_t* to),
+     (path, walks::with_logical_view(flags, to), failed, to))
 
 #define FTS_OPEN(symbol, tree, entry)                                                                                          \
     HOOK(tree*, symbol, (char* const* paths, int options, int (*compare)(const entry**, const entry**))) {                     \

@@ -10,25 +10,29 @@
 #include <utime.h>
 
 #include "preload/hook.hpp"
+#include "preload/placing.hpp"
 
 namespace tailrace::preload {
 
 constexpr uint64_t kAfterStat = 1;  // detail of access: the C library has called stat before it
 
-// A call with one path, relative to `directory`. Its result is less than 0 where it failed.
-#define OF_PATH_AS(Result, symbol, name, parameters, arguments, directory, ...) \
-    HOOK(Result, symbol, parameters) {                                          \
-        Traced call(Call::name);                                                \
-        const Result result = NEXT(symbol) arguments;                           \
-        const uint64_t file = named_file(call, path, directory, result < 0);    \
-        return call.finish(result, CallInfo __VA_ARGS__, file);                 \
+// A call with one path, relative to `directory`. Its result is less than 0 where it failed. `placed` is what
+// placing does with the path.
+#define OF_PLACED_AS(Result, placed, symbol, name, parameters, arguments, directory, ...)               \
+    HOOK(Result, symbol, parameters) {                                                                  \
+        Traced call(Call::name);                                                                        \
+        const Result result = placing::placed(directory, path, [&] { return NEXT(symbol) arguments; }); \
+        const uint64_t file = named_file(call, path, directory, result < 0);                            \
+        return call.finish(result, CallInfo __VA_ARGS__, file);                                         \
     }
 #define OF_DESCRIPTOR_AS(Result, symbol, name, parameters, arguments, ...) \
     HOOK(Result, symbol, parameters) {                                     \
         Traced call(Call::name, descriptor);                               \
         return call.finish(NEXT(symbol) arguments, CallInfo __VA_ARGS__);  \
     }
+#define OF_PATH_AS(Result, ...) OF_PLACED_AS(Result, existing, __VA_ARGS__)
 #define OF_PATH(...) OF_PATH_AS(int, __VA_ARGS__)
+#define OF_NEW_PATH(...) OF_PLACED_AS(int, unplaced, __VA_ARGS__)
 #define OF_DESCRIPTOR(...) OF_DESCRIPTOR_AS(int, __VA_ARGS__)
 
 OF_PATH(stat, stat, (const char* path, struct stat* to), (path, to), AT_FDCWD, {})
@@ -58,15 +62,30 @@ OF_PATH(eaccess, access, (const char* path, int mode), (path, mode), AT_FDCWD, {
 OF_PATH(euidaccess, access, (const char* path, int mode), (path, mode), AT_FDCWD, {.detail = kAfterStat})
 OF_PATH(faccessat, access, (int directory, const char* path, int mode, int flags), (directory, path, mode, flags), directory, {})
 OF_PATH(unlink, unlink, (const char* path), (path), AT_FDCWD, {})
-OF_PATH(unlinkat, unlink, (int directory, const char* path, int flags), (directory, path, flags), directory, {})
-OF_PATH(remove, unlink, (const char* path), (path), AT_FDCWD, {})
-OF_PATH(mkdir, mkdir, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
-OF_PATH(mkdirat, mkdir, (int directory, const char* path, mode_t mode), (directory, path, mode), directory, {})
-OF_PATH(rmdir, rmdir, (const char* path), (path), AT_FDCWD, {})
+OF_NEW_PATH(mkdir, mkdir, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
+OF_NEW_PATH(mkdirat, mkdir, (int directory, const char* path, mode_t mode), (directory, path, mode), directory, {})
 OF_PATH(truncate, truncate, (const char* path, off_t bytes), (path, bytes), AT_FDCWD, {.offset = bytes})
 OF_PATH(truncate64, truncate, (const char* path, off_t bytes), (path, bytes), AT_FDCWD, {.offset = bytes})
 OF_DESCRIPTOR(ftruncate, ftruncate, (int descriptor, off_t bytes), (descriptor, bytes), {.offset = bytes})
 OF_DESCRIPTOR(ftruncate64, ftruncate, (int descriptor, off_t bytes), (descriptor, bytes), {.offset = bytes})
+
+// Calls that remove directories: what a tree has left of its own is removed first.
+template <class Remove>
+static int without_tree(int directory, const char*& path, Remove remove) {
+    const int result = placing::existing(directory, path, remove);
+    if (result == 0 || !placing::is_on() || (errno != ENOTEMPTY && errno != EEXIST)) return result;
+    return logical_folder::remove_empty_tree(directory, path) ? remove() : result;
+}
+
+#define REMOVE(symbol, name, parameters, arguments, directory)                                    \
+    HOOK(int, symbol, parameters) {                                                               \
+        Traced call(Call::name);                                                                  \
+        const int result = without_tree(directory, path, [&] { return NEXT(symbol) arguments; }); \
+        return call.finish(result, {}, named_file(call, path, directory, result < 0));            \
+    }
+REMOVE(rmdir, rmdir, (const char* path), (path), AT_FDCWD)
+REMOVE(unlinkat, unlink, (int directory, const char* path, int flags), (directory, path, flags), directory)
+REMOVE(remove, unlink, (const char* path), (path), AT_FDCWD)
 
 #define ALLOCATE(symbol, parameters, arguments) \
     OF_DESCRIPTOR(symbol, fallocate, parameters, arguments, {.offset = offset, .bytes = static_cast<uint64_t>(bytes)})
@@ -91,8 +110,8 @@ POSIX_ALLOCATE(posix_fallocate64)
 POSIX_ADVISE(posix_fadvise)
 POSIX_ADVISE(posix_fadvise64)
 
-OF_PATH(symlink, symlink, (const char* to, const char* path), (to, path), AT_FDCWD, {})
-OF_PATH(symlinkat, symlink, (const char* to, int directory, const char* path), (to, directory, path), directory, {})
+OF_NEW_PATH(symlink, symlink, (const char* to, const char* path), (to, path), AT_FDCWD, {})
+OF_NEW_PATH(symlinkat, symlink, (const char* to, int directory, const char* path), (to, directory, path), directory, {})
 OF_PATH(chmod, chmod, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
 OF_PATH(fchmodat, chmod, (int directory, const char* path, mode_t mode, int flags), (directory, path, mode, flags), directory, {})
 OF_PATH(lchmod, chmod, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
@@ -122,7 +141,7 @@ OF_DESCRIPTOR(fstatvfs64, statfs, (int descriptor, struct statvfs64* to), (descr
 // After chdir a relative `path` would mean another file, so the new directory is recorded as ".".
 HOOK(int, chdir, (const char* path)) {
     Traced call(Call::chdir);
-    const int result = NEXT(chdir)(path);
+    const int result = placing::existing(AT_FDCWD, path, [&] { return NEXT(chdir)(path); });
     return call.finish(result, {}, result == 0 ? named_file(call, ".", AT_FDCWD, false) : named_file(call, path, AT_FDCWD, true));
 }
 OF_DESCRIPTOR(fchdir, chdir, (int descriptor), (descriptor), {})
@@ -149,14 +168,15 @@ OF_DESCRIPTOR(fsetxattr, xattr, (int descriptor, const char* name, const void* f
 OF_PATH(removexattr, xattr, (const char* path, const char* name), (path, name), AT_FDCWD, {})
 OF_PATH(lremovexattr, xattr, (const char* path, const char* name), (path, name), AT_FDCWD, {})
 OF_DESCRIPTOR(fremovexattr, xattr, (int descriptor, const char* name), (descriptor, name), {})
-OF_PATH(mknod, mknod, (const char* path, mode_t mode, dev_t device), (path, mode, device), AT_FDCWD, {})
-OF_PATH(mknodat, mknod, (int directory, const char* path, mode_t mode, dev_t device), (directory, path, mode, device), directory,
-        {})
-OF_PATH(__xmknod, mknod, (int version, const char* path, mode_t mode, dev_t* device), (version, path, mode, device), AT_FDCWD, {})
-OF_PATH(__xmknodat, mknod, (int version, int directory, const char* path, mode_t mode, dev_t* device),
-        (version, directory, path, mode, device), directory, {})
-OF_PATH(mkfifo, mknod, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
-OF_PATH(mkfifoat, mknod, (int directory, const char* path, mode_t mode), (directory, path, mode), directory, {})
+OF_NEW_PATH(mknod, mknod, (const char* path, mode_t mode, dev_t device), (path, mode, device), AT_FDCWD, {})
+OF_NEW_PATH(mknodat, mknod, (int directory, const char* path, mode_t mode, dev_t device), (directory, path, mode, device),
+            directory, {})
+OF_NEW_PATH(__xmknod, mknod, (int version, const char* path, mode_t mode, dev_t* device), (version, path, mode, device), AT_FDCWD,
+            {})
+OF_NEW_PATH(__xmknodat, mknod, (int version, int directory, const char* path, mode_t mode, dev_t* device),
+            (version, directory, path, mode, device), directory, {})
+OF_NEW_PATH(mkfifo, mknod, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
+OF_NEW_PATH(mkfifoat, mknod, (int directory, const char* path, mode_t mode), (directory, path, mode), directory, {})
 // Shared memory is a file in /dev/shm.
 HOOK(int, shm_unlink, (const char* name)) {
     Traced call(Call::unlink);
@@ -173,12 +193,12 @@ HOOK(int, shm_unlink, (const char* name)) {
 LOCK(lockf)
 LOCK(lockf64)
 // Calls with two paths: the first is the event's file, the second its detail.
-#define OF_TWO_PATHS(symbol, name, parameters, arguments, from_directory, to_directory)               \
-    HOOK(int, symbol, parameters) {                                                                   \
-        Traced call(Call::name);                                                                      \
-        const int result = NEXT(symbol) arguments;                                                    \
-        const uint64_t file = named_file(call, from, from_directory, result < 0);                     \
-        return call.finish(result, {.detail = named_file(call, to, to_directory, result < 0)}, file); \
+#define OF_TWO_PATHS(symbol, name, parameters, arguments, from_directory, to_directory)                                  \
+    HOOK(int, symbol, parameters) {                                                                                      \
+        Traced call(Call::name);                                                                                         \
+        const int result = placing::two(from_directory, from, to_directory, to, [&] { return NEXT(symbol) arguments; }); \
+        const uint64_t file = named_file(call, from, from_directory, result < 0);                                        \
+        return call.finish(result, {.detail = named_file(call, to, to_directory, result < 0)}, file);                    \
     }
 OF_TWO_PATHS(rename, rename, (const char* from, const char* to), (from, to), AT_FDCWD, AT_FDCWD)
 OF_TWO_PATHS(renameat, rename, (int directory, const char* from, int to_directory, const char* to),
@@ -189,11 +209,23 @@ OF_TWO_PATHS(link, link, (const char* from, const char* to), (from, to), AT_FDCW
 OF_TWO_PATHS(linkat, link, (int directory, const char* from, int to_directory, const char* to, int flags),
              (directory, from, to_directory, to, flags), directory, to_directory)
 
-#define READLINK(symbol, parameters, arguments, directory)                                           \
-    HOOK(ssize_t, symbol, parameters) {                                                              \
-        Traced call(Call::readlink);                                                                 \
-        const ssize_t result = NEXT(symbol) arguments;                                               \
-        return call.finish(result, {.bytes = bytes}, named_file(call, path, directory, result < 0)); \
+// Links of /proc/self/fd lead to files in trees.
+static ssize_t logical_link(char* text, ssize_t bytes) {
+    if (bytes <= 0) return bytes;
+    const auto all = static_cast<uint64_t>(bytes), logical = placing::make_logical(text, all);
+    memset(text + logical, 0, all - logical);  // programs may have cleared the buffer, and look for the end of a text
+    return static_cast<ssize_t>(logical);
+}
+static char* logical_path(char* text) {
+    if (text != nullptr && placing::is_on()) text[placing::make_logical(text, strlen(text))] = '\0';
+    return text;
+}
+
+#define READLINK(symbol, parameters, arguments, directory)                                                                   \
+    HOOK(ssize_t, symbol, parameters) {                                                                                      \
+        Traced call(Call::readlink);                                                                                         \
+        const ssize_t result = placing::existing(directory, path, [&] { return logical_link(to, NEXT(symbol) arguments); }); \
+        return call.finish(result, {.bytes = bytes}, named_file(call, path, directory, result < 0));                         \
     }
 READLINK(readlink, (const char* path, char* to, size_t bytes), (path, to, bytes), AT_FDCWD)
 READLINK(__readlink_chk, (const char* path, char* to, size_t bytes, size_t room), (path, to, bytes, room), AT_FDCWD)
@@ -201,11 +233,11 @@ READLINK(readlinkat, (int directory, const char* path, char* to, size_t bytes), 
 READLINK(__readlinkat_chk, (int directory, const char* path, char* to, size_t bytes, size_t room),
          (directory, path, to, bytes, room), directory)
 
-#define REALPATH(symbol, parameters, arguments)                                              \
-    HOOK(char*, symbol, parameters) {                                                        \
-        Traced call(Call::realpath);                                                         \
-        char* result = NEXT(symbol) arguments;                                               \
-        return call.finish(result, {}, named_file(call, path, AT_FDCWD, result == nullptr)); \
+#define REALPATH(symbol, parameters, arguments)                                                                 \
+    HOOK(char*, symbol, parameters) {                                                                           \
+        Traced call(Call::realpath);                                                                            \
+        char* result = placing::existing(AT_FDCWD, path, [&] { return logical_path(NEXT(symbol) arguments); }); \
+        return call.finish(result, {}, named_file(call, path, AT_FDCWD, result == nullptr));                    \
     }
 REALPATH(realpath, (const char* path, char* to), (path, to))
 REALPATH(__realpath_chk, (const char* path, char* to, size_t room), (path, to, room))

@@ -3,10 +3,12 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "preload/child_environment.hpp"
 #include "preload/loader.hpp"
+#include "preload/placing.hpp"
 #include "preload/stream.hpp"
 #include "trace/raw.hpp"
 
@@ -87,8 +89,12 @@ EXIT_NOW(_Exit)
           char* const argv[], char* const envp[])) {                                                                         \
         Traced call(Call::spawn);                                                                                            \
         pid_t child = 0;                                                                                                     \
-        const auto spawn = [&](char* const* use) { return NEXT(symbol)(&child, path, actions, attributes, argv, use); };     \
-        const int code = call.is_recording() ? with_child_environment(path, search, envp, spawn) : spawn(envp);              \
+        const bool is_searched = search == Search::in_path && strchr(path, '/') == nullptr;                                  \
+        const placing::ChosenPath chosen(is_searched ? nullptr : path);                                                      \
+        const char* const program = is_searched ? path : chosen.path();                                                      \
+        const auto spawn = [&](char* const* use) { return NEXT(symbol)(&child, program, actions, attributes, argv, use); };  \
+        const bool keeps = call.is_recording() || placing::is_on();                                                          \
+        const int code = keeps ? with_child_environment(program, search, envp, spawn) : spawn(envp);                         \
         if (process != nullptr && code == 0) *process = child;                                                               \
         call.record(code != 0 ? -int64_t{code} : int64_t{child}, {.detail = trace::kHasProcess},                             \
                     named_file(call, path, AT_FDCWD, false));                                                                \
@@ -110,18 +116,24 @@ static void record_child_of_vfork(const char* path, int64_t result) {
 
 // Records the call before it is made, because it does not return; records it again where it failed.
 template <class Replace>
-int record_exec(const char* path, Search search, char* const* environment, Replace replace) {
+int record_exec(const char* path, Search search, char* const* environment, Replace replace_by) {
     constexpr char kChildOfVfork = 2;
-    if ((tailrace_silent && tailrace_silent != kChildOfVfork) || !trace::is_recording()) return replace(environment);
+    const bool is_searched = search == Search::in_path && path != nullptr && strchr(path, '/') == nullptr;
+    const placing::ChosenPath chosen(is_searched ? nullptr : path);
+    const char* const program = is_searched ? path : chosen.path();
+    const auto replace = [&](char* const* use) { return replace_by(program, use); };
+    if (tailrace_silent && tailrace_silent != kChildOfVfork) return replace(environment);
+    if (!trace::is_recording())
+        return placing::is_on() ? with_child_environment(program, search, environment, replace) : replace(environment);
     // A child of clone may share its parent's memory as well: the log here is the parent's.
     if (tailrace_silent == kChildOfVfork || !trace::has_own_log()) {
         record_child_of_vfork(path, 0);
-        const int result = with_child_environment(path, search, environment, replace);
+        const int result = with_child_environment(program, search, environment, replace);
         record_child_of_vfork(path, -int64_t{errno});
         return result;
     }
     Traced call(Call::exec);
-    const int result = with_child_environment(path, search, environment, [&](char* const* use) {
+    const int result = with_child_environment(program, search, environment, [&](char* const* use) {
         call.record(0, {}, file_id(path));
         trace::end_log();
         return replace(use);
@@ -130,42 +142,45 @@ int record_exec(const char* path, Search search, char* const* environment, Repla
 }
 
 // `next`: the form that takes an environment, of which `environment` is what the program asked for.
-#define EXEC(symbol, parameters, search, environment, next, ...)                                                  \
-    HOOK(int, symbol, parameters) {                                                                               \
-        return record_exec(path, search, environment, [&](char* const* use) { return NEXT(next)(__VA_ARGS__); }); \
+#define EXEC(symbol, parameters, search, environment, next, ...)                                            \
+    HOOK(int, symbol, parameters) {                                                                         \
+        return record_exec(path, search, environment,                                                       \
+                           [&](const char* program, char* const* use) { return NEXT(next)(__VA_ARGS__); }); \
     }
-EXEC(execve, (const char* path, char* const argv[], char* const envp[]), Search::none, envp, execve, path, argv, use)
-EXEC(execvpe, (const char* path, char* const argv[], char* const envp[]), Search::in_path, envp, execvpe, path, argv, use)
-EXEC(execv, (const char* path, char* const argv[]), Search::none, environ, execve, path, argv, use)
-EXEC(execvp, (const char* path, char* const argv[]), Search::in_path, environ, execvpe, path, argv, use)
+EXEC(execve, (const char* path, char* const argv[], char* const envp[]), Search::none, envp, execve, program, argv, use)
+EXEC(execvpe, (const char* path, char* const argv[], char* const envp[]), Search::in_path, envp, execvpe, program, argv, use)
+EXEC(execv, (const char* path, char* const argv[]), Search::none, environ, execve, program, argv, use)
+EXEC(execvp, (const char* path, char* const argv[]), Search::in_path, environ, execvpe, program, argv, use)
 
 // Forms with the arguments one by one: the arguments become an array for the other form. The environment may follow their end.
-#define EXEC_LIST(symbol, next, search, environment)                                                                  \
-    HOOK(int, symbol, (const char* path, const char* first, ...)) {                                                   \
-        va_list more;                                                                                                 \
-        va_start(more, first);                                                                                        \
-        size_t count = first == nullptr ? 0 : 1;                                                                      \
-        while (count > 0 && va_arg(more, char*) != nullptr) ++count;                                                  \
-        va_end(more);                                                                                                 \
-        char* argv[count + 1];                                                                                        \
-        argv[0] = const_cast<char*>(first);                                                                           \
-        va_start(more, first);                                                                                        \
-        for (size_t i = 1; i <= count; ++i) argv[i] = va_arg(more, char*);                                            \
-        [[maybe_unused]] const auto envp = va_arg(more, char* const*);                                                \
-        va_end(more);                                                                                                 \
-        return record_exec(path, search, environment, [&](char* const* use) { return NEXT(next)(path, argv, use); }); \
+#define EXEC_LIST(symbol, next, search, environment)                                                               \
+    HOOK(int, symbol, (const char* path, const char* first, ...)) {                                                \
+        va_list more;                                                                                              \
+        va_start(more, first);                                                                                     \
+        size_t count = first == nullptr ? 0 : 1;                                                                   \
+        while (count > 0 && va_arg(more, char*) != nullptr) ++count;                                               \
+        va_end(more);                                                                                              \
+        char* argv[count + 1];                                                                                     \
+        argv[0] = const_cast<char*>(first);                                                                        \
+        va_start(more, first);                                                                                     \
+        for (size_t i = 1; i <= count; ++i) argv[i] = va_arg(more, char*);                                         \
+        [[maybe_unused]] const auto envp = va_arg(more, char* const*);                                             \
+        va_end(more);                                                                                              \
+        return record_exec(path, search, environment,                                                              \
+                           [&](const char* program, char* const* use) { return NEXT(next)(program, argv, use); }); \
     }
 EXEC_LIST(execl, execve, Search::none, environ)
 EXEC_LIST(execlp, execvpe, Search::in_path, environ)
 EXEC_LIST(execle, execve, Search::none, envp)
 
 HOOK(int, fexecve, (int descriptor, char* const argv[], char* const envp[])) {
-    return record_exec(nullptr, Search::none, envp, [&](char* const* use) { return NEXT(fexecve)(descriptor, argv, use); });
+    return record_exec(nullptr, Search::none, envp,
+                       [&](const char*, char* const* use) { return NEXT(fexecve)(descriptor, argv, use); });
 }
 
 HOOK(int, execveat, (int directory, const char* path, char* const argv[], char* const envp[], int flags)) {
     return record_exec(path, Search::none, envp,
-                       [&](char* const* use) { return NEXT(execveat)(directory, path, argv, use, flags); });
+                       [&](const char*, char* const* use) { return NEXT(execveat)(directory, path, argv, use, flags); });
 }
 
 }  // namespace tailrace::preload

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "preload/placing.hpp"
 #include "preload/stream.hpp"
 
 // The C library's list of streams, linked by _chain, and the lock that it takes before it changes the list or writes all streams.
@@ -23,6 +24,9 @@ FILE* record_open(Traced& call, FILE* stream, const char* path) {
     }
     return call.finish(stream, {}, file);
 }
+
+// Whether a mode of fopen makes a file that is not there.
+bool creates(const char* mode) { return mode != nullptr && (*mode == 'w' || *mode == 'a'); }
 
 }  // namespace
 
@@ -59,22 +63,31 @@ void record_unwritten_streams() {
             record_buffer_transfer(Call::flush, descriptor_of(stream), unwritten_bytes(*stream));
 }
 
-#define FOPEN(symbol, parameters, arguments, path)              \
-    HOOK(FILE*, symbol, parameters) {                           \
-        Traced call(Call::fopen);                               \
-        return record_open(call, NEXT(symbol) arguments, path); \
+#define FOPEN(symbol, parameters, arguments)                                                                                \
+    HOOK(FILE*, symbol, parameters) {                                                                                       \
+        Traced call(Call::fopen);                                                                                           \
+        FILE* const stream = placing::made_or_found(creates(mode), AT_FDCWD, path, [&] { return NEXT(symbol) arguments; }); \
+        return record_open(call, stream, path);                                                                             \
     }
-FOPEN(fopen, (const char* path, const char* mode), (path, mode), path)
-FOPEN(fopen64, (const char* path, const char* mode), (path, mode), path)
-FOPEN(tmpfile, (void), (), nullptr)
-FOPEN(tmpfile64, (void), (), nullptr)
-FOPEN(setmntent, (const char* path, const char* mode), (path, mode), path)
+FOPEN(fopen, (const char* path, const char* mode), (path, mode))
+FOPEN(fopen64, (const char* path, const char* mode), (path, mode))
+FOPEN(setmntent, (const char* path, const char* mode), (path, mode))
 
+#define FOPEN_UNNAMED(symbol, parameters, arguments)               \
+    HOOK(FILE*, symbol, parameters) {                              \
+        Traced call(Call::fopen);                                  \
+        return record_open(call, NEXT(symbol) arguments, nullptr); \
+    }
+FOPEN_UNNAMED(tmpfile, (void), ())
+FOPEN_UNNAMED(tmpfile64, (void), ())
+
+// A call that fails has closed the stream, so it is made once.
 #define FREOPEN(symbol)                                                       \
     HOOK(FILE*, symbol, (const char* path, const char* mode, FILE* stream)) { \
         TracedStream call(Call::fopen, stream);                               \
         call.prepare_close();                                                 \
-        FILE* const result = NEXT(symbol)(path, mode, stream);                \
+        const placing::ChosenPath chosen(path, creates(mode));                \
+        FILE* const result = NEXT(symbol)(chosen.path(), mode, stream);       \
         call.record_flush();                                                  \
         return record_open(call, result, path);                               \
     }

@@ -13,7 +13,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command line; the exit status is 0, 1 for "looked, and it is not well", or 2 for errors."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["run"] and (choices := run_options.parsed(arguments[1:])) is not None:
-        from tailrace.cli.recorded_run import run
+        from tailrace.cli.any_run import run
 
         return run(choices)
     from tailrace.cli.app import answer

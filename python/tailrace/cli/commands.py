@@ -17,6 +17,8 @@ COMMANDS = (
     "convert",
     "check",
     "run",
+    "place",
+    "tree",
     "report",
     "trace",
     "coverage",

@@ -17,24 +17,54 @@ from tailrace.trace.program_file import launch_warning
 MOST_READ_BYTES, MOST_NAMED = 256 << 20, 5
 
 
-def run(options: RunOptions) -> int:
-    """Runs the command and records it. Returns its exit status, or 2 where it cannot be recorded."""
-    try:
+class NotRun(RuntimeError):
+    """The command was not started; the text says why."""
+
+
+class Recording:
+    """What is prepared before a run, and said after it."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self.options = options
+        self.folder: Path | None = None
+        self.info: dict[str, object] = {}
+
+    def prepare(self) -> tuple[list[str], dict[str, str]]:
+        """The command and the environment to start. Raises NotTraceable."""
+        options = self.options
         follow, share = options.follow, options.share
         traced = launch.traced_command(options.command, follow=follow, share=share)
-        folder = make_log_folder(Path(options.log) if options.log is not None else None, options.share)
-        surroundings = launch.own_environment()
-        environment = launch.traced_environment(folder, options.budget_mib << 20, surroundings, follow=follow, share=share)
-    except NotTraceable as error:
-        return _fail(str(error))
-    name = options.command[0]
-    if why := launch_warning(name):
-        say(f"tailrace: {name} cannot be traced and runs without a log: {why}")
-    info = {"command": options.command, "began": time.time(), "budget_bytes": options.budget_mib << 20}
+        self.folder = make_log_folder(Path(options.log) if options.log is not None else None, options.share)
+        budget = options.budget_mib << 20
+        environment = launch.traced_environment(self.folder, budget, launch.own_environment(), follow=follow, share=share)
+        if why := launch_warning(options.command[0]):
+            say(f"tailrace: {options.command[0]} cannot be traced and runs without a log: {why}")
+        self.info = {"command": options.command, "began": time.time(), "budget_bytes": budget}
+        return traced, environment
+
+    def finish(self, status: int) -> None:
+        if self.folder is None:
+            return
+        record = {**self.info, "ended": time.time(), "status": status, **_machine()}
+        try:
+            write_new(self.folder, "run.json", json.dumps(record, indent=2) + "\n", self.options.share)
+        except OSError as error:
+            say(f"tailrace: {self.folder}/run.json could not be written: {error.strerror}")
+        say(f"tailrace: the log is in {self.folder}; `tailrace trace show {self.folder}` shows it")
+        _say_counted(self.folder)
+        _name_unrecorded(self.folder)
+
+
+def run_with(options: RunOptions, recording: Recording) -> int:
+    """Runs the command. Returns its exit status, or 2 where it cannot be recorded, or its files not placed."""
     try:
-        process = subprocess.Popen(traced, env=environment)
+        command, environment = recording.prepare()
+    except (NotTraceable, NotRun) as error:
+        return fail(str(error))
+    try:
+        process = subprocess.Popen(command, env=environment)
     except OSError as error:
-        return _fail(f"{name}: {error.strerror}")
+        return fail(f"{options.command[0]}: {error.strerror}")
     signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))  # batch systems send it to the first process only
     while True:
         try:
@@ -42,18 +72,11 @@ def run(options: RunOptions) -> int:
             break
         except KeyboardInterrupt:  # the program gets the signal, too, and decides how it ends
             continue
-    record = {**info, "ended": time.time(), "status": status, **_machine()}
-    try:
-        write_new(folder, "run.json", json.dumps(record, indent=2) + "\n", options.share)
-    except OSError as error:
-        say(f"tailrace: {folder}/run.json could not be written: {error.strerror}")
-    say(f"tailrace: the log is in {folder}; `tailrace trace show {folder}` shows it")
-    _say_counted(folder)
-    _name_unrecorded(folder)
+    recording.finish(status)
     return status if status >= 0 else 128 - status
 
 
-def _fail(message: str) -> int:
+def fail(message: str) -> int:
     from tailrace.cli import output
 
     output.fail(message)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tailrace.cli.recorded_run import run
+from tailrace.cli.any_run import run
 from tailrace.cli.run_options import DEFAULT_BUDGET_MIB, SHARES, RunOptions
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -33,6 +33,10 @@ def command(
         bool, typer.Option("--follow/--no-follow", help="Records programs that are started with an environment of their own, too.")
     ] = True,
     share: Annotated[Share, typer.Option("--share", help="Who may read the logs.")] = Share.OWNER,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="Places files by the rules in [place] of this file, such as tailrace.toml.")
+    ] = None,
+    trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Records the run; without it, files are only placed.")] = True,
 ) -> None:
     """Runs a command and records the calls on files of all its programs. Output and exit status are those of the command.
 
@@ -41,6 +45,8 @@ def command(
     Launchers (mpirun, srun) are not recorded. Their ranks are, on all nodes that have the folder.
 
     Examples: [bold]tailrace run -- ./model input.nml[/] · [bold]tailrace run --log first -- mpirun -n 8 ./model[/]
+    · [bold]tailrace run --config tailrace.toml --no-trace -- mpirun -n 8 ./model[/]
     """
-    options = RunOptions(tuple(command_line), str(log) if log is not None else None, budget_mib, follow, share.value)
+    named, placed = (str(path) if path is not None else None for path in (log, config))
+    options = RunOptions(tuple(command_line), named, budget_mib, follow, share.value, placed, trace)
     raise typer.Exit(run(options))

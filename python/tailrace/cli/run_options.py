@@ -10,9 +10,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 DEFAULT_BUDGET_MIB = 64  # of log for each process; later calls are only counted
-VALUES = ("--log", "--budget", "--share")
+VALUES = ("--log", "--budget", "--share", "--config")
 SHARES = ("owner", "group", "all")  # who may read the logs
-SWITCHES = {"--follow": True, "--no-follow": False}
+SWITCHES = {
+    "--follow": ("follow", True),
+    "--no-follow": ("follow", False),
+    "--trace": ("trace", True),
+    "--no-trace": ("trace", False),
+}
 
 
 class RunOptions(NamedTuple):
@@ -21,12 +26,14 @@ class RunOptions(NamedTuple):
     budget_mib: int = DEFAULT_BUDGET_MIB
     follow: bool = True
     share: str = SHARES[0]
+    config: str | None = None  # the file with [place]
+    trace: bool = True
 
 
 def parsed(words: Sequence[str]) -> RunOptions | None:
     """The options before the command, and the command; None: ask Typer."""
     given: dict[str, str] = {}
-    follow = True
+    switched = {"follow": True, "trace": True}
     at = 0
     while at < len(words) and words[at].startswith("-"):
         name, has_value, value = words[at].partition("=")
@@ -34,7 +41,8 @@ def parsed(words: Sequence[str]) -> RunOptions | None:
         if words[at - 1] == "--":
             break
         if name in SWITCHES and not has_value:
-            follow = SWITCHES[name]
+            which, on = SWITCHES[name]
+            switched[which] = on
             continue
         if name not in VALUES:
             return None
@@ -51,4 +59,4 @@ def parsed(words: Sequence[str]) -> RunOptions | None:
     share = given.get("--share", SHARES[0])
     if not command or share not in SHARES or not (budget.isascii() and budget.isdecimal()) or int(budget) < 1:
         return None
-    return RunOptions(command, given.get("--log"), int(budget), follow, share)
+    return RunOptions(command, given.get("--log"), int(budget), switched["follow"], share, given.get("--config"), switched["trace"])

@@ -17,7 +17,8 @@ FOLDER_KEY, BUDGET_KEY, PRELOAD_KEY = "TAILRACE_TRACE", "TAILRACE_TRACE_BYTES", 
 FOLLOW_KEY = "TAILRACE_TRACE_FOLLOW"
 SHARE_KEY = "TAILRACE_TRACE_SHARE"
 KEYS = (PRELOAD_KEY, FOLDER_KEY, BUDGET_KEY)  # the variables of each process of a recorded run
-OPTIONAL_KEYS = (SHARE_KEY, FOLLOW_KEY)
+PLACE_KEY = "TAILRACE_PLACE"
+OPTIONAL_KEYS = (SHARE_KEY, FOLLOW_KEY, PLACE_KEY)
 DEFAULT_BUDGET_BYTES = 64 << 20  # of log for each process; later calls are only counted
 
 
@@ -54,6 +55,15 @@ def traced_environment(
     return {**environment, **ours}
 
 
+def placed_environment(
+    variables: Mapping[str, str], environment: Mapping[str, str] = os.environ, *, follow: bool = True
+) -> dict[str, str]:
+    """The environment of a run that is not recorded, with the variables that place its files."""
+    others = environment.get(PRELOAD_KEY, "")
+    ours = {PRELOAD_KEY: f"{preload_library()}{' ' + others if others else ''}", **({} if follow else {FOLLOW_KEY: "off"})}
+    return {**environment, **ours, **variables}
+
+
 def recording_variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The tracer's variables of this process, for ranks that it starts elsewhere. Empty where this process is not recorded."""
     if FOLDER_KEY not in environment:
@@ -61,11 +71,14 @@ def recording_variables(environment: Mapping[str, str] = os.environ) -> dict[str
     return {key: environment[key] for key in (*KEYS, *OPTIONAL_KEYS) if key in environment}
 
 
-def traced_command(command: Sequence[str], *, follow: bool = True, share: str = OWNER) -> list[str]:
-    """The command, with the options that its launcher needs to trace ranks on all nodes. Raises NotTraceable."""
+def traced_command(
+    command: Sequence[str], *, follow: bool = True, share: str = OWNER, trace: bool = True, more: Sequence[str] = ()
+) -> list[str]:
+    """The command, with the options that its launcher needs to trace ranks on all nodes. `more`: further variables for them. Raises
+    NotTraceable."""
     if shutil.which(command[0]) is None:
         if Path(command[0]).is_file():
             raise NotTraceable(f"{command[0]}: not executable; chmod +x it, or name its interpreter before it")
         raise NotTraceable(f"{command[0]}: no such program; name one on the PATH, or by its path")
     asked = [*([] if share == OWNER else [SHARE_KEY]), *([] if follow else [FOLLOW_KEY])]
-    return pass_to_ranks(command, (*KEYS, *asked))
+    return pass_to_ranks(command, (*(KEYS if trace else (PRELOAD_KEY,)), *asked, *more))

@@ -1,0 +1,39 @@
+"""What the commands about placing share: the configuration and its errors."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailrace.cli import output
+from tailrace.place.compiled import compiled
+from tailrace.place.mapping import Mapping, MappingError
+from tailrace.place.rules import TreeRule, read_rules
+from tailrace.toml_table import TomlError
+
+DEFAULT_CONFIG = Path("tailrace.toml")
+Config = Annotated[Path, typer.Option("--config", help="The file with \\[place].")]
+
+
+@contextlib.contextmanager
+def reported_errors(as_json: bool = False) -> Iterator[None]:
+    """Ends the command with status 2 and a message."""
+    try:
+        yield
+    except (TomlError, MappingError) as error:
+        output.fail(str(error), as_json)
+        raise typer.Exit(2) from None
+    except OSError as error:
+        output.fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), as_json)
+        raise typer.Exit(2) from None
+
+
+def rules_and_mapping(config: Path) -> tuple[tuple[TreeRule, ...], Mapping]:
+    rules = read_rules(config)
+    if not rules:
+        raise TomlError(f"{config}: no [[place.tree]]; `tailrace place propose DIR` writes one")
+    return rules, Mapping(compiled(rules))

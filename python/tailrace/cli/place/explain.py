@@ -1,0 +1,65 @@
+"""tailrace place explain: where a path goes, and by which rule."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from tailrace.cli import output
+from tailrace.cli.place.choices import DEFAULT_CONFIG, Config, reported_errors, rules_and_mapping
+from tailrace.place.mapping import Mapping
+from tailrace.place.rules import TreeRule
+from tailrace.plain_text import plain
+
+
+def command(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Names of files, which need not exist.")],
+    config: Config = DEFAULT_CONFIG,
+    as_json: output.AsJson = False,
+) -> None:
+    """Says where files go, and by which rule.
+
+    The exit status is 1 where no rule has one of the paths.
+
+    Examples: [bold]tailrace place explain data/file1.00.0003[/] · [bold]tailrace place explain --config big.toml out/a.1 --json[/]
+    """
+    with reported_errors(as_json):
+        rules, mapping = rules_and_mapping(config)
+        answers = [_answer(path, rules, mapping) for path in paths]
+    if as_json:
+        output.print_json({"paths": answers})
+    else:
+        for answer in answers:
+            _print(answer)
+    if any(answer["rule"] is None for answer in answers):
+        raise typer.Exit(1)
+
+
+def _answer(path: str, rules: tuple[TreeRule, ...], mapping: Mapping) -> dict[str, object]:
+    folder, name = os.path.split(path)
+    real = os.path.join(os.path.realpath(folder or "."), name)
+    found = mapping.physical(real) or mapping.physical(os.path.abspath(path))
+    if found is None:
+        return {"path": path, "physical": path, "rule": None, "bound": None, "is_there": os.path.lexists(path), "is_flat": True}
+    physical, number = found
+    target = os.path.relpath(physical, os.path.dirname(real))
+    return {
+        "path": path,
+        "physical": os.path.join(folder, target),
+        "rule": rules[number].title,
+        "bound": rules[number].bound_text,
+        "is_there": os.path.lexists(physical) or os.path.lexists(real),
+        "is_flat": os.path.lexists(real) and not os.path.lexists(physical),
+    }
+
+
+def _print(answer: dict[str, object]) -> None:
+    if answer["rule"] is None:
+        print(plain(f"{answer['path']}: no rule has it; it stays where it is"))
+        return
+    print(plain(f"{answer['path']} -> {answer['physical']}"))
+    print(plain(f'  by files = "{answer["rule"]}": {answer["bound"]}'))
+    if answer["is_flat"]:
+        print("  now it lies flat, and is used there until `tailrace tree apply` moves it")

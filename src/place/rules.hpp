@@ -1,0 +1,112 @@
+// The rules that say where the files of unmodified programs go: a flat file, read in place. `tailrace run` compiles it from
+// [place] of tailrace.toml; the preload maps it into every process. Needs no C++ library, allocates nothing, throws nothing.
+//
+// A rule has a folder, a pattern for names of files in it, and a target: folders below that folder. It maps the logical path
+// FOLDER/NAME to the physical path FOLDER/TARGET/NAME, by a pure function of the name.
+#pragma once
+
+#include <stdint.h>
+
+namespace tailrace::place {
+
+constexpr char kMagic[8] = {'T', 'R', 'P', 'L', 'A', 'C', 'E', '\n'};
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kMostFields = 8, kMostTokens = 32, kMostRules = 256;
+constexpr uint32_t kNameBytes = 255;     // of a file, as in the kernel
+constexpr uint32_t kTargetBytes = 1024;  // room for what a target expands to
+constexpr uint32_t kNoField = ~0u;
+
+// ---- the file: little endian, offsets from its beginning ------------------------------------------------------------------------
+
+struct Header {
+    char magic[8];
+    uint32_t version, bytes;  // of the whole file
+    uint64_t checksum;        // FNV-1a of all bytes behind it
+    uint32_t rules, reserved;
+};
+
+struct Text {
+    uint32_t at, bytes;
+};
+
+struct Rule {
+    Text title;         // for people
+    Text folder;        // absolute, without links, without a slash at its end
+    Text folder_as;     // the same folder as the user has written it; empty: no other text
+    uint32_t is_below;  // 1: all folders below count, too
+    uint32_t most;      // entries of a directory, by number fields; at least 2
+    uint32_t split;     // the number field that the target leaves open; its higher digits make the last directories
+    uint32_t pattern, pattern_tokens;
+    uint32_t target, target_tokens;
+    uint32_t reserved;
+};
+
+enum class Kind : uint32_t {
+    literal = 1,   // in both: `text`
+    any = 2,       // in a pattern: at least one character; in a target: what it was
+    number = 3,    // in a pattern: digits; in a target: as written, or levels of digits from `most` on
+    quotient = 4,  // in a target: the number divided by `divisor`
+    rest = 5,      // in a target: the rest of that division
+    hash = 6,      // in a target: a hash of the whole name, below `divisor`
+    slash = 7,     // in a target: the next level
+};
+
+struct Token {
+    Kind kind;
+    uint32_t field;
+    union {
+        Text text;
+        uint64_t divisor;
+    };
+};
+
+// ---- reading --------------------------------------------------------------------------------------------------------------------
+
+struct Field {
+    uint32_t begin, bytes;
+    uint64_t number;
+};
+
+struct Fields {
+    Field of[kMostFields];
+};
+
+// The rules in memory, which must outlive it.
+class Rules {
+public:
+    // What is wrong with `bytes` bytes at `memory`, as a text; nullptr: they are rules.
+    static const char* problem(const void* memory, uint64_t bytes);
+
+    // `memory` has no problem.
+    explicit Rules(const void* memory) : memory_(static_cast<const char*>(memory)) {}
+
+    uint32_t count() const { return header().rules; }
+    const Rule& rule(uint32_t number) const { return reinterpret_cast<const Rule*>(memory_ + sizeof(Header))[number]; }
+
+    const char* folder_of(const Rule& rule) const { return text(rule.folder); }
+
+    bool has_name(const Rule& rule, const char* name, uint32_t bytes, Fields& fields) const;
+    // Whether the rule is for files in this folder. `folder` is absolute.
+    bool has_folder(const Rule& rule, const char* folder, uint32_t bytes) const;
+    // Writes the target of a name that the rule has. Returns its bytes: at most kTargetBytes, 0: the name stays where it is.
+    uint32_t put_target(const Rule& rule, const char* name, uint32_t bytes, const Fields& fields, char* to) const;
+    // Whether a directory of the rule's folder may belong to its tree.
+    bool is_tree(const Rule& rule, const char* directory, uint32_t bytes) const;
+
+    // The rule for a name in a folder, and its target; nullptr: none.
+    const Rule* find(const char* folder, uint32_t folder_bytes, const char* name, uint32_t name_bytes, char* target,
+                     uint32_t& target_bytes) const;
+    // The bytes of the logical folder of a file in this physical folder; 0: the file is in no tree.
+    uint32_t logical_folder(const char* folder, uint32_t folder_bytes, const char* name, uint32_t name_bytes) const;
+
+private:
+    const Header& header() const { return *reinterpret_cast<const Header*>(memory_); }
+    const char* text(Text text) const { return memory_ + text.at; }
+    const Token* tokens(uint32_t at) const { return reinterpret_cast<const Token*>(memory_ + at); }
+
+    const char* memory_;
+};
+
+uint64_t checksum(const void* memory, uint64_t bytes);
+
+}  // namespace tailrace::place

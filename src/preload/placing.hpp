@@ -1,0 +1,169 @@
+// Paths of calls, as the rules of `tailrace run --config` place them. A hook gives the C library the physical path; the program,
+// and the log, have the logical one. What is at the logical path itself stays in use: a file that was made without the rules, a
+// directory, a link. So a name never gets a second file.
+#pragma once
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include <atomic>
+#include <type_traits>
+
+#include "place/paths.hpp"
+#include "preload/logical_folder.hpp"
+
+namespace tailrace::preload::placing {
+
+extern std::atomic<const void*> rules_memory;  // nullptr: nothing is placed
+
+inline bool is_on() { return rules_memory.load(std::memory_order_relaxed) != nullptr; }
+inline place::Rules rules() { return place::Rules(rules_memory.load(std::memory_order_relaxed)); }
+
+constexpr uint64_t kRoom = 4096 + place::kTargetBytes + 2;
+
+// The absolute path of a folder, without links; `folder` is relative to `directory` and empty for the directory itself. Returns its
+// bytes; 0 where it does not exist or the kernel does not say. `to` has kRoom bytes.
+uint32_t real_folder(int directory, const char* folder, uint32_t bytes, char* to);
+
+// An absolute text of a folder without double slashes and `.`, links not followed; 0 also where it has `..`.
+uint32_t text_of_folder(int directory, const char* folder, uint32_t bytes, char* to);
+
+// Where one path of a call leads.
+class PlacedPath {
+public:
+    PlacedPath() : directory_(AT_FDCWD) {}
+    PlacedPath(int directory, const char* path) : directory_(directory) { lead(path); }
+    void lead(const char* path);
+    bool is_placed() const { return is_placed_; }
+    const char* physical() const { return text_; }
+    // Whether the physical file is there, as any kind of file.
+    bool exists() const;
+    // Makes the directories of the physical path. False where the logical folder does not exist, or the kernel refuses.
+    bool make_folders() const;
+    int directory() const { return directory_; }
+
+private:
+    int directory_;
+    bool is_placed_ = false;
+    uint32_t folder_ = 0, name_ = 0;  // bytes before the target, and before the name
+    char text_[kRoom];
+};
+
+bool exists_at(int directory, const char* path);
+
+template <class Result>
+bool is_absent(Result result) {
+    if constexpr (std::is_pointer_v<Result>)
+        return result == nullptr && (errno == ENOENT || errno == ENOTDIR);
+    else
+        return result < 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+// Makes a call on a file that should exist. `path` is the variable that the call uses; it is as before when this returns.
+template <class Call>
+[[gnu::noinline]] auto placed_existing(int directory, const char*& path, Call call) -> decltype(call()) {
+    const PlacedPath placed(directory, path);
+    if (!placed.is_placed()) return call();
+    const char* const logical = path;
+    path = placed.physical();
+    auto result = call();
+    path = logical;
+    if (!is_absent(result)) return result;
+    const int code = errno;
+    result = call();
+    if (is_absent(result)) errno = code;
+    return result;
+}
+template <class Call>
+auto existing(int directory, const char*& path, Call call) {
+    return is_on() ? placed_existing(directory, path, call) : call();
+}
+
+// Makes a call that makes a regular file, or opens the one that is there.
+template <class Call>
+[[gnu::noinline]] auto placed_created(int directory, const char*& path, Call call) -> decltype(call()) {
+    const PlacedPath placed(directory, path);
+    const char* const logical = path;
+    if (!placed.is_placed() || (exists_at(directory, path) && !placed.exists())) return call();
+    path = placed.physical();
+    auto result = call();
+    if (is_absent(result) && placed.make_folders()) result = call();
+    path = logical;
+    return result;
+}
+template <class Call>
+auto created(int directory, const char*& path, Call call) {
+    return is_on() ? placed_created(directory, path, call) : call();
+}
+template <class Call>
+auto made_or_found(bool creates, int directory, const char*& path, Call call) {
+    return creates ? created(directory, path, call) : existing(directory, path, call);
+}
+
+// Makes a call that makes what is no regular file: directories and links stay where their paths say.
+template <class Call>
+[[gnu::noinline]] auto placed_unplaced(int directory, const char*& path, Call call) -> decltype(call()) {
+    const PlacedPath placed(directory, path);
+    if (!placed.is_placed() || !placed.exists()) return call();
+    errno = EEXIST;
+    if constexpr (std::is_pointer_v<decltype(call())>)
+        return nullptr;
+    else
+        return -1;
+}
+template <class Call>
+auto unplaced(int directory, const char*& path, Call call) {
+    return is_on() ? placed_unplaced(directory, path, call) : call();
+}
+
+// The path to use where a call cannot be made twice: the physical one where that file is there.
+class ChosenPath {
+public:
+    // `creates`: the call makes the file where it is not there.
+    explicit ChosenPath(const char* path, bool creates = false);
+    const char* path() const { return path_; }
+
+private:
+    const char* path_;
+    PlacedPath placed_;
+};
+
+// For a file that a call has just made under a name of its own choice.
+void move_to_tree(const char* path);
+
+// Its kind, such as S_IFREG; 0: it is not there.
+unsigned kind_at(int directory, const char* path);
+constexpr unsigned kRegular = 0100000, kFolder = 0040000;
+void remove_at(int directory, const char* path);
+
+// Renames and links: `to` is made. What is no regular file stays where its path says, so it goes to no tree.
+template <class Call>
+[[gnu::noinline]] int placed_two(int from_directory, const char*& from, int to_directory, const char*& to, Call call) {
+    const PlacedPath placed_from(from_directory, from), placed_to(to_directory, to);
+    const char *const logical_from = from, *const logical_to = to;
+    if (placed_from.is_placed() && placed_from.exists()) from = placed_from.physical();
+    const unsigned kind = kind_at(from_directory, from);
+    const bool takes_place = placed_to.is_placed() && kind == kRegular;
+    if (kind == kFolder && !logical_folder::flatten_before_rename(from_directory, from, to_directory, to)) return -1;
+    int result = 0;
+    if (takes_place && (placed_to.exists() || !exists_at(to_directory, to))) {
+        to = placed_to.physical();
+        result = call();
+        if (is_absent(result) && placed_to.make_folders()) result = call();
+    } else {
+        result = call();
+        if (result == 0 && placed_to.is_placed() && !takes_place) remove_at(to_directory, placed_to.physical());
+    }
+    from = logical_from;
+    to = logical_to;
+    return result;
+}
+template <class Call>
+auto two(int from_directory, const char*& from, int to_directory, const char*& to, Call call) {
+    return is_on() ? placed_two(from_directory, from, to_directory, to, call) : call();
+}
+
+// A path as the program should see it: that of a file in a tree becomes its logical path. Returns its bytes, also where it stays.
+uint64_t make_logical(char* path, uint64_t bytes);
+
+}  // namespace tailrace::preload::placing
