@@ -66,13 +66,19 @@ void remove_within(int parent, const std::string& name, const std::string& path)
 
 }  // namespace
 
-void make_directories(const std::string& path, const std::string& within) {
-    if (path.empty() || ::mkdir(path.c_str(), 0777) == 0) return;
+void make_directories(const std::string& path, const std::string& within, bool sync) {
+    if (path.empty()) return;
+    const std::string parent = std::filesystem::path(path).parent_path();
+    const auto is_made = [&] {
+        if (::mkdir(path.c_str(), 0777) != 0) return false;
+        if (sync) sync_directory(parent);
+        return true;
+    };
+    if (is_made()) return;
     if (errno == ENOENT) {
-        const std::string parent = std::filesystem::path(path).parent_path();
         if (parent == within && !within.empty()) fail_system("make directory", path, ENOENT);
-        if (parent != path) make_directories(parent, within);
-        if (::mkdir(path.c_str(), 0777) == 0) return;
+        if (parent != path) make_directories(parent, within, sync);
+        if (is_made()) return;
     }
     struct stat status;
     const int code = errno;
@@ -104,6 +110,19 @@ void remove_file(const std::string& path) {
 void sync_directory(const std::string& path) {
     File directory = File::open_read(path.empty() ? "." : path);
     directory.sync();
+}
+
+void sync_directories(const std::string& path) {
+    std::error_code code;
+    std::filesystem::directory_iterator entry(path, code);
+    for (; !code && entry != std::filesystem::directory_iterator(); entry.increment(code))
+        if (std::error_code ignored; entry->is_directory(ignored) && !entry->is_symlink(ignored)) sync_directories(entry->path());
+    if (code) fail_system("list directory", path, code.value());
+    sync_directory(path);
+}
+
+void sync_directory_if_readable(const std::string& path) {
+    if (::access(path.c_str(), R_OK) == 0) sync_directory(path);
 }
 
 bool path_exists(const std::string& path) {

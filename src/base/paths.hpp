@@ -7,14 +7,17 @@
 
 namespace tailrace {
 
-// Makes the directory and its parents; existing ones are fine. `within` must exist: neither it nor a parent of it is made.
-void make_directories(const std::string& path, const std::string& within = "");
+// Makes the directory and its parents; existing ones are fine. `within` must exist: neither it nor a parent of it is made. With
+// `sync` the names that it makes are on the device.
+void make_directories(const std::string& path, const std::string& within = "", bool sync = false);
 void rename_path(const std::string& from, const std::string& to);
 void replace_directory(const std::string& from, const std::string& to);  // removes a directory of the name `to` first
 void remove_tree(const std::string& path);                               // absent is fine
 void remove_directory_if_empty(const std::string& path) noexcept;        // ignores every error
 void remove_file(const std::string& path);                               // absent is fine
 void sync_directory(const std::string& path);
+void sync_directories(const std::string& path);            // and all below it
+void sync_directory_if_readable(const std::string& path);  // who may not read a directory cannot flush it
 bool path_exists(const std::string& path);
 // Whether a directory has an entry. Opens the directory anew, so that a network file system asks its server.
 bool directory_has(const std::string& directory, const std::string& name);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
@@ -147,6 +148,17 @@ void OwnSegment::begin() {
     journal_.append(head_.json(), false);
     state_ = State::begun;
     if (!before.empty() && !before.segments.back().has_head) mark_for_older_versions(before.segments.back());
+}
+
+// A line that is on the device needs the way to it there, too: the names of the segment, of NAME.parts and of the directory.
+void OwnSegment::append_line(const std::string& line, bool sync) {
+    if (sync && !names_are_durable_) {
+        sync_directory(parts_);
+        sync_directory(parent_of(parts_));
+        sync_directory_if_readable(std::filesystem::absolute(parent_of(parts_)).parent_path());
+        names_are_durable_ = true;
+    }
+    journal_.append_line(line, sync);
 }
 
 bool OwnSegment::is_last() const { return !directory_has(parts_, next_name_); }

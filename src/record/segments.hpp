@@ -79,7 +79,7 @@ public:
     const SegmentHead& head() const { return head_; }
     const std::string& path() const { return path_; }
     // Appends a line, then looks for another run. Several threads may append.
-    void append_line(const std::string& line, bool sync) { journal_.append_line(line, sync); }
+    void append_line(const std::string& line, bool sync);
     // Throws OVERTAKEN, naming the other run, where one has begun.
     void check_is_last() const;
     bool is_last() const;
@@ -95,6 +95,7 @@ private:
     SegmentHead head_;
     Journal journal_;
     mutable std::atomic<bool> overtaken_ = false;
+    std::atomic<bool> names_are_durable_ = false;
 };
 
 }  // namespace tailrace

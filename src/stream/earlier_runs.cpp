@@ -48,7 +48,7 @@ EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const St
         History& history = earlier.history;
         const bool replaces = config.mode == "replace";
         if (!replaces && !path_exists(paths.parts())) check_index_path(paths.dataset(), paths.name);
-        make_directories(paths.parts());
+        make_directories(paths.parts(), "", config.layout.storage.durability != Durability::none);
         earlier.access = std::make_shared<WriteAccess>(paths.directory, paths.name,
                                                        WriteAccess::Wish{config.takes_over, replaces, ranks.nodes()});
         const WriteAccess& access = *earlier.access;

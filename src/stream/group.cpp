@@ -174,8 +174,8 @@ void Group::publish(WriteQueue::Needs needs) {
     const std::string parts = path_of(parts_directory(place_.stream));
     auto rename = [=] {
         // A stream's directory that has vanished is not made anew: all earlier steps would be missing from it.
-        if (parent_of(to).starts_with(parts + "/")) make_directories(parent_of(to), parts);
-        if (sync && !one_part) sync_directory(from);
+        if (parent_of(to).starts_with(parts + "/")) make_directories(parent_of(to), parts, sync);
+        if (sync && !one_part) sync_directories(from);
         // A directory that has this name already was never committed: a run was killed before its journal line.
         one_part ? rename_path(from, to) : replace_directory(from, to);
         if (sync) sync_directory(parent_of(to));

@@ -116,7 +116,11 @@ void Upkeep::remove_next_directory() noexcept {
 }
 
 void Upkeep::on_part_written(const Group& group) {
-    if (syncs_at_close() && group.role().is_writer() && config_.layout.steps == 1) unsynced_parts_.push_back(group.part_path());
+    if (!syncs_at_close() || !group.role().is_writer()) return;
+    const std::string part = group.part_path();
+    if (config_.layout.steps == 1) unsynced_parts_.push_back(part);  // others are flushed when they are closed
+    for (std::string above = parent_of(part); above.starts_with(paths_.parts()); above = parent_of(above))
+        unsynced_directories_.insert(above);
 }
 
 void Upkeep::sync_written(bool has_steps) {
@@ -127,16 +131,15 @@ void Upkeep::sync_written(bool has_steps) {
         const bool is_gone = failed && failed->status() == Status::NOT_FOUND && config_.keep_steps > 0;
         if (failed && !is_gone && !error) error = failed;
     };
-    std::set<std::string> directories;
     for (const std::string& part : unsynced_parts_)
         sync([&] {
             File file = File::open_write(part);
             file.sync();
             file.close();
-            directories.insert(std::filesystem::path(part).parent_path());
         });
     unsynced_parts_.clear();
-    for (const std::string& directory : directories) sync([&] { sync_directory(directory); });
+    for (const std::string& directory : unsynced_directories_) sync([&] { sync_directory(directory); });
+    unsynced_directories_.clear();
     if (error) throw *error;
     if (ranks_.rank() != 0 || !has_steps) return;
     File journal = File::open_write(journal_.access()->present_path());

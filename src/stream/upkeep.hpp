@@ -63,6 +63,7 @@ private:
     std::set<size_t> removed_groups_;                  // numbers in the history
     std::string next_directory_;                       // that this rank has made
     std::vector<std::string> unsynced_parts_;
+    std::set<std::string> unsynced_directories_;
 };
 
 }  // namespace tailrace
