@@ -1,8 +1,8 @@
 """What a power loss may leave of a run: the calls of a program below a directory, and images made from them.
 
 The device has all that was flushed: the bytes of a file up to its last fsync, the names of a directory up to the last fsync of the
-directory. Of what came later it has any part: each write whole, in part (pages) or not at all, each change of a name or not. That is
-what ext4 without its journal may leave; file systems with a journal leave less. A rename is whole or not done.
+directory. Of what came later it has any part: each write whole, in part (pages) or not at all, each change of a name or not.
+That is what ext4 without its journal may leave; file systems with a journal leave less. A rename is whole or not done.
 """
 
 from __future__ import annotations

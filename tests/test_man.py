@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import Any, cast
 
 import pytest
 import typer
-from tailrace.cli import COMMANDS, cluster, drain, trace
+from tailrace.cli import COMMANDS
 from tailrace.cli.app import make_app
 
 from tests.environment import ROOT
@@ -26,8 +27,13 @@ def shown(page: str) -> str:
     return finished.stdout
 
 
-GROUPS = {"cluster": cluster, "trace": trace, "drain": drain}
-ALL_COMMANDS = (*COMMANDS, *(f"{group}-{name}" for group, module in GROUPS.items() for name in module.COMMANDS))
+def names_of(command: str) -> list[str]:
+    """The command, and those of its group."""
+    group = getattr(importlib.import_module(f"tailrace.cli.{command}"), "group", None)
+    return [command, *(f"{command}-{name}" for name in ([*cast(Any, typer.main.get_command(group)).commands] if group else []))]
+
+
+ALL_COMMANDS = [name for command in COMMANDS for name in names_of(command)]
 
 
 def test_a_page_for_each_command() -> None:

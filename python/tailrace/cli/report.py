@@ -63,7 +63,7 @@ def command(
         if page is not None:
             from tailrace.report.run_page import write_run_page
 
-            write_run_page(name, run, verdict, page)
+            write_run_page(None if anonymise else source, run, verdict, page)
     if verdict is None:
         output.fail(f"{name}: {NO_TIMES}; {page} has the sums")
     elif as_json:

@@ -6,5 +6,4 @@
 - mapping: logical paths to physical ones and back, by the preload's own code
 - files: the files of a run's folders: placed, flat, or both
 - tree: apply and undo, on an existing directory
-- propose: rules from names of files
 """

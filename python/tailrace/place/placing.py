@@ -22,7 +22,7 @@ class Placing:
         self.config = config
         self.rules: tuple[TreeRule, ...] = read_rules(config)
         if not self.rules:
-            raise TomlError(f"{config}: no [[place.tree]], so nothing would be placed; `tailrace place propose` writes rules")
+            raise TomlError(f"{config}: no [[place.tree]], so nothing would be placed; docs/placing.md shows one")
         self.data = compiled(self.rules)
         self.mapping = Mapping(self.data)
         self._flat_before: dict[str, PlacedFile] = {}

@@ -26,8 +26,11 @@ from tailrace.trace.sources import run as folder_of_logs
 UNIT = re.compile(r"(?<=\d) (%|(?:s|ms|us|µs|ns|MiB/s|[KMGT]iB|B)\b|\d{3}\b)")
 
 
-def write_run_page(source: Path, run: Run, verdict: Verdict | None, path: Path) -> None:
-    """`run` has its calls; without a verdict, they have no times. Writes beside `path`, then renames. Raises OSError."""
+def write_run_page(source: Path | None, run: Run, verdict: Verdict | None, path: Path) -> None:
+    """`run` has its calls; without a verdict, they have no times.
+
+    Without a source the page has only what `run` has: aliases cover nothing else.
+    Writes beside `path`, then renames. Raises OSError."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tailrace.report", "templates"), autoescape=True, undefined=jinja2.StrictUndefined
     )
@@ -55,19 +58,19 @@ def write_run_page(source: Path, run: Run, verdict: Verdict | None, path: Path) 
     beside.replace(path)
 
 
-def _of_logs(source: Path, run: Run) -> tuple[Phases | None, Sequence[Coverage]]:
+def _of_logs(source: Path | None, run: Run) -> tuple[Phases | None, Sequence[Coverage]]:
     """What only the logs themselves have: how ranks meet, and the kernel's counts."""
-    if not folder_of_logs.accepts(source):
+    if source is None or not folder_of_logs.accepts(source):
         return None, ()
     logs, _ = read_run(source)
     phases = phases_of(logs)
     return phases if phases.phases else None, coverage_of(logs)
 
 
-def _facts(source: Path, run: Run, verdict: Verdict | None) -> list[tuple[str, str]]:
+def _facts(source: Path | None, run: Run, verdict: Verdict | None) -> list[tuple[str, str]]:
     facts, share = run.facts, run.share()
     found = [
-        ("log", str(source)),
+        ("log", str(source or "a run")),
         ("command", facts.command or f"not known: {facts.unknown.get('command', 'the source has none')}"),
     ]
     if facts.begin_real_ns is not None:

@@ -13,7 +13,7 @@ COMMANDS = ("explain", "check")  # in the order of --help
 
 group = typer.Typer(
     no_args_is_help=True,
-    help="""Explains, checks and proposes rules for the files of unmodified programs.
+    help="""Explains and checks rules for the files of unmodified programs.
 
 The rules stand in \\\\[place] of tailrace.toml; `tailrace run --config tailrace.toml` applies them. docs/placing.md describes them.
 

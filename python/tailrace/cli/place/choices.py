@@ -35,5 +35,5 @@ def reported_errors(as_json: bool = False) -> Iterator[None]:
 def rules_and_mapping(config: Path) -> tuple[tuple[TreeRule, ...], Mapping]:
     rules = read_rules(config)
     if not rules:
-        raise TomlError(f"{config}: no [[place.tree]]; `tailrace place propose DIR` writes one")
+        raise TomlError(f"{config}: no [[place.tree]]; docs/placing.md shows one")
     return rules, Mapping(compiled(rules))
