@@ -180,7 +180,7 @@ def test_a_study_measures_verifies_and_removes(tmp_path: Path, capsys: pytest.Ca
         assert run["fsync_s"] > 0
         assert (run["open_s"] is None) == native
         assert run["user_s"] > 0
-    assert all(("conversion" in run["note"]) == (run["layout"] == "native") for run in runs)
+    assert all(("was not checked" in run["note"]) == (run["layout"] == "native") for run in runs)
     assert not (out / "runs").exists()
     answer = json.loads(capsys.readouterr().out)
     assert {setting["layout"]: setting["runs"] for setting in answer["settings"]} == {"native": 2, "single": 2, "fpp": 2}

@@ -43,7 +43,7 @@ def test_an_old_record_is_read_and_gives_the_same_results(out: Path) -> None:
 
 def test_an_old_record_has_a_page(out: Path) -> None:
     values = page_values(recorded(out).for_report())
-    assert values["headline"].startswith("native wins: time to return. The nearest, fpp, all steps, is 0.26× as fast")
+    assert values["headline"].startswith("'native' wins: time to return. The nearest, 'fpp, all steps', is 0.26× as fast")
     assert len(values["tables"]) == 2
     assert [entry[:2] for entry in values["effective"]] == [("single", "history"), ("fpp, all steps", "history")]
 
@@ -71,7 +71,7 @@ def test_an_old_record_that_is_not_finished_is_continued(out: Path, monkeypatch:
         recorded(out)
     monkeypatch.setattr(folder, "describe_machine", lambda targets: machine)
     study = recorded(out)
-    assert len(study.left) == 8
+    assert len(study.left) == 6  # of the last eight, two are of a layout that failed in its whole warm-up round
     begin_journal(study)
     for line in lines[-8:]:
         add_result(study, RunResult.from_json(json.loads(line)))

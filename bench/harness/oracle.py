@@ -34,7 +34,9 @@ DESCRIPTOR = re.compile(r"^-?\d+<(.*?)>(?:\(deleted\))?(?=[,)\s]|$)")
 OF_PROCESS = re.compile(r"^/proc/(self|thread-self|\d+)(/task/\d+)?(?=/|$)|^/proc(?=/net/|/mounts$)")
 HERE = re.compile(r"AT_FDCWD<(.*?)>, ")
 AT = re.compile(r"(?:AT_FDCWD|\d+)<(.*?)>, ")
-OF_TRACER = re.compile(r"O_RDONLY\|O_LARGEFILE\|O_CLOEXEC\s*\)")  # a space stands there where another line came between
+OF_TRACER = re.compile(
+    r"O_RDONLY\|O_LARGEFILE\|O_CLOEXEC\s*\)|/current_clocksource"
+)  # a space stands there where another line came between
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 LIBRARY = re.compile(r"\.(so(\.\d[\w.]*)?|dylib)$")
 OF_PROCESSORS = re.compile(r"/(glibc-hwcaps|tls|haswell|avx512_1|x86_64)(/|$)")  # folders in which the loader searches
@@ -157,7 +159,7 @@ def _is_left_out(of: Traced, name: str, kind: str, text: str, result: int) -> bo
         return False
     if name == "close":
         of.left_out.remove(int(number))
-    return name in ("close", "pread64")
+    return name in ("close", "pread64", "read")
 
 
 def _shares(name: str, text: str) -> bool:
