@@ -14,16 +14,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.harness.oracle import whole_lines
+
 PAGE = 4096
 CALLS = (
     "openat,open,creat,pwritev,pwritev2,pwrite64,write,writev,fsync,fdatasync,ftruncate,fallocate,rename,renameat,renameat2,unlink,"
     "unlinkat,link,linkat,mkdir,mkdirat,rmdir,symlink,symlinkat,copy_file_range,sendfile"
 )
-LINE = re.compile(r"^(\d+) +(\w+)\((.*)\) += (-?\d+)(.*)$", re.DOTALL)
 STRING = re.compile(r'"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?')
 DESCRIPTOR = re.compile(r"<((?:\\x[0-9a-f]{2})*)>")
-UNFINISHED = re.compile(r"^(\d+) +(.*) <unfinished \.\.\.>$", re.DOTALL)
-RESUMED = re.compile(r"^(\d+) +<\.\.\. \w+ resumed>(.*)$", re.DOTALL)
 
 
 def plain(hexadecimal: str) -> bytes:
@@ -41,18 +40,6 @@ class Call:
     data: bytes = b""
 
 
-def whole_lines(text: str) -> Iterator[str]:
-    """Lines of strace; a call that another process interrupted is one line again, at the place of its end."""
-    waiting: dict[str, str] = {}
-    for line in text.splitlines():
-        if found := UNFINISHED.match(line):
-            waiting[found[1]] = f"{found[1]} {found[2]}"
-        elif found := RESUMED.match(line):
-            yield waiting.pop(found[1]) + found[2]
-        else:
-            yield line
-
-
 def record(command: Sequence[str], log: Path) -> None:
     """Runs a command; what it and its children call is in the log."""
     words = ["strace", "-f", "-qq", "-y", "-xx", "-s", str(64 << 20), "-e", f"trace={CALLS}", "-e", "signal=none", "-o", str(log)]
@@ -62,9 +49,9 @@ def record(command: Sequence[str], log: Path) -> None:
 def calls_of(log: Path, directory: str) -> list[Call]:
     """The calls below `directory`, in order, and the printed lines that begin with `accepted` or `closed`."""
     recording = Recording(directory)
-    for line in whole_lines(log.read_text()):
-        if found := LINE.match(line):
-            recording.add(found[2], found[3], int(found[4]), found[5])
+    for _, name, text, result, opened in whole_lines(log.read_text().splitlines()):
+        if not result.startswith(("-", "?")):
+            recording.add(name, text.rpartition(")")[0].rstrip(), int(result, 0), opened)
     return recording.calls
 
 
@@ -96,14 +83,12 @@ class Recording:
         elif call.name == "remove":
             self.sizes.pop(call.path, None)
 
-    def add(self, name: str, arguments: str, result: int, after: str) -> None:
-        if result < 0:
-            return
+    def add(self, name: str, arguments: str, result: int, opened: str) -> None:
+        """`opened`: the file that the result is open on."""
         texts = [plain(text) for text, _ in STRING.findall(arguments)]
         path = texts[0].decode(errors="replace") if texts else ""
         if name in ("open", "openat", "creat"):
-            opened = DESCRIPTOR.search(after)
-            path = plain(opened[1]).decode() if opened else path
+            path = plain(opened).decode() if opened else path
             if self.is_below(path) and ("O_CREAT" in arguments or name == "creat") and path not in self.sizes:
                 self.put(Call("create", path))
             elif self.is_below(path) and "O_TRUNC" in arguments:

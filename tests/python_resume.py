@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,15 @@ def write(directory: str, options: str, first: int, last: int) -> None:
             write_on(compute, directory, keys, first, last)
 
 
-def write_on(comm: MPI.Intracomm, directory: str, keys: dict[str, Any], first: int, last: int) -> None:
+def write_on(
+    comm: MPI.Intracomm,
+    directory: str,
+    keys: dict[str, Any],
+    first: int,
+    last: int,
+    accepted: Callable[[int], None] = lambda time: None,
+) -> None:
+    """`accepted` is called after each step."""
     rank, ranks = comm.rank, comm.size
     begin, end = ROWS * rank // ranks, ROWS * (rank + 1) // ranks
     with tailrace.open(directory, "history", comm=comm, layout=keys) as stream:
@@ -44,6 +53,7 @@ def write_on(comm: MPI.Intracomm, directory: str, keys: dict[str, Any], first: i
                 print(f"refused: {error}\n", end="", flush=True)  # one write: the lines of ranks meet
         for time in range(first, last):
             put_step(stream, time, begin, end)
+            accepted(time)
 
 
 def put_step(stream: tailrace.Stream, time: int, begin: int, end: int) -> None:
@@ -52,9 +62,9 @@ def put_step(stream: tailrace.Stream, time: int, begin: int, end: int) -> None:
         step.put("area", values(-1)[begin:end], offset=(begin, 0))
 
 
-def check(directory: str, last: int) -> None:
+def check(directory: str, last: int, first: int = 0) -> None:
     with tailrace.open_read(directory, "history") as reader:
-        assert reader.times == list(range(last)), reader.times
+        assert reader.times == list(range(first, last)), reader.times
         for number, time in zip(reader.steps, reader.times, strict=True):
             reader.select(number)
             np.testing.assert_array_equal(reader.get("T"), values(int(time)))
