@@ -86,7 +86,7 @@ void Commit::after_commit(const StepInFlight& step) {
     step.group->on_step_committed(step.number_in_group, *step.written);
     last_committed_ = step.group;
     committed_end_ = step.step + 1;
-    upkeep_.on_part_written(*step.group);
+    if (step.number_in_group == 0) upkeep_.on_part_written(*step.group);
     // The writer has begun another group, and this one was waiting for its last commit.
     if (step.group != writer_.group() && step.group->all_steps_committed()) keep_error(attempt([&] { step.group->finish(); }));
     times_.add_committed_step((step.durable_s ? step.durable_s->load() : seconds_now()) - step.began_s);
