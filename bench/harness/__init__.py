@@ -137,6 +137,23 @@ def mpi_environment(extra: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def run_into(words: Sequence[str], folder: Path, output: Path, timeout_s: float, environment: Mapping[str, str]) -> int:
+    """Runs a command in the folder; what it prints is in the file `output`. Returns its exit status, whatever it is. Raises
+    subprocess.TimeoutExpired."""
+    with output.open("wb") as file:
+        done = subprocess.run(
+            words,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            timeout=timeout_s,
+            env=dict(environment),
+            check=False,
+        )
+    return done.returncode
+
+
 def run_mpi(
     path: Path,
     ranks: int,

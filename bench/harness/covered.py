@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from tailrace.trace.coverage import ASYNCHRONOUS
 from tailrace.trace.log import Log, LogError, read_run
 from tailrace.trace.symbols import c_library_files
 
+from bench import harness
 from bench.harness import oracle
 from bench.harness.oracle import Seen, real
 
@@ -119,28 +119,14 @@ def _run(
     work.mkdir(parents=True)
     traced = launch.traced_environment(logs, BUDGET, {}) if logs is not None else {}
     command = oracle.command_of(record, words, [f"{key}={value}" for key, value in traced.items()])
-    with (folder / f"{name}.out").open("wb") as output:
-        done = subprocess.run(
-            command,
-            cwd=work,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            timeout=timeout_s,
-            env=dict(variables),
-            check=False,
-        )
-    return oracle.read_strace(record, LAUNCHER_NAMES), done.returncode
+    status = harness.run_into(command, work, folder / f"{name}.out", timeout_s, variables)
+    return oracle.read_strace(record, LAUNCHER_NAMES), status
 
 
 def _programs(calls: Iterable[Seen], logs: Path) -> Iterable[Seen]:
     """The calls without the tracer's own."""
     own = f"{real(str(logs))}/"
-    return (
-        call
-        for call in calls
-        if not call.path.startswith(own) and not (call.path.startswith("/proc/") and call.path.endswith(("/io", "/cmdline")))
-    )
+    return (call for call in calls if not call.path.startswith(own))
 
 
 def of_logs(logs: Iterable[Log]) -> tuple[Totals, Totals]:

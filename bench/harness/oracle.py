@@ -34,9 +34,7 @@ DESCRIPTOR = re.compile(r"^-?\d+<(.*?)>(?:\(deleted\))?(?=[,)\s]|$)")
 OF_PROCESS = re.compile(r"^/proc/(self|thread-self|\d+)(/task/\d+)?(?=/|$)|^/proc(?=/net/|/mounts$)")
 HERE = re.compile(r"AT_FDCWD<(.*?)>, ")
 AT = re.compile(r"(?:AT_FDCWD|\d+)<(.*?)>, ")
-OF_TRACER = re.compile(
-    r"O_RDONLY\|O_LARGEFILE\|O_CLOEXEC\s*\)|/current_clocksource"
-)  # a space stands there where another line came between
+OF_TRACER = re.compile(r"O_RDONLY\|O_LARGEFILE\|O_CLOEXEC\s*\)")  # a space stands there where another line came between
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 LIBRARY = re.compile(r"\.(so(\.\d[\w.]*)?|dylib)$")
 OF_PROCESSORS = re.compile(r"/(glibc-hwcaps|tls|haswell|avx512_1|x86_64)(/|$)")  # folders in which the loader searches
@@ -149,8 +147,8 @@ def _is_loaders(path: str, kind: str, text: str) -> bool:
 
 
 def _is_left_out(of: Traced, name: str, kind: str, text: str, result: int) -> bool:
-    """Whether a call is on a descriptor of O_PATH, which has no data and which the C library opens by itself, too; or on a program
-    that the tracer looks at before it is started."""
+    """Whether a call is on a descriptor of O_PATH, which has no data and which the C library opens by itself, too; or on a file
+    that the tracer reads itself: a program before it is started, or what the kernel says."""
     if kind == "open" and (OF_TRACER.search(text) or ("O_PATH" in text and result >= 0)):
         of.left_out.add(result)
         return True

@@ -155,17 +155,7 @@ def run(way: Way, programs: Path, folder: Path) -> Started:
     wanted = f"trace={','.join(TRACED_CALLS)}"
     command = ["strace", "-f", "-y", "-s", "0", "-e", "signal=none", "-e", wanted, "-o", str(record)]
     command += [word for variable in given for word in ("-E", variable)] + way.words(programs)
-    with (folder / "out").open("wb") as output:
-        done = subprocess.run(
-            command,
-            cwd=work,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            timeout=LIMIT_S,
-            env=harness.mpi_environment({}),
-            check=False,
-        )
+    status = harness.run_into(command, work, folder / "out", LIMIT_S, harness.mpi_environment({}))
     recorded, damaged = read_run(logs)
     if damaged:
         raise BenchError(f"{way.name}: {damaged[0]}")
@@ -174,7 +164,7 @@ def run(way: Way, programs: Path, folder: Path) -> Started:
     account(images, recorded, named)
     made = work / "child.out"
     found = RECORDED if bytes_in(recorded, "child.out") == BYTES else NAMED if named else ""
-    return Started(done.returncode, images, found, made.stat().st_size if made.exists() else 0)
+    return Started(status, images, found, made.stat().st_size if made.exists() else 0)
 
 
 def images_of(record: Path) -> list[Image]:

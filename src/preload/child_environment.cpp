@@ -19,9 +19,6 @@ namespace {
 namespace raw = trace::raw;
 
 constexpr size_t kPathBytes = 4096, kMostEntries = 1u << 14;
-// The kernel's O_LARGEFILE, which the C library never sets on this machine and which changes nothing: by it, tests tell this open
-// from those of the program.
-constexpr int kLargeFile = 0100000;
 constexpr char kPreload[] = "LD_PRELOAD=";
 constexpr size_t kPreloadName = sizeof kPreload - 1;
 constexpr const char* kVariables[] = {variable::TRACE,    variable::TRACE_BYTES, variable::TRACE_SHARE,
@@ -54,7 +51,7 @@ struct Beginning {
 
     // Returns 0 or an errno.
     int64_t read(const char* path) {
-        const int64_t descriptor = raw::call(SYS_openat, AT_FDCWD, raw::address(path), O_RDONLY | O_CLOEXEC | kLargeFile);
+        const int64_t descriptor = raw::open_to_read(path);
         if (descriptor < 0) return -descriptor;
         const int64_t now = raw::call(SYS_pread64, descriptor, raw::address(bytes), sizeof bytes - 1, 0);
         raw::call(SYS_close, descriptor);
