@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from tailrace.cli.run_options import parsed
-from tailrace.place.compiled import checksum, compiled
+from tailrace.fnv import fnv1a
+from tailrace.place.compiled import compiled
 from tailrace.place.mapping import Mapping, MappingError, problem_of
 from tailrace.place.rules import TreeRule, rules_of
 from tailrace.toml_table import TomlError
@@ -141,7 +142,7 @@ def test_wrong_rules_are_refused(tree: dict[str, object], said: str) -> None:
 def sealed(data: bytearray) -> bytes:
     """With the right length and checksum, so that the reader looks at what is behind them."""
     struct.pack_into("<I", data, 12, len(data))
-    struct.pack_into("<Q", data, 16, checksum(bytes(data[24:])))
+    struct.pack_into("<Q", data, 16, fnv1a(bytes(data[24:])))
     return bytes(data)
 
 

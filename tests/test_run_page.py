@@ -13,6 +13,8 @@ import pytest
 from tailrace.report.run_charts import WRITE, busy_shares, bytes_moved
 from tailrace.trace.model import Run, calls_of
 
+from tests.run_pages import run_with_page
+
 SCRIPT = """
 import time
 for step in range(3):
@@ -32,8 +34,7 @@ for _ in range(50):
 @pytest.fixture(scope="module")
 def folder(tailrace_command: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     here = tmp_path_factory.mktemp("page")
-    for words in (["run", "--log", "log", "--", "python3", "-c", SCRIPT], ["report", "log", "--html", "page.html"]):
-        subprocess.run([*tailrace_command, *words], cwd=here, check=True, capture_output=True, timeout=60)
+    run_with_page(tailrace_command, here, ["python3", "-c", SCRIPT])
     return here
 
 

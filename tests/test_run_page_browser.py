@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ from playwright.sync_api import Page, sync_playwright
 from tailrace.report.run_charts import KINDS, size_bins
 from tailrace.report.run_tables import operation_sums
 from tailrace.trace.model import Run
+
+from tests.run_pages import run_with_page
 
 SCRIPT = """
 import os, time
@@ -33,8 +34,7 @@ for step in range(3):
 @pytest.fixture(scope="module")
 def folder(tailrace_command: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     here = tmp_path_factory.mktemp("page")
-    for words in (["run", "--log", "log", "--", "/usr/bin/python3", "-c", SCRIPT], ["report", "log", "--html", "page.html"]):
-        subprocess.run([*tailrace_command, *words], cwd=here, check=True, capture_output=True, timeout=60)
+    run_with_page(tailrace_command, here, ["/usr/bin/python3", "-c", SCRIPT])
     return here
 
 

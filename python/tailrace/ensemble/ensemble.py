@@ -107,7 +107,7 @@ class Ensemble:
             plan = self.plan()
             print_now = folder.fingerprint(self.spec)
             self._refuse_changed(print_now, rerun_changed)
-            of_all = folder._hash(print_now)
+            of_all = folder.hash_of(print_now)
             with JournalWriter(self.folder.journal) as writer:
                 writer.append(folder.head_line(self.spec, plan.run, self.table, print_now))
                 writer.sync()
@@ -150,7 +150,7 @@ class Ensemble:
     def left(self) -> int:
         """How many members have no outcome yet."""
         self.folder.read()
-        of_all = folder._hash(folder.fingerprint(self.spec))
+        of_all = folder.hash_of(folder.fingerprint(self.spec))
         return sum(1 for _ in self._left(of_all, rerun_failed=False, most=None))
 
     def write_results(self) -> dict[str, Any]:
@@ -220,7 +220,7 @@ class _Calls:
         self.folder.read()
         self.plan = ensemble.plan(names)
         print_now = folder.fingerprint(ensemble.spec)
-        self.of_all = folder._hash(print_now)
+        self.of_all = folder.hash_of(print_now)
         self.next = max(self.folder.finished, default=-1) + 1
         self.opened = engines.open_engine(ensemble.spec.engine)
         self.executor = self.opened.__enter__()

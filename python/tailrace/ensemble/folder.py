@@ -27,7 +27,7 @@ JOURNAL = "members.jsonl"
 FORMAT = 1
 
 
-def _hash(value: Any) -> str:
+def hash_of(value: Any) -> str:
     return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
@@ -141,7 +141,7 @@ def is_locked(out: Path) -> bool:
 
 def identity(of_all: str, parameters: Mapping[str, Value]) -> str:
     """A member's result counts as long as this stays: settings, files and its own parameters."""
-    return _hash([of_all, dict(parameters)])
+    return hash_of([of_all, dict(parameters)])
 
 
 def head_line(spec: Spec, run: str, table: ParameterTable, print_of_spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 from tailrace.ensemble.folder import Folder
 from tailrace.ensemble.values import REASONS
 from tailrace.journal import line_at
+from tailrace.whole_file import replaced
 
 ROWS_A_GROUP = 10_000
 PARTS = ("stage", "run", "wait", "read", "keep")
@@ -42,14 +43,12 @@ def row_of(line: Mapping[str, Any]) -> dict[str, Any]:
 def write_csv(folder: Folder, results: tuple[str, ...], path: Path) -> None:
     """Written beside `path`, then renamed. A failed member has empty cells as results."""
     columns = columns_of(folder, results)
-    beside = path.with_name(f"{path.name}.tmp")
-    with beside.open("w", newline="", encoding="utf-8") as file:
+    with replaced(path) as beside, beside.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore")
         writer.writeheader()
         for line in member_lines(folder):
             row = row_of(line)
             writer.writerow({**row, "seconds": f"{row['seconds']:.4f}", "message": " ".join(row["message"].split())})
-    beside.replace(path)
 
 
 def write_parquet(folder: Folder, results: tuple[str, ...], path: Path) -> None:
@@ -66,8 +65,7 @@ def write_parquet(folder: Folder, results: tuple[str, ...], path: Path) -> None:
                 kinds[name] = pa.string()
     metadata = {"tailrace": json.dumps(folder.heads)}
     schema = pa.schema([(name, kinds[name]) for name in columns], metadata=metadata)
-    beside = path.with_name(f"{path.name}.tmp")
-    with pq.ParquetWriter(beside, schema) as writer:
+    with replaced(path) as beside, pq.ParquetWriter(beside, schema) as writer:
         rows: list[dict[str, Any]] = []
         for line in member_lines(folder):
             rows.append(_typed(row_of(line), kinds))
@@ -75,7 +73,6 @@ def write_parquet(folder: Folder, results: tuple[str, ...], path: Path) -> None:
                 writer.write_table(pa.Table.from_pylist(rows, schema))
                 rows = []
         writer.write_table(pa.Table.from_pylist(rows, schema))
-    beside.replace(path)
 
 
 def _typed(row: Mapping[str, Any], kinds: Mapping[str, Any]) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class Keep:
 class EngineChoice:
     name: str = "threads"
     workers: int = 0  # 0: as many as this process may use cores
-    scratch: str = ""  # "": the first of TMPDIR, SLURM_TMPDIR and /tmp that is there
+    scratch: str = ""  # "": the first of SLURM_TMPDIR, TMPDIR and /tmp that is there
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailrace.findings import Finding, Verdict, verdict_of
-from tailrace.findings.wording import seconds_text
+from tailrace.quantities import seconds_text
 from tailrace.trace.activity import is_software
 from tailrace.trace.model import Run
 from tailrace.trace.system_files import is_user_data

@@ -7,20 +7,13 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
+from tailrace.fnv import fnv1a
 from tailrace.place.patterns import Kind, Token
 from tailrace.place.rules import TreeRule
 
 MAGIC, VERSION = b"TRPLACE\n", 1
 HEADER, RULE, TOKEN = struct.Struct("<8sIIQII"), struct.Struct("<6I8I"), struct.Struct("<IIQ")
 NO_FIELD = 0xFFFFFFFF
-
-
-def checksum(data: bytes) -> int:
-    """FNV-1a with 64 bits."""
-    value = 14695981039346656037
-    for byte in data:
-        value = (value ^ byte) * 1099511628211 & 0xFFFFFFFFFFFFFFFF
-    return value
 
 
 def compiled(rules: Sequence[TreeRule]) -> bytes:
@@ -53,7 +46,7 @@ def compiled(rules: Sequence[TreeRule]) -> bytes:
         pattern, target = tokens(rule.pattern, fields), tokens(rule.target, fields)
         records.append(RULE.pack(*names, rule.is_below, rule.most, split, pattern, len(rule.pattern), target, len(rule.target), 0))
     data = struct.pack("<II", len(rules), 0) + b"".join(records) + bytes(room)
-    return HEADER.pack(MAGIC, VERSION, HEADER.size - 8 + len(data), checksum(data), len(rules), 0)[: HEADER.size - 8] + data
+    return HEADER.pack(MAGIC, VERSION, HEADER.size - 8 + len(data), fnv1a(data), len(rules), 0)[: HEADER.size - 8] + data
 
 
 def write_rules(path: Path, data: bytes) -> None:

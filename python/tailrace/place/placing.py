@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from tailrace.place.compiled import checksum, compiled, write_rules
+from tailrace.fnv import fnv1a
+from tailrace.place.compiled import compiled, write_rules
 from tailrace.place.files import RUN_FILE, PlacedFile, all_flat
 from tailrace.place.mapping import Mapping
 from tailrace.place.rules import TreeRule, read_rules
@@ -32,7 +33,7 @@ class Placing:
         because all nodes must have it. Raises OSError."""
         folder = log if log is not None else self.config.resolve().parent
         # RATIONALE: runs with other rules in the same folder keep theirs, so the name has the rules' checksum.
-        path = folder / (RUN_FILE if log is not None else f".tailrace-{checksum(self.data):016x}.{RUN_FILE}")
+        path = folder / (RUN_FILE if log is not None else f".tailrace-{fnv1a(self.data):016x}.{RUN_FILE}")
         write_rules(path, self.data)
         self._flat_before = all_flat(self.rules, self.mapping)
         return {PLACE_KEY: str(path)}

@@ -16,7 +16,7 @@ PRESETS = {
     "hds": "#009e73",
     "shared": "#cc79a7",
     "collective": "#d55e00",
-    "nodes": "#56b4e9",
+    "node": "#56b4e9",
 }
 OTHERS = ("#b8a500", "#7a5195", "#2f7f8f", "#a05a2c", "#5c5fb5", "#7f8c2f")
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from tailrace.quantities import bytes_text, seconds_text
 from tailrace.report import plots, wording
+from tailrace.report.html_page import write_html
+from tailrace.report.svg import Chart
 from tailrace.report.table import phases_text
 from tailrace.results.comparison import Group, Summary, Verdict, judge, ratio_between, summarize
 from tailrace.results.runs import NATIVE, RunResult
@@ -20,25 +19,12 @@ from tailrace.results.study import StudyResults
 
 
 @dataclass(frozen=True)
-class Plot:
-    name: str
-    title: str
-    text: str  # what it shows; also for readers who do not see it
-    svg: str
+class Plot(Chart):
     keys: Sequence[tuple[str, str]] = ()  # names and their colours
 
 
 def write_page(study: StudyResults, path: Path) -> None:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tailrace.report", "templates"), autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    page = environment.get_template("study.html.j2").render(
-        **page_values(study),
-        style="".join((resources.files("tailrace.report") / "templates" / name).read_text() for name in ("study.css", "run.css")),
-    )
-    beside = path.with_suffix(".tmp")
-    beside.write_text(page, encoding="utf-8")
-    beside.replace(path)
+    write_html("study.html.j2", page_values(study), path)
 
 
 def page_values(study: StudyResults) -> dict[str, Any]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
-
-import jinja2
 
 from tailrace.findings import Verdict, wording
 from tailrace.plain_text import plain
 from tailrace.quantities import seconds_text
+from tailrace.report.html_page import text_of, write_html
 from tailrace.report.run_charts import charts_of
 from tailrace.report.run_tables import tables_of
 from tailrace.report.timeline import MEANINGS, timeline_of
@@ -31,31 +29,25 @@ def write_run_page(source: Path | None, run: Run, verdict: Verdict | None, path:
 
     Without a source the page has only what `run` has: aliases cover nothing else.
     Writes beside `path`, then renames. Raises OSError."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tailrace.report", "templates"), autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    environment.filters["plain"] = lambda text: UNIT.sub("\N{NO-BREAK SPACE}\\1", plain(text))
-    templates = resources.files("tailrace.report") / "templates"
     phases, coverage = _of_logs(source, run)
     has_calls = run.activity is not None and len(run.activity.begin) > 0
     findings = verdict.findings if verdict else ()
-    page = environment.get_template("run.html.j2").render(
-        headline=wording.headline(verdict) if verdict else wording.headline_of_sums(run.share()),
-        facts=_facts(source, run, verdict),
-        findings=[
+    values = {
+        "headline": wording.headline(verdict) if verdict else wording.headline_of_sums(run.share()),
+        "facts": _facts(source, run, verdict),
+        "findings": [
             {"finding": finding, "seconds": seconds_text(finding.seconds), "how": wording.how(finding)} for finding in findings
         ],
-        notes=[text for text in (wording.together(verdict), wording.left_out(verdict)) if text] if verdict else [wording.NO_TIMES],
-        charts=charts_of(run, phases),
-        timeline=timeline_of(run.activity) if run.activity is not None and has_calls else None,
-        meanings=MEANINGS,
-        tables=tables_of(run, phases, coverage),
-        style=(templates / "study.css").read_text() + (templates / "run.css").read_text(),
-        script=(templates / "timeline.js").read_text(),
-    )
-    beside = path.with_name(f"{path.name}.tmp")
-    beside.write_text(page, encoding="utf-8")
-    beside.replace(path)
+        "notes": [text for text in (wording.together(verdict), wording.left_out(verdict)) if text]
+        if verdict
+        else [wording.NO_TIMES],
+        "charts": charts_of(run, phases),
+        "timeline": timeline_of(run.activity) if run.activity is not None and has_calls else None,
+        "meanings": MEANINGS,
+        "tables": tables_of(run, phases, coverage),
+        "script": text_of("timeline.js"),
+    }
+    write_html("run.html.j2", values, path, lambda text: UNIT.sub("\N{NO-BREAK SPACE}\\1", plain(text)))
 
 
 def _of_logs(source: Path | None, run: Run) -> tuple[Phases | None, Sequence[Coverage]]:

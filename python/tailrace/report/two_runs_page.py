@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from rich.console import Console
 from rich.markup import escape
 
 from tailrace.findings import two_runs
 from tailrace.findings.two_runs import Change, TwoRuns
-from tailrace.findings.wording import seconds_text
 from tailrace.plain_text import plain
-from tailrace.quantities import bytes_text, count_text
+from tailrace.quantities import bytes_text, count_text, seconds_text
 from tailrace.report.bars import Bar, Part, bars_svg
+from tailrace.report.html_page import write_html
 from tailrace.report.run_tables import Table
 
 MOST_ROWS = 20
@@ -76,24 +74,16 @@ def print_two(console: Console, names: tuple[str, str], two: TwoRuns) -> None:
 
 def write_two_page(names: tuple[str, str], two: TwoRuns, path: Path) -> None:
     """Writes the page beside `path`, then renames it. Raises OSError."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tailrace.report", "templates"), autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    environment.filters["plain"] = plain
-    templates = resources.files("tailrace.report") / "templates"
     rows = [
         Bar(f"{each.title} ({name})", [Part(value, COLOURS[at], seconds_text(value))], seconds_text(value))
         for each in two.findings
         for at, (name, value) in enumerate((("A", each.first_s), ("B", each.second_s)))
     ]
-    page = environment.get_template("two_runs.html.j2").render(
-        headline=two_runs.headline(two),
-        names=names,
-        notes=[*two.not_compared, ONE_RUN],
-        chart=bars_svg([("", rows)]) if rows else "",
-        tables=tables_of(two),
-        style=(templates / "study.css").read_text() + (templates / "run.css").read_text(),
-    )
-    beside = path.with_name(f"{path.name}.tmp")
-    beside.write_text(page, encoding="utf-8")
-    beside.replace(path)
+    values = {
+        "headline": two_runs.headline(two),
+        "names": names,
+        "notes": [*two.not_compared, ONE_RUN],
+        "chart": bars_svg([("", rows)]) if rows else "",
+        "tables": tables_of(two),
+    }
+    write_html("two_runs.html.j2", values, path)

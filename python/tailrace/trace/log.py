@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tailrace.fnv import fnv1a
 from tailrace.regular_file import open_regular
 from tailrace.trace.merged import MERGED_CHUNK, Records, records_of
 
@@ -279,7 +280,4 @@ def _threads_of(
 
 def name_hash(text: bytes) -> int:
     """FNV-1a, 64 bits; never 0."""
-    value = 0xCBF29CE484222325
-    for byte in text:
-        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
-    return value or 1
+    return fnv1a(text) or 1

@@ -1,0 +1,31 @@
+"""Pages from templates: one HTML file each, with its style, which needs no network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from tailrace.plain_text import plain
+from tailrace.whole_file import replaced
+
+STYLES = ("study.css", "run.css")
+
+
+def text_of(name: str) -> str:
+    """A file beside the templates."""
+    return (resources.files("tailrace.report") / "templates" / name).read_text()
+
+
+def write_html(template: str, values: Mapping[str, Any], path: Path, text: Callable[[str], str] = plain) -> None:
+    """`text` makes text of others fit for the page (the filter `plain`). Written beside `path`, then renamed. Raises OSError."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tailrace.report", "templates"), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters["plain"] = text
+    page = environment.get_template(template).render(**values, style="".join(map(text_of, STYLES)))
+    with replaced(path) as beside:
+        beside.write_text(page, encoding="utf-8")
