@@ -491,6 +491,7 @@ def test_killed_at_random_steps(mpirun: Mpirun, tmp_path: Path, rng: random.Rand
         np.testing.assert_array_equal(data["area"].values, python_model.first_state())
     report = tailrace.verify(tmp_path, "history", deep=True)
     assert report["ok"], report
+    assert all(path.stat().st_size < 256 << 20 for path in tmp_path.rglob("*.nc")), "kills must not multiply what a run lays out"
 
 
 def committed_restart(folder: Path) -> int:

@@ -15,8 +15,13 @@ struct Growth {
 
 class GrowthAhead {
 public:
+    // The part has steps of an earlier run: what it has at the first step here did not grow with that step.
+    void continue_part() { knows_last_ = false; }
+
     // To be called once for each step. `steps` and `bytes`: that the part has now.
     Growth after_step(double now_s, uint64_t steps, uint64_t bytes) {
+        if (!knows_last_) last_ = window_ = before_first({steps, bytes});
+        knows_last_ = true;
         const Growth step = since(last_, {steps, bytes}), window = since(window_, {steps, bytes});
         last_ = {steps, bytes};
         if (now_s - window_began_s_ >= kWindowS) {
@@ -31,10 +36,12 @@ public:
 
 private:
     static constexpr double kWindowS = 1;
+    static Growth before_first(const Growth& now) { return {now.steps - std::min<uint64_t>(now.steps, 1), now.bytes}; }
     static Growth since(const Growth& from, const Growth& to) {
         return {to.steps - std::min(from.steps, to.steps), to.bytes - std::min(from.bytes, to.bytes)};
     }
 
+    bool knows_last_ = true;
     double window_began_s_ = 0;
     Growth last_{0, 0}, window_{0, 0}, before_{0, 0};
 };

@@ -46,6 +46,7 @@ void PartSpace::continue_from(const std::vector<StepBlock>& blocks, uint64_t ste
         blocks_.push_back(block);
     }
     mark_blocks_known();
+    ahead_.continue_part();
     growing_.emplace(file_bytes, layout_.overlap_steps);
 }
 
