@@ -14,7 +14,6 @@ from pathlib import Path
 from sources import ROOT, sources
 
 LIST = Path("src/environment/variables.def")
-LISTS = (LIST, Path("src/environment/placing_variables.def"))
 NAME = re.compile(r"TAILRACE_[A-Z][A-Z0-9_]*")
 LISTED = re.compile(r"^TAILRACE_(?:VARIABLE|KEY_VARIABLE|FOREIGN_VARIABLE)\((\w+)", re.MULTILINE)
 C_READS = re.compile(r'\b(?:secure_)?(?:getenv|setenv|unsetenv|putenv)\s*\(\s*"(TAILRACE_\w+)')
@@ -24,7 +23,7 @@ PUBLIC_HEADERS = ("include/*.h", "include/*.def", "bindings/*.in")
 
 
 def listed_names() -> frozenset[str]:
-    return frozenset(f"TAILRACE_{name}" for path in LISTS for name in LISTED.findall((ROOT / path).read_text()))
+    return frozenset(f"TAILRACE_{name}" for name in LISTED.findall((ROOT / LIST).read_text()))
 
 
 def constants() -> frozenset[str]:

@@ -18,11 +18,14 @@ from tests.environment import ROOT, open_mpi_environment
 
 POOL = """
 import multiprocessing, sys
-def work(number):
+def begin(both):
     import decimal, json, ssl, sqlite3  # libraries that the worker loads
+    both.wait()  # none is killed while it loads one: nobody can tell what of it was read then
+def work(number):
     with open(f"pool.{number}", "wb") as file: file.write(b"x" * 10000)
 if __name__ == "__main__":
-    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool: pool.map(work, range(6))
+    context = multiprocessing.get_context(sys.argv[1])
+    with context.Pool(2, begin, (context.Barrier(2),)) as pool: pool.map(work, range(6))
 """
 MPI_IO = """
 #include <mpi.h>

@@ -60,7 +60,6 @@ std::span<const EnvironmentVariable> all_variables() {
 #define TAILRACE_KEY_VARIABLE(name, reader, meaning, otherwise) {"TAILRACE_" #name, reader, meaning, otherwise, false, true},
 #define TAILRACE_FOREIGN_VARIABLE(name) {"TAILRACE_" #name, "nothing", "set by module systems", "", false, false},
 #define TAILRACE_VARIABLE_PATTERN(name, reader, meaning, otherwise) {name, reader, meaning, otherwise, true, false},
-#include "environment/placing_variables.def"
 #include "environment/variables.def"
 #undef TAILRACE_VARIABLE
 #undef TAILRACE_KEY_VARIABLE

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "environment/placing_variables.hpp"
 #include "environment/variables.hpp"
 #include "preload/hook.hpp"
 #include "trace/raw.hpp"

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "environment/placing_variables.hpp"
+#include "environment/variables.hpp"
 #include "trace/raw.hpp"
 
 namespace tailrace::preload::placing {
