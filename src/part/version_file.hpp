@@ -19,9 +19,11 @@ ShownBy shown_by(const PartVersion& version);
 
 // Everything but what shows it. The file is then long enough for its superblock.
 void write_version(HeldFile& file, const PartVersion& version);
-// The same for the last version, after which the file is cut to its length.
+// The same for the last version, after which the file is cut to its length. It may show as many steps as the one before, whose
+// record stays.
 void write_last_version(HeldFile& file, const PartVersion& version);
-// Readers see the version from here on.
-void put_in_force(HeldFile& file, const ShownBy& by);
+// Readers see the version from here on. `sync`: its superblock is on the device before its record in force is written. Needed where
+// the record of the version before, which shows as many steps, was overwritten.
+void put_in_force(HeldFile& file, const ShownBy& by, bool sync = false);
 
 }  // namespace tailrace

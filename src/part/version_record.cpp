@@ -38,7 +38,7 @@ std::vector<Record> records_in(const Page& page) {
     for (uint64_t k = 0; k <= kRecords; ++k) {
         Record record;
         std::memcpy(&record, page.data() + kRecordsAt + k * sizeof record, sizeof record);
-        const bool is_in_place = k == kRecords || record.steps % kRecords == k;
+        const bool is_in_place = k == kRecords || record.steps % kRecords == k || (record.steps + 1) % kRecords == k;
         if (record.mark == kMark && record.sum == sum_of(record) && is_in_place) records.push_back(record);
     }
     return records;
@@ -56,8 +56,10 @@ bool has_its_head(const Record& record, const File& part) {
     return Checksum::of(head.data(), head.size()) == record.head_sum;
 }
 
-const Record* record_for(const std::vector<Record>& records, uint64_t steps) {
-    const auto found = std::ranges::find(records, steps, &Record::steps);
+// Of the versions that show so many steps one that is whole. Of the last version the head may be missing after a power loss.
+const Record* record_for(const std::vector<Record>& records, uint64_t steps, const File& part) {
+    const auto is_whole = [&](const Record& record) { return record.steps == steps && has_its_head(record, part); };
+    const auto found = std::ranges::find_if(records, is_whole);
     return found == records.end() ? nullptr : &*found;
 }
 
@@ -66,13 +68,10 @@ PartState state_of(const File& part, const Page& page, const std::vector<Record>
     const auto shown = std::ranges::find_if(records, [&](const Record& record) { return is_in_force(record, page); });
     if (shown == records.end() || !has_its_head(*shown, part)) return PartState::changed;
     if (shown->steps >= steps) return PartState::current;
-    const Record* wanted = record_for(records, steps);
-    return wanted != nullptr && has_its_head(*wanted, part) ? PartState::outdated : PartState::changed;
+    return record_for(records, steps, part) != nullptr ? PartState::outdated : PartState::changed;
 }
 
-}  // namespace
-
-RecordBytes record_of(const PartVersion& version) {
+RecordBytes record_at(const PartVersion& version, uint64_t place) {
     Record record;
     record.steps = version.steps;
     std::ranges::copy(std::span(version.superblock).first(kSuperblock), record.superblock.begin());
@@ -82,8 +81,14 @@ RecordBytes record_of(const PartVersion& version) {
     record.head_sum = Checksum::of(head.bytes.data(), head.bytes.size());
     record.sum = sum_of(record);
     const auto* bytes = reinterpret_cast<const std::byte*>(&record);
-    return {kRecordsAt + version.steps % kRecords * sizeof record, {bytes, bytes + sizeof record}};
+    return {kRecordsAt + place % kRecords * sizeof record, {bytes, bytes + sizeof record}};
 }
+
+}  // namespace
+
+RecordBytes record_of(const PartVersion& version) { return record_at(version, version.steps); }
+
+RecordBytes record_of_last(const PartVersion& version) { return record_at(version, version.steps + 1); }
 
 RecordBytes record_in_force(RecordBytes record) {
     record.address = kRecordsAt + kRecords * sizeof(Record);
@@ -100,7 +105,7 @@ bool bring_up(File& part, uint64_t steps) {
     if (!page) return false;
     const std::vector<Record> records = records_in(*page);
     if (state_of(part, *page, records, steps) != PartState::outdated) return false;
-    part.write_at(0, record_for(records, steps)->superblock.data(), kSuperblock);
+    part.write_at(0, record_for(records, steps, part)->superblock.data(), kSuperblock);
     return true;
 }
 

@@ -19,6 +19,8 @@ struct RecordBytes {
     std::vector<std::byte> bytes;
 };
 RecordBytes record_of(const PartVersion& version);
+// The same for a part's last version, at the address of the version that would follow: the record of the version before stays.
+RecordBytes record_of_last(const PartVersion& version);
 // The same, at the address for the version in force. It is written behind the superblock, and stays until the next one is in force.
 RecordBytes record_in_force(RecordBytes record);
 

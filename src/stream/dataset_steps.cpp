@@ -44,7 +44,7 @@ void show_steps(const std::string& path, const History& history, uint64_t steps)
     write_version(file, version);
     // What the superblock points to is on the device before it.
     file.sync();
-    put_in_force(file, shown_by(version));
+    put_in_force(file, shown_by(version), true);
     file.sync();
     file.close();
 }

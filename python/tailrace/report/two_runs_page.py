@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def _sums(title: str, text: str, changes: Any) -> Table:
 
 def _row(change: Change) -> list[str]:
     pairs = [(change.first[name], change.second[name]) for name in ("calls", "read_bytes", "written_bytes", "self_ns")]
-    texts = (count_text, bytes_text, bytes_text, lambda value: f"{value / 1e9:.4f}")
+    texts: tuple[Callable[[Any], str], ...] = (count_text, bytes_text, bytes_text, lambda value: f"{value / 1e9:.4f}")
     cells = ["" if value is None else text(value) for pair, text in zip(pairs, texts, strict=True) for value in pair]
     return [plain(change.name), _state(change.state), *cells, "" if change.seconds is None else _signed(change.seconds)]
 
