@@ -86,7 +86,7 @@ Unknown::~Unknown() {
 
 }  // namespace working_folder
 
-// A thread with a directory of its own shares this process's memory.
+// The thread has a directory of its own, and the same memory.
 HOOK(int, unshare, (int flags)) {
     working_folder::forget_for_good();
     return NEXT(unshare)(flags);

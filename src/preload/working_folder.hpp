@@ -1,5 +1,5 @@
-// The text of the working directory. The kernel is asked once; a call that may change the directory or its name makes the next one ask
-// again. getcwd costs about half of what placing may cost a call with a path.
+// The text of the working directory. The kernel is asked once; a call that may change the directory or its name makes the next one
+// ask again. getcwd costs about half of what placing may cost a call with a path.
 #pragma once
 
 #include <cstdint>
