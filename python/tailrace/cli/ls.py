@@ -28,7 +28,7 @@ def command(
     Examples: [bold]tailrace ls out[/] · [bold]tailrace ls out --stream history --all[/] · [bold]tailrace ls out --json[/] ·
     [bold]tailrace ls results/n1-77-000001.tar data/00[/]
     """
-    if directory.is_file() or names:
+    if names or directory.suffix == ".tar" or bundles.is_bundle(directory):
         if stream is not None or every_step:
             raise typer.BadParameter(f"{directory} is a bundle, and has no streams: leave --stream and --all out")
         _list_bundle(directory, names or [], as_json)
