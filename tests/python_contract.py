@@ -47,6 +47,9 @@ class Session:
     def do_text(self, variable: str, name: str, value: str) -> None:
         self.stream.attributes(None if variable == "." else variable, **{name: value})
 
+    def do_texts(self, variable: str, name: str, values: str) -> None:
+        self.stream.attributes(None if variable == "." else variable, **{name: values.split(",")})
+
     def do_number(self, variable: str, name: str, value: str) -> None:
         self.stream.attributes(None if variable == "." else variable, **{name: np.float64(value)})
 

@@ -3,7 +3,8 @@
 A script is run by a program of each language, on all ranks. Its lines are RANK OPERATION ARGUMENTS -> ANSWER:
 
 open NAME OPTIONS (";" separates lines of TOML), resume NAME OPTIONS TIME (resume_before), close, flush, count
-dim NAME LENGTH|ragged, var NAME TYPE FLAGS DIMS, text OWNER NAME WORD, number OWNER NAME VALUE (owner ".": the stream)
+dim NAME LENGTH|ragged, var NAME TYPE FLAGS DIMS
+text OWNER NAME WORD, texts OWNER NAME WORD,WORD..., number OWNER NAME VALUE (owner ".": the stream)
 begin TIME, end, refuse
 put VAR FIRST dense|strided [OFFSETS COUNTS]...: blocks whose elements count up from FIRST; offset "-": behind other ranks
 strings VAR OFFSET WORD..., whole VAR VALUE...: a replicated variable
@@ -97,6 +98,9 @@ def check_attributes(path: Path, expected: dict[str, Any]) -> None:
         for name, value in expected.items():
             owner, _, attribute = name.partition(":")
             stored = (file[owner] if owner else file).attrs[attribute]
+            if isinstance(value, list):
+                assert stored.tolist() == value, name
+                continue
             assert (stored.decode() if isinstance(stored, bytes) else stored) == value, name
 
 

@@ -121,7 +121,7 @@ def test_hashed_names_are_spread(tmp_path: Path) -> None:
         ({"files": "d/{a", "to": "x"}, "brace"),
         ({"files": "d/", "to": "x"}, "ends without a name"),
         ({"files": "d/{a}", "to": "{a}"}, "any folder could"),
-        ({"files": "d/{a}", "to": "x/../y"}, "empty level"),
+        ({"files": "d/{a}", "to": "x/../y"}, "'..' is another folder"),
         ({"files": "d/{a}", "to": "x{b}"}, "no field b"),
         ({"files": "d/{a}", "to": "x{a/10}"}, "only a number"),
         ({"files": "d/{a}.{n:number}", "to": "{n/0}"}, "divide by at least 1"),

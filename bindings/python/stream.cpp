@@ -122,6 +122,14 @@ void Stream::put_attr(const std::string &var, const std::string &name, nb::handl
     check(tailrace_put_attr(opened(), contract_text(var).c_str(), contract_text(name).c_str(), array.type(), count, array.data()));
 }
 
+void Stream::put_attr_texts(const std::string &var, const std::string &name, const std::vector<std::string> &texts) {
+    std::vector<std::string> held;
+    for (const std::string &text : texts) held.push_back(contract_text(text));
+    std::vector<const char *> list;
+    for (const std::string &text : held) list.push_back(text.c_str());
+    check(tailrace_put_attr_texts(opened(), contract_text(var).c_str(), contract_text(name).c_str(), list.size(), list.data()));
+}
+
 void Stream::put_attr_text(const std::string &var, const std::string &name, const std::string &text) {
     check(tailrace_put_attr_text(opened(), contract_text(var).c_str(), contract_text(name).c_str(), contract_text(text).c_str()));
 }
@@ -255,6 +263,7 @@ void define_stream(nb::module_ &module) {
         .def_prop_ro("variable_names", &Stream::variable_names)
         .def("variable", &Stream::variable, "name"_a, nb::keep_alive<0, 1>())
         .def("put_attr", &Stream::put_attr, "var"_a, "name"_a, "values"_a)
+        .def("put_attr_texts", &Stream::put_attr_texts, "var"_a, "name"_a, "texts"_a)
         .def("put_attr_text", &Stream::put_attr_text, "var"_a, "name"_a, "text"_a)
         .def("begin_step", &Stream::begin_step, "time"_a)
         .def("put", &Stream::put, "variable"_a, "values"_a, "offset"_a)

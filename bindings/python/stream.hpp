@@ -54,6 +54,7 @@ public:
     std::vector<std::string> variable_names() const;
     Variable variable(const std::string &name) const;
     void put_attr(const std::string &var, const std::string &name, nanobind::handle values);
+    void put_attr_texts(const std::string &var, const std::string &name, const std::vector<std::string> &texts);
     void put_attr_text(const std::string &var, const std::string &name, const std::string &text);
 
     void begin_step(double time);

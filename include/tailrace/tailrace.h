@@ -131,6 +131,8 @@ int tailrace_define_var(tailrace_stream *stream, const char *name, tailrace_type
 int tailrace_put_attr(tailrace_stream *stream, const char *var, const char *name, tailrace_type type, uint64_t count,
                       const void *values);
 int tailrace_put_attr_text(tailrace_stream *stream, const char *var, const char *name, const char *text);
+/* A list of `count` texts, netCDF's NC_STRING. A list of one text is that text. */
+int tailrace_put_attr_texts(tailrace_stream *stream, const char *var, const char *name, uint64_t count, const char *const *texts);
 
 /* Begins an output step at `time` (in the units of the time coordinate's attribute `units`). */
 int tailrace_begin_step(tailrace_stream *stream, double time);

@@ -112,6 +112,12 @@ public:
         check(tailrace_put_attr_text(handle_, owner(var).c_str(), Text(name).c_str(), Text(value).c_str()));
     }
     void put_attr(const std::string &var, const std::string &name, const char *value) { put_attr(var, name, std::string(value)); }
+    void put_attr(const std::string &var, const std::string &name, const std::vector<std::string> &texts) {
+        const std::deque<Text> held(texts.begin(), texts.end());
+        std::vector<const char *> list;
+        for (const Text &text : held) list.push_back(text.c_str());
+        check(tailrace_put_attr_texts(handle_, owner(var).c_str(), Text(name).c_str(), list.size(), list.data()));
+    }
     template <Element T>
     void put_attr(const std::string &var, const std::string &name, T value) {
         check(tailrace_put_attr(handle_, owner(var).c_str(), Text(name).c_str(), type_of<T>, 1, &value));

@@ -28,12 +28,14 @@ def type_code(dtype: Any) -> str:
     return code
 
 
-def attribute_value(name: str, value: Any, variable_code: str | None = None) -> str | np.ndarray:
-    """Text as it is, bytes as characters, numbers as an array of the type they should have in the file."""
+def attribute_value(name: str, value: Any, variable_code: str | None = None) -> str | list[str] | np.ndarray:
+    """Text and lists of texts as they are, bytes as characters, numbers as an array of the type they should have in the file."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
         return np.frombuffer(value, "S1")
+    if (texts := _texts(value)) is not None:
+        return texts
     is_typed = isinstance(value, np.ndarray | np.generic)
     array = np.ascontiguousarray(value) if is_typed else _array_of_numbers(name, value)
     if variable_code is not None and name in TYPED_AS_VARIABLE:
@@ -41,10 +43,19 @@ def attribute_value(name: str, value: Any, variable_code: str | None = None) -> 
     return array
 
 
+def _texts(value: Any) -> list[str] | None:
+    """Of a list, tuple or one-dimensional array of texts; None: it is something else."""
+    if isinstance(value, np.ndarray) and (value.dtype.kind not in "UO" or value.ndim != 1):
+        return None
+    if not isinstance(value, list | tuple | np.ndarray) or len(value) == 0:
+        return None
+    return [str(text) for text in value] if all(isinstance(text, str) for text in value) else None
+
+
 def _array_of_numbers(name: str, value: Any) -> np.ndarray:
     array = np.asarray(value)
     if array.dtype.kind not in "iuf" or array.ndim > 1:
-        raise TypeError(f"attribute '{name}' is {value!r}; pass text, a number or a list of numbers")
+        raise TypeError(f"attribute '{name}' is {value!r}; pass text, a number, or a list of texts or of numbers")
     # Plain whole numbers as 32 bits where they fit: older readers know no 64-bit attributes.
     small = np.iinfo(np.int32)
     if array.dtype.kind == "i" and array.size and small.min <= array.min() and array.max() <= small.max:

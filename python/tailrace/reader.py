@@ -18,7 +18,7 @@ import numpy as np
 import tailrace._core as _core
 from tailrace.characters import CODE, as_characters
 from tailrace.communicator import fortran_handle
-from tailrace.contract import path_text
+from tailrace.contract import path_text, stored_name
 
 
 def open_read(directory: str | os.PathLike[str], name: str, *, comm: Any = None) -> Reader:
@@ -78,6 +78,7 @@ class Reader:
         it has the shape of `out` and is read into it; `out` may have any strides. Characters are read as strings along their last
         dimension (type S8), unless `offset`, `count` or `out` count that dimension, too.
         """
+        name = stored_name(name, self.variables)
         shape = self._shape(name)
         if self.variables[name]["type"] == CODE and shape and self._asks_for_strings(len(shape), offset, count, out):
             return self._get_strings(name, shape, offset, count, out)
@@ -115,6 +116,7 @@ class Reader:
 
     def get_shared(self, name: str) -> Any:
         """The whole of a variable on every rank; one rank of each node reads it; collective."""
+        name = stored_name(name, self.variables)
         shape = self._shape(name)
         if self.variables[name]["type"] == CODE and shape and shape[-1]:
             strings = np.zeros(shape[:-1], dtype=f"S{shape[-1]}")

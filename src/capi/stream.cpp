@@ -141,6 +141,17 @@ int tailrace_put_attr(tailrace_stream* stream, const char* var, const char* name
     });
 }
 
+int tailrace_put_attr_texts(tailrace_stream* stream, const char* var, const char* name, uint64_t count, const char* const* texts) {
+    return guard_local(stream, [&] {
+        if (count == 0)
+            fail(Status::BAD_ARGUMENT, "attribute '", required(name, "name"), "' is a list of no texts; give one or more");
+        required(texts, "texts");
+        std::vector<std::string> list;
+        for (uint64_t k = 0; k < count; ++k) list.emplace_back(required(texts[k], "texts"));
+        output_of(stream).put_attribute(optional_text(var, "var"), tailrace::texts_attribute(required(name, "name"), list));
+    });
+}
+
 int tailrace_put_attr_text(tailrace_stream* stream, const char* var, const char* name, const char* text) {
     return guard_local(stream, [&] {
         output_of(stream).put_attribute(optional_text(var, "var"),

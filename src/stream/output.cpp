@@ -7,10 +7,24 @@
 #include <cstring>
 
 #include "base/journal.hpp"
+#include "layout/name.hpp"
 #include "layout/notation.hpp"
 #include "record/definition_facts.hpp"
+#include "record/definitions_json.hpp"
 
 namespace tailrace {
+
+namespace {
+
+bool has_names_in_nfc(const Definitions& definitions) {
+    const auto is_nfc = [](const auto& named) { return nfc(named.name) == named.name; };
+    return std::ranges::all_of(definitions.dimensions(), is_nfc) &&
+           std::ranges::all_of(definitions.variables(), [&](const Variable& variable) {
+               return is_nfc(variable) && std::ranges::all_of(variable.attributes, is_nfc);
+           });
+}
+
+}  // namespace
 
 Definitions& Output::definitions() {
     if (progress_.definitions_frozen())
@@ -19,7 +33,11 @@ Definitions& Output::definitions() {
     return definitions_;
 }
 
-void Output::adopt(const Definitions& other) {
+void Output::adopt(const Definitions& given) {
+    // An earlier version may have stored names as they were.
+    const bool is_spelled = has_names_in_nfc(given);
+    const Definitions spelled = is_spelled ? Definitions() : definitions_of(definitions_json(given), Definitions::Spelling::nfc);
+    const Definitions& other = is_spelled ? given : spelled;
     for (const Dimension& dimension : other.dimensions())
         if (dimension.ragged) check_length(config_.layout, dimension.name, TAILRACE_RAGGED);
     if (!progress_.definitions_frozen()) return void(definitions() = other);

@@ -86,6 +86,9 @@ void require_directory(const std::string& directory) {
 
 void require_stream(const std::string& directory, const std::string& stream) {
     require_directory(directory);
+    if (stream.find('/') != std::string::npos)
+        fail(Status::BAD_ARGUMENT, "stream name '", stream,
+             "' leads to another directory: give the directory that contains the stream, ", "and its name without '/'");
     if (!path_exists(directory + "/" + journal_path(stream)))
         fail(Status::NOT_FOUND, "there is no stream '", stream, "' in ", directory, ": ", journal_path(stream), " is missing",
              path_exists(directory + "/" + parts_directory(stream)) ? "; the stream was opened, but no step was committed"

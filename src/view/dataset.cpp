@@ -62,7 +62,8 @@ public:
         for (size_t v = 0; v < definitions_.variables().size(); ++v) {
             const Variable& variable = definitions_.variables()[v];
             const bool varies = !variable.is_static && !definitions_.is_ragged(variable);
-            Array array{variable.name, variable.type, variable.dims, varies, variable.attributes, variable.fill, {}};
+            Array array{
+                definitions_.array_name(variable), variable.type, variable.dims, varies, variable.attributes, variable.fill, {}};
             if (!history_.coordinates.contains(v)) {
                 array.sources = v > 0 && have_same_boxes(before, v) ? description.arrays[before].sources : sources_of(v);
                 before = v;

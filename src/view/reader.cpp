@@ -217,7 +217,8 @@ void Reader::read_stored(size_t variable, const StepLocation& location, const Pa
                          const BlockView& memory) const {
     const Variable& of = definitions().variables()[variable];
     const PartReader& part = open_part(location, stored.part);
-    const std::string name = has_one_part(location.layout) ? of.name : block_name(of.name, stored.block);
+    const std::string whole = definitions().array_name(of);
+    const std::string name = has_one_part(location.layout) ? whole : block_name(whole, stored.block);
     const Box in_stored = within(stored.box, common);
     read_box(part.find({name, of.type, stored.box.count, !of.is_static}, location.in_group, in_stored), in_stored, memory);
 }

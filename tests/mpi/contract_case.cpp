@@ -189,6 +189,7 @@ const std::map<std::string, std::function<void(const Words &)>> calls = {
     {"dim", [](const Words &w) { stream->define_dim(w[2], w[3] == "ragged" ? TAILRACE_RAGGED : std::stoull(w[3])); }},
     {"var", define_var},
     {"text", [](const Words &w) { stream->put_attr(owner(w[2]), w[3], w[4]); }},
+    {"texts", [](const Words &w) { stream->put_attr(owner(w[2]), w[3], split(w[4], ',')); }},
     {"number", [](const Words &w) { stream->put_attr(owner(w[2]), w[3], std::stod(w[4])); }},
     {"begin", [](const Words &w) { stream->begin_step(std::stod(w[2])); }},
     {"put", put},

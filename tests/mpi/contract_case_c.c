@@ -187,6 +187,12 @@ static int call(const char *operation) {
                                    strcmp(word[3], "ragged") == 0 ? TAILRACE_RAGGED : strtoull(word[3], NULL, 10));
     if (strcmp(operation, "var") == 0) return define_var();
     if (strcmp(operation, "text") == 0) return tailrace_put_attr_text(stream, owner, name_of(word[3]), name_of(word[4]));
+    if (strcmp(operation, "texts") == 0) {
+        const char *texts[8];
+        uint64_t n = 0;
+        for (char *at = strtok(word[4], ","); at != NULL; at = strtok(NULL, ",")) texts[n++] = at;
+        return tailrace_put_attr_texts(stream, owner, word[3], n, texts);
+    }
     if (strcmp(operation, "number") == 0) {
         const double value = strtod(word[4], NULL);
         return tailrace_put_attr(stream, owner, word[3], TAILRACE_F64, 1, &value);

@@ -149,6 +149,8 @@ contains
       call define_var(status)
     case ('text')
       call tailrace_put_attr(stream, owner, word(4), word(5), status)
+    case ('texts')
+      call texts(owner, status)
     case ('number')
       call tailrace_put_attr(stream, owner, word(4), real_of(word(5)), status)
     case ('begin')
@@ -209,6 +211,16 @@ contains
 
     read (text, *) real_of
   end function
+
+  subroutine texts(owner, status)
+    character(*), intent(in) :: owner
+    integer, intent(out) :: status
+    character(32) :: part(8)
+    integer :: n
+
+    call split(word(5), ',', part, n)
+    call tailrace_put_attr(stream, owner, word(4), part(:n), status)
+  end subroutine
 
   subroutine define_var(status)
     integer, intent(out) :: status
