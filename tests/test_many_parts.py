@@ -19,7 +19,7 @@ import xarray
 from tailrace import errors
 from tailrace.cli import main
 
-from tests.mpirun import run_within
+from tests.mpirun import Mpirun, run_within
 from tests.presets import PRESETS
 
 MANY = 300  # parts; NAME.nc has two subindexes
@@ -294,3 +294,51 @@ check_open_read(Path(sys.argv[1]), range(int(sys.argv[2])))
 def test_open_read_with_few_descriptors(too_many: tuple[Path, str], limit: int) -> None:
     done = run_with_descriptors(limit, READ, too_many[0], TOO_MANY)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("steps", [1, "all"])
+def test_more_than_256_ranks_with_a_part_each(mpirun: Mpirun, tmp_path: Path, steps: int | str) -> None:
+    """All variables, static ones and coordinates among them, as one rank writes them."""
+    ranks = 260
+    words = ["decomposition=rows", "steps=2", f"size=2,{2 * ranks},3"]
+    toml = f"steps = {steps}" if steps == 1 else f"steps = '{steps}'"
+    mpirun("write_case", ranks, [tmp_path / "many", "h", f"layout = 'fpp'\n{toml}", *words], timeout_s=900)
+    mpirun("write_case", 1, [tmp_path / "one", "h", "", *words])
+    assert len(list((tmp_path / "many" / "h.parts" / "index").iterdir())) >= 2
+    tailrace.combine(tmp_path / "many", "h", tmp_path / "combined.nc")
+    for path in (tmp_path / "many" / "h.nc", tmp_path / "combined.nc"):
+        with netCDF4.Dataset(path) as many, netCDF4.Dataset(tmp_path / "one" / "h.nc") as one:
+            assert set(many.variables) == set(one.variables)
+            for name, variable in one.variables.items():
+                np.testing.assert_array_equal(np.ma.getdata(many[name][...]), np.ma.getdata(variable[...]), err_msg=name)
+    assert tailrace.verify(tmp_path / "many", "h", deep=True)["ok"]
+    _forget_boxes(tmp_path / "many" / "h.parts" / "journal.jsonl")
+    (tmp_path / "many" / "h.nc").unlink()
+    assert main(["index", str(tmp_path / "many")]) == 0
+    with netCDF4.Dataset(tmp_path / "many" / "h.nc") as many, netCDF4.Dataset(tmp_path / "combined.nc") as combined:
+        for name, variable in combined.variables.items():
+            np.testing.assert_array_equal(np.ma.getdata(many[name][...]), np.ma.getdata(variable[...]), err_msg=name)
+
+
+def _forget_boxes(journal: Path) -> None:
+    """As versions before 0.2 wrote it."""
+    lines = [line for line in journal.read_text().splitlines(keepends=True) if '"kind":"boxes"' not in line]
+    journal.write_text("".join(lines))
+
+
+@pytest.mark.full
+def test_4096_parts(tmp_path: Path) -> None:
+    write(tmp_path / "out", 4096)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limits[1] < 5000:
+        pytest.fail(f"the hard limit of open files is {limits[1]}; this test needs 5000")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], 5000), limits[1]))
+    try:
+        check(tmp_path / "out" / "h.nc", range(4096))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    for limit in (100, 1024, 4096):
+        (tmp_path / str(limit)).mkdir()
+        done = run_with_descriptors(limit, OURS, tmp_path / "out", tmp_path / str(limit), 4096)
+        assert done.returncode == 0, done.stderr

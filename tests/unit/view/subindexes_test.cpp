@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <tailrace/tailrace.h>
+
+#include <algorithm>
 #include <set>
 
 namespace tailrace {
