@@ -273,12 +273,14 @@ int tailrace_keys(char **json);
 /* Checks a layout, as TOML text with keys at top level, and completes it: {"layout": each key's effective value, "given": {key:
  * {"value", "origin"}}}. Looks at no file and no environment variable; what is in force for a stream is in tailrace_report. */
 int tailrace_describe_layout(const char *options, char **json);
-/* What a directory's stream (or all of them, name = NULL) holds: layout, steps, times, files, bytes, dimensions, variables. */
+/* What a directory's stream (or all of them, name = NULL) holds: layout, steps, times, files, bytes, dimensions, variables,
+ * and notes: what readers of such a stream should know. */
 int tailrace_list(const char *directory, const char *name, char **json);
 /* Checks a stream: every committed step's parts are there, whole and of the recorded size; with `deep` != 0 every byte against
  * its checksum; the index is there. While a run writes, what it has not finished is no problem.
  * JSON: {"ok": no problem, "state": "whole" (but for the index) | "being written" | "damaged", "steps", "files", "bytes",
- *   "problems": [{"path", "step", "problem", "remedy": "repair" | "index": the command that mends it, or "": none does}]}. */
+ *   "problems": [{"path", "step", "problem", "remedy": "repair" | "index": the command that mends it, or "": none does}],
+ *   "notes": what readers of such a stream should know}. */
 int tailrace_verify(const char *directory, const char *name, int deep, char **json);
 /* Repairs a damaged stream, so that it can be read and appended to. TAILRACE_IN_USE while another process writes it; with
  * `take_over` != 0 that process gets TAILRACE_OVERTAKEN at its next step instead. Cuts the journal's torn tail, removes what was

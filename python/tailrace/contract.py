@@ -97,7 +97,7 @@ def verify(directory: str | os.PathLike[str], name: str, *, deep: bool = False) 
     """Checks that every committed step of a stream is there and whole; with `deep` every byte against its checksum.
 
     {"ok", "state": "whole" | "being written" | "damaged", "steps", "files", "bytes",
-    "problems": [{"path", "step", "problem", "remedy": "repair" | "index" | ""}, ...]};
+    "problems": [{"path", "step", "problem", "remedy": "repair" | "index" | ""}, ...], "notes": what its readers should know};
     a damaged stream is an answer here, not an exception.
     """
     return json.loads(_core.verify(path_text(directory), name, deep))

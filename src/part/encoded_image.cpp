@@ -217,7 +217,7 @@ private:
         const Shape lengths = plan_.stored_shape(array);
         Shape most = lengths;
         const bool is_chunked = !array.is_virtual() && plan_.is_chunked(array);
-        if (is_chunked && description_.time_unlimited) most[0] = format::kUnlimited;
+        if (plan_.may_grow(array)) most[0] = format::kUnlimited;
         const uint64_t space_at = header.add(Message::dataspace, format::simple_space(lengths, most));
         header.add(Message::datatype, format::type_of(array.type), true);
         const auto add_fill = [&](Allocation allocation, FillTime time) {

@@ -1,5 +1,8 @@
 #include "part/part_reader.hpp"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <memory>
 
 #include "base/error.hpp"
@@ -10,7 +13,13 @@
 namespace tailrace {
 namespace {
 
-constexpr size_t kMostOpenParts = 64;
+// A part that is open for reading has two descriptors, and the program has files of its own.
+size_t most_open_parts() {
+    constexpr size_t kMost = 64;
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMost;
+    return std::clamp<size_t>(limit.rlim_cur / 5, 1, kMost);
+}
 constexpr uint64_t kWindowBytes = 4u << 20;    // read at once where spans are short
 constexpr uint64_t kShortGapBytes = 8192;      // shorter gaps are read, too: this is as cheap as another call
 constexpr uint64_t kLongGapBytes = 64u << 10;  // gaps up to four times the span are read, but none longer than this
@@ -84,7 +93,8 @@ std::optional<std::string> root_text(const std::string& path, const std::string&
 
 PartReader& OpenParts::open(const std::string& path) {
     if (const auto found = parts_.find(path); found != parts_.end()) return *found->second;
-    if (parts_.size() >= kMostOpenParts) parts_.clear();
+    static const size_t most = most_open_parts();
+    if (parts_.size() >= most) parts_.clear();
     return *(parts_[path] = std::make_unique<PartReader>(path));
 }
 

@@ -60,7 +60,7 @@ public:
     // An upper bound of the checksum records that a writer of this rank's part has in a step.
     uint64_t seal_records() const { return seal_records_; }
     uint64_t version() const { return version_; }                // counts how often it was made
-    const PartBoxes& part_boxes() const { return part_boxes_; }  // on rank 0; empty unless the index needs them
+    const PartBoxes& part_boxes() const { return part_boxes_; }  // on rank 0; empty where a group has one part
 
 private:
     std::vector<size_t> written_variables(const Definitions& definitions, bool with_static) const;
@@ -72,7 +72,7 @@ private:
     void make_exchanges(const Definitions& definitions);
     std::unique_ptr<Exchange> make_exchange(const Definitions& definitions, const std::vector<size_t>& boxes,
                                             const PartWriters& writers) const;
-    bool has_part_boxes() const { return !has_one_part(config_.layout) && map_.parts() <= kMaxIndexParts; }
+    bool has_part_boxes() const { return !has_one_part(config_.layout); }
 
     const Communicator& ranks_;
     const StreamConfig& config_;

@@ -31,7 +31,7 @@ struct StepLocation {
     uint64_t parts = 1;
     uint64_t segment = 0;                     // the number in the names of its files; 0: none
     size_t variables = 0;                     // that its parts have: the first ones of the stream; the others joined it later
-    bool in_journal = true;                   // false: the boxes are too many for the journal, and only the parts contain them
+    bool in_journal = true;                   // false: only the parts contain the boxes (more than 256 parts, before version 0.2)
     std::vector<std::vector<PartBox>> boxes;  // [variable]
 
     // Its parts are the same files.

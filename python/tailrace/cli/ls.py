@@ -64,7 +64,7 @@ def _print_stream(console: Any, stream: dict[str, Any], every_step: bool) -> Non
         f"written by {stream['ranks']} ranks; layout asked for: {output.plain(requested)}",
         markup=False,
     )
-    for note in stream["storage"].get("notes", []):
+    for note in [*stream["storage"].get("notes", []), *stream["notes"]]:
         console.print(output.plain(f"  {note}"), markup=False)
     lengths = {
         entry["name"]: f"{entry['length']} (ragged)" if entry["ragged"] else entry["length"] for entry in stream["dimensions"]
