@@ -1,7 +1,8 @@
-"""A model of a mesh: scattered_steps.py DIRECTORY OPTIONS STEPS [KILL_AT] writes T(cell, lev), U(lev, cell) and static area(cell) by lists.
+"""A model of a mesh: scattered_steps.py DIRECTORY OPTIONS STEPS [KILL_AT].
 
-Steps continue those that are there. The owners of the cells change every third step. Rank 1 kills itself in step KILL_AT, before it ends.
-Then every rank reads cells of all steps back, those of other owners, and compares them.
+It writes T(cell, lev), U(lev, cell) and static area(cell) by lists. Steps continue those that are there. The owners of the cells
+change every third step. Rank 1 kills itself in step KILL_AT, before it ends. Then every rank reads cells of all steps back,
+those of other owners, and compares them.
 """
 
 from __future__ import annotations

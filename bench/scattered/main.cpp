@@ -119,11 +119,12 @@ void measure(const Run &run, const Owned &owned, int repetition) {
         MPI_Abort(MPI_COMM_WORLD, 3);
     }
     if (run.rank != 0) return;
-    std::printf("{\"how\": \"%s\", \"layout\": \"%s\", \"cells\": %llu, \"ranks\": %d, \"repetition\": %d, \"write_s\": %.6f, "
-                "\"read_s\": %.6f, \"stored_bytes\": %llu, \"write_peak_bytes\": %llu, \"read_peak_bytes\": %llu}\n",
-                owned.is_range ? "blocks" : "lists", run.layout.c_str(), static_cast<unsigned long long>(run.cells), run.ranks,
-                repetition, write_s, read_s, static_cast<unsigned long long>(bytes_in(run.directory)),
-                static_cast<unsigned long long>(write_peak), static_cast<unsigned long long>(read_peak));
+    std::printf(
+        "{\"how\": \"%s\", \"layout\": \"%s\", \"cells\": %llu, \"ranks\": %d, \"repetition\": %d, \"write_s\": %.6f, "
+        "\"read_s\": %.6f, \"stored_bytes\": %llu, \"write_peak_bytes\": %llu, \"read_peak_bytes\": %llu}\n",
+        owned.is_range ? "blocks" : "lists", run.layout.c_str(), static_cast<unsigned long long>(run.cells), run.ranks, repetition,
+        write_s, read_s, static_cast<unsigned long long>(bytes_in(run.directory)), static_cast<unsigned long long>(write_peak),
+        static_cast<unsigned long long>(read_peak));
     std::fflush(stdout);
 }
 

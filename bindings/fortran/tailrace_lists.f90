@@ -23,7 +23,7 @@ contains
     integer(int64), intent(in) :: start(:)
     type(block_place) :: place
 
-    place%start = start
+    allocate (place%start, source=start)
   end function
 
   pure function under_indices(indices, along) result(place)
@@ -31,7 +31,7 @@ contains
     character(*), intent(in) :: along
     type(block_place) :: place
 
-    place%indices = indices
+    allocate (place%indices, source=indices)
     place%along = along
   end function
 

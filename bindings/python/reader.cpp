@@ -85,9 +85,9 @@ void Reader::get_indices(const std::string &var, const std::string &along, nb::h
     int status;
     {
         nb::gil_scoped_release released;
-        status = tailrace_get_indices(reader_, contract_text(var).c_str(), contract_text(along).c_str(), list.shape().at(0),
-                                      static_cast<const uint64_t *>(list.data()), array->writable_data(),
-                                      array->strides_bytes().data());
+        status =
+            tailrace_get_indices(reader_, contract_text(var).c_str(), contract_text(along).c_str(), list.shape().at(0),
+                                 static_cast<const uint64_t *>(list.data()), array->writable_data(), array->strides_bytes().data());
     }
     check(status);
 }

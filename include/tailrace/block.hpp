@@ -236,7 +236,7 @@ private:
 };
 
 namespace detail {
-// Why an array is not what a list of indices along a dimension needs; "" where it is, and where the contract will say what is wrong.
+// Why an array is not what a list of indices along a dimension needs; "" where it is, and where the contract says what is wrong.
 inline std::string wrong_list_size(const tailrace_definitions *definitions, const std::string &var, const std::string &dim,
                                    std::size_t indices, std::size_t elements) {
     int number = 0, along = 0;

@@ -95,8 +95,8 @@ public:
         return value;
     }
 
-    // Collective. The elements under `indices` of the dimension `dim`, whole along the others, dense in C order. A rank whose call is
-    // refused takes part all the same.
+    // Collective. The elements under `indices` of the dimension `dim`, whole along the others, dense in C order. A rank whose call
+    // is refused takes part all the same.
     template <Element T>
     void get_indices(const std::string &var, const std::string &dim, std::span<const std::uint64_t> indices,
                      std::span<std::type_identity_t<T>> data) {

@@ -16,7 +16,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 import tailrace._core as _core
-from tailrace.arrays import index_list, one_dimension, block_array, refuse_masked, whole_array
+from tailrace.arrays import block_array, index_list, one_dimension, refuse_masked, whole_array
 from tailrace.attributes import TYPED_AS_VARIABLE, attribute_value, type_code
 from tailrace.characters import CODE, characters_of, is_string, length_dimension
 from tailrace.communicator import fortran_handle
@@ -234,9 +234,9 @@ class Step:
         it lies behind the blocks of the ranks before. Several puts of one variable are several blocks. The array has the variable's
         type exactly, and any strides. A variable of characters takes strings; `offset` need not count the characters.
 
-        With `indices` it is no block: element i of `values` along the dimension `along` belongs to indices[i] of the global array, and
-        the array is whole along the others. So an unstructured model puts the cells that a rank owns, in any order. `along` may be
-        left out where the variable has one dimension. Each index belongs to one rank, once.
+        With `indices` it is no block: element i of `values` along the dimension `along` belongs to indices[i] of the global array,
+        and the array is whole along the others. So an unstructured model puts the cells that a rank owns, in any order. `along` may
+        be left out where the variable has one dimension. Each index belongs to one rank, once.
         """
         if not self._is_open:
             raise _core.ERRORS["BAD_ORDER"](
@@ -272,9 +272,7 @@ class Step:
         names = list(self.stream.dimensions)
         dims = [names[dim] for dim in variable.dims]
         along = one_dimension(name, dims[:-1] if variable.holds_characters else dims, along)
-        array = (
-            characters_of(name, values, variable.shape) if variable.holds_characters else block_array(name, values, variable)
-        )
+        array = characters_of(name, values, variable.shape) if variable.holds_characters else block_array(name, values, variable)
         self.stream._core.put_indices(variable, array, along, index_list(name, indices))
 
     def __setitem__(self, name: str, values: Any) -> None:

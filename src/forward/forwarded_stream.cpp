@@ -126,8 +126,7 @@ void ForwardedStream::end_step() {
                 step = prepare();
         });
         const EndStepVote vote{.step_fingerprint = fingerprint_of_step(), .intent = intent};
-        intent = with_facts(
-            *ranks_, [&] { return facts_of_step(); }, [&] { return agree(*ranks_, vote, error).intent; });
+        intent = with_facts(*ranks_, [&] { return facts_of_step(); }, [&] { return agree(*ranks_, vote, error).intent; });
         // On these ranks and not on the writers: places depend on the order of the ranks that the model knows.
         if (blocks_->place(definitions_, data_, !progress_.statics_stored(), intent == StepIntent::redistribute))
             agree(*ranks_, PlanVote{}, attempt([&] { step = prepare(); }));

@@ -1,4 +1,4 @@
-// The elements of a variable under single indices of one dimension ("cells"), in the memory of the model: in blocks with any strides.
+// The elements of a variable under single indices of one dimension ("cells"), in the memory of the model: blocks with any strides.
 #pragma once
 
 #include <cstddef>

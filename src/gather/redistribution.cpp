@@ -24,7 +24,7 @@ void complete(const Communicator& ranks, std::vector<MPI_Request>& requests) {
 
 }  // namespace
 
-// ---- the plan ---------------------------------------------------------------------------------------------------------------------
+// ---- the plan -----------------------------------------------------------------------------------------------------------------
 
 std::vector<Redistribution> Redistribution::plan(const Communicator& ranks, const std::vector<OwnedIndices>& owned) {
     std::vector<Redistribution> plans(owned.size());
@@ -81,7 +81,7 @@ void Redistribution::check_range(const std::vector<uint64_t>& user_ranks) {
     if (gap != owner.end()) missing_ = begin_ + static_cast<uint64_t>(gap - owner.begin());
 }
 
-// ---- moving data --------------------------------------------------------------------------------------------------------------------
+// ---- moving data ----------------------------------------------------------------------------------------------------------------
 
 // Rows of all arrays, counted one array after the other, and cells of the list of each pair of ranks. Both sides of a pair compute
 // the same rounds.

@@ -1,5 +1,5 @@
-// Elements that the ranks own in no order ("cells") move to equal, contiguous ranges, of which each rank has one, and back. The plan
-// is made once for each way in which the ranks own them.
+// Elements that the ranks own in no order ("cells") move to equal, contiguous ranges, of which each rank has one, and back. The
+// plan is made once for each way in which the ranks own them.
 #pragma once
 
 #include <cstdint>

@@ -71,10 +71,10 @@ struct EndStepVote {
 // Each agreement of end_step between the first one and the write.
 struct PlanVote {
     static constexpr Call kCall = Call::plan;
-    bool covers_badly = false;          // its blocks leave a gap in the tile that it checks, or overlap there
-    bool has_blocks_elsewhere = false;  // some of its blocks lie in tiles that other ranks check
+    bool covers_badly = false;                // its blocks leave a gap in the tile that it checks, or overlap there
+    bool has_blocks_elsewhere = false;        // some of its blocks lie in tiles that other ranks check
     StepIntent intent = StepIntent::written;  // redistribute: nothing is planned in this agreement
-    uint64_t part_box_words = 0;        // length of the list of boxes that this rank has for rank 0
+    uint64_t part_box_words = 0;              // length of the list of boxes that this rank has for rank 0
     static constexpr auto fields() {
         return std::tuple(vote::any(&PlanVote::covers_badly), vote::any(&PlanVote::has_blocks_elsewhere),
                           vote::largest(&PlanVote::intent), vote::largest(&PlanVote::part_box_words));
@@ -139,8 +139,8 @@ struct GetSharedVote {
 
 struct GetIndicesVote {
     static constexpr Call kCall = Call::get_indices;
-    uint64_t array = 0;     // checksum of the names of the variable and of the dimension
-    bool must_plan = false; // its list of indices is not the last one
+    uint64_t array = 0;      // checksum of the names of the variable and of the dimension
+    bool must_plan = false;  // its list of indices is not the last one
     static constexpr auto fields() {
         return std::tuple(vote::equal("the variable to read, or the dimension", &GetIndicesVote::array),
                           vote::any(&GetIndicesVote::must_plan));

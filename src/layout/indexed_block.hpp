@@ -1,4 +1,4 @@
-// Blocks that are lists: the elements under given indices of one dimension, whole along the others. Unstructured models own cells so.
+// Blocks that are lists: the elements under given indices of one dimension, whole along the others. Unstructured models have such.
 #pragma once
 
 #include <array>

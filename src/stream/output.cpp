@@ -17,7 +17,6 @@ constexpr size_t kMostSharedLists = 64;  // that a put looks through
 
 }  // namespace
 
-
 Definitions& Output::definitions() {
     if (progress_.definitions_frozen())
         fail(Status::BAD_ORDER, "stream '", name_, "': dimensions and variables are defined before the first step has ended");
@@ -90,8 +89,8 @@ void Output::put_block(const std::string& name, const Box& box, const void* data
     data_.memory[v].emplace_back(data, type_bytes(variable.type), box.count, stride_bytes);
 }
 
-// RATIONALE: a model puts many variables with one list, step after step. To compare it takes a tenth of a copy's time, and its memory
-// is needed once.
+// RATIONALE: a model puts many variables with one list, step after step. To compare it takes less time than a copy, and its
+// memory is needed once.
 IndexList Output::shared_list(std::span<const uint64_t> indices) {
     for (const IndexList& known : lists_)
         if (std::ranges::equal(*known, indices)) return known;
@@ -106,8 +105,8 @@ void Output::put_indices(const std::string& name, const std::string& dimension, 
     const size_t dim = definitions_.dimension_of(variable, dimension);
     if (variable.is_static && progress_.statics_stored()) return;
     if (definitions_.is_ragged(variable))
-        fail(Status::UNSUPPORTED, "variable '", name, "' has a ragged dimension, '",
-             definitions_.dimension(variable.dims[0]).name, "': lists of indices need fixed lengths; put blocks");
+        fail(Status::UNSUPPORTED, "variable '", name, "' has a ragged dimension, '", definitions_.dimension(variable.dims[0]).name,
+             "': lists of indices need fixed lengths; put blocks");
     check_indices(definitions_, variable, dim, indices);
     Box box = whole_box(variable.shape);
     box.count[dim] = indices.size();

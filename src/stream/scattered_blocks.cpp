@@ -90,8 +90,7 @@ bool ScatteredBlocks::is_as_planned(size_t v, const Variable& variable, const St
         return lists.empty() && !put_of(v, variable, data).advised;
     }
     if (lists.size() == 1 && data.boxes[v].empty() && lists[0].indices == planned.indices) return lists[0].dim == *planned.dim;
-    return put_of(v, variable, data).can_count[*planned.dim] &&
-           indices_of(*planned.dim, lists, data.boxes[v]) == *planned.indices;
+    return put_of(v, variable, data).can_count[*planned.dim] && indices_of(*planned.dim, lists, data.boxes[v]) == *planned.indices;
 }
 
 bool ScatteredBlocks::take(const Definitions& definitions, StepData& data, bool with_static) {
@@ -169,9 +168,9 @@ void ScatteredBlocks::make_plans(const Definitions& definitions, const StepData&
         Planned& planned = planned_[v];
         const std::vector<IndexedBlock>& lists = data.lists[v];
         const bool is_one_list = lists.size() == 1 && data.boxes[v].empty();
-        planned.indices = is_one_list ? lists[0].indices
-                                      : std::make_shared<const std::vector<uint64_t>>(
-                                            indices_of(*planned.dim, lists, data.boxes[v]));
+        planned.indices = is_one_list
+                              ? lists[0].indices
+                              : std::make_shared<const std::vector<uint64_t>>(indices_of(*planned.dim, lists, data.boxes[v]));
         const uint64_t sum = Checksum::of(planned.indices->data(), planned.indices->size() * sizeof(uint64_t));
         IndexList& first = known[sum];
         if (!first || *first != *planned.indices)
@@ -210,12 +209,12 @@ void ScatteredBlocks::check_coverage(const Definitions& definitions, const std::
                                "; each index belongs to one list, once (", counting_rule(), ")"),
                           Origin::several_ranks);
         if (!any_overlaps && plan.missing() && variable.fill.empty() && !error)
-            error = Error(Status::BLOCK_GAP,
-                          text("variable '", variable.name, "': no rank has index ", position_text(*plan.missing()),
-                               " of dimension '", dimension,
-                               "'; put it on some rank, or give the variable a _FillValue attribute if gaps are meant (",
-                               counting_rule(), ")"),
-                          Origin::several_ranks);
+            error =
+                Error(Status::BLOCK_GAP,
+                      text("variable '", variable.name, "': no rank has index ", position_text(*plan.missing()), " of dimension '",
+                           dimension, "'; put it on some rank, or give the variable a _FillValue attribute if gaps are meant (",
+                           counting_rule(), ")"),
+                      Origin::several_ranks);
     }
     agree(ranks_, PlanVote{}, error);
 }

@@ -48,7 +48,9 @@ bool StepPlan::make(const Definitions& definitions, const StepData& data, bool w
     std::optional<Error> failed = error;
     if (ranks_are_apart && !failed) failed = attempt(lay);
     CoverCheck check(ranks_, arrays);
-    const auto is_covered = [](const PlanVote& vote) { return !vote.covers_badly && !vote.has_blocks_elsewhere && vote.intent != StepIntent::redistribute; };
+    const auto is_covered = [](const PlanVote& vote) {
+        return !vote.covers_badly && !vote.has_blocks_elsewhere && vote.intent != StepIntent::redistribute;
+    };
     RankZeroDoes<PlanVote> if_covered;
     if (ranks_are_apart && rank_0_does)
         if_covered = [&](const PlanVote& all) {

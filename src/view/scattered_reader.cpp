@@ -51,8 +51,7 @@ void ScatteredReader::get(const std::string& variable, const std::string& dimens
                           const std::vector<int64_t>& stride_bytes) {
     const Communicator& ranks = reader_.ranks();
     Wanted all;
-    const auto refused =
-        attempt([&] { all = wanted(reader_.definitions(), variable, dimension, indices, data, stride_bytes); });
+    const auto refused = attempt([&] { all = wanted(reader_.definitions(), variable, dimension, indices, data, stride_bytes); });
     const std::string names = variable + '\0' + dimension;
     GetIndicesVote vote{.array = Checksum::of(names.data(), names.size())};
     vote.must_plan = refused || plans_.empty() || length_ != all.range.count[all.dim] || !std::ranges::equal(*indices_, indices);
