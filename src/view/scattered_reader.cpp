@@ -14,7 +14,7 @@ constexpr uint64_t kBufferBytes = 8u << 20;
 
 // What a call asks for, once the names are known.
 struct Wanted {
-    Box range;  // the whole array
+    Box whole;
     size_t dim = 0;
     uint64_t element_bytes = 1;
     std::vector<BlockView> blocks;  // none where this rank wants no element
@@ -41,39 +41,46 @@ Wanted wanted(const Definitions& definitions, const std::string& name, const std
 }  // namespace
 
 void ScatteredReader::plan(uint64_t length, std::span<const uint64_t> indices) {
+    const Communicator& ranks = reader_.ranks();
     plans_.clear();
     length_ = length;
     indices_ = std::make_shared<const std::vector<uint64_t>>(indices.begin(), indices.end());
-    plans_ = Redistribution::plan(reader_.ranks(), {{length_, indices_}});
+    plans_ = Redistribution::plan(ranks, {{length_, indices_}});
 }
 
+// A rank that has the plan reads before it knows of the others: then they agree once.
 void ScatteredReader::get(const std::string& variable, const std::string& dimension, std::span<const uint64_t> indices, void* data,
                           const std::vector<int64_t>& stride_bytes) {
     const Communicator& ranks = reader_.ranks();
     Wanted all;
-    const auto refused = attempt([&] { all = wanted(reader_.definitions(), variable, dimension, indices, data, stride_bytes); });
+    std::vector<std::byte> range;
+    const auto read_range = [&] {
+        Box box = all.whole;
+        box.offset[all.dim] = plans_[0].range_begin();
+        box.count[all.dim] = plans_[0].range_length();
+        range.resize(box.elements() * all.element_bytes);
+        reader_.get(variable, box, range.data(), {});
+    };
     const std::string names = variable + '\0' + dimension;
     GetIndicesVote vote{.array = Checksum::of(names.data(), names.size())};
-    vote.must_plan = refused || plans_.empty() || length_ != all.range.count[all.dim] || !std::ranges::equal(*indices_, indices);
+    const auto error = attempt([&] {
+        all = wanted(reader_.definitions(), variable, dimension, indices, data, stride_bytes);
+        vote.must_plan = plans_.empty() || length_ != all.whole.count[all.dim] || !std::ranges::equal(*indices_, indices);
+        if (!vote.must_plan) read_range();
+    });
     const bool plans = with_facts(
         ranks, [&] { return Facts{{"the variable", "'" + variable + "'"}, {"the dimension", "'" + dimension + "'"}}; },
-        [&] { return agree(ranks, vote, refused).must_plan; });
-    std::vector<std::byte> range;
-    MovedArray array{&all.blocks, all.dim, 1, all.element_bytes, nullptr};
+        [&] { return agree(ranks, vote, error).must_plan; });
+    if (plans) {
+        run_or_end_job(ranks.size() > 1, [&] { plan(all.whole.count[all.dim], indices); });
+        agree(ranks, vote, attempt(read_range));
+    }
     run_or_end_job(ranks.size() > 1, [&] {
-        if (plans) plan(all.range.count[all.dim], indices);
-        for (size_t d = 0; d < all.range.count.size(); ++d)
-            if (d != all.dim) (d < all.dim ? array.rows : array.cell_bytes) *= all.range.count[d];
+        MovedArray array{&all.blocks, all.dim, 1, all.element_bytes, range.data()};
+        for (size_t d = 0; d < all.whole.count.size(); ++d)
+            if (d != all.dim) (d < all.dim ? array.rows : array.cell_bytes) *= all.whole.count[d];
+        plans_[0].from_ranges(ranks, {array}, kBufferBytes);
     });
-    all.range.offset[all.dim] = plans_[0].range_begin();
-    all.range.count[all.dim] = plans_[0].range_length();
-    const auto failed = attempt([&] {
-        range.resize(all.range.elements() * all.element_bytes);
-        reader_.get(variable, all.range, range.data(), {});
-    });
-    agree(ranks, vote, failed);
-    array.range = range.data();
-    run_or_end_job(ranks.size() > 1, [&] { plans_[0].from_ranges(ranks, {array}, kBufferBytes); });
 }
 
 }  // namespace tailrace
