@@ -7,9 +7,11 @@ dim NAME LENGTH|ragged, var NAME TYPE FLAGS DIMS
 text OWNER NAME WORD, texts OWNER NAME WORD,WORD..., number OWNER NAME VALUE (owner ".": the stream)
 begin TIME, end, refuse
 put VAR FIRST dense|strided [OFFSETS COUNTS]...: blocks whose elements count up from FIRST; offset "-": behind other ranks
+put_indices VAR FIRST dense|strided DIM INDICES COUNTS: an array of the shape COUNTS, counted up from FIRST, under INDICES of DIM
 strings VAR OFFSET WORD..., whole VAR VALUE...: a replicated variable
 shape VAR: type, flags, lengths; of a stream or of a reader
-read NAME, steps, select STEP, get VAR OFFSETS COUNTS, get_shared VAR, get_strings VAR OFFSET COUNT, close_read
+read NAME, steps, select STEP, get VAR OFFSETS COUNTS, get_shared VAR, get_strings VAR OFFSET COUNT,
+get_indices VAR DIM INDICES COUNTS, close_read
 """
 
 from __future__ import annotations

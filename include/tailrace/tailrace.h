@@ -140,6 +140,14 @@ int tailrace_begin_step(tailrace_stream *stream, double time);
  * unchanged until tailrace_end_step returns. A variable without a put on this rank has no blocks here. An error is returned here
  * and again, on all ranks, by tailrace_end_step. */
 int tailrace_put(tailrace_stream *stream, const char *var, int nblocks, const tailrace_block *blocks);
+/* Hands over scattered elements of a distributed variable, as ranks of unstructured models own them: those under `count` indices of
+ * the dimension `dim`, whole along all others. `indices` count from 0, in any order, and are copied. `data` is an array of the
+ * variable's dimensions, with `count` in place of the length of `dim`: element i along it has the index indices[i]. `stride` is as
+ * in tailrace_block. The data stays unchanged until tailrace_end_step returns. Each index belongs to one rank and one list, once;
+ * blocks of the same variable are whole along the other dimensions. Before the step is written the ranks move the elements to
+ * contiguous ranges, one a rank. The plan for that is made once, as long as the lists stay as they are. */
+int tailrace_put_indices(tailrace_stream *stream, const char *var, const char *dim, uint64_t count, const uint64_t *indices,
+                         const void *data, const int64_t *stride);
 /* Hands over the whole of a replicated variable, dense in C order; copied. */
 int tailrace_put_replicated(tailrace_stream *stream, const char *var, const void *data);
 /* Makes the step in progress fail on all ranks: tailrace_end_step returns `status` and `text` there, and this rank still calls
@@ -205,6 +213,10 @@ int tailrace_inquire(tailrace_reader *reader, const char **json);
  * that the variable has. Elements that no rank wrote have the variable's _FillValue. A part that is missing, truncated or changed
  * is an error. */
 int tailrace_get(tailrace_reader *reader, const char *var, int ntargets, const tailrace_target *targets);
+/* Collective. Reads the elements under `count` indices of the dimension `dim`, as tailrace_put_indices hands them over. Each rank
+ * reads a contiguous range, and the ranks exchange what they want: any number of indices, the same ones on several ranks, none. */
+int tailrace_get_indices(tailrace_reader *reader, const char *var, const char *dim, uint64_t count, const uint64_t *indices,
+                         void *data, const int64_t *stride);
 /* Collective. The whole of a variable, dense in C order, on every rank: one rank of each node reads it. */
 int tailrace_get_shared(tailrace_reader *reader, const char *var, void *data);
 /* Local, for bindings. `status` is returned, and `text` is this thread's error message, as of a call with this reader. */

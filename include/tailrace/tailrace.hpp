@@ -154,6 +154,19 @@ public:
         put(variable, std::span<const Block<T>>(&block, 1));
     }
 
+    // Scattered elements: those under `indices` of the dimension `dim`, whole along the others, dense in C order. The indices are
+    // copied; the data stays unchanged until end_step returns.
+    template <Element T>
+    void put_indices(const Variable<T> &variable, const std::string &dim, std::span<const std::uint64_t> indices,
+                     std::span<const std::type_identity_t<T>> data) {
+        const tailrace_definitions *definitions = nullptr;
+        check(tailrace_get_definitions(handle_, &definitions));
+        const std::string wrong = detail::wrong_list_size(definitions, variable.name, dim, indices.size(), data.size());
+        if (!wrong.empty()) refuse(variable.name, TAILRACE_BAD_SHAPE, wrong);
+        check(tailrace_put_indices(handle_, Text(variable.name).c_str(), Text(dim).c_str(), indices.size(), indices.data(),
+                                   data.data(), nullptr));
+    }
+
     // The whole of a replicated variable, dense in C order; copied.
     template <Element T>
     void put_replicated(const Variable<T> &variable, std::span<const std::type_identity_t<T>> data) {

@@ -16,6 +16,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 import tailrace._core as _core
+from tailrace.arrays import index_list, one_dimension
 from tailrace.characters import CODE, as_characters
 from tailrace.communicator import fortran_handle
 from tailrace.contract import path_text, stored_name
@@ -71,14 +72,22 @@ class Reader:
         count: Sequence[SupportsIndex] | None = None,
         *,
         out: Any = None,
+        indices: Any = None,
+        along: str | None = None,
     ) -> Any:
         """A hyperslab of a variable at the selected step.
 
         It begins at `offset`, by default the first element, and has the shape `count`, by default the rest of the array. With `out`
         it has the shape of `out` and is read into it; `out` may have any strides. Characters are read as strings along their last
         dimension (type S8), unless `offset`, `count` or `out` count that dimension, too.
+
+        With `indices` it reads the elements under these indices of the dimension `along`, whole along the others, in their order.
+        Then the call is collective: each rank reads a contiguous range, and the ranks exchange what they want. `along` may be left
+        out where the variable has one dimension.
         """
         name = stored_name(name, self.variables)
+        if indices is not None:
+            return self._get_indices(name, offset, count, out, indices, along)
         shape = self._shape(name)
         if self.variables[name]["type"] == CODE and shape and self._asks_for_strings(len(shape), offset, count, out):
             return self._get_strings(name, shape, offset, count, out)
@@ -89,6 +98,34 @@ class Reader:
             rest = [max(0, length - start) for length, start in zip(shape, begin, strict=False)]
             out = np.empty([operator.index(n) for n in count] if count is not None else rest, dtype=self.variables[name]["type"])
         self._core.get(name, out, begin)
+        return out
+
+    def _get_indices(self, name: str, offset: Any, count: Any, out: Any, indices: Any, along: str | None) -> Any:
+        try:
+            if offset is not None or count is not None:
+                raise _core.ERRORS["BAD_ARGUMENT"](f"variable '{name}': give either indices, or offset and count")
+            wanted = index_list(name, indices)
+            shape = list(self._shape(name))
+            dims = list(self.variables[name]["dimensions"])
+            code = self.variables[name]["type"]
+            if code == CODE and dims:
+                code = f"S{max(shape.pop(), 1)}"
+                dims.pop()
+            along = one_dimension(name, dims, along)
+            if along in dims:
+                shape[dims.index(along)] = len(wanted)
+            if out is None:
+                out = np.zeros(shape, dtype=code)
+            if list(np.shape(out)) != shape or (code != self.variables[name]["type"] and out.dtype != code):
+                raise _core.ERRORS["BAD_SHAPE"](
+                    f"variable '{name}': the array to read into has shape {np.shape(out)}; "
+                    f"{len(wanted)} indices along '{along}' need {tuple(shape)} of type {code}"
+                )
+            into = as_characters(out) if code != self.variables[name]["type"] else out
+        except BaseException:
+            self._core.refuse_indices(name, along or "")  # the other ranks are in this call
+            raise
+        self._core.get_indices(name, along, wanted, into)
         return out
 
     @staticmethod

@@ -16,7 +16,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 import tailrace._core as _core
-from tailrace.arrays import block_array, refuse_masked, whole_array
+from tailrace.arrays import block_array, index_list, one_dimension, refuse_masked, whole_array
 from tailrace.attributes import TYPED_AS_VARIABLE, attribute_value, type_code
 from tailrace.characters import CODE, characters_of, is_string, length_dimension
 from tailrace.communicator import fortran_handle
@@ -233,12 +233,24 @@ class Step:
         self.time = time
         self._is_open = False  # within its `with` block
 
-    def put(self, name: str, values: Any, offset: Sequence[SupportsIndex] | None = None) -> None:
+    def put(
+        self,
+        name: str,
+        values: Any,
+        offset: Sequence[SupportsIndex] | None = None,
+        *,
+        indices: Any = None,
+        along: str | None = None,
+    ) -> None:
         """Hands over a block of a distributed variable, or the whole of a replicated one.
 
         A block begins at `offset` in the global array. Without `offset`, the array is the whole global one; over a ragged dimension
         it lies behind the blocks of the ranks before. Several puts of one variable are several blocks. The array has the variable's
         type exactly, and any strides. A variable of characters takes strings; `offset` need not count the characters.
+
+        With `indices` it is no block: element i of `values` along the dimension `along` belongs to indices[i] of the global array,
+        and the array is whole along the others. So an unstructured model puts the cells that a rank owns, in any order. `along` may
+        be left out where the variable has one dimension. Each index belongs to one rank, once.
         """
         if not self._is_open:
             raise _core.ERRORS["BAD_ORDER"](
@@ -247,6 +259,11 @@ class Step:
         variable = self.stream._variable(name)
         core = self.stream._core
         refuse_masked(name, values)
+        if indices is not None:
+            self._put_indices(name, values, variable, offset, indices, along)
+            return
+        if along is not None:
+            raise _core.ERRORS["BAD_ARGUMENT"](f"variable '{name}': along={along!r} is for indices=..., which are not given")
         if variable.replicated:
             if offset is not None and any(offset):
                 raise _core.ERRORS["BAD_ARGUMENT"](f"variable '{name}' is replicated: it is put whole, without offset={offset!r}")
@@ -261,6 +278,16 @@ class Step:
         if offset is None:
             offset = _default_offset(name, variable, array)
         core.put(variable, array, [_index(name, start) for start in offset])
+
+    def _put_indices(self, name: str, values: Any, variable: Any, offset: Any, indices: Any, along: str | None) -> None:
+        if variable.replicated or offset is not None:
+            why = "it is replicated, and put whole" if variable.replicated else f"offset={offset!r} is for blocks"
+            raise _core.ERRORS["BAD_ARGUMENT"](f"variable '{name}' is put with indices=..., but {why}")
+        names = list(self.stream.dimensions)
+        dims = [names[dim] for dim in variable.dims]
+        along = one_dimension(name, dims[:-1] if variable.holds_characters else dims, along)
+        array = characters_of(name, values, variable.shape) if variable.holds_characters else block_array(name, values, variable)
+        self.stream._core.put_indices(variable, array, along, index_list(name, indices))
 
     def __setitem__(self, name: str, values: Any) -> None:
         """step["total_mass"] = 3.0: a scalar or an array put whole."""

@@ -78,6 +78,17 @@ void put_blocks(tailrace_stream* stream, const char* var, int nblocks, const tai
     }
 }
 
+void put_list(tailrace_stream* stream, const char* var, const char* dim, uint64_t count, const uint64_t* indices, const void* data,
+              const int64_t* stride) {
+    const std::string name = required(var, "var"), dimension = required(dim, "dim");
+    if (count > 0) required(indices, "indices");
+    tailrace::Output& target = output_of(stream);
+    const size_t dims = target.shape_of(name).size();
+    std::vector<int64_t> strides;
+    if (stride != nullptr) strides.assign(stride, stride + dims);
+    target.put_indices(name, dimension, {indices, count}, data, strides);
+}
+
 // A put that fails on one rank makes the step fail on all of them.
 template <class Put>
 int guard_put(tailrace_stream* stream, Put&& put) {
@@ -165,6 +176,11 @@ int tailrace_begin_step(tailrace_stream* stream, double time) {
 
 int tailrace_put(tailrace_stream* stream, const char* var, int nblocks, const tailrace_block* blocks) {
     return guard_put(stream, [&] { put_blocks(stream, var, nblocks, blocks); });
+}
+
+int tailrace_put_indices(tailrace_stream* stream, const char* var, const char* dim, uint64_t count, const uint64_t* indices,
+                         const void* data, const int64_t* stride) {
+    return guard_put(stream, [&] { put_list(stream, var, dim, count, indices, data, stride); });
 }
 
 int tailrace_put_replicated(tailrace_stream* stream, const char* var, const void* data) {

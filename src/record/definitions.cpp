@@ -258,6 +258,24 @@ bool Definitions::has_static_distributed() const {
     return std::any_of(variables_.begin(), variables_.end(), [](const Variable& v) { return v.is_static && !v.replicated; });
 }
 
+size_t Definitions::dimension_of(const Variable& variable, const std::string& dimension) const {
+    for (size_t d = 0; d < variable.dims.size(); ++d)
+        if (this->dimension(variable.dims[d]).name == dimension) return d;
+    std::vector<std::string> names;
+    for (const int d : variable.dims) names.push_back(this->dimension(d).name);
+    fail(Status::NOT_FOUND, "variable '", variable.name, "' has no dimension '", dimension, "'; its dimensions are ",
+         name_list_text(names));
+}
+
+void check_indices(const Definitions& definitions, const Variable& variable, size_t dim, std::span<const uint64_t> indices) {
+    const uint64_t length = variable.shape[dim];
+    const auto outside = std::ranges::find_if(indices, [length](uint64_t index) { return index >= length; });
+    if (outside == indices.end()) return;
+    fail(Status::BAD_SHAPE, "variable '", variable.name, "': index ", position_text(*outside), ", number ",
+         position_text(static_cast<uint64_t>(outside - indices.begin())), " of a list, leaves dimension '",
+         definitions.dimension(variable.dims[dim]).name, "' of length ", length, "; ", counting_rule());
+}
+
 bool Definitions::is_coordinate(const Variable& variable) const {
     return variable.is_static && variable.replicated && variable.dims.size() == 1 &&
            dimension(variable.dims[0]).name == variable.name;

@@ -1,6 +1,7 @@
 // The definitions of a stream: its dimensions, variables and attributes. All ranks define the same.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,6 +26,11 @@ struct Variable {
     uint64_t bytes() const { return volume(shape) * type_bytes(type); }
     bool operator==(const Variable&) const = default;
 };
+
+class Definitions;
+
+// Throws BAD_SHAPE where an index leaves dimension `dim` of a variable.
+void check_indices(const Definitions& definitions, const Variable& variable, size_t dim, std::span<const uint64_t> indices);
 
 class Definitions {
 public:
@@ -59,6 +65,8 @@ public:
         return !ragged_.empty() && !variable.dims.empty() && dimension(variable.dims[0]).ragged;
     }
     const Dimension& dimension(int d) const { return dimensions_[static_cast<size_t>(d)]; }
+    // Which dimension of a variable has this name, from 0. Throws NOT_FOUND.
+    size_t dimension_of(const Variable& variable, const std::string& dimension) const;
     std::vector<uint64_t> ragged_lengths() const;
     void set_ragged_lengths(const std::vector<uint64_t>& lengths);
 

@@ -36,8 +36,9 @@ public:
     StepIntent intent(const Definitions& definitions, const StepData& data, bool with_static) const;
 
     // Collective. Checks that the blocks of all ranks make up every variable, and plans. Then rank 0 does `rank_0_does`, which may
-    // be empty. Throws the same error on all ranks. `error`: this rank's, which the first agreement reports.
-    void make(const Definitions& definitions, const StepData& data, bool with_static, const std::optional<Error>& error,
+    // be empty. Throws the same error on all ranks. `error`: this rank's, which the first agreement reports. Returns whether it has
+    // planned: not where a rank said in the first agreement that it must redistribute its blocks first.
+    bool make(const Definitions& definitions, const StepData& data, bool with_static, const std::optional<Error>& error,
               const PlanAgreement& first_agreement, const std::function<void()>& rank_0_does);
 
     // The boxes of this rank's part, by variable and number.
@@ -63,7 +64,6 @@ public:
     const PartBoxes& part_boxes() const { return part_boxes_; }  // on rank 0; empty where a group has one part
 
 private:
-    std::vector<size_t> written_variables(const Definitions& definitions, bool with_static) const;
     void lay_boxes(const Definitions& definitions, const std::vector<size_t>& written);
     void choose_ways(const Definitions& definitions);
     void sort_boxes();

@@ -81,7 +81,7 @@ void Stream::end_step() {
     const uint64_t number = progress_.next_step();
     StepRun run{.input = {definitions_, data_, progress_, time_, seconds_now()}};
     StepWriter& writer = stages_->writer;
-    const StepProtocol protocol = choose_protocol(config_, definitions_, progress_);
+    const StepProtocol protocol = choose_protocol(config_, definitions_, progress_, writer.redistributes());
     // Not after a failed step: rank 0 may still be removing its pending files.
     const bool prepares_group = progress_.definitions_frozen() && writer.needs_group() && !progress_.last_step_failed();
     run.vote.intent = StepIntent::write;

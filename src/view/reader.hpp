@@ -19,6 +19,7 @@ public:
     Reader(MPI_Comm comm, const std::string& directory, const std::string& name);
     Reader(const Reader&) = delete;
 
+    const Communicator& ranks() const { return *ranks_; }
     const Definitions& definitions() const { return stream_.definitions; }
     // Of the committed steps, as they were when the stream was opened for reading.
     const std::vector<uint64_t>& steps() const { return stream_.steps; }
