@@ -206,6 +206,20 @@ class TailraceBackendEntrypoint(BackendEntrypoint):
 
     description = "Open streams of Tailrace (.nc with a directory .parts beside it), with any number of parts"
 
+    # xarray finds these by itself for an entry point, and not for a class that is passed as `engine`.
+    open_dataset_parameters = (
+        "filename_or_obj",
+        "mask_and_scale",
+        "decode_times",
+        "concat_characters",
+        "decode_coords",
+        "drop_variables",
+        "use_cftime",
+        "decode_timedelta",
+        "stream",
+        "verify",
+    )
+
     def guess_can_open(self, filename_or_obj: Any) -> bool:
         """A file of a stream, or a directory that has streams. xarray asks its own engines first."""
         if not isinstance(filename_or_obj, str | os.PathLike):
