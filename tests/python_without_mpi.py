@@ -27,15 +27,12 @@ def write(folder: Path, layout: str, **keys: object) -> None:
     with tailrace.open(folder, "h", layout=layout, **keys) as stream:
         stream.coord("lat", np.linspace(-75.0, 75.0, SHAPE[0]), units="degrees_north")
         stream.dim("lon", SHAPE[1])
-        stream.dim("drop", tailrace.RAGGED)
         stream.var("T", ("lat", "lon"), "f4", units="K")
-        stream.var("radius", ("drop",), "f8")
         stream.var("mass")
         for number in range(3):
             with stream.step(float(number)) as step:
                 step.put("T", value(number)[:2], offset=(0, 0))
                 step.put("T", value(number)[2:], offset=(2, 0))
-                step.put("radius", np.arange(number + 1.0), offset=(0,))
                 step["mass"] = 1.5 * number
 
 
@@ -46,7 +43,6 @@ def check(folder: Path) -> None:
         for number in reader.steps:
             reader.select(number)
             np.testing.assert_array_equal(reader.get("T"), value(number))
-            np.testing.assert_array_equal(reader.get("radius"), np.arange(number + 1.0))
     with xarray.open_dataset(folder, engine=TailraceBackendEntrypoint, verify=True) as dataset:
         np.testing.assert_array_equal(dataset["T"].values, np.stack([value(number) for number in range(3)]))
         np.testing.assert_array_equal(dataset["mass"].values, [0.0, 1.5, 3.0])

@@ -22,7 +22,7 @@ from tests.environment import ROOT
 # What the base install has, with xarray; not mpi4py, h5py and netCDF4, which bring libraries of MPI or HDF5 along.
 PACKAGES = (
     "numpy numpy.libs rich pygments markdown_it mdurl typer click shellingham annotated_doc typing_extensions.py tomli_w elftools "
-    "capstone xarray pandas dateutil packaging six.py pytz tzdata"
+    "capstone pydantic pydantic_core annotated_types typing_inspection xarray pandas dateutil packaging six.py pytz tzdata"
 ).split()
 FOREIGN = re.compile(r"lib(mpi|hdf5|open-|netcdf|pmix|ucp)")
 
@@ -61,7 +61,7 @@ class Root:
         script = "\n".join(["set -e", *self.mounts, 'exec chroot "$0" "$@"'])
         return subprocess.run(
             ["unshare", "--mount", "sh", "-c", script, str(self.folder), *map(str, words)],
-            env={"HOME": "/tmp", "PATH": "/usr/bin:/bin", **variables},
+            env={"HOME": "/tmp", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **variables},
             capture_output=True,
             text=True,
             timeout=600,
@@ -79,6 +79,10 @@ def root(tmp_path: Path, needs: Any) -> Root:
     python = Path(sys.executable).resolve()
     made.bind(stdlib)
     packages = [site / name for name in PACKAGES if (site / name).exists()]
+    stems = {name.removesuffix(".py") for name in PACKAGES}  # xarray asks for versions
+    for facts in site.glob("*.dist-info"):
+        if facts.name.partition("-")[0].lower() in stems | {"pyelftools", "markdown_it_py", "python_dateutil"}:
+            made.bind(facts)
     tailrace_package = Path(tailrace.__file__).parent
     for path in (*packages, tailrace_package, ROOT / "tests" / "python_without_mpi.py"):
         made.bind(path)
@@ -91,9 +95,10 @@ def root(tmp_path: Path, needs: Any) -> Root:
     for library in libraries_of([python, preload, *objects]):
         if not library.is_relative_to(site) and not library.is_relative_to(ROOT):
             made.copy(library)
-    for folder in ("tmp", "proc", "dev", "out"):
-        (made.folder / folder).mkdir()
+    for folder in ("tmp", "proc", "dev/shm", "out"):
+        (made.folder / folder).mkdir(parents=True)
     made.mounts.append(f"mount -t proc proc '{made.folder}/proc'")
+    made.mounts.append(f"mount -t tmpfs tmpfs '{made.folder}/dev/shm'")
     made.bind(Path("/dev/null"))
     return made
 
