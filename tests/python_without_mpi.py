@@ -78,7 +78,7 @@ def main(directory: str) -> None:
     source = root / "fpp-0"
     assert [stream["name"] for stream in json.loads(command("ls", source, "--json"))["streams"]] == ["h"]
     command("verify", "--deep", source)
-    command("combine", source, "-o", root / "combined.nc")
+    command("combine", source, root / "combined.nc")
     command("convert", source, root / "converted", "--layout", "hds")
     check(root / "converted")
     command("keys")
