@@ -38,6 +38,8 @@ void Reader::select_step(int64_t step) {
     check(status);
 }
 
+void Reader::verify_reads(bool on) { check(tailrace_verify_reads(opened(), on ? 1 : 0)); }
+
 std::string Reader::inquire() {
     const char *json = nullptr;
     check(tailrace_inquire(opened(), &json));
@@ -125,6 +127,7 @@ void define_reader(nb::module_ &module) {
     nb::class_<Reader>(module, "Reader", "The C contract's reader; tailrace.Reader is the one to use.")
         .def(nb::init<int, const std::string &, const std::string &>(), "comm"_a, "directory"_a, "name"_a)
         .def("select_step", &Reader::select_step, "step"_a)
+        .def("verify_reads", &Reader::verify_reads, "on"_a)
         .def("inquire", &Reader::inquire)
         .def("get", &Reader::get, "var"_a, "into"_a, "offset"_a)
         .def("get_indices", &Reader::get_indices, "var"_a, "along"_a, "indices"_a, "into"_a)

@@ -19,6 +19,7 @@ public:
     Reader &operator=(const Reader &) = delete;
 
     void select_step(int64_t step);
+    void verify_reads(bool on);
     std::string inquire();
     // Into the whole of a writable array, from `offset` on.
     void get(const std::string &var, nanobind::handle into, const std::vector<uint64_t> &offset);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -70,3 +71,22 @@ def _cast_exactly(name: str, array: np.ndarray, code: str) -> np.ndarray:
     if code[0] in "iu" and not np.array_equal(cast, array):
         raise TypeError(f"attribute '{name}' = {array!r} does not fit the variable's type {code}")
     return cast
+
+
+def decoded(listed: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Attributes as the library lists them, by name: text, a list of texts, a number or an array of numbers, each of its own type."""
+    values: dict[str, Any] = {}
+    for attribute in listed:
+        if "texts" in attribute:
+            values[attribute["name"]] = list(attribute["texts"])
+            continue
+        if "text" in attribute:
+            values[attribute["name"]] = attribute["text"]
+            continue
+        data = bytes.fromhex(attribute["hex"])
+        if attribute["type"] == "S1":  # a fill value, or text that is not UTF-8
+            values[attribute["name"]] = data if attribute["name"] == "_FillValue" else data.decode(errors="surrogateescape")
+            continue
+        numbers = np.frombuffer(data, attribute["type"])
+        values[attribute["name"]] = numbers[0] if numbers.size == 1 else numbers
+    return values

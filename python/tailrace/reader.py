@@ -17,30 +17,35 @@ import numpy as np
 
 import tailrace._core as _core
 from tailrace.arrays import index_list, one_dimension
+from tailrace.attributes import decoded
 from tailrace.characters import CODE, as_characters
 from tailrace.communicator import fortran_handle
 from tailrace.contract import path_text, stored_name
 
 
-def open_read(directory: str | os.PathLike[str], name: str, *, comm: Any = None) -> Reader:
+def open_read(directory: str | os.PathLike[str], name: str, *, comm: Any = None, verify: bool = False) -> Reader:
     """Opens the stream `name` in `directory` to read what is committed now, and selects its last step; collective.
 
     `comm` is an mpi4py communicator, by default MPI_COMM_WORLD: any number of ranks, whatever the stream was written with.
+    With `verify` what is read is compared with the checksums that it was written with; `Corrupt` says which bytes are damaged.
     """
-    return Reader(directory, name, fortran_handle(comm))
+    return Reader(directory, name, fortran_handle(comm), verify=verify)
 
 
 class Reader:
     """A stream's committed steps; made by tailrace.open_read. A context manager that closes, which is collective.
 
     `steps` and `times` are the numbers and times of the committed steps, `selected` is the number of the one that is read.
-    `dimensions` has the length of each, `variables` type, dimensions and shape of each, at the selected step.
+    `dimensions` has the length of each, `variables` type, dimensions and shape of each, at the selected step. `row_sizes` has, for
+    each ragged dimension, its length in every step.
     """
 
-    def __init__(self, directory: str | os.PathLike[str], name: str, comm: int) -> None:
+    def __init__(self, directory: str | os.PathLike[str], name: str, comm: int, *, verify: bool = False) -> None:
         self.name = name
         self.directory = path_text(directory)
         self._core = _core.Reader(comm, self.directory, name)
+        if verify:
+            self._core.verify_reads(True)
         self._learn()
 
     def _learn(self) -> None:
@@ -51,6 +56,9 @@ class Reader:
         self._is_ragged = any(entry["ragged"] for entry in known["dimensions"])  # lengths differ from step to step
         self.dimensions: dict[str, int] = {entry["name"]: entry["length"] for entry in known["dimensions"]}
         self.variables: dict[str, dict[str, Any]] = {entry["name"]: entry for entry in known["variables"]}
+        self.row_sizes: list[dict[str, Any]] = known.get("row_sizes", [])
+        self.time_name: str = known["time"]["name"]
+        self._attributes = {None: known["attributes"], self.time_name: known["time"]["attributes"]}
 
     def select(self, step: int) -> None:
         """The step to read from now on, by its number; -1 is the last one, -2 the one before; collective."""
@@ -127,6 +135,15 @@ class Reader:
             raise
         self._core.get_indices(name, along, wanted, into)
         return out
+    def get_at(self, name: str, offset: Sequence[int], out: Any) -> None:
+        """Reads into the whole of `out`, from `offset` on: as `get`, for callers that have checked both."""
+        self._core.get(name, out, offset)
+
+    def attributes(self, name: str | None = None) -> dict[str, Any]:
+        """The attributes of a variable, of the time coordinate, or of the stream: text, a number or an array of numbers."""
+        if name not in self._attributes:
+            self._shape(str(name))
+        return decoded(self._attributes[name] if name in self._attributes else self.variables[str(name)]["attributes"])
 
     @staticmethod
     def _asks_for_strings(dims: int, offset: Sequence[Any] | None, count: Sequence[Any] | None, out: Any) -> bool:

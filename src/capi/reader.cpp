@@ -92,6 +92,10 @@ int tailrace_select_step(tailrace_reader* reader, int64_t step) {
     return guard_collective(others_wait(reader), [&] { reader_of(reader).select(step); });
 }
 
+int tailrace_verify_reads(tailrace_reader* reader, int on) {
+    return guard_local(reader, [&] { reader_of(reader).verify_reads(on != 0); });
+}
+
 int tailrace_get(tailrace_reader* reader, const char* var, int ntargets, const tailrace_target* targets) {
     return guard_local(reader, [&] { get_targets(reader, var, ntargets, targets); });
 }

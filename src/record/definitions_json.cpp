@@ -29,22 +29,6 @@ std::string joined(const Attribute& attribute) {
     return all;
 }
 
-// Text is stored as text, numbers as their bytes: no bit of them is lost, NaN included. Text that is not UTF-8 is stored as bytes,
-// too, and so is the fill value of text, which may be any byte.
-Json attributes_json(const std::vector<Attribute>& attributes) {
-    Json list = Json::array();
-    for (const Attribute& a : attributes) {
-        const std::string_view text(reinterpret_cast<const char*>(a.values.data()), a.values.size());
-        if (a.is_list)
-            list.push_back({{"name", a.name}, {"text", joined(a)}, {"texts", texts_of(a)}});
-        else if (a.is_text() && a.name != "_FillValue" && is_utf8(text))
-            list.push_back({{"name", a.name}, {"text", text}});
-        else
-            list.push_back({{"name", a.name}, {"type", type_code(a.type)}, {"hex", hex_bytes(a.values)}});
-    }
-    return list;
-}
-
 std::vector<Attribute> attributes_of(const Json& list) {
     std::vector<Attribute> attributes;
     for (const Json& a : list) {
@@ -62,6 +46,20 @@ std::vector<Attribute> attributes_of(const Json& list) {
 }
 
 }  // namespace
+
+Json attributes_json(const std::vector<Attribute>& attributes) {
+    Json list = Json::array();
+    for (const Attribute& a : attributes) {
+        const std::string_view text(reinterpret_cast<const char*>(a.values.data()), a.values.size());
+        if (a.is_list)
+            list.push_back({{"name", a.name}, {"text", joined(a)}, {"texts", texts_of(a)}});
+        else if (a.is_text() && a.name != "_FillValue" && is_utf8(text))
+            list.push_back({{"name", a.name}, {"text", text}});
+        else
+            list.push_back({{"name", a.name}, {"type", type_code(a.type)}, {"hex", hex_bytes(a.values)}});
+    }
+    return list;
+}
 
 Json definitions_json(const Definitions& definitions) {
     Json json = Json::object();  // a null that turns into an object without memory for it cannot be destroyed

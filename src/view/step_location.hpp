@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "layout/layout.hpp"
@@ -20,6 +21,7 @@ struct StreamSummary {
     std::vector<uint64_t> steps;  // committed
     std::vector<double> times;
     std::vector<std::vector<uint64_t>> ragged;               // of each step: the lengths of the ragged dimensions
+    std::set<uint64_t> joined;                               // variables that the first steps do not have
     std::map<uint64_t, std::vector<std::byte>> coordinates;  // by variable: those of which the parts store only slices
 };
 
