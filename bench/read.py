@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import netCDF4
 import numpy as np
@@ -53,7 +54,7 @@ class Data:
 class Method:
     name: str
     how: str
-    keys: Mapping[str, object] | None = None  # of tailrace.open; None: one plain file by netCDF4
+    keys: Mapping[str, Any] | None = None  # of tailrace.open; None: one plain file by netCDF4
     steps: int = 256
 
 
@@ -82,7 +83,7 @@ def write(method: Method, data: Data) -> None:
             for number in range(data.steps):
                 variable[number] = data.step(number)
         return
-    with tailrace.open(path.parent, "h", **dict(method.keys)) as stream:
+    with tailrace.open(path.parent, "h", **method.keys) as stream:
         stream.dim("x", data.points)
         stream.var("T", ("x",), "f4")
         for number in range(data.steps):

@@ -147,6 +147,7 @@ void write_index(const std::string& directory, const std::string& stream, const 
     const std::optional<History> completed = with_boxes_of_parts(directory, stream, journaled);
     const History& history = completed ? *completed : journaled;
     const size_t shown = std::min(steps.shown, history.steps.size());
+    if (shown == 0 && !history.is_static_only()) return remove_index(directory, stream);  // no step is left
     const std::vector<Subindex> subindexes = subindexes_of(history, stream, shown);
     const IndexWriter writer(directory, stream, sync, run);
     write_subindexes(writer, directory, stream, history, subindexes, steps.unchanged_below, sync);
