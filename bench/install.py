@@ -2,7 +2,7 @@
 
     make bench NAME=install [SIZE=quick|full]
 
-Builds the wheel as `pip wheel .` does, installs it without extras into a new environment, and starts Python there. Each round starts
+Builds the wheel as `pip wheel .` does, installs it without extras into a new environment and starts Python there. Each round starts
 `python -c pass`, `import tailrace` and `tailrace --help`, in rotating order; a claim is about the median of the differences of the
 rounds. `full` has more rounds. It needs the package index for the wheels of the base install.
 """

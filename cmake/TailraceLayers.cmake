@@ -41,10 +41,7 @@ function(tailrace_library name)
     set(exports "${PROJECT_SOURCE_DIR}/cmake/exports.map")
     add_library(tailrace SHARED $<TARGET_OBJECTS:tailrace_${name}>)
     add_library(tailrace::tailrace ALIAS tailrace)
-    set_target_properties(
-        tailrace
-        PROPERTIES LINKER_LANGUAGE CXX LINK_DEPENDS "${exports}"
-    )
+    set_target_properties(tailrace PROPERTIES LINKER_LANGUAGE CXX LINK_DEPENDS "${exports}")
     tailrace_version(tailrace)
     target_include_directories(
         tailrace

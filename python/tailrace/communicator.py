@@ -8,7 +8,6 @@ from typing import Any
 
 import tailrace._core as _core
 
-
 # How many processes a launcher has started together, by the variables that it sets.
 SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 

@@ -17,7 +17,7 @@ import tailrace._core as _core
 from tailrace.reader import Reader
 
 MOST_READERS = 8  # each may have tens of parts open; a process usually has 1,024 descriptors
-# Of calls that begin or end a reader or move it to a step: they are collective in MPI, so one thread of a process makes them at a time.
+# Of calls that begin or end a reader or move it to a step. They are collective in MPI, so one thread at a time makes them.
 _collective = threading.RLock()
 
 

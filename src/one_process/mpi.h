@@ -1,6 +1,6 @@
 // MPI for one process: the part of MPI that the library calls, for a build on machines that have none. Rank 0 is alone in every
-// communicator, so a collective call copies, and each request is complete when it was begun. There is nobody to send a message to:
-// such calls return an error. Include paths put this folder where another build has MPI's own header.
+// communicator, so a collective call copies, and each request is complete when it was begun. There is no other rank to send a
+// message to: such calls return an error. Include paths put this folder where another build has MPI's own header.
 #pragma once
 
 #include <stdint.h>
@@ -97,8 +97,8 @@ int MPI_Exscan(const void *mine, void *before, int count, MPI_Datatype type, MPI
 int MPI_Iexscan(const void *mine, void *before, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request);
 int MPI_Gather(const void *mine, int count, MPI_Datatype type, void *all, int counts, MPI_Datatype types, int root, MPI_Comm comm);
 int MPI_Allgather(const void *mine, int count, MPI_Datatype type, void *all, int counts, MPI_Datatype types, MPI_Comm comm);
-int MPI_Gatherv(const void *mine, int count, MPI_Datatype type, void *all, const int *counts, const int *begins,
-                MPI_Datatype types, int root, MPI_Comm comm);
+int MPI_Gatherv(const void *mine, int count, MPI_Datatype type, void *all, const int *counts, const int *begins, MPI_Datatype types,
+                int root, MPI_Comm comm);
 int MPI_Igatherv(const void *mine, int count, MPI_Datatype type, void *all, const int *counts, const int *begins,
                  MPI_Datatype types, int root, MPI_Comm comm, MPI_Request *request);
 int MPI_Allgatherv(const void *mine, int count, MPI_Datatype type, void *all, const int *counts, const int *begins,

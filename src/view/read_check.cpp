@@ -27,7 +27,7 @@ std::vector<SealRecord>& ReadCheck::unchecked(const File& file, uint64_t step) {
         if (map == maps_.end()) {
             const auto stored = read_seal_map(file.path());
             if (!stored)
-                fail(Status::UNSUPPORTED, file.path(), " has no checksums, as it was written with checksum = off; read without them");
+                fail(Status::UNSUPPORTED, file.path(), " has no checksums: it was written with checksum = off; read without them");
             map = maps_.emplace(file.path(), *stored).first;
         }
         const SealMap& seals = map->second;

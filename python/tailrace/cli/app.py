@@ -16,7 +16,6 @@ from tailrace.cli.plain_console import PlainConsole
 from tailrace.cluster.values import ClusterError
 from tailrace.stage.drain import StageError
 
-
 # Libraries that the base install lacks, and the extra that has each.
 EXTRAS = {
     "duckdb": "trace",
