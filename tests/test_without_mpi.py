@@ -20,10 +20,33 @@ import tailrace
 from tests.environment import ROOT
 
 # What the base install has, with xarray; not mpi4py, h5py and netCDF4, which bring libraries of MPI or HDF5 along.
-PACKAGES = (
-    "numpy numpy.libs rich pygments markdown_it mdurl typer click shellingham annotated_doc typing_extensions.py tomli_w elftools "
-    "capstone pydantic pydantic_core annotated_types typing_inspection xarray pandas dateutil packaging six.py pytz tzdata"
-).split()
+PACKAGES = [
+    "numpy",
+    "numpy.libs",
+    "rich",
+    "pygments",
+    "markdown_it",
+    "mdurl",
+    "typer",
+    "click",
+    "shellingham",
+    "annotated_doc",
+    "typing_extensions.py",
+    "tomli_w",
+    "elftools",
+    "capstone",
+    "pydantic",
+    "pydantic_core",
+    "annotated_types",
+    "typing_inspection",
+    "xarray",
+    "pandas",
+    "dateutil",
+    "packaging",
+    "six.py",
+    "pytz",
+    "tzdata",
+]
 FOREIGN = re.compile(r"lib(mpi|hdf5|open-|netcdf|pmix|ucp)")
 
 

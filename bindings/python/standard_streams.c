@@ -1,4 +1,5 @@
-// The standard streams, for HDF5's archive: see cmake/TailraceStaticHdf5.cmake. HDF5 prints its error stack there where it is asked to.
+// The standard streams, for HDF5's archive: see cmake/TailraceStaticHdf5.cmake. HDF5 prints its error stack there, where it is
+// asked to.
 #include <stdio.h>
 
 FILE *hdf5_stdin, *hdf5_stdout, *hdf5_stderr;

@@ -207,8 +207,9 @@ int tailrace_select_step(tailrace_reader *reader, int64_t step);
 /* Type, dimensions and shape (the time dimension not counted; of the selected step) of a variable. Each pointer may be
  * NULL; `shape` has room for TAILRACE_MAX_DIMS numbers. `flags` is a sum of tailrace_var_flags. */
 int tailrace_inquire_var(tailrace_reader *reader, const char *var, tailrace_type *type, int *ndims, uint64_t *shape, int *flags);
-/* The whole stream as JSON: steps, times, dimensions, variables, attributes. The text belongs to the reader, until its next call. An
- * attribute is {"name", "text"}, or {"name", "type", "hex"}: its numbers as bytes, in the order of this machine. */
+/* The whole stream as JSON: steps, times, dimensions, variables, attributes. The text belongs to the reader, until its next call.
+ * An attribute is {"name", "text"}, of a list {"name", "text", "texts"}, or {"name", "type", "hex"}: its numbers as bytes, in the
+ * order of this machine. */
 int tailrace_inquire(tailrace_reader *reader, const char **json);
 /* Local. Whether tailrace_get and tailrace_get_shared compare what they read with the checksums that it was written with; at first
  * they do not. Then TAILRACE_CORRUPT says which bytes are damaged, TAILRACE_UNSUPPORTED that the part has no checksums. Each

@@ -5,6 +5,7 @@ from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 FOLDERS = ("_with_mpi", "_without_mpi")
 
@@ -28,6 +29,11 @@ def _loaded() -> ModuleType:
                 module.WITH_MPI = folder == "_with_mpi"  # type: ignore[attr-defined]
                 return module
     raise ImportError(f"tailrace's library cannot be loaded: {'; '.join(failed) or 'it was not built: run `make build`'}")
+
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...  # the extension has no stubs
 
 
 sys.modules[__name__] = _loaded()

@@ -74,7 +74,7 @@ def _cast_exactly(name: str, array: np.ndarray, code: str) -> np.ndarray:
 
 
 def decoded(listed: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Attributes as the library lists them, by name: text, a list of texts, a number or an array of numbers, each of its own type."""
+    """Attributes as the library lists them, by name: text, a list of texts, a number or an array of numbers of its own type."""
     values: dict[str, Any] = {}
     for attribute in listed:
         if "texts" in attribute:

@@ -135,6 +135,7 @@ class Reader:
             raise
         self._core.get_indices(name, along, wanted, into)
         return out
+
     def get_at(self, name: str, offset: Sequence[int], out: Any) -> None:
         """Reads into the whole of `out`, from `offset` on: as `get`, for callers that have checked both."""
         self._core.get(name, out, offset)

@@ -170,7 +170,7 @@ class StreamStore(AbstractDataStore):
         return self.attributes
 
     def get_dimensions(self) -> dict[str, int]:
-        return {name: length for v in self.variables.values() for name, length in v.sizes.items()}
+        return {str(name): length for v in self.variables.values() for name, length in v.sizes.items()}
 
     def get_encoding(self) -> dict[str, Any]:
         return {"unlimited_dims": {self.time_name} if self.time_name else set()}

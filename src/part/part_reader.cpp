@@ -27,7 +27,8 @@ std::vector<uint64_t> read_numbers(hid_t object, const char* name) {
     return values;
 }
 
-// A part takes two descriptors. A process has several readers and files of its own, so these take a small share of what it may open.
+// A part takes two descriptors. A process has several readers and files of its own, so these take a small share of what it may
+// open.
 size_t most_open_parts() {
     constexpr rlim_t kMost = 64, kShare = 32;
     rlimit limit{};

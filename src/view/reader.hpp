@@ -32,7 +32,8 @@ public:
     // Local. Reads the elements of `box` to `data`, with `stride` bytes between elements (empty: dense). Elements that no rank has
     // written are fill values. Throws CORRUPT where the variable has no fill value.
     void get(const std::string& variable, const Box& box, void* data, const std::vector<int64_t>& stride) const;
-    // Local. From now on get() compares what it reads with the checksums of the parts; CORRUPT, or UNSUPPORTED where there are none.
+    // Local. From now on get() compares what it reads with the checksums of the parts; CORRUPT, or UNSUPPORTED where there are
+    // none.
     void verify_reads(bool on) { verifies_ = on; }
     // Collective. The whole variable, dense, on every rank; read from storage once a node.
     void get_shared(const std::string& variable, void* data) const;
