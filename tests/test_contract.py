@@ -135,4 +135,4 @@ def test_definitions_can_be_asked(tmp_path: Path) -> None:
             step["name"] = "abc"
         assert stream.variables["v"] == v
     with tailrace.open_read(tmp_path, "history") as reader:
-        assert reader.variables["v"] == v
+        assert reader.variables["v"] == {**v, "attributes": []}
