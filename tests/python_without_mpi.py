@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tailrace
@@ -23,7 +24,7 @@ def value(step: int) -> np.ndarray:
     return (np.arange(48).reshape(SHAPE) + 100 * step).astype("f4")
 
 
-def write(folder: Path, layout: str, **keys: object) -> None:
+def write(folder: Path, layout: str, **keys: Any) -> None:
     with tailrace.open(folder, "h", layout=layout, **keys) as stream:
         stream.coord("lat", np.linspace(-75.0, 75.0, SHAPE[0]), units="degrees_north")
         stream.dim("lon", SHAPE[1])
@@ -70,8 +71,9 @@ def main(directory: str) -> None:
     there = [name for folder, _, files in os.walk("/") if not folder.startswith("/proc") for name in files]
     assert not [name for name in there if name.startswith(("libmpi", "libhdf5", "libnetcdf", "libmpich"))]
     root = Path(directory)
+    settings: list[dict[str, Any]] = [{"steps": 1}, {"steps": "all", "compression": "deflate"}, {"steps": 2, "overlap": 1}]
     for layout in LAYOUTS:
-        for number, keys in enumerate(({"steps": 1}, {"steps": "all", "compression": "deflate"}, {"steps": 2, "overlap": 1})):
+        for number, keys in enumerate(settings):
             folder = root / f"{layout.replace(':', '_')}-{number}"
             write(folder, layout, **keys)
             check(folder)

@@ -36,7 +36,8 @@ def value(step: int) -> np.ndarray:
 
 
 def write(directory: Path, name: str = "h", times: Sequence[float] = TIMES, **keys: Any) -> Path:
-    with tailrace.open(directory, name, **({"layout": "fpp", "steps": 1} | keys)) as stream:
+    options: dict[str, Any] = {"layout": "fpp", "steps": 1} | keys
+    with tailrace.open(directory, name, **options) as stream:
         stream.coord("lat", np.linspace(-75.0, 75.0, SHAPE[0]), units="degrees_north")
         stream.dim("lon", SHAPE[1])
         stream.attributes("time", units="hours since 2000-01-01", calendar="standard")
@@ -65,7 +66,13 @@ def same(ours: xarray.Dataset, theirs: xarray.Dataset) -> None:
     assert {name: v.dtype for name, v in ours.variables.items()} == {name: v.dtype for name, v in theirs.variables.items()}
 
 
-LAYOUTS = ({}, {"steps": 2}, {"layout": "single", "steps": "all"}, {"layout": "hds"}, {"steps": "all", "compression": "deflate"})
+LAYOUTS: list[dict[str, Any]] = [
+    {},
+    {"steps": 2},
+    {"layout": "single", "steps": "all"},
+    {"layout": "hds"},
+    {"steps": "all", "compression": "deflate"},
+]
 
 
 @fast

@@ -46,6 +46,7 @@ extern struct tailrace_one_process_comm tailrace_one_process_world, tailrace_one
 #define MPI_SUM 3
 #define MPI_BAND 4
 #define MPI_BOR 5
+
 typedef void MPI_User_function(void *in, void *inout, int *count, MPI_Datatype *type);
 typedef int MPI_Comm_copy_attr_function(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *is_copied);
 typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int key, void *value, void *extra);
