@@ -142,13 +142,12 @@ def print_figures(rows: Sequence[Row]) -> None:
     print_table("A rank's own plan: messages", figures, of["plan"], messages)
     print_table("A step's line in the journal: microseconds", figures, of["step line"], microseconds, spreads=True)
     print_table("A step's line in the journal: bytes", figures, of["step line"], lambda row: row["bytes"])
-    print_table("A plan's line in the journal: bytes (none above 256 parts)", figures, of["plan line"], lambda row: row["bytes"])
+    print_table("A plan's line in the journal: bytes (at most 256 parts)", figures, of["plan line"], lambda row: row["bytes"])
     print_table("A plan's line in the journal: microseconds", figures, of["plan line"], microseconds, spreads=True)
     print_table("The index: milliseconds", figures, of["index"], lambda row: 1e3 * row["seconds"], spreads=True)
     print_table("The index: KiB of the file", figures, of["index"], lambda row: row["bytes"] / 1024)
     print_table("The index: KiB of memory", figures, of["index"], memory_kib)
     print_table("The index: boxes in it", figures, of["index"], lambda row: row["sources"])
-    print_table("An index that is refused: microseconds", figures, of["refusal"], microseconds, spreads=True)
     print_table("Most entries in one directory", figures, of["directories"], lambda row: row["entries"])
 
 
@@ -164,7 +163,7 @@ def claims_of(rows: Sequence[Row]) -> list[Claim]:
             if line.figure != figure:
                 continue
             few, many = figures.spread(line, base, of), figures.spread(line, most, of)
-            if few is None or many is None:  # with so many parts the journal has no line of the plan
+            if few is None or many is None:  # the line is measured for at most 256 parts
                 continue
             detail = {"at_base": few.median, "at_most": many.median, "least": many.least / few.most, "most": many.most / few.least}
             value, text = many.median / few.median, wanted[name]["text"]
@@ -185,7 +184,6 @@ def claims_of(rows: Sequence[Row]) -> list[Claim]:
     flat("index-memory", "index", lambda row: row["memory_bytes"] / row["sources"])
     flat("index-bytes", "index", lambda row: row["bytes"] / row["sources"])
     flat("plan-line-bytes", "plan line", lambda row: row["bytes"] / row["boxes"])
-    flat("refusal-time", "refusal", lambda row: row["seconds"])
     bounded("directory-entries", Line("directories", "hds"), lambda row: row["entries"])
     return claims
 

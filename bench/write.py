@@ -23,7 +23,7 @@ from typing import Any
 from rich.table import Table
 
 from bench import harness
-from bench.harness import Claim, console, methods
+from bench.harness import Claim, console, methods, scattered
 from bench.harness.methods import Column, Entry, Row, Tuned
 
 RANK_STEP_BYTES = {"large": 8 * 16 << 20, "small": 100 * 64 << 10}
@@ -323,6 +323,7 @@ def main() -> int:
     record = "write" if given.cells == "*" or given.add else "write-cells"
     earlier = harness.rows_recorded(record, name) if given.add else []
     started = time.monotonic()
+    cells_of_meshes = scattered.measure(directory_of("disk"), name) if given.cells == "*" else []
     measured, tuned = measure(size, cells, entries, earlier)
     rows = [*earlier, *methods.renumbered(measured, earlier)]
     cells = [cell for cell in size.cells() if any(cell.is_of(row) for row in rows)]
@@ -331,6 +332,11 @@ def main() -> int:
         print_cells(rows, cells, entries, mode, size)
     print_checksum_cost(rows, cells)
     claims = claims_of(rows, cells)
+    if cells_of_meshes:
+        scattered.print_table(cells_of_meshes)
+        of_cells = scattered.claims_of(cells_of_meshes)
+        harness.write_record("write-scattered", {"size": name}, cells_of_meshes, of_cells)
+        claims += of_cells
     harness.print_claims(claims)
     settings = {"size": name, "cells": given.cells, "steps": dict(size.steps), **methods.record_of(entries, tuned)}
     path = harness.write_record(record, settings, rows, claims)

@@ -1,12 +1,28 @@
 # Libraries that we use; each is a Debian package of apt.txt.
 find_package(PkgConfig REQUIRED)
-find_package(MPI REQUIRED COMPONENTS C Fortran)
-include(TailraceMpi)
+if(TAILRACE_MPI)
+    enable_language(Fortran)
+    find_package(MPI REQUIRED COMPONENTS C Fortran)
+    include(TailraceMpi)
+endif()
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.10 REQUIRED)
+pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(DEFLATE REQUIRED IMPORTED_TARGET libdeflate)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+if(SKBUILD)
+    # A wheel may be installed where these are not: it takes them along.
+    foreach(library IN ITEMS XXHASH:xxhash DEFLATE:deflate ZSTD:zstd)
+        string(REPLACE ":" ";" library "${library}")
+        list(GET library 0 target)
+        list(GET library 1 name)
+        find_library(${target}_ARCHIVE lib${name}.a HINTS ${${target}_LIBRARY_DIRS})
+        if(${target}_ARCHIVE)
+            set_target_properties(PkgConfig::${target} PROPERTIES INTERFACE_LINK_LIBRARIES "${${target}_ARCHIVE}")
+        endif()
+    endforeach()
+endif()
 
 # toml++ as headers only: Debian's pkg-config file would link the library.
 add_library(tailrace_toml INTERFACE)
@@ -16,10 +32,15 @@ target_compile_definitions(tailrace_toml INTERFACE TOML_HEADER_ONLY=1 TOML_ENABL
 
 # HDF5 by name, as several builds of it may be installed. Each file is opened by one process, so the serial build serves any MPI;
 # under Open MPI it is the parallel one, which the benches' peers share. hdf5_hl has the dimension scales.
-pkg_check_modules(HDF5 REQUIRED IMPORTED_TARGET ${TAILRACE_HDF5})
-find_library(HDF5_HL_LIBRARY hdf5_hl REQUIRED HINTS ${HDF5_LIBRARY_DIRS} NO_DEFAULT_PATH)
-add_library(tailrace_hdf5 INTERFACE)
-target_link_libraries(tailrace_hdf5 INTERFACE "${HDF5_HL_LIBRARY}" PkgConfig::HDF5 MPI::MPI_C)
+if(TAILRACE_MPI)
+    pkg_check_modules(HDF5 REQUIRED IMPORTED_TARGET ${TAILRACE_HDF5})
+    find_library(HDF5_HL_LIBRARY hdf5_hl REQUIRED HINTS ${HDF5_LIBRARY_DIRS} NO_DEFAULT_PATH)
+    add_library(tailrace_hdf5 INTERFACE)
+    target_link_libraries(tailrace_hdf5 INTERFACE "${HDF5_HL_LIBRARY}" PkgConfig::HDF5 MPI::MPI_C)
+endif()
+if(TAILRACE_PYTHON AND NOT TAILRACE_SANITIZE)
+    include(TailraceStaticHdf5)
+endif()
 
 if(TAILRACE_TESTS AND TAILRACE_UNIT_TESTS)
     find_package(GTest REQUIRED)

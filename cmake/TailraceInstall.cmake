@@ -1,4 +1,10 @@
 # Headers, manual pages, library, Fortran module, and the files by which CMake and pkg-config find them.
+if(SKBUILD AND TARGET _journal)
+    install(TARGETS _journal LIBRARY DESTINATION tailrace)
+endif()
+if(NOT TARGET tailrace)
+    return()
+endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tailrace" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 set(exported tailrace)
@@ -17,11 +23,6 @@ install(
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
 )
-if(SKBUILD AND TARGET _core)
-    set_target_properties(_core PROPERTIES INSTALL_RPATH "$ORIGIN/lib")
-    install(TARGETS _core _journal LIBRARY DESTINATION tailrace)
-endif()
-
 include(CMakePackageConfigHelpers)
 set(config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tailrace")
 set(generated "${PROJECT_BINARY_DIR}/cmake")

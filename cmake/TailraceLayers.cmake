@@ -20,6 +20,13 @@ function(tailrace_layer name)
     target_link_libraries(tailrace_${name} ${scope} ${arg_DEPENDS} ${arg_LINK} Threads::Threads)
 endfunction()
 
+# The library's version in its name. Not in a wheel, which has no links: each name of the library would be a copy of it.
+function(tailrace_version target)
+    if(NOT SKBUILD)
+        set_target_properties(${target} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
+    endif()
+endfunction()
+
 # tailrace_library(NAME ...): the top layer as the shared library libtailrace.so; only the C contract's names leave it.
 # Its objects are taken whole: nothing inside calls the contract's functions, so from an archive the linker would leave them out.
 function(tailrace_library name)
@@ -34,10 +41,8 @@ function(tailrace_library name)
     set(exports "${PROJECT_SOURCE_DIR}/cmake/exports.map")
     add_library(tailrace SHARED $<TARGET_OBJECTS:tailrace_${name}>)
     add_library(tailrace::tailrace ALIAS tailrace)
-    set_target_properties(
-        tailrace
-        PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS "${exports}"
-    )
+    set_target_properties(tailrace PROPERTIES LINKER_LANGUAGE CXX LINK_DEPENDS "${exports}")
+    tailrace_version(tailrace)
     target_include_directories(
         tailrace
         PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>

@@ -15,7 +15,7 @@ from tests.presets import PRESETS
 
 T = TypeVar("T")
 
-DECOMPOSITIONS = ("rows", "columns", "blocks2d", "blocks3d", "irregular", "cells", "amr", "one", "some")
+DECOMPOSITIONS = ("rows", "columns", "blocks2d", "blocks3d", "irregular", "cells", "amr", "one", "some", "scattered")
 MEMORIES = ("dense", "halo", "transposed", "backwards")
 STEPS_PER_FILE = ("1", "2", "'all'")
 RANKS = (1, 2, 3, 4)

@@ -47,6 +47,9 @@ class Session:
     def do_text(self, variable: str, name: str, value: str) -> None:
         self.stream.attributes(None if variable == "." else variable, **{name: value})
 
+    def do_texts(self, variable: str, name: str, values: str) -> None:
+        self.stream.attributes(None if variable == "." else variable, **{name: values.split(",")})
+
     def do_number(self, variable: str, name: str, value: str) -> None:
         self.stream.attributes(None if variable == "." else variable, **{name: np.float64(value)})
 
@@ -67,9 +70,18 @@ class Session:
             value += elements
             self.put(name, array, numbers(offset) if offset != "-" else None)
 
-    def put(self, name: str, array: Any, offset: list[int] | None = None) -> None:
+    def do_put_indices(self, name: str, first: str, how: str, along: str, indices: str, counts: str) -> None:
+        count, dtype = numbers(counts), self.stream.variables[name]["type"]
+        array = np.arange(int(first), int(first) + int(np.prod(count)), dtype=dtype).reshape(count)
+        if how == "strided":
+            wide = np.zeros([*count[:-1], 2 * count[-1]], dtype)
+            wide[..., ::2] = array
+            array = wide[..., ::2]
+        self.put(name, array, indices=numbers(indices), along=along)
+
+    def put(self, name: str, array: Any, offset: list[int] | None = None, **scattered: Any) -> None:
         try:
-            self.step.put(name, array, offset)
+            self.step.put(name, array, offset, **scattered)
         except tailrace.Error as error:
             self.failed = error
             raise
@@ -121,6 +133,11 @@ class Session:
 
     def do_get(self, name: str, offset: str, count: str) -> Values:
         return integral(self.reader.get(name, numbers(offset), numbers(count)))
+
+    def do_get_indices(self, name: str, along: str, indices: str, counts: str) -> Values:
+        found = self.reader.get(name, indices=numbers(indices), along=along)
+        assert list(found.shape) == numbers(counts)
+        return integral(found)
 
     def do_get_shared(self, name: str) -> Values:
         return integral(self.reader.get_shared(name))

@@ -107,13 +107,23 @@ def test_pip_install(tmp_path: Path, mpirun: Mpirun) -> None:
     python = tmp_path / "venv" / "bin" / "python"
     alone = {"PYTHONPATH": ""}
     checked([sys.executable, "-m", "venv", tmp_path / "venv"])
-    installed = run_within([str(python), "-m", "pip", "install", str(ROOT)], alone, timeout_s=1500)
+    installed = run_within([str(python), "-m", "pip", "install", f"{ROOT}[mpi,netcdf]"], alone, timeout_s=1500)
     assert installed.returncode == 0, installed.output
     (tmp_path / "main.py").write_text(block_of("python"))
     mpirun(python, 2, [tmp_path / "main.py"], cwd=tmp_path, env=alone)
     assert (tmp_path / "out" / "history.nc").exists()
     where = checked([python, "-c", "import tailrace; print(tailrace.__file__)"], **alone)
     assert Path(where).is_relative_to(tmp_path)
+    assert checked([python, "-c", "from tailrace import _core; print(_core.WITH_MPI)"], **alone).strip() == "True"
+    # xarray finds the engine by the entry point of the package.
+    look = "import xarray, sys; print(*xarray.open_dataset(sys.argv[1], engine='tailrace').load().sizes)"
+    assert "time" in checked([python, "-c", look, tmp_path / "out" / "history.nc"], **alone)
+    binaries = [path for path in Path(where).parent.rglob("*") if path.suffix == ".so" or ".so." in path.name]
+    assert len({path.name.partition(".so")[0] for path in binaries if path.name.startswith("lib")}) == sum(
+        path.name.startswith("lib") for path in binaries
+    ), "each library is there once"
+    for path in binaries:
+        assert ".debug_info" not in checked(["readelf", "--section-headers", "--wide", path]), f"{path} is not stripped"
     assert "verify" in checked([python.with_name("tailrace"), "--help"], **alone)
     assert (tmp_path / "venv" / "share" / "man" / "man1" / "tailrace-verify.1").exists()
     checked([python.with_name("tailrace"), "verify", "--deep", tmp_path / "out"], **alone)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels.olam.formula import formula
 from kernels.olam.prepare import NAMES, grid_of, prepare, read_maps
 from kernels.olam.verify import verify
+from kernels.shared.formula import formula
 from tests.environment import ROOT
 from tests.mpirun import Finished, Mpirun, run_within
 from tests.presets import PRESETS

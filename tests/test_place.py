@@ -121,7 +121,7 @@ def test_hashed_names_are_spread(tmp_path: Path) -> None:
         ({"files": "d/{a", "to": "x"}, "brace"),
         ({"files": "d/", "to": "x"}, "ends without a name"),
         ({"files": "d/{a}", "to": "{a}"}, "any folder could"),
-        ({"files": "d/{a}", "to": "x/../y"}, "empty level"),
+        ({"files": "d/{a}", "to": "x/../y"}, "'..' is another folder"),
         ({"files": "d/{a}", "to": "x{b}"}, "no field b"),
         ({"files": "d/{a}", "to": "x{a/10}"}, "only a number"),
         ({"files": "d/{a}.{n:number}", "to": "{n/0}"}, "divide by at least 1"),
@@ -207,6 +207,30 @@ def test_programs_see_what_they_see_without_rules(
     assert done.returncode == 0
     assert done.stdout == expected.stdout
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ("folders", {"a.0.1", "a.0.2", "walk.0.1", "fork.0.1", "vfork.0.1", "thread.0.1", "clone.0.1"}),
+        ("renamed", {"a.0.4"}),
+    ],
+)
+@pytest.mark.parametrize("options", [("--no-trace",), ("--log", "../log")], ids=["placed", "and recorded"])
+def test_a_relative_path_is_placed_by_the_directory_of_the_moment(
+    tailrace_command: list[str], build_dir: Path, tmp_path: Path, case: str, expected: set[str], options: tuple[str, ...]
+) -> None:
+    plain, placed = tmp_path / "plain", tmp_path / "placed"
+    plain.mkdir()
+    placed.mkdir()
+    words = [case_program(build_dir), case]
+    without = subprocess.run(words, cwd=plain, capture_output=True, text=True, check=True, timeout=60)
+    (tmp_path / "tailrace.toml").write_text("[[place.tree]]\n" + RULE.replace('"data/', '"placed/data/'))
+    done = run(tailrace_command, tmp_path / "tailrace.toml", words, *options, cwd=placed)
+    assert (done.returncode, done.stdout) == (0, without.stdout)
+    in_tree = {path.name for path in (placed / "data" / "0").rglob("*") if path.is_file()}
+    assert in_tree == expected
+    assert {path.name for path in placed.iterdir()} == {path.name for path in plain.iterdir()}
 
 
 def test_files_are_in_the_tree_and_the_log_has_their_names(tailrace_command: list[str], build_dir: Path, tmp_path: Path) -> None:

@@ -104,6 +104,8 @@ CASES: dict[str, list[str]] = {
     "coverage, nothing": ["coverage", "NAME"],
     "drain": ["drain", "copy", "NAME", "NAME"],
     "tree": ["tree", "apply", "NAME"],
+    "extract": ["extract", "NAME", "NAME"],
+    "propose": ["place", "propose", "NAME"],
     "place": ["place", "explain", "NAME"],
     "ensemble": ["ensemble", "status", "NAME"],
     "cluster": ["cluster", "status", "-c", "NAME"],

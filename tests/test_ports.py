@@ -62,9 +62,10 @@ def values_of(path: Path) -> dict[str, np.ndarray]:
 
 def build_kernel(source: Path, build: Path) -> Path:
     """The OLAM kernel as a user would build it, by mpif90."""
-    texts = {path.stem: path.read_text() for path in source.glob("*.f90")}
-    uses = {name: set(re.findall(r"^ *use olam_(\w+)", text, re.MULTILINE)) for name, text in texts.items()}
-    in_order = [f"{name}.f90" for name in graphlib.TopologicalSorter(uses).static_order()]
+    paths = {f"olam_{path.stem}": path for path in source.glob("*.f90")}
+    paths |= {f"kernel_{path.stem}": path for path in (ROOT / "kernels" / "shared").glob("*.f90")}
+    uses = {name: set(re.findall(r"^ *use ((?:olam|kernel)_\w+)", path.read_text(), re.MULTILINE)) for name, path in paths.items()}
+    in_order = [str(paths[name]) for name in graphlib.TopologicalSorter(uses).static_order()]
     library = [f"-I{build / 'include'}", f"-L{build / 'lib'}", f"-Wl,-rpath,{build / 'lib'}", "-ltailrace_fortran", "-ltailrace"]
     compiled = run_within(["mpif90", "-O1", *in_order, "-o", "olam", *library], cwd=source)
     assert compiled.returncode == 0, compiled.output

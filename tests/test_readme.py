@@ -1,4 +1,4 @@
-"""The programs of README.md run as they stand there, and xarray reads what they say they write."""
+"""The programs of README.md and docs/writing.md run as they stand there, and xarray reads what they say they write."""
 
 from __future__ import annotations
 
@@ -18,15 +18,36 @@ from tests.mpirun import Mpirun
 SUFFIXES = {"python": ".py", "fortran": ".f90", "c": ".c"}
 
 
-def block_of(language: str) -> str:
-    blocks = re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 1, f"README.md has {len(blocks)} blocks of {language}"
+# What README.md leaves out around its lines of Fortran.
+FORTRAN = """program main
+  use mpi
+  use tailrace
+  implicit none
+  type(tailrace_stream) :: stream
+  integer :: rank, ranks, error, hour
+  real :: t(100)
+  call MPI_Init(error)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
+  call MPI_Comm_size(MPI_COMM_WORLD, ranks, error)
+LINES
+  call MPI_Finalize(error)
+end program
+"""
+
+
+def blocks_of(language: str, page: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+
+
+def block_of(language: str, page: str = "docs/writing.md") -> str:
+    blocks = blocks_of(language, page)
+    assert len(blocks) == 1, f"{page} has {len(blocks)} blocks of {language}"
     return blocks[0]
 
 
-def program_of(language: str, folder: Path, build: Path) -> Path:
+def program_of(language: str, folder: Path, build: Path, text: str | None = None) -> Path:
     source = folder / f"main{SUFFIXES[language]}"
-    source.write_text(block_of(language))
+    source.write_text(text or block_of(language))
     if language == "python":
         return source
     library = ["-L", str(build / "lib"), f"-Wl,-rpath,{build / 'lib'}", "-ltailrace"]
@@ -43,7 +64,7 @@ def program_of(language: str, folder: Path, build: Path) -> Path:
 
 @pytest.mark.fast
 @pytest.mark.parametrize("language", SUFFIXES)
-def test_readme_program(language: str, mpirun: Mpirun, build_dir: Path, tmp_path: Path) -> None:
+def test_program(language: str, mpirun: Mpirun, build_dir: Path, tmp_path: Path) -> None:
     mpirun(program_of(language, tmp_path, build_dir), 2, cwd=tmp_path)
     with xarray.open_dataset(tmp_path / "out" / "history.nc", decode_times=False) as dataset:
         hours = np.arange(3, dtype="f4")
@@ -54,10 +75,26 @@ def test_readme_program(language: str, mpirun: Mpirun, build_dir: Path, tmp_path
         assert dataset["T"].attrs["units"] == "K"
 
 
+@pytest.mark.fast
+@pytest.mark.parametrize("language", ["python", "fortran"])
+def test_readme_program(language: str, mpirun: Mpirun, build_dir: Path, tmp_path: Path) -> None:
+    lines = block_of(language, "README.md")
+    assert len(lines.splitlines()) <= 10
+    mpirun(
+        program_of(language, tmp_path, build_dir, FORTRAN.replace("LINES", lines) if language == "fortran" else lines),
+        2,
+        cwd=tmp_path,
+    )
+    with xarray.open_dataset(tmp_path / "out" / "history.nc", decode_times=False) as dataset:
+        expected = np.repeat(np.float32(273.15) + np.arange(3, dtype="f4")[:, None], 200, axis=1)
+        np.testing.assert_array_equal(dataset["T"].values, expected)
+        np.testing.assert_array_equal(dataset["time"].values, np.arange(3.0))
+
+
 def test_readme_records_a_program_as_it_is(build_dir: Path, tmp_path: Path) -> None:
     shutil.move(program_of("c", tmp_path, build_dir), tmp_path / "model")
     environment = {**os.environ, **open_mpi_environment(), "PATH": f"{build_dir / 'bin'}:{os.environ['PATH']}"}
-    commands = [line.partition("#")[0].strip() for line in block_of("sh").splitlines()]
+    commands = [line.partition("#")[0].strip() for line in blocks_of("sh", "README.md")[0].splitlines()]
     assert len(commands) == 7
     for command in commands:
         done = subprocess.run(

@@ -24,14 +24,14 @@ def build_slow(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def directories_without_index(folder: Path) -> Iterator[Path]:
+def directories_without_index(folder: Path, inodes: int = 40_000, image_bytes: int = IMAGE_BYTES) -> Iterator[Path]:
     """A new ext4 file system whose directories are lists: a name is looked up by reading all. Raises BenchError where there can be
     none: only root may mount."""
     image, mounted = folder / "disk.img", folder / "mounted"
     mounted.mkdir()
     with image.open("wb") as disk:
-        disk.truncate(IMAGE_BYTES)
-    made = ["mkfs.ext4", "-q", "-F", "-O", "^dir_index", "-N", "40000", str(image)]
+        disk.truncate(image_bytes)
+    made = ["mkfs.ext4", "-q", "-F", "-O", "^dir_index", "-N", str(inodes), str(image)]
     try:
         for words in (made, ["mount", "-o", "loop", str(image), str(mounted)]):
             subprocess.run(words, check=True, capture_output=True, text=True)

@@ -3,7 +3,7 @@
 //   bench_scale plan RANKS SEED COUNT         a rank's own plan, under every layout: the first, the last and the middle rank, and
 //                                             COUNT ranks and COUNT first ranks of nodes drawn by SEED
 //   bench_scale manifest RANKS DIRECTORY      the journal's lines for a plan and for a step
-//   bench_scale index RANKS DIRECTORY         the index of min(RANKS, 256) parts, and the refusal of more
+//   bench_scale index RANKS DIRECTORY         the index of min(RANKS, 256) parts
 //   bench_scale directories RANKS             the fullest directory, fpp and hds
 #include <algorithm>
 #include <cstdio>
@@ -107,13 +107,6 @@ void measure_index(uint64_t ranks, const std::string& directory) {
     print("index", layout.name, ranks, cost,
           {{"parts", job.parts().parts()}, {"sources", sources}, {"most_boxes", most_boxes}, {"bytes", bytes}});
     remove_file(path);
-
-    const Job more("layout = 'hds'", ranks);
-    const uint64_t parts = more.parts().parts();
-    if (parts <= kMaxIndexParts) return;
-    const History refused = more.history({});
-    print("refusal", "hds", ranks, cost_of([&] { write(refused); }), {{"parts", parts}});
-    if (path_exists(path)) fail(Status::INTERNAL, path, " was written: an index of ", parts, " parts");
 }
 
 void measure_directories(uint64_t ranks) {

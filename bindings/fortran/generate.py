@@ -162,6 +162,7 @@ class Family:
         ]
 
 
+INDICES = ("", "_int32")
 STARTS = ("", "_int32", "_whole")
 ARRAYS = range(1, MAX_RANK + 1)
 ALL_RANKS = range(MAX_RANK + 1)
@@ -170,16 +171,20 @@ FAMILIES = {
     "tailrace_read": (
         Family("get_scalar", "get", range(1)),
         Family("get", "get", ARRAYS, STARTS),
+        Family("get", "get_indices", ARRAYS, INDICES),
         Family("get_shared", "get_shared", ALL_RANKS),
         Family("get_text_scalar", "get", range(1), of_text=True),
         Family("get", "get", ARRAYS, STARTS, of_text=True),
+        Family("get", "get_indices", ARRAYS, INDICES, of_text=True),
         Family("get_shared_text", "get_shared", ALL_RANKS, of_text=True),
     ),
     "tailrace": (
         Family("put", "put", ARRAYS, STARTS),
+        Family("put", "put_indices", ARRAYS, INDICES),
         Family("put_replicated", "put_replicated", ALL_RANKS),
         Family("put_attr", "put_attr", range(2)),
         Family("put_text", "put", ARRAYS, STARTS, of_text=True),
+        Family("put_text", "put_indices", ARRAYS, INDICES, of_text=True),
         Family("put_replicated_text", "put_replicated", ALL_RANKS, of_text=True),
     ),
 }
@@ -197,7 +202,7 @@ def make_module(module: str, types: list[ElementType], constants: list[Constant]
     return expand(
         (HERE / f"{module}.f90.in").read_text(),
         public_constants="\n".join(f"  public :: {constant.name}" for constant in constants),
-        procedures="\n".join(family.procedures(types) for family in FAMILIES[module]),
+        procedures="\n".join(dict.fromkeys(family.procedures(types) for family in FAMILIES[module])),
         **{generic: "\n".join(lines) for generic, lines in names.items()},
     )
 

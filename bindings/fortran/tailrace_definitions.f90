@@ -2,17 +2,18 @@
 module tailrace_definitions
   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_null_ptr, c_ptr
   use, intrinsic :: iso_fortran_env, only: int64
-  use tailrace_contract, only: contract_get_definitions, contract_inquire_var_id, contract_inquire_var_info, &
-    contract_read_definitions, contract_var_info, same_width_signed, type_name, TAILRACE_BAD_ARGUMENT, TAILRACE_BAD_SHAPE, &
-    TAILRACE_OK, TAILRACE_RAGGED
+  use tailrace_contract, only: contract_get_definitions, contract_inquire_dim_id, contract_inquire_var_id, &
+    contract_inquire_var_info, contract_read_definitions, contract_var_info, same_width_signed, type_name, &
+    TAILRACE_BAD_ARGUMENT, TAILRACE_BAD_SHAPE, TAILRACE_OK, TAILRACE_RAGGED
   use tailrace_message, only: caller, decimal, of_reader, refuse, terminated
   implicit none
   private
-  public :: known_variable, inquire, check_type, check_type_and_rank, is_ragged
+  public :: known_variable, inquire, check_type, check_type_and_rank, is_ragged, number_of_dim
 
   !> A variable of a stream or reader.
   type :: known_variable
     integer(c_int) :: element_type = -1, flags = 0
+    integer(c_int), allocatable :: dims(:)        ! numbers of its dimensions, fastest first
     integer(c_int64_t), allocatable :: extent(:)  ! fastest dimension first; not allocated: there is no such variable
   end type
 
@@ -28,18 +29,43 @@ contains
     type(c_ptr) :: definitions
     integer(c_int) :: number
 
-    if (of_reader(of)) then
-      status = contract_read_definitions(of%handle, definitions)
-    else
-      status = contract_get_definitions(of%handle, definitions)
-    end if
+    call get_definitions(of, definitions, status)
     if (status == TAILRACE_OK) status = contract_inquire_var_id(definitions, terminated(var), number)
     if (status == TAILRACE_OK) status = contract_inquire_var_info(definitions, number, info)
     if (status /= TAILRACE_OK) return
     variable%element_type = info%element_type
     variable%flags = info%flags
+    variable%dims = info%dims(info%ndims:1:-1)
     variable%extent = info%shape(info%ndims:1:-1)
   end subroutine
+
+  subroutine get_definitions(of, definitions, status)
+    type(caller), intent(in) :: of
+    type(c_ptr), intent(out) :: definitions
+    integer(c_int), intent(out) :: status
+
+    if (of_reader(of)) then
+      status = contract_read_definitions(of%handle, definitions)
+    else
+      status = contract_get_definitions(of%handle, definitions)
+    end if
+  end subroutine
+
+  !> Which dimension of a variable has this name, from 1, fastest first; 0: none.
+  function number_of_dim(of, variable, name) result(dim)
+    type(caller), intent(in) :: of
+    type(known_variable), intent(in) :: variable
+    character(*), intent(in) :: name
+    integer :: dim
+    type(c_ptr) :: definitions
+    integer(c_int) :: number, status
+
+    dim = 0
+    call get_definitions(of, definitions, status)
+    if (status == TAILRACE_OK) status = contract_inquire_dim_id(definitions, terminated(name), number)
+    ! Where a variable has a dimension twice, C takes the slowest.
+    if (status == TAILRACE_OK) dim = findloc(variable%dims, number, dim=1, back=.true.)
+  end function
 
   !> Integers of the same width take the bits of unsigned ones.
   subroutine check_type(of, var, variable, element_type, status)

@@ -53,8 +53,8 @@ int tell(uint64_t done, uint64_t all, void *function) {
 
 const char *or_null(const std::optional<std::string> &text) { return text ? text->c_str() : nullptr; }
 
-// Makes sure that MPI runs, for programs without mpi4py, and gives the Fortran handle of the world.
-int world() {
+// Makes sure that MPI runs, for programs without mpi4py.
+void initialise_mpi() {
     int initialised = 0;
     MPI_Initialized(&initialised);
     if (!initialised) {
@@ -68,7 +68,16 @@ int world() {
             if (!finalised) MPI_Finalize();
         });
     }
+}
+
+// Fortran handles: of all ranks, and of this process alone.
+int world() {
+    initialise_mpi();
     return static_cast<int>(MPI_Comm_c2f(MPI_COMM_WORLD));
+}
+int alone() {
+    initialise_mpi();
+    return static_cast<int>(MPI_Comm_c2f(MPI_COMM_SELF));
 }
 
 std::string mpi_library() {
@@ -194,5 +203,6 @@ NB_MODULE(_core, module) {
     define_reader(module);
     define_text_functions(module);
     module.def("world", &world);
+    module.def("alone", &alone);
     module.def("mpi_library", &mpi_library);
 }

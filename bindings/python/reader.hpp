@@ -19,9 +19,14 @@ public:
     Reader &operator=(const Reader &) = delete;
 
     void select_step(int64_t step);
+    void verify_reads(bool on);
     std::string inquire();
     // Into the whole of a writable array, from `offset` on.
     void get(const std::string &var, nanobind::handle into, const std::vector<uint64_t> &offset);
+    // Collective. Into the whole of a writable array: the elements under `indices` (a dense array of u8) of the dimension `along`.
+    void get_indices(const std::string &var, const std::string &along, nanobind::handle indices, nanobind::handle into);
+    // Takes part in get_indices of other ranks, which get an error.
+    void refuse_indices(const std::string &var, const std::string &along);
     void get_shared(const std::string &var, nanobind::handle into);
     void close();
     bool closed() const { return reader_ == nullptr; }

@@ -1,5 +1,7 @@
 #include "stream.hpp"
 
+#include <algorithm>
+
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -122,13 +124,21 @@ void Stream::put_attr(const std::string &var, const std::string &name, nb::handl
     check(tailrace_put_attr(opened(), contract_text(var).c_str(), contract_text(name).c_str(), array.type(), count, array.data()));
 }
 
+void Stream::put_attr_texts(const std::string &var, const std::string &name, const std::vector<std::string> &texts) {
+    std::vector<std::string> held;
+    for (const std::string &text : texts) held.push_back(contract_text(text));
+    std::vector<const char *> list;
+    for (const std::string &text : held) list.push_back(text.c_str());
+    check(tailrace_put_attr_texts(opened(), contract_text(var).c_str(), contract_text(name).c_str(), list.size(), list.data()));
+}
+
 void Stream::put_attr_text(const std::string &var, const std::string &name, const std::string &text) {
     check(tailrace_put_attr_text(opened(), contract_text(var).c_str(), contract_text(name).c_str(), contract_text(text).c_str()));
 }
 
 void Stream::begin_step(double time) {
     check(tailrace_begin_step(opened(), time));
-    blocks_.clear();
+    forget_blocks();
 }
 
 void Stream::put(const Variable &variable, nb::handle values, const std::vector<uint64_t> &offset) {
@@ -146,6 +156,22 @@ void Stream::put(const Variable &variable, nb::handle values, const std::vector<
                                      std::to_string(ndims) + " numbers, one for each dimension");
     }
     blocks_[variable.number()].push_back(Block{std::move(array), offset});
+}
+
+void Stream::put_indices(const Variable &variable, nb::handle values, const std::string &along, nb::handle indices) {
+    const tailrace_var_info target = variable.info();
+    Array array(values), list(indices);
+    compare_type(target, array);
+    int dim = 0;
+    check(tailrace_inquire_dim_id(definitions_, contract_text(along).c_str(), &dim));
+    std::vector<uint64_t> expected = shape_of(target);
+    const auto at = std::find(target.dims, target.dims + target.ndims, dim) - target.dims;
+    if (at < target.ndims) expected[static_cast<size_t>(at)] = list.shape().at(0);
+    if (array.shape() != expected)
+        fail(TAILRACE_BAD_SHAPE, "variable '" + std::string(target.name) + "': an array of shape " + text_of(array.shape()) +
+                                     " for " + text_of(list.shape()) + " indices along '" + along + "' needs shape " +
+                                     text_of(expected));
+    lists_[variable.number()].push_back(List{std::move(array), along, std::move(list)});
 }
 
 void Stream::put_replicated(const Variable &variable, nb::handle values) {
@@ -173,6 +199,14 @@ void Stream::hand_over_blocks() {
         if (tailrace_inquire_var_info(definitions_, variable, &info) == TAILRACE_OK)
             tailrace_put(stream_, info.name, static_cast<int>(blocks.size()), blocks.data());
     }
+    for (const auto &[variable, held] : lists_) {
+        tailrace_var_info info;
+        if (tailrace_inquire_var_info(definitions_, variable, &info) != TAILRACE_OK) continue;
+        for (const List &list : held)
+            tailrace_put_indices(stream_, info.name, list.along.c_str(), list.indices.shape()[0],
+                                 static_cast<const uint64_t *>(list.indices.data()), list.array.data(),
+                                 list.array.strides_bytes().data());
+    }
 }
 
 void Stream::end_step() {
@@ -183,13 +217,13 @@ void Stream::end_step() {
         hand_over_blocks();
         status = tailrace_end_step(stream_);
     }
-    blocks_.clear();
+    forget_blocks();
     check(status);
 }
 
 void Stream::abandon_step(const std::string &reason, const std::string &status_name) {
     opened();
-    blocks_.clear();
+    forget_blocks();
     int status;
     {
         nb::gil_scoped_release released;
@@ -217,7 +251,7 @@ void Stream::close() {
         status = tailrace_close(&stream_);
     }
     stream_ = nullptr;
-    blocks_.clear();
+    forget_blocks();
     check(status);
 }
 
@@ -255,9 +289,11 @@ void define_stream(nb::module_ &module) {
         .def_prop_ro("variable_names", &Stream::variable_names)
         .def("variable", &Stream::variable, "name"_a, nb::keep_alive<0, 1>())
         .def("put_attr", &Stream::put_attr, "var"_a, "name"_a, "values"_a)
+        .def("put_attr_texts", &Stream::put_attr_texts, "var"_a, "name"_a, "texts"_a)
         .def("put_attr_text", &Stream::put_attr_text, "var"_a, "name"_a, "text"_a)
         .def("begin_step", &Stream::begin_step, "time"_a)
         .def("put", &Stream::put, "variable"_a, "values"_a, "offset"_a)
+        .def("put_indices", &Stream::put_indices, "variable"_a, "values"_a, "along"_a, "indices"_a)
         .def("put_replicated", &Stream::put_replicated, "variable"_a, "values"_a)
         .def("end_step", &Stream::end_step)
         .def("abandon_step", &Stream::abandon_step, "reason"_a, "status"_a)

@@ -54,11 +54,14 @@ public:
     std::vector<std::string> variable_names() const;
     Variable variable(const std::string &name) const;
     void put_attr(const std::string &var, const std::string &name, nanobind::handle values);
+    void put_attr_texts(const std::string &var, const std::string &name, const std::vector<std::string> &texts);
     void put_attr_text(const std::string &var, const std::string &name, const std::string &text);
 
     void begin_step(double time);
     // Holds one block; several for one variable are handed over together when the step ends.
     void put(const Variable &variable, nanobind::handle values, const std::vector<uint64_t> &offset);
+    // The elements under `indices` (a dense array of u8) of the dimension `along`.
+    void put_indices(const Variable &variable, nanobind::handle values, const std::string &along, nanobind::handle indices);
     void put_replicated(const Variable &variable, nanobind::handle values);
     void end_step();
     // Collective, like the end_step that the other ranks are in: they get an error that carries `reason`, no rank keeps the step.
@@ -78,13 +81,22 @@ private:
         std::vector<uint64_t> offset;
     };
 
+    // Scattered elements: their array, and the dimension that the indices count.
+    struct List {
+        Array array;
+        std::string along;
+        Array indices;
+    };
+
     tailrace_stream *opened() const;
+    void forget_blocks() { blocks_.clear(), lists_.clear(); }
     void hand_over_blocks();
 
     std::string name_;
     tailrace_stream *stream_ = nullptr;
     const tailrace_definitions *definitions_ = nullptr;
     std::map<int, std::vector<Block>> blocks_;  // by the number of the variable
+    std::map<int, std::vector<List>> lists_;
 };
 
 void define_stream(nanobind::module_ &module);

@@ -235,6 +235,30 @@ private:
     Strides stride_bytes_;
 };
 
+namespace detail {
+// Why an array is not what a list of indices along a dimension needs; "" where it is, and where the contract says what is wrong.
+inline std::string wrong_list_size(const tailrace_definitions *definitions, const std::string &var, const std::string &dim,
+                                   std::size_t indices, std::size_t elements) {
+    int number = 0, along = 0;
+    tailrace_var_info info{};
+    if (tailrace_inquire_var_id(definitions, ContractText(var).c_str(), &number) != TAILRACE_OK ||
+        tailrace_inquire_var_info(definitions, number, &info) != TAILRACE_OK ||
+        tailrace_inquire_dim_id(definitions, ContractText(dim).c_str(), &along) != TAILRACE_OK)
+        return "";
+    std::uint64_t expected = indices;
+    bool is_found = false;
+    for (int d = 0; d < info.ndims; ++d) {
+        if (info.dims[d] == along && !is_found)
+            is_found = true;
+        else
+            expected *= info.shape[d];
+    }
+    if (!is_found || expected == elements) return "";
+    return std::to_string(elements) + " elements for " + std::to_string(indices) + " indices along '" + dim + "'; hand over " +
+           std::to_string(expected);
+}
+}  // namespace detail
+
 // What this rank owns of a variable, to write it.
 template <Element T>
 using Block = Hyperslab<const T>;

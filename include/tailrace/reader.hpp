@@ -95,6 +95,25 @@ public:
         return value;
     }
 
+    // Collective. The elements under `indices` of the dimension `dim`, whole along the others, dense in C order. A rank whose call
+    // is refused takes part all the same.
+    template <Element T>
+    void get_indices(const std::string &var, const std::string &dim, std::span<const std::uint64_t> indices,
+                     std::span<std::type_identity_t<T>> data) {
+        try {
+            (void)known_as<T>(var);
+            const tailrace_definitions *definitions = nullptr;
+            check(tailrace_read_definitions(handle_, &definitions));
+            const std::string wrong = detail::wrong_list_size(definitions, var, dim, indices.size(), data.size());
+            if (!wrong.empty()) throw Error(TAILRACE_BAD_SHAPE, "'" + var + "': " + wrong);
+        } catch (const Error &error) {
+            (void)tailrace_get_indices(handle_, Text(var).c_str(), Text(dim).c_str(), 1, nullptr, nullptr, nullptr);
+            throw;
+        }
+        check(tailrace_get_indices(handle_, Text(var).c_str(), Text(dim).c_str(), indices.size(), indices.data(), data.data(),
+                                   nullptr));
+    }
+
     // Collective. The whole of a variable, dense in C order, on every rank: one rank of each node reads it. A rank whose call is
     // refused takes part all the same: the others get an error instead of waiting for ever.
     template <Element T>

@@ -131,6 +131,8 @@ int tailrace_define_var(tailrace_stream *stream, const char *name, tailrace_type
 int tailrace_put_attr(tailrace_stream *stream, const char *var, const char *name, tailrace_type type, uint64_t count,
                       const void *values);
 int tailrace_put_attr_text(tailrace_stream *stream, const char *var, const char *name, const char *text);
+/* A list of `count` texts, netCDF's NC_STRING. A list of one text is that text. */
+int tailrace_put_attr_texts(tailrace_stream *stream, const char *var, const char *name, uint64_t count, const char *const *texts);
 
 /* Begins an output step at `time` (in the units of the time coordinate's attribute `units`). */
 int tailrace_begin_step(tailrace_stream *stream, double time);
@@ -138,6 +140,14 @@ int tailrace_begin_step(tailrace_stream *stream, double time);
  * unchanged until tailrace_end_step returns. A variable without a put on this rank has no blocks here. An error is returned here
  * and again, on all ranks, by tailrace_end_step. */
 int tailrace_put(tailrace_stream *stream, const char *var, int nblocks, const tailrace_block *blocks);
+/* Hands over scattered elements of a distributed variable, as ranks of unstructured models own them: those under `count` indices of
+ * the dimension `dim`, whole along all others. `indices` count from 0, in any order, and are copied. `data` is an array of the
+ * variable's dimensions, with `count` in place of the length of `dim`: element i along it has the index indices[i]. `stride` is as
+ * in tailrace_block. The data stays unchanged until tailrace_end_step returns. Each index belongs to one rank and one list, once;
+ * blocks of the same variable are whole along the other dimensions. Before the step is written the ranks move the elements to
+ * contiguous ranges, one a rank. The plan for that is made once, as long as the lists stay as they are. */
+int tailrace_put_indices(tailrace_stream *stream, const char *var, const char *dim, uint64_t count, const uint64_t *indices,
+                         const void *data, const int64_t *stride);
 /* Hands over the whole of a replicated variable, dense in C order; copied. */
 int tailrace_put_replicated(tailrace_stream *stream, const char *var, const void *data);
 /* Makes the step in progress fail on all ranks: tailrace_end_step returns `status` and `text` there, and this rank still calls
@@ -197,12 +207,22 @@ int tailrace_select_step(tailrace_reader *reader, int64_t step);
 /* Type, dimensions and shape (the time dimension not counted; of the selected step) of a variable. Each pointer may be
  * NULL; `shape` has room for TAILRACE_MAX_DIMS numbers. `flags` is a sum of tailrace_var_flags. */
 int tailrace_inquire_var(tailrace_reader *reader, const char *var, tailrace_type *type, int *ndims, uint64_t *shape, int *flags);
-/* The whole stream as JSON: steps, times, dimensions, variables. The text belongs to the reader, until its next call. */
+/* The whole stream as JSON: steps, times, dimensions, variables, attributes. The text belongs to the reader, until its next call.
+ * An attribute is {"name", "text"}, of a list {"name", "text", "texts"}, or {"name", "type", "hex"}: its numbers as bytes, in the
+ * order of this machine. */
 int tailrace_inquire(tailrace_reader *reader, const char **json);
+/* Local. Whether tailrace_get and tailrace_get_shared compare what they read with the checksums that it was written with; at first
+ * they do not. Then TAILRACE_CORRUPT says which bytes are damaged, TAILRACE_UNSUPPORTED that the part has no checksums. Each
+ * checksum is of all bytes that one writer wrote in one piece, so the first read of a piece reads it whole. */
+int tailrace_verify_reads(tailrace_reader *reader, int on);
 /* Local: ranks read what they need, in any order. Reads hyperslabs of a variable at the selected step into memory, in the type
  * that the variable has. Elements that no rank wrote have the variable's _FillValue. A part that is missing, truncated or changed
  * is an error. */
 int tailrace_get(tailrace_reader *reader, const char *var, int ntargets, const tailrace_target *targets);
+/* Collective. Reads the elements under `count` indices of the dimension `dim`, as tailrace_put_indices hands them over. Each rank
+ * reads a contiguous range, and the ranks exchange what they want: any number of indices, the same ones on several ranks, none. */
+int tailrace_get_indices(tailrace_reader *reader, const char *var, const char *dim, uint64_t count, const uint64_t *indices,
+                         void *data, const int64_t *stride);
 /* Collective. The whole of a variable, dense in C order, on every rank: one rank of each node reads it. */
 int tailrace_get_shared(tailrace_reader *reader, const char *var, void *data);
 /* Local, for bindings. `status` is returned, and `text` is this thread's error message, as of a call with this reader. */
@@ -271,12 +291,14 @@ int tailrace_keys(char **json);
 /* Checks a layout, as TOML text with keys at top level, and completes it: {"layout": each key's effective value, "given": {key:
  * {"value", "origin"}}}. Looks at no file and no environment variable; what is in force for a stream is in tailrace_report. */
 int tailrace_describe_layout(const char *options, char **json);
-/* What a directory's stream (or all of them, name = NULL) holds: layout, steps, times, files, bytes, dimensions, variables. */
+/* What a directory's stream (or all of them, name = NULL) holds: layout, steps, times, files, bytes, dimensions, variables,
+ * and notes: what readers of such a stream should know. */
 int tailrace_list(const char *directory, const char *name, char **json);
 /* Checks a stream: every committed step's parts are there, whole and of the recorded size; with `deep` != 0 every byte against
  * its checksum; the index is there. While a run writes, what it has not finished is no problem.
  * JSON: {"ok": no problem, "state": "whole" (but for the index) | "being written" | "damaged", "steps", "files", "bytes",
- *   "problems": [{"path", "step", "problem", "remedy": "repair" | "index": the command that mends it, or "": none does}]}. */
+ *   "problems": [{"path", "step", "problem", "remedy": "repair" | "index": the command that mends it, or "": none does}],
+ *   "notes": what readers of such a stream should know}. */
 int tailrace_verify(const char *directory, const char *name, int deep, char **json);
 /* Repairs a damaged stream, so that it can be read and appended to. TAILRACE_IN_USE while another process writes it; with
  * `take_over` != 0 that process gets TAILRACE_OVERTAKEN at its next step instead. Cuts the journal's torn tail, removes what was

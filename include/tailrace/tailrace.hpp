@@ -112,6 +112,12 @@ public:
         check(tailrace_put_attr_text(handle_, owner(var).c_str(), Text(name).c_str(), Text(value).c_str()));
     }
     void put_attr(const std::string &var, const std::string &name, const char *value) { put_attr(var, name, std::string(value)); }
+    void put_attr(const std::string &var, const std::string &name, const std::vector<std::string> &texts) {
+        const std::deque<Text> held(texts.begin(), texts.end());
+        std::vector<const char *> list;
+        for (const Text &text : held) list.push_back(text.c_str());
+        check(tailrace_put_attr_texts(handle_, owner(var).c_str(), Text(name).c_str(), list.size(), list.data()));
+    }
     template <Element T>
     void put_attr(const std::string &var, const std::string &name, T value) {
         check(tailrace_put_attr(handle_, owner(var).c_str(), Text(name).c_str(), type_of<T>, 1, &value));
@@ -146,6 +152,19 @@ public:
     template <Element T>
     void put(const Variable<T> &variable, const Block<std::type_identity_t<T>> &block) {
         put(variable, std::span<const Block<T>>(&block, 1));
+    }
+
+    // Scattered elements: those under `indices` of the dimension `dim`, whole along the others, dense in C order. The indices are
+    // copied; the data stays unchanged until end_step returns.
+    template <Element T>
+    void put_indices(const Variable<T> &variable, const std::string &dim, std::span<const std::uint64_t> indices,
+                     std::span<const std::type_identity_t<T>> data) {
+        const tailrace_definitions *definitions = nullptr;
+        check(tailrace_get_definitions(handle_, &definitions));
+        const std::string wrong = detail::wrong_list_size(definitions, variable.name, dim, indices.size(), data.size());
+        if (!wrong.empty()) refuse(variable.name, TAILRACE_BAD_SHAPE, wrong);
+        check(tailrace_put_indices(handle_, Text(variable.name).c_str(), Text(dim).c_str(), indices.size(), indices.data(),
+                                   data.data(), nullptr));
     }
 
     // The whole of a replicated variable, dense in C order; copied.

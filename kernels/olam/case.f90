@@ -1,6 +1,6 @@
 !> The options of the run: the namelist &olam of a file (nml=FILE, or olam.nml in the working directory), then key=value arguments.
 module olam_case
-  use olam_failure, only: give_up
+  use kernel_failure, only: give_up
   implicit none
   private
   public :: case_type, read_case

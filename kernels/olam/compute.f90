@@ -2,7 +2,7 @@
 !> Each block is periodic, so that no rank waits for another. The stencil does not change the sum, which is checked after each step.
 module olam_compute
   use, intrinsic :: iso_fortran_env, only: real32, real64
-  use olam_failure, only: give_up
+  use kernel_failure, only: give_up
   implicit none
   private
   public :: state_type, start_state, advance

@@ -2,7 +2,7 @@
 module olam_fields
   use, intrinsic :: iso_fortran_env, only: int64, int8, real32, real64
   use olam_case, only: case_type
-  use olam_formula, only: formula
+  use kernel_formula, only: formula
   use olam_input, only: maps_type
   use olam_mesh, only: cell_of, mesh_type
   use olam_variables, only: fields_id, history_id, level_variables, levels_id, plot_id, scalar_id, scalar_variables

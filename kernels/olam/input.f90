@@ -1,7 +1,7 @@
 !> The global maps: every rank reads the whole file, as in the paper, and keeps the values at its own columns.
 module olam_input
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32
-  use olam_failure, only: give_up
+  use kernel_failure, only: give_up
   use olam_mesh, only: mesh_type
   implicit none
   private

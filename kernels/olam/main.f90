@@ -1,6 +1,9 @@
 !> The OLAM kernel: the I/O of an atmosphere model, phase by phase, with values that a formula can check. README.md has its options.
 program olam
   use, intrinsic :: iso_fortran_env, only: int64, real64
+  use kernel_failure, only: kernel_name
+  use kernel_phases, only: clock_s, end_phase, make_phases, phases_type, reduce_phases, start_phase
+  use kernel_record, only: remove_record
   use mpi
   use olam_case, only: case_type, read_case
   use olam_compute, only: advance, start_state, state_type
@@ -9,9 +12,8 @@ program olam
   use olam_mesh, only: make_mesh, mesh_type
   use olam_output_native, only: native_gather, native_open, native_plot, native_type, native_write
   use olam_output_tailrace, only: output_close, output_open, output_plot, output_type, output_write
-  use olam_phases, only: clock_s, end_phase, make_phases, p_close, p_exec, p_gather, p_mesh, p_open, p_plot, p_read, p_write, &
-    phases_type, reduce_phases, start_phase
-  use olam_record, only: remove_record, totals_type, write_record
+  use olam_phases, only: p_close, p_exec, p_gather, p_mesh, p_open, p_plot, p_read, p_write, phase_is_output, phase_names
+  use olam_record, only: totals_type, write_record
   use olam_variables, only: list_variables, variable_type
   implicit none
   type(case_type) :: c
@@ -31,9 +33,10 @@ program olam
   call MPI_Init(error)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, error)
+  kernel_name = 'olam'
   call read_case(c)
-  if (rank == 0) call remove_record(c)
-  phases = make_phases(c%steps, c%barriers)
+  if (rank == 0) call remove_record(c%run)
+  phases = make_phases(phase_names, phase_is_output, c%steps, c%barriers)
   variables = list_variables(c)
   payload = 0
   call MPI_Barrier(MPI_COMM_WORLD, error)

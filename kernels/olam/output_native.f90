@@ -9,7 +9,7 @@ module olam_output_native
   use, intrinsic :: iso_fortran_env, only: int32, int64, int8, real32, real64
   use mpi
   use olam_case, only: case_type
-  use olam_failure, only: give_up
+  use kernel_failure, only: give_up
   use olam_fields, only: fields_type
   use olam_mesh, only: block_of_rank, mesh_type
   use olam_variables, only: level_variables, s_history, s_plot, s_results, static_ids, stream_names, t_f64, t_i8, &

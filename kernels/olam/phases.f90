@@ -1,100 +1,10 @@
-!> The phases of the run, named as in the paper, each ended by a timestamp barrier (unless barriers are off).
-!> Sync time is the last arrival at the barrier minus the first. Ranks of one node share the clock, so it is taken from the
-!> arrivals. On several nodes it is the longest wait minus the shortest, because all ranks leave a barrier at nearly the same
-!> moment. (On one node this would be less exact: with more ranks than cores they do not leave together.) In a recorded run the log
-!> gets the phases' names, too.
+!> The phases of the run, named as in the paper.
 module olam_phases
-  use, intrinsic :: iso_fortran_env, only: int64, real64
-  use mpi
-  use tailrace, only: tailrace_phase_begin, tailrace_phase_end
   implicit none
   private
-  public :: phases_type, make_phases, start_phase, end_phase, reduce_phases, clock_s
 
   integer, parameter, public :: p_read = 1, p_mesh = 2, p_open = 3, p_plot = 4, p_gather = 5, p_exec = 6, p_write = 7, p_close = 8
-  integer, parameter, public :: phase_count = 8
-  character(7), parameter, public :: phase_names(phase_count) = &
+  character(7), parameter, public :: phase_names(8) = &
     [character(7) :: '1read', '2mesh', '4open', '6plot', '7gather', '8exec', '9write', '9close']
-  logical, parameter, public :: phase_is_output(phase_count) = &
-    [.false., .false., .true., .true., .true., .false., .true., .true.]
-
-  !> Seconds by phase and step; step 0 has the phases outside of steps. Negative: the phase did not run in that step.
-  type :: phases_type
-    logical :: barriers = .true.
-    logical :: one_clock = .true.
-    real(real64) :: started = 0
-    real(real64), allocatable :: exec(:, :), arrived(:, :), wait(:, :)
-    real(real64), allocatable :: exec_min(:, :), exec_max(:, :), sync(:, :)   !< over the ranks; on rank 0, after reduce_phases
-  end type
-
-contains
-
-  !> Seconds of the node's monotonic clock. MPI_Wtime counts from each process's start, so ranks could not be compared.
-  function clock_s() result(seconds)
-    real(real64) :: seconds
-    integer(int64) :: count, rate
-
-    call system_clock(count, rate)
-    seconds = real(count, real64)/real(rate, real64)
-  end function
-
-  !> Collective.
-  function make_phases(steps, barriers) result(phases)
-    integer, intent(in) :: steps
-    logical, intent(in) :: barriers
-    type(phases_type) :: phases
-    integer :: node, on_node, ranks, error
-
-    phases%barriers = barriers
-    allocate (phases%exec(phase_count, 0:steps), source=-1.0_real64)
-    allocate (phases%arrived(phase_count, 0:steps), phases%wait(phase_count, 0:steps), source=0.0_real64)
-    call MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, node, error)
-    call MPI_Comm_size(node, on_node, error)
-    call MPI_Comm_size(MPI_COMM_WORLD, ranks, error)
-    call MPI_Comm_free(node, error)
-    phases%one_clock = on_node == ranks
-  end function
-
-  subroutine start_phase(phases, phase)
-    type(phases_type), intent(inout) :: phases
-    integer, intent(in) :: phase
-
-    call tailrace_phase_begin(trim(phase_names(phase)))
-    phases%started = clock_s()
-  end subroutine
-
-  subroutine end_phase(phases, phase, step)
-    type(phases_type), intent(inout) :: phases
-    integer, intent(in) :: phase, step
-    real(real64) :: arrived
-    integer :: error
-
-    arrived = clock_s()
-    phases%exec(phase, step) = arrived - phases%started
-    phases%arrived(phase, step) = arrived
-    if (phases%barriers) then
-      call MPI_Barrier(MPI_COMM_WORLD, error)
-      phases%wait(phase, step) = clock_s() - arrived
-    end if
-    call tailrace_phase_end()
-  end subroutine
-
-  !> Collective, once, after the last phase.
-  subroutine reduce_phases(phases)
-    type(phases_type), intent(inout) :: phases
-    real(real64), allocatable :: moments(:, :), last(:, :), first(:, :)
-    integer :: n, error
-
-    moments = phases%wait
-    if (phases%one_clock) moments = phases%arrived
-    allocate (last, first, mold=moments)
-    allocate (phases%exec_min, phases%exec_max, mold=phases%exec)
-    n = size(phases%exec)
-    call MPI_Reduce(phases%exec, phases%exec_min, n, MPI_DOUBLE_PRECISION, MPI_MIN, 0, MPI_COMM_WORLD, error)
-    call MPI_Reduce(phases%exec, phases%exec_max, n, MPI_DOUBLE_PRECISION, MPI_MAX, 0, MPI_COMM_WORLD, error)
-    call MPI_Reduce(moments, last, n, MPI_DOUBLE_PRECISION, MPI_MAX, 0, MPI_COMM_WORLD, error)
-    call MPI_Reduce(moments, first, n, MPI_DOUBLE_PRECISION, MPI_MIN, 0, MPI_COMM_WORLD, error)
-    phases%sync = last - first
-  end subroutine
-
+  logical, parameter, public :: phase_is_output(8) = [.false., .false., .true., .true., .true., .false., .true., .true.]
 end module

@@ -1,15 +1,15 @@
 !> The record of a run, as JSON: its options, seconds by phase, bytes and files. README.md explains the members.
 module olam_record
-  use, intrinsic :: iso_fortran_env, only: int64, output_unit, real64
+  use, intrinsic :: iso_fortran_env, only: int64, real64
+  use kernel_phases, only: phases_type
+  use kernel_record, only: close_record, long, number, open_record, return_seconds, text, whole, write_phases
   use olam_case, only: case_type
-  use olam_failure, only: give_up
   use olam_input, only: maps_type
   use olam_mesh, only: mesh_type
-  use olam_phases, only: phase_count, phase_is_output, phase_names, phases_type
   use olam_variables, only: stream_names, t_f32, t_f64, variable_type
   implicit none
   private
-  public :: remove_record, totals_type, write_record
+  public :: totals_type, write_record
 
   !> Sums over the ranks, on rank 0.
   type :: totals_type
@@ -24,16 +24,6 @@ module olam_record
 
 contains
 
-  !> Removes an earlier record, so that a failed run has none.
-  subroutine remove_record(c)
-    type(case_type), intent(in) :: c
-    integer :: unit, status
-
-    if (c%run == '') return
-    open (newunit=unit, file=c%run, status='old', iostat=status)
-    if (status == 0) close (unit, status='delete', iostat=status)
-  end subroutine
-
   !> Writes the record to c%run, or to standard output where that is ''. A failed write fails the run.
   subroutine write_record(c, ranks, mesh, history_mesh, maps, variables, phases, totals)
     type(case_type), intent(in) :: c
@@ -43,31 +33,21 @@ contains
     type(variable_type), intent(in) :: variables(:)
     type(phases_type), intent(in) :: phases
     type(totals_type), intent(in) :: totals
-    integer :: unit, status, step
-    character(256) :: message
+    integer :: unit, step
 
-    unit = output_unit
-    if (c%run /= '') then
-      open (newunit=unit, file=c%run, status='replace', action='write', iostat=status, iomsg=message)
-      if (status /= 0) call give_up("run='"//trim(c%run)//"': "//trim(message))
-    end if
+    unit = open_record(c%run)
     write (unit, '(a)') '{"kernel": "olam", "ranks": '//whole(ranks)//','
     call write_case(unit, c, ranks, mesh, history_mesh)
     call write_variables(unit, variables)
     call write_maps(unit, maps, totals)
-    write (unit, '(a)') ' "phases": '//phase_object(phases, 0, c%steps, c%barriers)//','
-    write (unit, '(a)') ' "step_phases": ['
-    do step = 1, c%steps
-      write (unit, '(a)') '  '//phase_object(phases, step, step, c%barriers)//trim(merge(', ', '  ', step < c%steps))
-    end do
-    write (unit, '(a)') ' ],'
+    call write_phases(unit, phases)
     write (unit, '(a)') ' "time_to_return_s": '//number(return_seconds(phases))//', "total_s": '//number(totals%total_s)//','
     write (unit, '(a)') ' "payload_bytes": '//long(totals%payload_bytes)//', "input_bytes": '//long(totals%input_bytes)//','
     if (c%output == 'native') write (unit, '(a)') ' "bytes": '//long(totals%native_bytes)//', "files": '// &
       long(totals%native_files)//','
     write (unit, '(a)') ' "state_sum": '//number(totals%state_sum)//','
     write (unit, '(a)') ' "streams": {'//totals%reports//'}}'
-    if (c%run /= '') close (unit)
+    call close_record(unit)
   end subroutine
 
   subroutine write_case(unit, c, ranks, mesh, history_mesh)
@@ -118,89 +98,5 @@ contains
     end do
     write (unit, '(a)') ' },'
   end subroutine
-
-  !> {"1read": {"exec_s", "sync_s", "slowest_s"}, ...} summed over steps first..last; phases that did not run are left out.
-  function phase_object(phases, first, last, barriers) result(json)
-    type(phases_type), intent(in) :: phases
-    integer, intent(in) :: first, last
-    logical, intent(in) :: barriers
-    character(:), allocatable :: json, sync
-    integer :: p
-
-    json = '{'
-    do p = 1, phase_count
-      if (all(phases%exec_min(p, first:last) < 0)) cycle
-      sync = 'null'
-      if (barriers) sync = number(ran(phases%sync))
-      if (len(json) > 1) json = json//', '
-      json = json//text(phase_names(p))//': {"exec_s": '//number(ran(phases%exec_min))//', "sync_s": '//sync// &
-             ', "slowest_s": '//number(ran(phases%exec_max))//'}'
-    end do
-    json = json//'}'
-
-  contains
-
-    real(real64) function ran(seconds)
-      real(real64), intent(in) :: seconds(:, 0:)
-
-      ran = sum(seconds(p, first:last), mask=phases%exec_min(p, first:last) >= 0)
-    end function
-  end function
-
-  !> The seconds of the output phases: in each, those of the slowest rank.
-  function return_seconds(phases) result(seconds)
-    type(phases_type), intent(in) :: phases
-    real(real64) :: seconds
-    integer :: p
-
-    seconds = 0
-    do p = 1, phase_count
-      if (phase_is_output(p)) seconds = seconds + sum(phases%exec_max(p, :), mask=phases%exec_min(p, :) >= 0)
-    end do
-  end function
-
-  pure function text(value) result(json)
-    character(*), intent(in) :: value
-    character(:), allocatable :: json
-    character(4) :: hex
-    integer :: i
-
-    json = '"'
-    do i = 1, len_trim(value)
-      if (iachar(value(i:i)) < 32) then
-        write (hex, '(z4.4)') iachar(value(i:i))
-        json = json//'\u'//hex
-        cycle
-      end if
-      if (value(i:i) == '"' .or. value(i:i) == '\') json = json//'\'
-      json = json//value(i:i)
-    end do
-    json = json//'"'
-  end function
-
-  pure function whole(value) result(json)
-    integer, intent(in) :: value
-    character(:), allocatable :: json
-
-    json = long(int(value, int64))
-  end function
-
-  pure function long(value) result(json)
-    integer(int64), intent(in) :: value
-    character(:), allocatable :: json
-    character(24) :: digits
-
-    write (digits, '(i0)') value
-    json = trim(digits)
-  end function
-
-  pure function number(value) result(json)
-    real(real64), intent(in) :: value
-    character(:), allocatable :: json
-    character(32) :: digits
-
-    write (digits, '(es24.16e3)') value
-    json = trim(adjustl(digits))
-  end function
 
 end module

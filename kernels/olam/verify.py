@@ -5,29 +5,26 @@ usage: verify.py DIR [--run RUN.json]    prints JSON; exit 1 if a byte is wrong 
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-if __package__:
-    from .formula import formula
-    from .prepare import read_maps
-else:  # run as a program, from this folder
-    from formula import formula  # type: ignore[no-redef]
-    from prepare import read_maps  # type: ignore[no-redef]
+if not __package__:  # run as a program
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from kernels.olam.prepare import read_maps
+from kernels.shared.findings import Findings, answer, main
+from kernels.shared.formula import formula
 
 STREAMS = ("plot", "results", "history")  # numbered from 1 in native files
 TYPE_CODES = {"i1": 0, "f4": 8, "f8": 9}
 STATIC = ("topography", "land_mask")
 HOURS_PER_STEP = 6
-MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True)
@@ -53,33 +50,6 @@ class Block:
     lats: int
     lon: int
     lons: int
-
-
-@dataclass
-class Findings:
-    """The result of the checks so far."""
-
-    bytes_checked: int = 0
-    mismatches: int = 0
-    problems: list[str] = field(default_factory=list)
-
-    def problem(self, text: str) -> None:
-        if len(self.problems) < MOST_PROBLEMS:
-            self.problems.append(text)
-
-    def compare(self, where: str, expected: np.ndarray, found: np.ndarray) -> None:
-        """Compares byte by byte; shapes and types must be equal."""
-        if expected.shape != found.shape or expected.dtype != found.dtype:
-            self.mismatches += expected.nbytes
-            self.problem(f"{where}: {found.dtype} {found.shape} found, {expected.dtype} {expected.shape} expected")
-            return
-        one = np.ascontiguousarray(expected).reshape(-1).view(np.uint8)
-        other = np.ascontiguousarray(found).reshape(-1).view(np.uint8)
-        self.bytes_checked += one.size
-        wrong = np.flatnonzero(one != other)
-        if wrong.size:
-            self.mismatches += int(wrong.size)
-            self.problem(f"{where}: {wrong.size} bytes are wrong, the first at byte {wrong[0]} of {one.size}")
 
 
 class Expected:
@@ -272,29 +242,8 @@ def verify(directory: Path | str, run: dict[str, Any] | Path | str) -> dict[str,
         verify_native(directory, expected, findings)
     elif output == "tailrace":
         verify_tailrace(directory, expected, findings)
-    files = [path for path in directory.rglob("*") if path.is_file()] if directory.exists() else []
-    return {
-        "ok": findings.mismatches == 0,
-        "bytes_checked": findings.bytes_checked,
-        "mismatches": findings.mismatches,
-        "files": len(files),
-        "bytes": sum(path.stat().st_size for path in files),
-        "problems": findings.problems,
-    }
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Check every byte of an OLAM kernel run.")
-    parser.add_argument("directory", type=Path)
-    parser.add_argument("--run", type=Path, required=True, help="the run's record, as named by run= of the kernel")
-    arguments = parser.parse_args()
-    try:
-        result = verify(arguments.directory, arguments.run)
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:  # RuntimeError: netCDF4's, for damaged data
-        result = {"ok": False, "bytes_checked": 0, "mismatches": 0, "files": 0, "bytes": 0, "problems": [f"verify.py: {error!r}"]}
-    print(json.dumps(result))
-    return 0 if result["ok"] else 1
+    return answer(directory, findings)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("Check every byte of an OLAM kernel run.", verify))

@@ -19,6 +19,30 @@ def refuse_masked(name: str, values: Any) -> None:
         )
 
 
+def index_list(name: str, indices: Any) -> np.ndarray:
+    """Indices as the contract takes them; it refuses negative ones."""
+    array = np.asarray(indices)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        hint = "; pass np.flatnonzero(mask) for a mask" if array.dtype.kind == "b" else ""
+        raise TypeError(
+            f"variable '{name}': indices is an array of type {array.dtype} and shape {array.shape}; "
+            f"it must be a list of integers{hint}"
+        )
+    return np.ascontiguousarray(array.astype(np.int64 if array.dtype.kind == "i" else np.uint64, copy=False)).view(np.uint64)
+
+
+def one_dimension(name: str, dims: list[str], along: str | None) -> str:
+    """What the indices count, where the variable leaves no choice."""
+    if along is not None:
+        return along
+    if len(dims) != 1:
+        raise _core.ERRORS["BAD_ARGUMENT"](
+            f"variable '{name}' has the dimensions {', '.join(dims)}: say which one the indices count, "
+            f"as along={(dims or ['cell'])[0]!r}"
+        )
+    return dims[0]
+
+
 def block_array(name: str, values: Any, variable: Any) -> Any:
     """Plain Python numbers take the variable's type. Arrays have a type, which must be the variable's, and stay as they are.
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
 import tailrace._core as _core
+
+# How many processes a launcher has started together, by the variables that it sets.
+SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 
 
 def fortran_handle(comm: Any = None) -> int:
@@ -13,6 +17,9 @@ def fortran_handle(comm: Any = None) -> int:
     if isinstance(comm, int):
         return comm
     if comm is None:
+        if not _core.WITH_MPI:
+            _require_one_process()
+            return _core.world()
         comm = _mpi4py_world()
         if comm is None:
             return _core.world()
@@ -20,6 +27,16 @@ def fortran_handle(comm: Any = None) -> int:
         raise TypeError(f"comm is a {type(comm).__name__}; pass an mpi4py communicator, a Fortran handle (int) or None")
     _require_same_library()
     return comm.py2f()
+
+
+def _require_one_process() -> None:
+    """Ranks that do not know of each other would write the same stream."""
+    for name in SIZE_VARIABLES:
+        if os.environ.get(name, "1") not in ("", "1"):
+            raise _core.ERRORS["MPI_FAILED"](
+                f"this is one of {os.environ[name]} processes ({name}), but Tailrace was loaded without MPI, for one process: "
+                "install an MPI, then `pip install --force-reinstall --no-binary tailrace 'tailrace[mpi]'`"
+            )
 
 
 def _mpi4py_world() -> Any:
@@ -37,6 +54,11 @@ def _require_same_library() -> None:
     if mpi4py is None:
         return
     # MPI libraries count the NUL at the end of their name, or they do not.
+    if not _core.WITH_MPI:
+        raise _core.ERRORS["MPI_FAILED"](
+            "comm is a communicator of mpi4py, but Tailrace was loaded without MPI, for one process: pass comm=None, or install an "
+            "MPI, then `pip install --force-reinstall --no-binary tailrace 'tailrace[mpi]'`"
+        )
     theirs, ours = (text.rstrip("\0 \n") for text in (mpi4py.Get_library_version(), _core.mpi_library()))
     if theirs != ours:
         raise _core.ERRORS["MPI_FAILED"](

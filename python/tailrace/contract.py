@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import operator
 import os
-from collections.abc import Callable, Iterable, Mapping
+import unicodedata
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 import tomli_w
@@ -24,6 +25,11 @@ def path_text(path: str | os.PathLike[str]) -> str:
     except UnicodeEncodeError:
         raise _core.ERRORS["BAD_ARGUMENT"](f"{text!r}: the names of directories and files must be UTF-8 here") from None
     return text
+
+
+def stored_name(name: str, known: Container[str]) -> str:
+    """The spelling under which a name is stored: Unicode's form NFC, unless an older stream has the name as it is."""
+    return name if name in known else unicodedata.normalize("NFC", name)
 
 
 def options_toml(layout: Any = None, **choices: Any) -> str:
@@ -91,7 +97,7 @@ def verify(directory: str | os.PathLike[str], name: str, *, deep: bool = False) 
     """Checks that every committed step of a stream is there and whole; with `deep` every byte against its checksum.
 
     {"ok", "state": "whole" | "being written" | "damaged", "steps", "files", "bytes",
-    "problems": [{"path", "step", "problem", "remedy": "repair" | "index" | ""}, ...]};
+    "problems": [{"path", "step", "problem", "remedy": "repair" | "index" | ""}, ...], "notes": what its readers should know};
     a damaged stream is an answer here, not an exception.
     """
     return json.loads(_core.verify(path_text(directory), name, deep))

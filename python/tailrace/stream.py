@@ -16,11 +16,12 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 import tailrace._core as _core
-from tailrace.arrays import block_array, refuse_masked, whole_array
+from tailrace.arrays import block_array, index_list, one_dimension, refuse_masked, whole_array
 from tailrace.attributes import TYPED_AS_VARIABLE, attribute_value, type_code
 from tailrace.characters import CODE, characters_of, is_string, length_dimension
 from tailrace.communicator import fortran_handle
-from tailrace.contract import options_toml, path_text
+from tailrace.contract import options_toml, path_text, stored_name
+from tailrace.times import is_date, number_of
 
 RAGGED: int = _core.RAGGED  # the length of a dimension that is another in every step
 
@@ -54,6 +55,7 @@ class Stream:
     def __init__(self, directory: str | os.PathLike[str], name: str, comm: int, options: str) -> None:
         self.name = name
         self.directory = path_text(directory)
+        self._time_attributes: dict[str, Any] = {}  # those set here
         self._handles: dict[str, Any] = {}  # of variables that were looked up: a put then needs no search
         self._core = _core.Stream(comm, self.directory, name, options)
 
@@ -84,7 +86,7 @@ class Stream:
             array = np.char.encode(array, "utf-8")
         if dims is None:
             dims, array = (name,), np.atleast_1d(array)
-            if array.ndim == 1 and name not in self.dimensions:
+            if array.ndim == 1 and stored_name(name, self.dimensions) not in self.dimensions:
                 self.dim(name, array.shape[0])
         self.var(name, dims, array.dtype, static=True, replicated=True, **attributes)
         self.put_static(name, array)
@@ -122,12 +124,18 @@ class Stream:
         self.attributes(name, **attributes)
 
     def attributes(self, variable: str | None = None, /, **values: Any) -> None:
-        """Sets attributes of a variable ("time" is the time coordinate), or of the stream itself."""
+        """Sets attributes of a variable ("time" is the time coordinate), or of the stream: texts, numbers, or lists of them."""
         for name, value in values.items():
             self._attribute(variable, name, value)
 
-    def step(self, time: float) -> Step:
-        """An output step: `with stream.step(time) as step: step.put(...)`. Leaving the block commits it, which is collective."""
+    def step(self, time: Any) -> Step:
+        """An output step: `with stream.step(time) as step: step.put(...)`. Leaving the block commits it, which is collective.
+
+        `time` is a number, or a date in the units and the calendar of the time coordinate: datetime, numpy.datetime64, cftime. A
+        date without a zone is in UTC.
+        """
+        if is_date(time):
+            time = number_of(time, self._time_attributes)
         return Step(self, time)
 
     def put_static(self, name: str, values: Any) -> None:
@@ -198,13 +206,19 @@ class Stream:
         }
 
     def _attribute(self, variable: str | None, name: str, value: Any) -> None:
-        typed = name in TYPED_AS_VARIABLE and variable in self._core.variable_names  # the time coordinate is none of them
+        names = self._core.variable_names
+        is_variable = variable is not None and stored_name(variable, names) in names  # the time coordinate is none of them
+        typed = name in TYPED_AS_VARIABLE and is_variable
         code = self._variable(variable).code if typed and variable else None
         held = attribute_value(name, value, code)
         if isinstance(held, str):
             self._core.put_attr_text(variable or "", name, held)
+        elif isinstance(held, list):
+            self._core.put_attr_texts(variable or "", name, held)
         else:
             self._core.put_attr(variable or "", name, held)
+        if variable is not None and not is_variable:
+            self._time_attributes[name] = value
 
 
 class Step:
@@ -219,12 +233,24 @@ class Step:
         self.time = time
         self._is_open = False  # within its `with` block
 
-    def put(self, name: str, values: Any, offset: Sequence[SupportsIndex] | None = None) -> None:
+    def put(
+        self,
+        name: str,
+        values: Any,
+        offset: Sequence[SupportsIndex] | None = None,
+        *,
+        indices: Any = None,
+        along: str | None = None,
+    ) -> None:
         """Hands over a block of a distributed variable, or the whole of a replicated one.
 
         A block begins at `offset` in the global array. Without `offset`, the array is the whole global one; over a ragged dimension
         it lies behind the blocks of the ranks before. Several puts of one variable are several blocks. The array has the variable's
         type exactly, and any strides. A variable of characters takes strings; `offset` need not count the characters.
+
+        With `indices` it is no block: element i of `values` along the dimension `along` belongs to indices[i] of the global array,
+        and the array is whole along the others. So an unstructured model puts the cells that a rank owns, in any order. `along` may
+        be left out where the variable has one dimension. Each index belongs to one rank, once.
         """
         if not self._is_open:
             raise _core.ERRORS["BAD_ORDER"](
@@ -233,6 +259,11 @@ class Step:
         variable = self.stream._variable(name)
         core = self.stream._core
         refuse_masked(name, values)
+        if indices is not None:
+            self._put_indices(name, values, variable, offset, indices, along)
+            return
+        if along is not None:
+            raise _core.ERRORS["BAD_ARGUMENT"](f"variable '{name}': along={along!r} is for indices=..., which are not given")
         if variable.replicated:
             if offset is not None and any(offset):
                 raise _core.ERRORS["BAD_ARGUMENT"](f"variable '{name}' is replicated: it is put whole, without offset={offset!r}")
@@ -247,6 +278,16 @@ class Step:
         if offset is None:
             offset = _default_offset(name, variable, array)
         core.put(variable, array, [_index(name, start) for start in offset])
+
+    def _put_indices(self, name: str, values: Any, variable: Any, offset: Any, indices: Any, along: str | None) -> None:
+        if variable.replicated or offset is not None:
+            why = "it is replicated, and put whole" if variable.replicated else f"offset={offset!r} is for blocks"
+            raise _core.ERRORS["BAD_ARGUMENT"](f"variable '{name}' is put with indices=..., but {why}")
+        names = list(self.stream.dimensions)
+        dims = [names[dim] for dim in variable.dims]
+        along = one_dimension(name, dims[:-1] if variable.holds_characters else dims, along)
+        array = characters_of(name, values, variable.shape) if variable.holds_characters else block_array(name, values, variable)
+        self.stream._core.put_indices(variable, array, along, index_list(name, indices))
 
     def __setitem__(self, name: str, values: Any) -> None:
         """step["total_mass"] = 3.0: a scalar or an array put whole."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tailrace.file_name import REMEDY, problem_of_name
 from tailrace.regular_file import read_text
 
 _REQUIRED = object()
@@ -71,6 +72,23 @@ class Table:
 
     def text(self, key: str, default: Any = _REQUIRED) -> str:
         return self.typed(key, str, "a string", default)
+
+    def name(self, key: str, default: Any = _REQUIRED) -> str:
+        """A text that becomes a part of a path. The default, which may be the name of a file or folder, is checked, too."""
+        value = self.text(key, default)
+        if (problem := problem_of_name(value)) is None:
+            return value
+        if key in self.values:
+            raise self.fail(key, f"{problem}: {REMEDY}")
+        raise TomlError(f"{self.where}: without the key `{key}` the name is {value!r}, and {problem}: add `{key}`")
+
+    def names(self, key: str, default: Any = _REQUIRED) -> tuple[str, ...]:
+        """Texts that become parts of paths."""
+        values = self.texts(key, default)
+        for value in values:
+            if (problem := problem_of_name(value)) is not None:
+                raise self.fail(key, f"{value!r}: {problem}: {REMEDY}")
+        return values
 
     def flag(self, key: str, default: Any = _REQUIRED) -> bool:
         return self.typed(key, bool, "true or false", default)

@@ -11,6 +11,7 @@
 #include "capi/guard.hpp"
 #include "stream/output.hpp"
 #include "view/reader.hpp"
+#include "view/scattered_reader.hpp"
 
 struct tailrace_definitions {
     const tailrace::Definitions* definitions;
@@ -39,6 +40,7 @@ struct tailrace_stream {
 
 struct tailrace_reader {
     tailrace::Reader reader;
+    tailrace::ScatteredReader scattered{reader};
     tailrace_definitions definitions{};
     tailrace::Caller caller;
     std::string description;

@@ -55,11 +55,10 @@ int tailrace_inquire_dims(const tailrace_definitions* definitions, int* count) {
 
 int tailrace_inquire_dim_id(const tailrace_definitions* definitions, const char* name, int* dim) {
     return guard_local(definitions, [&] {
-        const std::vector<tailrace::Dimension>& all = of(definitions).dimensions();
         const std::string wanted = required(name, "name");
-        const auto found = std::find_if(all.begin(), all.end(), [&](const tailrace::Dimension& d) { return d.name == wanted; });
-        if (found == all.end()) fail(Status::NOT_FOUND, "dimension '", wanted, "' is not defined");
-        *required(dim, "dim") = static_cast<int>(found - all.begin());
+        const int found = of(definitions).find_dimension(wanted);
+        if (found < 0) fail(Status::NOT_FOUND, "dimension '", wanted, "' is not defined");
+        *required(dim, "dim") = found;
     });
 }
 

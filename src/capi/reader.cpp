@@ -1,6 +1,7 @@
 // Reading a stream back.
 #include "capi/communicator.hpp"
 #include "capi/handles.hpp"
+#include "gather/agree.hpp"
 
 using tailrace::fail;
 using tailrace::guard_collective;
@@ -29,6 +30,19 @@ void get_targets(tailrace_reader* reader, const char* var, int ntargets, const t
         if (target.stride != nullptr) stride.assign(target.stride, target.stride + dims);
         reader->reader.get(var, box, target.data, stride);
     }
+}
+
+// A rank whose arguments are refused takes part all the same: the others have an error too, and none waits.
+void get_list(tailrace_reader* reader, const char* var, const char* dim, uint64_t count, const uint64_t* indices, void* data,
+              const int64_t* stride) {
+    const tailrace::Definitions& definitions = reader_of(reader).definitions();
+    const std::string name = var != nullptr ? var : "", dimension = dim != nullptr ? dim : "";
+    if (count > 0 && indices == nullptr) data = nullptr;
+    std::vector<int64_t> strides;
+    tailrace::attempt([&] {
+        if (stride != nullptr) strides.assign(stride, stride + definitions.variables()[definitions.index_of(name)].shape.size());
+    });
+    reader->scattered.get(name, dimension, {indices, count}, data, strides);
 }
 
 }  // namespace
@@ -78,8 +92,17 @@ int tailrace_select_step(tailrace_reader* reader, int64_t step) {
     return guard_collective(others_wait(reader), [&] { reader_of(reader).select(step); });
 }
 
+int tailrace_verify_reads(tailrace_reader* reader, int on) {
+    return guard_local(reader, [&] { reader_of(reader).verify_reads(on != 0); });
+}
+
 int tailrace_get(tailrace_reader* reader, const char* var, int ntargets, const tailrace_target* targets) {
     return guard_local(reader, [&] { get_targets(reader, var, ntargets, targets); });
+}
+
+int tailrace_get_indices(tailrace_reader* reader, const char* var, const char* dim, uint64_t count, const uint64_t* indices,
+                         void* data, const int64_t* stride) {
+    return guard_collective(others_wait(reader), [&] { get_list(reader, var, dim, count, indices, data, stride); });
 }
 
 int tailrace_get_shared(tailrace_reader* reader, const char* var, void* data) {

@@ -78,6 +78,17 @@ void put_blocks(tailrace_stream* stream, const char* var, int nblocks, const tai
     }
 }
 
+void put_list(tailrace_stream* stream, const char* var, const char* dim, uint64_t count, const uint64_t* indices, const void* data,
+              const int64_t* stride) {
+    const std::string name = required(var, "var"), dimension = required(dim, "dim");
+    if (count > 0) required(indices, "indices");
+    tailrace::Output& target = output_of(stream);
+    const size_t dims = target.shape_of(name).size();
+    std::vector<int64_t> strides;
+    if (stride != nullptr) strides.assign(stride, stride + dims);
+    target.put_indices(name, dimension, {indices, count}, data, strides);
+}
+
 // A put that fails on one rank makes the step fail on all of them.
 template <class Put>
 int guard_put(tailrace_stream* stream, Put&& put) {
@@ -141,6 +152,17 @@ int tailrace_put_attr(tailrace_stream* stream, const char* var, const char* name
     });
 }
 
+int tailrace_put_attr_texts(tailrace_stream* stream, const char* var, const char* name, uint64_t count, const char* const* texts) {
+    return guard_local(stream, [&] {
+        if (count == 0)
+            fail(Status::BAD_ARGUMENT, "attribute '", required(name, "name"), "' is a list of no texts; give one or more");
+        required(texts, "texts");
+        std::vector<std::string> list;
+        for (uint64_t k = 0; k < count; ++k) list.emplace_back(required(texts[k], "texts"));
+        output_of(stream).put_attribute(optional_text(var, "var"), tailrace::texts_attribute(required(name, "name"), list));
+    });
+}
+
 int tailrace_put_attr_text(tailrace_stream* stream, const char* var, const char* name, const char* text) {
     return guard_local(stream, [&] {
         output_of(stream).put_attribute(optional_text(var, "var"),
@@ -154,6 +176,11 @@ int tailrace_begin_step(tailrace_stream* stream, double time) {
 
 int tailrace_put(tailrace_stream* stream, const char* var, int nblocks, const tailrace_block* blocks) {
     return guard_put(stream, [&] { put_blocks(stream, var, nblocks, blocks); });
+}
+
+int tailrace_put_indices(tailrace_stream* stream, const char* var, const char* dim, uint64_t count, const uint64_t* indices,
+                         const void* data, const int64_t* stride) {
+    return guard_put(stream, [&] { put_list(stream, var, dim, count, indices, data, stride); });
 }
 
 int tailrace_put_replicated(tailrace_stream* stream, const char* var, const void* data) {

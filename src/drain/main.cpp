@@ -1,4 +1,4 @@
-// The program tailraced: carries files from scratch to their target. Prints one JSON object a line.
+// The program tailraced: carries files from scratch to their target, and reads bundles. Prints one JSON object a line.
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -8,6 +8,7 @@
 #include "base/file.hpp"
 #include "base/own_descriptor.hpp"
 #include "stage/drain.hpp"
+#include "stage/extract.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -16,7 +17,9 @@ namespace tailrace {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: tailraced copy SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N] [--files N] [--wait SECONDS]\n";
+    "usage: tailraced copy SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N] [--files N] [--wait SECONDS]\n"
+    "       tailraced list BUNDLE [NAME...]\n"
+    "       tailraced extract BUNDLE FOLDER [NAME...]\n";
 
 void print(const Json& line) {
     std::puts(line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
@@ -24,7 +27,7 @@ void print(const Json& line) {
 }
 
 // Bytes of a name that are not printable ASCII, and "%", as %XX: a name may have any byte, JSON may not.
-std::string escaped(const std::string& name) {
+std::string escaped(std::string_view name) {
     std::string out;
     for (const char c : name) {
         char code[4];
@@ -98,6 +101,49 @@ int copy(const std::string& folder, const DrainOptions& options) {
     return progress.left.empty() ? 0 : 1;
 }
 
+// A folder may be written with a slash at its end. Without names: all.
+std::vector<std::string> names_of(int count, char** words, int first) {
+    std::vector<std::string> names(words + std::min(first, count), words + count);
+    for (std::string& name : names)
+        while (name.size() > 1 && name.ends_with('/')) name.pop_back();
+    if (names.empty()) names.emplace_back();
+    return names;
+}
+
+void print_member(const Member& member) {
+    constexpr const char* kKinds[] = {"file", "symbolic_link", "hard_link", "folder"};
+    print({{"kind", "member"},
+           {"name", escaped(member.name)},
+           {"type", kKinds[static_cast<int>(member.kind)]},
+           {"link", escaped(member.link)},
+           {"mode", member.mode},
+           {"bytes", member.data_bytes},
+           {"mtime_ns", member.mtime_ns},
+           {"data_at", member.data_at}});
+}
+
+int list(const std::string& path, const std::vector<std::string>& names) {
+    const double began_s = seconds_now();
+    const BundleReader bundle(path);
+    uint64_t shown = 0;
+    for (const std::string& name : names) shown += each_member(bundle, name, print_member);
+    print({{"kind", "end"}, {"members", bundle.count()}, {"shown", shown}, {"seconds", seconds_now() - began_s}});
+    return 0;
+}
+
+int extract(const std::string& path, const std::string& folder, const std::vector<std::string>& names) {
+    const double began_s = seconds_now();
+    const BundleReader bundle(path);
+    Extraction extraction(bundle, folder);
+    for (const std::string& name : names) extraction.take(name);
+    print({{"kind", "end"},
+           {"members", bundle.count()},
+           {"files", extraction.files()},
+           {"bytes", extraction.bytes()},
+           {"seconds", seconds_now() - began_s}});
+    return 0;
+}
+
 }  // namespace
 }  // namespace tailrace
 
@@ -105,6 +151,8 @@ int main(int count, char** words) {
     using namespace tailrace;
     try {
         if (count >= 4 && std::strcmp(words[1], "copy") == 0) return copy(words[2], parse(count, words));
+        if (count >= 3 && std::strcmp(words[1], "list") == 0) return list(words[2], names_of(count, words, 3));
+        if (count >= 4 && std::strcmp(words[1], "extract") == 0) return extract(words[2], words[3], names_of(count, words, 4));
         std::fputs(kUsage, stderr);
         return 2;
     } catch (const Error& error) {

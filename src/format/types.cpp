@@ -78,6 +78,14 @@ Bytes lists_type() {
     return out;
 }
 
+Bytes texts_type() {
+    constexpr uint32_t kIsText = 1, kIsUtf8 = 1 << 8;
+    Bytes out;
+    put_head(out, Class::list, kIsText | kIsUtf8, kListBytes);
+    out.put_bytes(integer_type(1, false).all());
+    return out;
+}
+
 Bytes uses_type() {
     Bytes out;
     put_head(out, Class::compound, 2, kUseBytes);

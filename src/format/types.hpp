@@ -18,6 +18,7 @@ enum class TextEnd : uint8_t { terminator = 0, padding = 1 };
 enum class Encoding : uint8_t { ascii = 0, utf8 = 1 };
 Bytes text_type(uint32_t bytes, TextEnd end, Encoding encoding);
 Bytes lists_type();  // a list of references to objects; its elements are in the global heap
+Bytes texts_type();  // a text of any length in UTF-8; its characters are in the global heap
 Bytes uses_type();   // a reference to a dataset that uses a dimension scale, and the number of that dimension in it (32 bits)
 
 Bytes scalar_space();

@@ -32,6 +32,7 @@ void ForwardedStream::open(const Json& settings) {
     });
     agree(*ranks_, OpenVote{}, error);
     definitions_ = Definitions(config_.time_name);
+    blocks_ = std::make_unique<AgreedBlocks>(*ranks_, config_.exchange_bytes);
     // The writers write each step before they receive the next one.
     Json of_writers = settings;
     of_writers.push_back({{"origin", "ranks that are set aside"}, {"values", Json::array({Json::array({"overlap", "0"})})}});
@@ -107,7 +108,7 @@ void ForwardedStream::note_reported(const Error& error) {
 
 void ForwardedStream::end_step() {
     PreparedStep step;
-    const bool is_ragged = !definitions_.ragged().empty();
+    auto intent = StepIntent::write;
     try {
         const auto error = attempt([&] {
             forwarding_->check_usable();
@@ -119,17 +120,16 @@ void ForwardedStream::end_step() {
             check_step();
             take_replies(is_async() ? config_.layout.overlap_steps - 1 : 0);
             if (write_error_) throw *write_error_;
-            if (!is_ragged) step = prepare();
+            if (!blocks_->take(definitions_, data_, !progress_.statics_stored()))
+                intent = StepIntent::redistribute;
+            else if (definitions_.ragged().empty())
+                step = prepare();
         });
-        with_facts(
-            *ranks_, [&] { return facts_of_step(); },
-            [&] { agree(*ranks_, EndStepVote{.step_fingerprint = fingerprint_of_step()}, error); });
-        if (is_ragged) {
-            // On these ranks and not on the writers: the lengths depend on the order of the ranks that the model knows.
-            if (!ragged_) ragged_ = std::make_unique<RaggedLengths>(*ranks_);
-            ragged_->agree_lengths(definitions_, data_);
+        const EndStepVote vote{.step_fingerprint = fingerprint_of_step(), .intent = intent};
+        intent = with_facts(*ranks_, [&] { return facts_of_step(); }, [&] { return agree(*ranks_, vote, error).intent; });
+        // On these ranks and not on the writers: places depend on the order of the ranks that the model knows.
+        if (blocks_->place(definitions_, data_, !progress_.statics_stored(), intent == StepIntent::redistribute))
             agree(*ranks_, PlanVote{}, attempt([&] { step = prepare(); }));
-        }
     } catch (const Error& error) {
         note_reported(error);
         forget_step();

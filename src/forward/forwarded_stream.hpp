@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "forward/forwarding.hpp"
 #include "forward/packed_step.hpp"
+#include "stream/agreed_blocks.hpp"
 #include "stream/output.hpp"
 
 namespace tailrace {
@@ -50,7 +51,7 @@ private:
     uint64_t id_ = 0;
     uint64_t sent_ = 0;                          // steps, with those that failed
     std::optional<uint64_t> known_definitions_;  // fingerprint of the definitions that the writers have
-    std::unique_ptr<RaggedLengths> ragged_;
+    std::unique_ptr<AgreedBlocks> blocks_;
     std::deque<std::shared_ptr<StepBuffer>> in_flight_;
     std::optional<Error> write_error_;  // of the writers: the first one of a step in flight
     bool write_error_reported_ = false;

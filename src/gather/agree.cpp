@@ -66,6 +66,7 @@ const char* call_name(Call call) {
         case Call::open_read: return "tailrace_open_read";
         case Call::select_step: return "tailrace_select_step";
         case Call::get_shared: return "tailrace_get_shared";
+        case Call::get_indices: return "tailrace_get_indices";
         case Call::close_read: return "tailrace_close_read";
         case Call::convert: return "tailrace_convert";
         case Call::set_aside: return "tailrace_set_aside";

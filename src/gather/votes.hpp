@@ -16,6 +16,7 @@ enum class Call : uint64_t {
     open_read,
     select_step,
     get_shared,
+    get_indices,
     flush,
     convert,
     set_aside,
@@ -42,6 +43,7 @@ enum class StepIntent : uint64_t {
     write,          // write as planned
     write_dynamic,  // plan without the static variables, which are stored already; then write
     write_blocks,   // plan for its blocks, which are not as planned; then write
+    redistribute,   // plan how its scattered blocks move to contiguous ranges, move them; then as for other blocks
     skip,           // skip the step: its memory for steps in flight is full (overlap_policy = drop)
 };
 
@@ -69,12 +71,13 @@ struct EndStepVote {
 // Each agreement of end_step between the first one and the write.
 struct PlanVote {
     static constexpr Call kCall = Call::plan;
-    bool covers_badly = false;          // its blocks leave a gap in the tile that it checks, or overlap there
-    bool has_blocks_elsewhere = false;  // some of its blocks lie in tiles that other ranks check
-    uint64_t part_box_words = 0;        // length of the list of boxes that this rank has for rank 0
+    bool covers_badly = false;                // its blocks leave a gap in the tile that it checks, or overlap there
+    bool has_blocks_elsewhere = false;        // some of its blocks lie in tiles that other ranks check
+    StepIntent intent = StepIntent::written;  // redistribute: nothing is planned in this agreement
+    uint64_t part_box_words = 0;              // length of the list of boxes that this rank has for rank 0
     static constexpr auto fields() {
         return std::tuple(vote::any(&PlanVote::covers_badly), vote::any(&PlanVote::has_blocks_elsewhere),
-                          vote::largest(&PlanVote::part_box_words));
+                          vote::largest(&PlanVote::intent), vote::largest(&PlanVote::part_box_words));
     }
 };
 
@@ -132,6 +135,16 @@ struct GetSharedVote {
     static constexpr Call kCall = Call::get_shared;
     uint64_t variable = 0;  // checksum of its name
     static constexpr auto fields() { return std::tuple(vote::equal("the variable to read", &GetSharedVote::variable)); }
+};
+
+struct GetIndicesVote {
+    static constexpr Call kCall = Call::get_indices;
+    uint64_t array = 0;      // checksum of the names of the variable and of the dimension
+    bool must_plan = false;  // its list of indices is not the last one
+    static constexpr auto fields() {
+        return std::tuple(vote::equal("the variable to read, or the dimension", &GetIndicesVote::array),
+                          vote::any(&GetIndicesVote::must_plan));
+    }
 };
 
 struct CloseReadVote {

@@ -27,6 +27,15 @@ public:
     }
 
     uint64_t element_bytes() const { return element_; }
+    const std::byte* first() const { return data_; }
+    const Shape& count() const { return count_; }
+    // Bytes from one element to the next along a dimension.
+    int64_t stride_bytes(size_t dim) const {
+        if (!stride_.empty()) return stride_[dim];
+        auto pitch = static_cast<int64_t>(element_);
+        for (size_t d = count_.size(); d-- > dim + 1;) pitch *= static_cast<int64_t>(count_[d]);
+        return pitch;
+    }
     // The first element if all are dense in memory, else null.
     const std::byte* dense() const { return outer_ == 0 ? data_ : nullptr; }
     uint64_t span_bytes() const { return span_ * element_; }  // elements that are contiguous in memory
@@ -64,8 +73,7 @@ public:
         std::vector<int64_t> stride = stride_;
         if (stride.empty()) {
             stride.resize(count_.size());
-            auto pitch = static_cast<int64_t>(element_);
-            for (size_t d = count_.size(); d-- > 0; pitch *= static_cast<int64_t>(count_[d])) stride[d] = pitch;
+            for (size_t d = 0; d < count_.size(); ++d) stride[d] = stride_bytes(d);
         }
         const std::byte* first = data_;
         for (size_t d = 0; d < count_.size(); ++d) first += static_cast<int64_t>(box.offset[d]) * stride[d];

@@ -37,6 +37,8 @@ std::string name_list_text(std::span<const std::string> names) {
     return list(names.size(), [&](size_t d) { return names[d]; });
 }
 
+std::string position_text(uint64_t index) { return std::to_string(static_cast<int64_t>(index + (is_fortran() ? 1 : 0))); }
+
 std::string dimension_text(size_t dimension, size_t ndims) { return std::to_string(is_fortran() ? ndims - dimension : dimension); }
 
 std::string counting_rule() {

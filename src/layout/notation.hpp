@@ -23,6 +23,8 @@ std::string range_text(std::span<const uint64_t> offset, std::span<const uint64_
 std::string shape_text(std::span<const uint64_t> shape);
 // Names of dimensions, slowest first.
 std::string name_list_text(std::span<const std::string> names);
+// An index along one dimension; `index` counts from 0. One below 0, as an unsigned number, is written with its sign.
+std::string position_text(uint64_t index);
 // The number of a dimension; `dimension` counts from the slowest, from 0.
 std::string dimension_text(size_t dimension, size_t ndims);
 // "offsets count from 0, slowest dimension first"

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "layout/flow.hpp"
 #include "layout/keys.hpp"
+#include "layout/open_files.hpp"
 #include "layout/parts.hpp"
 #include "layout/plan.hpp"
 
@@ -162,8 +163,14 @@ std::string trade_of(const Layout& layout) {
 }
 
 // What the figures do not say.
-Output notes_of(const Layout& layout, const Topology& topology) {
+Output notes_of(const PlanRequest& request, uint64_t files) {
+    const Layout& layout = request.layout;
+    const Topology& topology = request.topology;
     Output notes = Output::array({trade_of(layout)});
+    if (const std::string note = note_of_open_files(layout, PartMap(layout, topology).parts(), files); !note.empty())
+        notes.push_back(note);
+    if (!layout.part_is_dataset())
+        notes.push_back("NCO's tools (ncra, ncrcat, ncks) need --cnk_plc=uck on NAME.nc, since virtual datasets have no chunks");
     if (layout.steps != 1 && layout.writers.kind != Writers::Kind::one && !layout.ranks_are_apart() && topology.nodes > 1)
         notes.push_back(
             "where the clients of a file system share no cache (NFS, SMB, FUSE), a file of several steps has one writer, which "
@@ -201,7 +208,7 @@ Output plan_json(const nlohmann::json& input) {
                   {"entries_per_directory_max", summary.most_directory_entries},
                   {"parts", parts_json(request, flow)},
                   {"sends", messages_json(first_sends(flow))},
-                  {"notes", notes_of(request.layout, request.topology)}};
+                  {"notes", notes_of(request, summary.files)}};
     if (input.contains("rank") && !input["rank"].is_null())
         answer["rank_plan"] = rank_json(plan_rank(request, whole_number(input["rank"], "rank")));
     return answer;

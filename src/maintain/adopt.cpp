@@ -60,14 +60,15 @@ private:
         const Definitions& definitions = history_.runs.back().definitions;
         std::vector<std::string> known = {definitions.time_name()};
         for (const Dimension& dimension : definitions.dimensions()) known.push_back(dimension.name);
-        for (const Variable& variable : definitions.variables()) known.push_back(variable.name);
+        for (const Variable& variable : definitions.variables()) known.push_back(definitions.array_name(variable));
         for (const std::string& name : array_names(path()))
             if (std::ranges::find(known, name) == known.end()) refuse(text("variable or dimension '", name, "' was added"));
         const uint64_t steps = history_.steps.back().step + 1 - group().start;
         const PartReader reader(path());
         for (const Variable& variable : definitions.variables())
             if (is_stored(variable))
-                (void)reader.find({variable.name, variable.type, variable.shape, !variable.is_static}, steps - 1);
+                (void)reader.find({definitions.array_name(variable), variable.type, variable.shape, !variable.is_static},
+                                  steps - 1);
         if (const uint64_t there = reader.steps_of(definitions.time_name()); there != steps)
             refuse(text("it has ", there, " steps, and the stream has ", steps));
         if (!stores_where_laid_out(path(), history_, steps)) refuse("it was written anew");
@@ -93,7 +94,9 @@ private:
 
     // `variable` empty: of the file.
     void take(Definitions& definitions, const std::string& variable, const std::vector<Attribute>& before) {
-        std::vector<Attribute> now = read_attributes(path(), variable);
+        const bool is_variable = !variable.empty() && variable != definitions.time_name();
+        std::vector<Attribute> now = read_attributes(
+            path(), is_variable ? definitions.array_name(definitions.variables()[definitions.index_of(variable)]) : variable);
         if (!find_attribute(before, kBitRoundAttribute))
             std::erase_if(now, [](const Attribute& a) { return a.name == kBitRoundAttribute; });
         const auto note = [&](const std::string& name) {

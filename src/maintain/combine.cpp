@@ -18,6 +18,7 @@
 #include "view/catalog.hpp"
 #include "view/dataset.hpp"
 #include "view/index.hpp"
+#include "view/step_boxes.hpp"
 
 namespace tailrace {
 namespace {
@@ -36,6 +37,7 @@ public:
         if (history_.empty() && !history_.is_static_only())
             fail(Status::NOT_FOUND, "stream '", stream, "' in ", directory, " has no committed step");
         check_output();
+        if (auto completed = with_boxes_of_parts(directory, stream, history_)) history_ = std::move(*completed);
         plan_ = plan_combine(history_, stream_, finder_);
     }
 
@@ -153,7 +155,7 @@ private:
 
     const std::string directory_, stream_, output_;
     const CombineOptions& options_;
-    const History history_;
+    History history_;
     SourceFinder finder_;
     CombinePlan plan_;
     std::optional<CombineLog> log_;

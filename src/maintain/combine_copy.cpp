@@ -33,8 +33,8 @@ std::vector<Box> contiguous_boxes(const Shape& shape, uint64_t element_bytes, ui
 }
 
 // The chunk of a part that has the same elements, encoded in the same way: it is copied as it is.
-std::optional<std::pair<const File*, Extent>> same_chunk(const Packing& packing, const Box& box,
-                                                         const std::vector<StoredBox>& sources) {
+std::optional<std::pair<std::shared_ptr<const File>, Extent>> same_chunk(const Packing& packing, const Box& box,
+                                                                         const std::vector<StoredBox>& sources) {
     for (const StoredBox& source : sources) {
         const Box common = intersection(source.box, box);
         if (common.elements() == 0) continue;
@@ -45,7 +45,7 @@ std::optional<std::pair<const File*, Extent>> same_chunk(const Packing& packing,
         const Box in_source = within(source.box, box);
         const uint64_t chunk = stored.packing->grid.at(Spans(stored.shape, in_source).begin(0));
         if (stored.packing->grid.box(chunk) != in_source) return std::nullopt;
-        return std::pair(stored.file.get(), stored.chunks.at(chunk - stored.first_chunk));
+        return std::pair(source.file(), stored.chunks.at(chunk - stored.first_chunk));
     }
     return std::nullopt;
 }
@@ -109,7 +109,7 @@ void CombineCopy::copy_box(const Array& array, const std::vector<StoredBox>& sou
 // of the box is not contiguous in both files. Also false from the first time on that the system refuses.
 bool CombineCopy::copy_in_kernel(const std::vector<StoredBox>& sources, const Box& box, uint64_t to, uint64_t element_bytes) {
     struct Copy {
-        const StoredArray* from;
+        const StoredBox* from;
         uint64_t from_element, to_element, elements;
     };
     if (!kernel_copies_) return false;
@@ -119,10 +119,10 @@ bool CombineCopy::copy_in_kernel(const std::vector<StoredBox>& sources, const Bo
         if (common.elements() == 0) continue;
         const Spans from(source.box.count, within(source.box, common)), into(box.count, within(box, common));
         if (source.stored.packing || from.count() > 1 || into.count() > 1) return false;
-        copies.push_back({&source.stored, from.begin(0), into.begin(0), common.elements()});
+        copies.push_back({&source, from.begin(0), into.begin(0), common.elements()});
     }
     for (const Copy& copy : copies) {
-        kernel_copies_ = out_.copy_from(*copy.from->file, copy.from->address + copy.from_element * element_bytes,
+        kernel_copies_ = out_.copy_from(*copy.from->file(), copy.from->stored.address + copy.from_element * element_bytes,
                                         to + copy.to_element * element_bytes, copy.elements * element_bytes);
         if (!kernel_copies_) return false;
     }

@@ -10,7 +10,7 @@
 namespace tailrace {
 namespace {
 
-constexpr size_t kMaxOpenFiles = 16;  // of the sources of one piece
+constexpr size_t kMaxOpenFiles = 16;  // of the sources of one piece; others are opened at each use
 
 }  // namespace
 
@@ -48,7 +48,8 @@ std::vector<StoredBox> SourceFinder::find(const Array& array, std::optional<uint
         const Shape shape = varies ? without_first(source.from.count) : source.from.count;
         PartReader& part = parts_.open(text(directory_, "/", source.file));
         found.push_back({part.find({array.name + source.suffix, array.type, shape, varies}, step_of_part),
-                         step ? without_time(source.to) : source.to});
+                         step ? without_time(source.to) : source.to, part.path()});
+        if (found.size() > kMaxOpenFiles) found.back().stored.file.reset();
     }
     return found;
 }
@@ -71,7 +72,13 @@ void read_stored(const Array& array, const std::vector<StoredBox>& boxes, const 
     for (const StoredBox& stored : boxes) {
         const Box common = intersection(stored.box, wanted);
         if (common.elements() == 0) continue;
-        read_box(stored.stored, within(stored.box, common), memory.part(within(wanted, common)));
+        if (stored.stored.file) {
+            read_box(stored.stored, within(stored.box, common), memory.part(within(wanted, common)));
+            continue;
+        }
+        StoredArray opened = stored.stored;
+        opened.file = stored.file();
+        read_box(opened, within(stored.box, common), memory.part(within(wanted, common)));
     }
 }
 

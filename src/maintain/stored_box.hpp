@@ -15,8 +15,12 @@ namespace tailrace {
 
 // A box of an array, of one step where the array varies, and where a part stores it.
 struct StoredBox {
-    StoredArray stored;
-    Box box;  // in the array, without time
+    StoredArray stored;     // without its file, where that is opened at each use
+    Box box;                // in the array, without time
+    std::string path = {};  // of the file
+    std::shared_ptr<const File> file() const {
+        return stored.file ? stored.file : std::make_shared<const File>(File::open_read(path));
+    }
 };
 
 // Sources of an array that are copied together, and the rows of its first dimension that contain them.

@@ -37,6 +37,7 @@ public:
         constexpr int kMostLooks = 3;
         for (int look = 0; look < kMostLooks; ++look) {
             problems_ = Json::array();
+            notes_ = Json::array();
             files_ = bytes_ = steps_ = 0;
             is_written_now_ = living_writer(directory_, stream_).has_value();
             look_at_all();
@@ -45,8 +46,8 @@ public:
         const bool is_damaged = std::ranges::any_of(
             problems_, [](const Json& problem) { return problem.value("remedy", "") != name_of(Remedy::index); });
         const char* state = is_damaged ? "damaged" : is_written_now_ ? "being written" : "whole";
-        return {{"ok", problems_.empty()}, {"state", state},  {"stream", stream_}, {"deep", deep_},
-                {"steps", steps_},         {"files", files_}, {"bytes", bytes_},   {"problems", problems_}};
+        return {{"ok", problems_.empty()}, {"state", state},  {"stream", stream_},     {"deep", deep_},  {"steps", steps_},
+                {"files", files_},         {"bytes", bytes_}, {"problems", problems_}, {"notes", notes_}};
     }
 
 private:
@@ -66,6 +67,7 @@ private:
 
     void verify_history(const History& history) {
         steps_ = history.steps.size();
+        if (const std::string note = note_of_open_files(history, stream_); !note.empty()) notes_.push_back(note);
         for (const size_t g : history.needed_groups()) verify_group(history, g);
         if (is_written_now_) return;  // the run is about to end the line, and writes the index from time to time
         if (history.torn_bytes > 0)
@@ -93,11 +95,10 @@ private:
 
     void verify_index(const History& history) {
         if (!has_index(history)) return verify_dataset(history);
-        for (const IndexFile& file : index_files(history, stream_)) {
-            const std::string path = path_of(file.path);
+        for (const std::string& file : index_files(history, stream_)) {
+            const std::string path = path_of(file);
             if (path_exists(path)) continue;
-            const Json step = file.steps() > 0 ? Json(history.steps[file.from].step) : Json();
-            add(path, step,
+            add(path, nullptr,
                 text("the index is missing; write it with `tailrace index ", directory_, " -s ", stream_,
                      "`; the next run does so, too"),
                 Remedy::index);
@@ -131,7 +132,7 @@ private:
 
     const std::string &directory_, &stream_;
     const bool deep_;
-    Json problems_ = Json::array();
+    Json problems_ = Json::array(), notes_ = Json::array();
     uint64_t files_ = 0, bytes_ = 0, steps_ = 0;
     bool is_written_now_ = false;
 };

@@ -34,6 +34,25 @@ std::string text_of_variable_length(hid_t attribute, hid_t type, const std::stri
     return text == nullptr ? "" : text;
 }
 
+// Each ends at its first zero byte.
+Attribute list_of_texts(hid_t attribute, hid_t type, uint64_t count, const std::string& name) {
+    std::vector<std::string> texts;
+    if (H5Tis_variable_str(type) > 0) {
+        std::vector<char*> found(count, nullptr);
+        hdf5::read_attribute(attribute, type, static_cast<void*>(found.data()), name);
+        for (char* text : found) {
+            const std::unique_ptr<char, herr_t (*)(void*)> owner(text, H5free_memory);
+            texts.emplace_back(text == nullptr ? "" : text);
+        }
+    } else {
+        const size_t bytes = H5Tget_size(type);
+        std::string found(count * bytes, '\0');
+        hdf5::read_attribute(attribute, type, found.data(), name);
+        for (uint64_t i = 0; i < count; ++i) texts.emplace_back(found.substr(i * bytes, bytes).c_str());
+    }
+    return texts_attribute(name, texts);
+}
+
 Attribute read_one(hid_t object, const std::string& name, const std::string& of) {
     const hdf5::AttributeId attribute = hdf5::open_attribute(object, name);
     const hdf5::TypeId type(hdf5::check(H5Aget_type(attribute), "H5Aget_type", name, Status::CORRUPT));
@@ -41,6 +60,7 @@ Attribute read_one(hid_t object, const std::string& name, const std::string& of)
     if (H5Tget_class(type) == H5T_STRING && count == 1)
         return text_attribute(name, H5Tis_variable_str(type) > 0 ? text_of_variable_length(attribute, type, name)
                                                                  : hdf5::attribute_text(attribute, name));
+    if (H5Tget_class(type) == H5T_STRING && count > 1) return list_of_texts(attribute, type, count, name);
     for (const Type number :
          {Type::I8, Type::I16, Type::I32, Type::I64, Type::U8, Type::U16, Type::U32, Type::U64, Type::F32, Type::F64}) {
         const hdf5::TypeId native(hdf5::check(H5Tget_native_type(type, H5T_DIR_ASCEND), "H5Tget_native_type", name));

@@ -1,6 +1,10 @@
 #include "part/encoded_image.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "format/global_heap.hpp"
 #include "format/messages.hpp"
@@ -46,6 +50,7 @@ public:
         out_.reserve(expected_bytes());
         list_scales();
         put_source_lists();
+        put_texts();
         chunks_ = put_chunk_indexes(out_, plan_);
         put_objects();
         put_root();
@@ -59,6 +64,7 @@ public:
         if (description_.arrays.size() + description_.dimensions.size() > kMostObjects) return std::nullopt;
         out_.reserve(expected_bytes());
         list_scales();
+        put_texts();
         chunks_ = indexes_without_chunks(plan_, most_children);
         put_objects();
         put_root();
@@ -81,6 +87,7 @@ private:
         uint64_t address = 0, uses_at = 0;
         std::vector<Use> uses;
     };
+    static constexpr size_t kOfTheFile = SIZE_MAX;  // in the place of an array's number
     struct ListPlace {
         uint64_t collection = 0;
         uint32_t number = 0;
@@ -128,6 +135,44 @@ private:
         heap.end();
     }
 
+    // The characters of attributes that are lists of texts.
+    void put_texts() {
+        align(out_);
+        GlobalHeap heap(out_, kScaleCollectionBytes);
+        const auto put_of = [&](size_t owner, const std::vector<Attribute>& attributes) {
+            for (const Attribute& attribute : attributes) {
+                if (!attribute.is_list) continue;
+                std::vector<ListPlace>& places = texts_[{owner, attribute.name}];
+                for (const std::string_view text : texts_of(attribute)) {
+                    const GlobalHeap::Place place = heap.add(std::as_bytes(std::span(text)));
+                    places.push_back({plan_.metadata_address + place.collection, place.number});
+                }
+            }
+        };
+        for (size_t a = 0; a < description_.arrays.size(); ++a) put_of(a, description_.arrays[a].attributes);
+        put_of(kOfTheFile, description_.attributes);
+        heap.end();
+    }
+
+    void put_attributes(ObjectHeader& header, size_t owner, const std::vector<Attribute>& attributes) {
+        for (const Attribute& attribute : attributes)
+            attribute.is_list ? put_list_of_texts(header, attribute, texts_.at({owner, attribute.name}))
+                              : put_attribute(header, attribute);
+    }
+
+    void put_list_of_texts(ObjectHeader& header, const Attribute& attribute, const std::vector<ListPlace>& places) {
+        const std::vector<std::string_view> texts = texts_of(attribute);
+        Bytes values;
+        for (size_t k = 0; k < texts.size(); ++k) {
+            values.put(static_cast<uint32_t>(texts[k].size()));
+            values.put(places[k].collection);
+            values.put(places[k].number);
+        }
+        const uint64_t count[] = {texts.size()};
+        const uint64_t at = header.add_attribute(attribute.name, format::texts_type(), format::simple_space(count), values.all());
+        for (size_t k = 0; k < texts.size(); ++k) head_.addresses.push_back(at + k * format::kListBytes + sizeof(uint32_t));
+    }
+
     void put_objects() {
         for (size_t a = 0; a < description_.arrays.size(); ++a)
             if (plan_.is_scale(description_.arrays[a])) put_array(a);
@@ -152,7 +197,7 @@ private:
         addresses_[a] = address();
         ObjectHeader header(out_);
         put_storage(header, a);
-        for (const Attribute& attribute : plan_.attributes(array)) put_attribute(header, attribute);
+        put_attributes(header, a, plan_.attributes(array));
         if (plan_.is_scale(array))
             put_scale_attributes(header, plan_.dimension_of_scale(array), array.name);
         else if (!lists_[a].empty())
@@ -172,7 +217,7 @@ private:
         const Shape lengths = plan_.stored_shape(array);
         Shape most = lengths;
         const bool is_chunked = !array.is_virtual() && plan_.is_chunked(array);
-        if (is_chunked && description_.time_unlimited) most[0] = format::kUnlimited;
+        if (plan_.may_grow(array)) most[0] = format::kUnlimited;
         const uint64_t space_at = header.add(Message::dataspace, format::simple_space(lengths, most));
         header.add(Message::datatype, format::type_of(array.type), true);
         const auto add_fill = [&](Allocation allocation, FillTime time) {
@@ -250,7 +295,7 @@ private:
         ObjectHeader header(out_);
         header.add(Message::link_info, format::link_info(links_.size()));
         header.add(Message::group_info, format::group_info(), true);
-        for (const Attribute& attribute : description_.attributes) put_attribute(header, attribute);
+        put_attributes(header, kOfTheFile, description_.attributes);
         for (const Bytes& link : links_)
             head_.addresses.push_back(header.add(Message::link, link) + link.size() - sizeof(uint64_t));
         end_object(header);
@@ -290,7 +335,8 @@ private:
     std::vector<Scale> scales_;                  // by the number of the dimension
     std::vector<std::vector<ListPlace>> lists_;  // of each array: for each of its dimensions, the list of scales
     std::vector<ListPlace> sources_;             // of each array that is virtual; number 0: it shows nothing
-    std::vector<uint64_t> addresses_;            // of each array's header
+    std::map<std::pair<size_t, std::string>, std::vector<ListPlace>> texts_;  // by array and attribute
+    std::vector<uint64_t> addresses_;                                         // of each array's header
     std::vector<Bytes> links_;
     std::vector<Bytes::Range> summed_;  // what has a checksum at its end
     EncodedHead head_;                  // the positions that it needs

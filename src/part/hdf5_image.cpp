@@ -117,7 +117,7 @@ hdf5::Dataset ImageBuilder::create(size_t index) {
 hdf5::Dataset ImageBuilder::create_dataset(const Array& array, hdf5::DatasetProperties properties) {
     const hdf5::Lengths lengths = hdf5::lengths_of(plan_.stored_shape(array));
     hdf5::Lengths most = lengths;
-    if (plan_.is_chunked(array) && !array.is_virtual() && description_.time_unlimited) most[0] = H5S_UNLIMITED;
+    if (plan_.may_grow(array)) most[0] = H5S_UNLIMITED;
     return hdf5::create_dataset(file_, array.name, stored_type(array.type), hdf5::create_space(lengths, most), properties);
 }
 

@@ -1,6 +1,7 @@
 // The input of both makers of an image: the description, and the address of everything that is stored.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -31,6 +32,11 @@ struct ImagePlan {
     std::vector<size_t> dimensions_without_array() const;
 
     bool is_chunked(const Array& array) const { return array.varies && (steps != 1 || description.time_unlimited); }
+    // Whether its dataspace has an unlimited time. Not of a virtual array that shows nothing: it is stored as a contiguous one.
+    bool may_grow(const Array& array) const {
+        return description.time_unlimited && array.varies &&
+               (!array.is_virtual() || std::ranges::any_of(array.sources, &Source::shows_elements));
+    }
     Shape stored_shape(const Array& array) const { return tailrace::stored_shape(description, array, steps); }
     // The address of an array that is one extent.
     uint64_t address(size_t array) const { return places[array] + (description.arrays[array].varies ? step_addresses[0] : 0); }

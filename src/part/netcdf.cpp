@@ -71,6 +71,13 @@ void AttributeWriter::write(hid_t object, const Attribute& attribute) const {
         write_text(object, attribute.name, value, H5T_STR_NULLPAD, H5T_CSET_UTF8);
         return;
     }
+    if (attribute.is_list) {
+        const hdf5::TypeId type = hdf5::create_text_type(H5T_VARIABLE, H5T_STR_NULLTERM, H5T_CSET_UTF8);
+        std::vector<const char*> texts;
+        for (const std::string_view text : texts_of(attribute)) texts.push_back(text.data());
+        write_typed(object, attribute.name, type, type, hdf5::create_space({texts.size()}), texts.data());
+        return;
+    }
     const hid_t stored = stored_type(attribute.type), memory = memory_type(attribute.type);
     if (attribute.count == 0)
         write_typed(object, attribute.name, stored, memory, nothing_, nullptr);

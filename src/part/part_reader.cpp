@@ -1,5 +1,8 @@
 #include "part/part_reader.hpp"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <memory>
 
 #include "base/error.hpp"
@@ -10,7 +13,6 @@
 namespace tailrace {
 namespace {
 
-constexpr size_t kMostOpenParts = 64;
 constexpr uint64_t kWindowBytes = 4u << 20;    // read at once where spans are short
 constexpr uint64_t kShortGapBytes = 8192;      // shorter gaps are read, too: this is as cheap as another call
 constexpr uint64_t kLongGapBytes = 64u << 10;  // gaps up to four times the span are read, but none longer than this
@@ -23,6 +25,15 @@ std::vector<uint64_t> read_numbers(hid_t object, const char* name) {
     if (!hdf5::attribute_holds_integers(attribute, name)) fail(Status::CORRUPT, "attribute ", name, " holds no integers");
     if (!values.empty()) hdf5::read_attribute(attribute, H5T_NATIVE_UINT64, values.data(), name);
     return values;
+}
+
+// A part takes two descriptors. A process has several readers and files of its own, so these take a small share of what it may
+// open.
+size_t most_open_parts() {
+    constexpr rlim_t kMost = 64, kShare = 32;
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+    return static_cast<size_t>(std::clamp<rlim_t>(limit.rlim_cur / kShare, 1, kMost));
 }
 
 // Reads bytes that are contiguous in the file into spans of memory.
@@ -84,7 +95,7 @@ std::optional<std::string> root_text(const std::string& path, const std::string&
 
 PartReader& OpenParts::open(const std::string& path) {
     if (const auto found = parts_.find(path); found != parts_.end()) return *found->second;
-    if (parts_.size() >= kMostOpenParts) parts_.clear();
+    if (parts_.size() >= most_open_parts()) parts_.clear();
     return *(parts_[path] = std::make_unique<PartReader>(path));
 }
 

@@ -9,6 +9,7 @@
 #include "preload/open_close.hpp"
 #include "preload/placing.hpp"
 #include "preload/walks.hpp"
+#include "preload/working_folder.hpp"
 
 namespace tailrace::preload {
 
@@ -116,6 +117,7 @@ static walks::Visit as_visit(Visited visit) {
 #define FILE_WALK(symbol, parameters, arguments, flags, plain)                                                           \
     HOOK(int, symbol, parameters) {                                                                                      \
         Traced call(Call::walk);                                                                                         \
+        const working_folder::Unknown changes((flags & FTW_CHDIR) != 0);                                                 \
         const bool is_logical = placing::is_on() && (flags & FTW_CHDIR) == 0;                                            \
         const int result = is_logical ? walks::walk_files(path, as_visit(visit), flags, plain) : NEXT(symbol) arguments; \
         call.record(result < 0 ? -int64_t{errno} : 0, {}, named_file(call, path, AT_FDCWD, result < 0));                 \
@@ -134,6 +136,7 @@ WALK(glob64, (const char* path, int flags, int (*failed)(const char*, int), glob
 
 #define FTS_OPEN(symbol, tree, entry)                                                                                          \
     HOOK(tree*, symbol, (char* const* paths, int options, int (*compare)(const entry**, const entry**))) {                     \
+        if ((options & FTS_NOCHDIR) == 0) working_folder::forget_for_good();                                                   \
         Traced call(Call::walk);                                                                                               \
         tree* const result = NEXT(symbol)(paths, options, compare);                                                            \
         return call.finish(result, {}, named_file(call, result == nullptr ? nullptr : paths[0], AT_FDCWD, result == nullptr)); \

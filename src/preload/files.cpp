@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "preload/working_folder.hpp"
 #include "trace/log.hpp"
 #include "trace/raw.hpp"
 
@@ -64,8 +65,7 @@ uint64_t file_id(const char* path, int directory) {
     uint64_t at = 0;
     if (*path != '/') {
         if (directory == AT_FDCWD) {
-            const int64_t bytes = raw::call(SYS_getcwd, raw::address(name), kNameBytes / 2);
-            at = bytes > 1 ? static_cast<uint64_t>(bytes) - 1 : 0;
+            at = working_folder::put(name, kNameBytes / 2);
         } else {
             at = name_of(directory, name);
         }

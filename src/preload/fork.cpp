@@ -1,6 +1,7 @@
 // Copies of this process. A child begins its own log at once: a child without a log is one that the tracer is not in. A child of
 // the system call alone begins its log with its first recorded call.
 #include "preload/hook.hpp"
+#include "preload/working_folder.hpp"
 
 struct termios;
 struct winsize;
@@ -39,6 +40,7 @@ HOOK(int, daemon, (int keeps_folder, int keeps_streams)) {
     const link_map* const last = records ? loads_before_fork() : nullptr;
     if (records) trace::end_log();
     const int result = NEXT(daemon)(keeps_folder, keeps_streams);
+    working_folder::forget();
     if (records && result == 0 && trace::is_recording()) begin_loads_of_child(last);
     return result;
 }

@@ -11,6 +11,7 @@
 
 #include "preload/hook.hpp"
 #include "preload/placing.hpp"
+#include "preload/working_folder.hpp"
 
 namespace tailrace::preload {
 
@@ -142,9 +143,15 @@ OF_DESCRIPTOR(fstatvfs64, statfs, (int descriptor, struct statvfs64* to), (descr
 HOOK(int, chdir, (const char* path)) {
     Traced call(Call::chdir);
     const int result = placing::existing(AT_FDCWD, path, [&] { return NEXT(chdir)(path); });
+    working_folder::forget();
     return call.finish(result, {}, result == 0 ? named_file(call, ".", AT_FDCWD, false) : named_file(call, path, AT_FDCWD, true));
 }
-OF_DESCRIPTOR(fchdir, chdir, (int descriptor), (descriptor), {})
+HOOK(int, fchdir, (int descriptor)) {
+    Traced call(Call::chdir, descriptor);
+    const int result = NEXT(fchdir)(descriptor);
+    working_folder::forget();
+    return call.finish(result);
+}
 OF_DESCRIPTOR(flock, flock, (int descriptor, int operation), (descriptor, operation), {.detail = static_cast<uint64_t>(operation)})
 
 OF_DESCRIPTOR_AS(ssize_t, readahead, fadvise, (int descriptor, off64_t offset, size_t bytes), (descriptor, offset, bytes),
@@ -197,6 +204,7 @@ LOCK(lockf64)
     HOOK(int, symbol, parameters) {                                                                                      \
         Traced call(Call::name);                                                                                         \
         const int result = placing::two(from_directory, from, to_directory, to, [&] { return NEXT(symbol) arguments; }); \
+        if (Call::name == Call::rename) working_folder::forget();                                                        \
         const uint64_t file = named_file(call, from, from_directory, result < 0);                                        \
         return call.finish(result, {.detail = named_file(call, to, to_directory, result < 0)}, file);                    \
     }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "environment/variables.hpp"
+#include "preload/working_folder.hpp"
 #include "trace/raw.hpp"
 
 namespace tailrace::preload::placing {
@@ -100,8 +101,7 @@ uint32_t text_of_folder(int directory, const char* folder, uint32_t bytes, char*
     if (bytes > 4096) return 0;
     if (bytes == 0 || *folder != '/') {
         if (directory == AT_FDCWD) {
-            const int64_t cwd = raw::call(SYS_getcwd, raw::address(to), 4096);
-            at = cwd > 1 && *to == '/' ? static_cast<uint32_t>(cwd) - 1 : 0;
+            at = working_folder::put(to, 4096);
         } else {
             at = name_of(directory, to);
         }

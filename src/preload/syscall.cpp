@@ -1,12 +1,14 @@
 // syscall(): system calls by their number. Those that move bytes, open or close are recorded. All others are passed on untouched,
 // so calls that return twice still work.
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include "preload/kernel_aio.hpp"
 #include "preload/open_close.hpp"
+#include "preload/working_folder.hpp"
 
 namespace tailrace::preload {
 namespace {
@@ -33,6 +35,16 @@ DescriptorCall descriptor_call(long number) {
         case SYS_fdatasync: return {Call::fdatasync, false, false};
         default: return {Call::none, false, false};
     }
+}
+
+// Calls that change the working directory, or let threads and processes with this memory have directories of their own.
+bool changes_folder(long number) {
+    return number == SYS_chdir || number == SYS_fchdir || number == SYS_rename || number == SYS_renameat || number == SYS_renameat2;
+}
+bool parts_folders(long number, long flags) {
+    if (number == SYS_clone) return ((flags & CLONE_VM) != 0) != ((flags & CLONE_FS) != 0);
+    return number == SYS_clone3 || number == SYS_vfork || number == SYS_unshare || number == SYS_setns || number == SYS_chroot ||
+           number == SYS_pivot_root;
 }
 
 }  // namespace
@@ -77,6 +89,12 @@ HOOK(long, syscall, (long number, long a, long b, long c, long d, long e, long f
     }
     if (number == SYS_io_submit)
         return record_submit(reinterpret_cast<const iocb* const*>(c), [&] { return next_syscall(number, a, b, c, d, e, f); });
+    if (parts_folders(number, a)) working_folder::forget_for_good();
+    if (changes_folder(number)) {
+        const long result = next_syscall(number, a, b, c, d, e, f);
+        working_folder::forget();
+        return result;
+    }
     const DescriptorCall found = descriptor_call(number);
     if (found.call == Call::none) return next_syscall(number, a, b, c, d, e, f);
     Traced call(found.call, first);

@@ -10,12 +10,12 @@ namespace tailrace {
 
 std::string block_suffix(uint64_t block) { return block == 0 ? "" : "." + std::to_string(block); }
 
-std::string block_name(const std::string& variable, uint64_t block) { return variable + block_suffix(block); }
+std::string block_name(const std::string& array, uint64_t block) { return array + block_suffix(block); }
 
 std::pair<size_t, uint64_t> variable_of_block(const Definitions& definitions, const std::string& array) {
     const auto& variables = definitions.variables();
     const auto named = [&](std::string_view name) {
-        return std::find_if(variables.begin(), variables.end(), [&](const Variable& v) { return v.name == name; });
+        return std::ranges::find(variables, Definitions::without_prefix(name), &Variable::name);
     };
     if (const auto it = named(array); it != variables.end()) return {static_cast<size_t>(it - variables.begin()), 0};
     const size_t dot = array.rfind('.');

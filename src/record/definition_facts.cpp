@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "layout/notation.hpp"
+#include "record/element_text.hpp"
 
 namespace tailrace {
 namespace {
@@ -41,6 +42,7 @@ std::string kind_text(const Definitions& definitions, const Variable& variable) 
 std::string value_text(const Attribute& attribute) {
     switch (attribute.type) {
         case Type::CHAR: {
+            if (attribute.is_list) return attribute_text(&attribute);
             const std::string_view value(reinterpret_cast<const char*>(attribute.values.data()), attribute.values.size());
             return text("'", value.substr(0, kMostBytes), value.size() > kMostBytes ? "...'" : "'");
         }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "base/checksum.hpp"
 #include "base/error.hpp"
@@ -15,6 +16,7 @@ namespace {
 
 // Below netCDF's 256 bytes: parts and the index have longer names that begin with these (X_1, X.1, X_row_size).
 constexpr size_t kMaxOwnNameBytes = 240;
+constexpr std::string_view kNoCoordinatePrefix = "_nc4_non_coord_";  // of netCDF
 
 void check_own_name(const char* of, const std::string& name) {
     if (name.size() > kMaxOwnNameBytes)
@@ -32,6 +34,11 @@ bool is_block_of(const std::string& variable, const std::string& name) {
                        [](unsigned char c) { return c >= '0' && c <= '9'; });
 }
 
+// For a name that is there in another form of Unicode, and so looks the same.
+const char* spelling_hint(const std::string& given, const std::string& name) {
+    return given == name ? "" : " (names are stored in Unicode's form NFC, in which both are the same)";
+}
+
 double number_at(const Attribute& attribute, uint64_t i) {
     if (attribute.type == Type::F32) return reinterpret_cast<const float*>(attribute.values.data())[i];
     return reinterpret_cast<const double*>(attribute.values.data())[i];
@@ -41,6 +48,9 @@ bool is_float(Type type) { return type == Type::F32 || type == Type::F64; }
 
 void check_attribute(const std::string& owner, const Attribute& attribute) {
     check_own_name("an attribute", attribute.name);
+    if (attribute.is_list && !is_utf8({reinterpret_cast<const char*>(attribute.values.data()), attribute.values.size()}))
+        fail(Status::BAD_ATTRIBUTE, "attribute '", attribute.name, "' of ", owner,
+             " is a list with a text that is not UTF-8; encode it so");
     const bool may_be_nan = attribute.name == "_FillValue" || attribute.name == "missing_value";
     if (may_be_nan || !is_float(attribute.type)) return;
     for (uint64_t i = 0; i < attribute.count; ++i) {
@@ -91,6 +101,7 @@ public:
         for (const Attribute& attribute : attributes) {
             add(attribute.name);
             add(static_cast<uint64_t>(attribute.type));
+            if (attribute.is_list) add(uint64_t{1});
             add(attribute.values.size());
             add_bytes(attribute.values.data(), attribute.values.size());
         }
@@ -104,16 +115,30 @@ private:
 
 }  // namespace
 
-Definitions::Definitions(std::string time_name) : time_name_(std::move(time_name)) { check_own_name("a dimension", time_name_); }
+Definitions::Definitions(std::string time_name, Spelling spelling)
+    : spelling_(spelling), time_name_(spelled(std::move(time_name))) {
+    check_own_name("a dimension", time_name_);
+}
 
-void Definitions::define_dimension(const std::string& name, uint64_t length) {
+std::string Definitions::spelled(const std::string& name) const { return spelling_ == Spelling::nfc ? nfc(name) : name; }
+
+int Definitions::find_dimension(const std::string& name) const {
+    for (const std::string& spelling : {name, nfc(name)})
+        for (size_t d = 0; d < dimensions_.size(); ++d)
+            if (dimensions_[d].name == spelling) return static_cast<int>(d);
+    return -1;
+}
+
+void Definitions::define_dimension(const std::string& given, uint64_t length) {
+    const std::string name = spelled(given);
     check_own_name("a dimension", name);
     if (name == time_name_)
         fail(Status::BAD_ARGUMENT, "dimension '", name,
              "' is the time dimension, which every stream has; give this one another name, or the time dimension with 'time' in "
              "the options");
     for (const Dimension& dimension : dimensions_)
-        if (dimension.name == name) fail(Status::BAD_ARGUMENT, "dimension '", name, "' is defined twice; define it once");
+        if (dimension.name == name)
+            fail(Status::BAD_ARGUMENT, "dimension '", name, "' is defined twice; define it once", spelling_hint(given, name));
     if (numbers_.contains(name))
         fail(Status::BAD_ARGUMENT, "dimension '", name,
              "' has the name of a variable; define the dimension before its coordinate variable, or rename one of them");
@@ -150,7 +175,8 @@ void Definitions::check_ragged(const Variable& variable) const {
     }
 }
 
-void Definitions::define_variable(const std::string& name, int type, int ndims, const char* const* dims, int flags) {
+void Definitions::define_variable(const std::string& given, int type, int ndims, const char* const* dims, int flags) {
+    const std::string name = spelled(given);
     check_own_name("a variable", name);
     if (name == time_name_)
         fail(Status::BAD_ARGUMENT, "variable '", name, "' is the time coordinate, which every stream has; leave it out");
@@ -162,19 +188,20 @@ void Definitions::define_variable(const std::string& name, int type, int ndims, 
     if ((flags & ~(TAILRACE_STATIC | TAILRACE_REPLICATED)) != 0)
         fail(Status::BAD_ARGUMENT, "variable '", name, "': the flags ", flags,
              " are no sum of TAILRACE_STATIC (1) and TAILRACE_REPLICATED (2); leave out what else is in them");
-    if (numbers_.contains(name)) fail(Status::BAD_ARGUMENT, "variable '", name, "' is defined twice; define it once");
+    if (numbers_.contains(name))
+        fail(Status::BAD_ARGUMENT, "variable '", name, "' is defined twice; define it once", spelling_hint(given, name));
     Variable variable;
     variable.name = name;
     variable.type = static_cast<Type>(type);
     variable.is_static = flags & TAILRACE_STATIC;
     variable.replicated = (flags & TAILRACE_REPLICATED) || ndims == 0;
     for (int d = 0; d < ndims; ++d) {
-        const auto at = std::find_if(dimensions_.begin(), dimensions_.end(), [&](const Dimension& x) { return x.name == dims[d]; });
-        if (at == dimensions_.end())
+        const int at = find_dimension(dims[d]);
+        if (at < 0)
             fail(Status::BAD_SHAPE, "variable '", name, "': dimension '", dims[d],
                  "' is not defined; call tailrace_define_dim first");
-        variable.dims.push_back(static_cast<int>(at - dimensions_.begin()));
-        variable.shape.push_back(at->length);
+        variable.dims.push_back(at);
+        variable.shape.push_back(dimension(at).length);
     }
     uint64_t bytes = type_bytes(variable.type);
     for (const uint64_t length : variable.shape)
@@ -187,19 +214,18 @@ void Definitions::define_variable(const std::string& name, int type, int ndims, 
             fail(Status::BAD_ARGUMENT, "variables '", other.name, "' and '", name,
                  "': a part names the blocks of a variable NAME.1, NAME.2 and so on, so these names collide; rename one of them");
     check_ragged(variable);
-    for (const Dimension& dimension : dimensions_)
-        if (dimension.name == name && (ndims != 1 || dims[0] != name || !variable.is_static || !variable.replicated))
-            fail(Status::BAD_SHAPE, "variable '", name,
-                 "' has the name of a dimension, so it must be its coordinate: static, replicated, and over '", name,
-                 "' only; else rename it");
+    if (array_name(variable).size() > kMaxOwnNameBytes)
+        fail(Status::BAD_ARGUMENT, "variable '", name, "' has the name of a dimension and is not its coordinate, so files name it ",
+             kNoCoordinatePrefix, "NAME; use a name of at most ", kMaxOwnNameBytes - kNoCoordinatePrefix.size(), " bytes");
     numbers_.emplace(name, variables_.size());
     variables_.push_back(std::move(variable));
 }
 
 void Definitions::put_attribute(const std::string& variable, Attribute attribute) {
+    attribute.name = spelled(attribute.name);
     check_attribute(variable.empty() ? "the stream" : "variable '" + variable + "'", attribute);
     if (variable.empty()) return set(attributes_, std::move(attribute));
-    if (variable == time_name_) return set(time_attributes_, std::move(attribute));
+    if (spelled(variable) == time_name_) return set(time_attributes_, std::move(attribute));
     Variable& owner = variables_[index_of(variable)];
     if (attribute.name == "_FillValue") {
         if (attribute.count != 1 || attribute.type != owner.type)
@@ -219,6 +245,9 @@ void Definitions::replace_attributes(const std::string& variable, std::vector<At
 
 size_t Definitions::index_of(const std::string& variable) const {
     if (const auto at = numbers_.find(variable); at != numbers_.end()) return at->second;
+    if (const auto at = numbers_.find(nfc(variable)); at != numbers_.end()) return at->second;
+    for (size_t v = 0; v < variables_.size(); ++v)
+        if (spelling_ == Spelling::as_stored && nfc(variables_[v].name) == nfc(variable)) return v;
     std::string known;
     for (size_t v = 0; v < std::min<size_t>(variables_.size(), 20); ++v) known += (v ? ", " : "") + variables_[v].name;
     fail(Status::NOT_FOUND, "variable '", variable, "' is not defined; defined are: ", known.empty() ? "none" : known,
@@ -229,8 +258,36 @@ bool Definitions::has_static_distributed() const {
     return std::any_of(variables_.begin(), variables_.end(), [](const Variable& v) { return v.is_static && !v.replicated; });
 }
 
+size_t Definitions::dimension_of(const Variable& variable, const std::string& dimension) const {
+    for (size_t d = 0; d < variable.dims.size(); ++d)
+        if (this->dimension(variable.dims[d]).name == dimension) return d;
+    std::vector<std::string> names;
+    for (const int d : variable.dims) names.push_back(this->dimension(d).name);
+    fail(Status::NOT_FOUND, "variable '", variable.name, "' has no dimension '", dimension, "'; its dimensions are ",
+         name_list_text(names));
+}
+
+void check_indices(const Definitions& definitions, const Variable& variable, size_t dim, std::span<const uint64_t> indices) {
+    const uint64_t length = variable.shape[dim];
+    const auto outside = std::ranges::find_if(indices, [length](uint64_t index) { return index >= length; });
+    if (outside == indices.end()) return;
+    fail(Status::BAD_SHAPE, "variable '", variable.name, "': index ", position_text(*outside), ", number ",
+         position_text(static_cast<uint64_t>(outside - indices.begin())), " of a list, leaves dimension '",
+         definitions.dimension(variable.dims[dim]).name, "' of length ", length, "; ", counting_rule());
+}
+
 bool Definitions::is_coordinate(const Variable& variable) const {
-    return variable.dims.size() == 1 && dimensions_[static_cast<size_t>(variable.dims[0])].name == variable.name;
+    return variable.is_static && variable.replicated && variable.dims.size() == 1 &&
+           dimension(variable.dims[0]).name == variable.name;
+}
+
+std::string Definitions::array_name(const Variable& variable) const {
+    const bool has_dimensions_name = std::ranges::find(dimensions_, variable.name, &Dimension::name) != dimensions_.end();
+    return has_dimensions_name && !is_coordinate(variable) ? std::string(kNoCoordinatePrefix) + variable.name : variable.name;
+}
+
+std::string_view Definitions::without_prefix(std::string_view array) {
+    return array.starts_with(kNoCoordinatePrefix) ? array.substr(kNoCoordinatePrefix.size()) : array;
 }
 
 std::vector<uint64_t> Definitions::ragged_lengths() const {
@@ -288,7 +345,12 @@ bool Definitions::same_structure(const Definitions& other, std::string& why) con
     for (size_t v = 0; v < variables_.size(); ++v) {
         const Variable &a = variables_[v], &b = other.variables_[v];
         if (a.name != b.name || a.type != b.type || a.dims != b.dims || a.is_static != b.is_static || a.replicated != b.replicated)
-            return why = "variable " + std::to_string(v) + " is " + kind_text(b) + " there, here " + kind_text(a), false;
+            return why =
+                       "variable " + std::to_string(v) + " is " + kind_text(b) + " there, here " + kind_text(a) +
+                       (a.name != b.name && nfc(a.name) == nfc(b.name)
+                            ? ": the names there are not in Unicode's form NFC; `tailrace convert` makes a stream in which they are"
+                            : ""),
+                   false;
     }
     return true;
 }

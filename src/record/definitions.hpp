@@ -1,7 +1,9 @@
 // The definitions of a stream: its dimensions, variables and attributes. All ranks define the same.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -25,9 +27,16 @@ struct Variable {
     bool operator==(const Variable&) const = default;
 };
 
+class Definitions;
+
+// Throws BAD_SHAPE where an index leaves dimension `dim` of a variable.
+void check_indices(const Definitions& definitions, const Variable& variable, size_t dim, std::span<const uint64_t> indices);
+
 class Definitions {
 public:
-    explicit Definitions(std::string time_name = "time");
+    // Names are stored in NFC, and found by either spelling. `as_stored`: a journal's, which earlier versions did not normalize.
+    enum class Spelling { nfc, as_stored };
+    explicit Definitions(std::string time_name = "time", Spelling spelling = Spelling::nfc);
 
     void define_dimension(const std::string& name, uint64_t length);
     void define_variable(const std::string& name, int type, int ndims, const char* const* dims, int flags);
@@ -43,7 +52,12 @@ public:
     const std::vector<Attribute>& time_attributes() const { return time_attributes_; }
     size_t index_of(const std::string& variable) const;  // throws NOT_FOUND; the message lists the variables that are defined
     bool has_static_distributed() const;
-    bool is_coordinate(const Variable& variable) const;  // 1-D and named like its dimension
+    // The coordinate of the dimension of its name: 1-D, static and replicated. A file has no other array of a dimension's name.
+    bool is_coordinate(const Variable& variable) const;
+    // The name of its array in a file: as netCDF does it, with a prefix where it has a dimension's name and is no coordinate.
+    std::string array_name(const Variable& variable) const;
+    static std::string_view without_prefix(std::string_view array);  // the variable's name
+    int find_dimension(const std::string& name) const;               // -1: there is none
 
     // The ragged dimensions, in the order of definition. Their lengths change with each step: set_ragged_lengths().
     const std::vector<int>& ragged() const { return ragged_; }
@@ -51,6 +65,8 @@ public:
         return !ragged_.empty() && !variable.dims.empty() && dimension(variable.dims[0]).ragged;
     }
     const Dimension& dimension(int d) const { return dimensions_[static_cast<size_t>(d)]; }
+    // Which dimension of a variable has this name, from 0. Throws NOT_FOUND.
+    size_t dimension_of(const Variable& variable, const std::string& dimension) const;
     std::vector<uint64_t> ragged_lengths() const;
     void set_ragged_lengths(const std::vector<uint64_t>& lengths);
 
@@ -63,9 +79,11 @@ public:
     bool same_structure(const Definitions& other, std::string& why) const;
 
 private:
+    std::string spelled(const std::string& name) const;
     void check_name_is_free(const char* what, const std::string& name) const;
     void check_ragged(const Variable& variable) const;
 
+    Spelling spelling_;
     std::string time_name_;
     std::vector<Dimension> dimensions_;
     std::vector<Variable> variables_;

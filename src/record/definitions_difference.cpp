@@ -34,6 +34,10 @@ std::string difference_in_structure(const Definitions& earlier, const Definition
     for (size_t d = dimensions; d < now.dimensions().size(); ++d)
         if (now.dimension(static_cast<int>(d)).ragged)
             return text("dimension '", now.dimension(static_cast<int>(d)).name, "' is new and ragged, which no step there has");
+    for (const Variable& variable : earlier.variables())
+        if (earlier.find_dimension(variable.name) < 0 && now.find_dimension(variable.name) >= 0)
+            return text("dimension '", variable.name,
+                        "' is new and has the name of a variable that is there; rename the dimension");
     const Definitions first = now.first(dimensions, variables);
     if (first.same_structure(earlier, why)) return "";
     const bool has_all = now.variables().size() > variables && std::ranges::all_of(earlier.variables(), [&](const Variable& v) {

@@ -22,24 +22,19 @@ const Type* type_of_code(const std::string& code) {
     fail(Status::CORRUPT, "the journal has a variable or attribute of the unknown type '", code, "'");
 }
 
-// Text is stored as text, numbers as their bytes: no bit of them is lost, NaN included. Text that is not UTF-8 is stored as bytes,
-// too, and so is the fill value of text, which may be any byte.
-Json attributes_json(const std::vector<Attribute>& attributes) {
-    Json list = Json::array();
-    for (const Attribute& a : attributes) {
-        const std::string_view text(reinterpret_cast<const char*>(a.values.data()), a.values.size());
-        if (a.is_text() && a.name != "_FillValue" && is_utf8(text))
-            list.push_back({{"name", a.name}, {"text", text}});
-        else
-            list.push_back({{"name", a.name}, {"type", type_code(a.type)}, {"hex", hex_bytes(a.values)}});
-    }
-    return list;
+// What versions that know no lists read of one.
+std::string joined(const Attribute& attribute) {
+    std::string all;
+    for (const std::string_view text : texts_of(attribute)) all.append(all.empty() ? "" : ", ").append(text);
+    return all;
 }
 
 std::vector<Attribute> attributes_of(const Json& list) {
     std::vector<Attribute> attributes;
     for (const Json& a : list) {
-        if (a.contains("text")) {
+        if (a.contains("texts")) {
+            attributes.push_back(texts_attribute(a.at("name"), a.at("texts").get<std::vector<std::string>>()));
+        } else if (a.contains("text")) {
             attributes.push_back(text_attribute(a.at("name"), a.at("text").get<std::string>()));
         } else {
             const std::vector<std::byte> bytes = bytes_of_hex(a.at("hex").get<std::string>());
@@ -51,6 +46,20 @@ std::vector<Attribute> attributes_of(const Json& list) {
 }
 
 }  // namespace
+
+Json attributes_json(const std::vector<Attribute>& attributes) {
+    Json list = Json::array();
+    for (const Attribute& a : attributes) {
+        const std::string_view text(reinterpret_cast<const char*>(a.values.data()), a.values.size());
+        if (a.is_list)
+            list.push_back({{"name", a.name}, {"text", joined(a)}, {"texts", texts_of(a)}});
+        else if (a.is_text() && a.name != "_FillValue" && is_utf8(text))
+            list.push_back({{"name", a.name}, {"text", text}});
+        else
+            list.push_back({{"name", a.name}, {"type", type_code(a.type)}, {"hex", hex_bytes(a.values)}});
+    }
+    return list;
+}
 
 Json definitions_json(const Definitions& definitions) {
     Json json = Json::object();  // a null that turns into an object without memory for it cannot be destroyed
@@ -77,8 +86,8 @@ Json definitions_json(const Definitions& definitions) {
     return json;
 }
 
-Definitions definitions_of(const Json& json) {
-    Definitions result(json.at("time").at("name").get<std::string>());
+Definitions definitions_of(const Json& json, Definitions::Spelling spelling) {
+    Definitions result(json.at("time").at("name").get<std::string>(), spelling);
     for (Attribute& a : attributes_of(json.at("time").at("attributes"))) result.put_attribute(result.time_name(), std::move(a));
     for (const Json& d : json.at("dimensions"))
         result.define_dimension(d.at("name"), d.contains("ragged") ? TAILRACE_RAGGED : d.at("length").get<uint64_t>());

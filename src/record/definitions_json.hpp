@@ -6,8 +6,12 @@
 
 namespace tailrace {
 
+// [{"name", "text"}, {"name", "type", "hex"}, or of a list {"name", "text", "texts"}, ...]. Text is stored as text, numbers as
+// their bytes: no bit of them is lost, NaN included. Text that is not UTF-8 is stored as bytes, too, and so is the fill value of
+// text, which may be any byte.
+Json attributes_json(const std::vector<Attribute>& attributes);
 Json definitions_json(const Definitions& definitions);
 // Throws what Json throws, and CORRUPT or BAD_ARGUMENT, for JSON that definitions_json() did not make.
-Definitions definitions_of(const Json& json);
+Definitions definitions_of(const Json& json, Definitions::Spelling spelling = Definitions::Spelling::as_stored);
 
 }  // namespace tailrace

@@ -54,6 +54,11 @@ std::string element_text(Type type, const std::byte* element) {
 
 std::string attribute_text(const Attribute* attribute) {
     if (attribute == nullptr) return "none";
+    if (attribute->is_list) {
+        std::string all;
+        for (const std::string_view text : texts_of(*attribute)) all.append(all.empty() ? "'" : ", '").append(text).append("'");
+        return "[" + (all.size() > kMostCharacters ? all.substr(0, kMostCharacters) + "..." : all) + "]";
+    }
     if (attribute->is_text()) {
         const std::string value(reinterpret_cast<const char*>(attribute->values.data()), attribute->values.size());
         return "'" + (value.size() > kMostCharacters ? value.substr(0, kMostCharacters) + "..." : value) + "'";

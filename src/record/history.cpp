@@ -41,6 +41,19 @@ std::vector<std::vector<PartBox>> boxes_of(const Json& line) {
     return boxes;
 }
 
+// The boxes of a "boxes" line, which are of lists of variables.
+std::vector<std::vector<PartBox>> boxes_of_many(const Json& line) {
+    const std::vector<std::vector<PartBox>> of_lists = boxes_of(line);
+    std::vector<std::vector<PartBox>> boxes;
+    const Json& lists = line.at("variables");
+    for (size_t list = 0; list < std::min(lists.size(), of_lists.size()); ++list)
+        for (const size_t variable : lists[list]) {
+            if (variable >= boxes.size()) boxes.resize(variable + 1);
+            boxes[variable] = of_lists[list];
+        }
+    return boxes;
+}
+
 std::string list_text(const std::vector<uint64_t>& numbers) {
     std::string text = "[";
     for (size_t i = 0; i < numbers.size(); ++i) text.append(i > 0 ? "," : "").append(std::to_string(numbers[i]));
@@ -61,6 +74,8 @@ void History::apply(const Json& line) {
         apply_run(line);
     } else if (kind == "plan") {
         plans[line.at("plan")] = boxes_of(line);
+    } else if (kind == "boxes") {
+        plans[line.at("plan")] = boxes_of_many(line);
     } else if (kind == "coordinate") {
         coordinates[line.at("variable")] = bytes_of_hex(line.at("hex").get<std::string>());
     } else if (kind == "blocks") {
@@ -196,17 +211,46 @@ Json drop_line(uint64_t first, uint64_t last, const std::string& why, bool kept)
     return line;
 }
 
-std::string plan_text(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes) {
-    std::string text = R"({"kind":"plan","plan":)" + std::to_string(plan) + R"(,"boxes":[)";
+namespace {
+
+void put_boxes(std::string& text, uint64_t number, const std::vector<PartBox>& boxes) {
     std::vector<uint64_t> words;
-    for (uint64_t v = 0; v < boxes.size(); ++v)
-        for (const PartBox& box : boxes[v]) {
-            words = {v, box.part, box.block};
-            words.insert(words.end(), box.box.offset.begin(), box.box.offset.end());
-            words.insert(words.end(), box.box.count.begin(), box.box.count.end());
-            if (text.back() != '[') text += ',';
-            text += list_text(words);
-        }
+    for (const PartBox& box : boxes) {
+        words = {number, box.part, box.block};
+        words.insert(words.end(), box.box.offset.begin(), box.box.offset.end());
+        words.insert(words.end(), box.box.count.begin(), box.box.count.end());
+        if (text.back() != '[') text += ',';
+        text += list_text(words);
+    }
+}
+
+// Variables with the same boxes make a list.
+std::string boxes_text(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes) {
+    std::vector<std::vector<uint64_t>> lists;
+    for (uint64_t v = 0; v < boxes.size(); ++v) {
+        if (boxes[v].empty()) continue;
+        const auto same = std::ranges::find_if(lists, [&](const auto& list) { return boxes[list.front()] == boxes[v]; });
+        same != lists.end() ? same->push_back(v) : lists.push_back({v});
+    }
+    std::string text = R"({"kind":"boxes","plan":)" + std::to_string(plan) + R"(,"variables":[)";
+    for (const auto& list : lists) text.append(text.back() != '[' ? "," : "").append(list_text(list));
+    text += R"(],"boxes":[)";
+    for (uint64_t list = 0; list < lists.size(); ++list) put_boxes(text, list, boxes[lists[list].front()]);
+    return text + "]}";
+}
+
+bool are_of_many_parts(const std::vector<std::vector<PartBox>>& boxes) {
+    return std::ranges::any_of(boxes, [](const auto& of_variable) {
+        return std::ranges::any_of(of_variable, [](const PartBox& box) { return box.part >= kMaxIndexParts; });
+    });
+}
+
+}  // namespace
+
+std::string plan_text(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes) {
+    if (are_of_many_parts(boxes)) return boxes_text(plan, boxes);
+    std::string text = R"({"kind":"plan","plan":)" + std::to_string(plan) + R"(,"boxes":[)";
+    for (uint64_t v = 0; v < boxes.size(); ++v) put_boxes(text, v, boxes[v]);
     return text + "]}";
 }
 

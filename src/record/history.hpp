@@ -4,6 +4,8 @@
 //   run         once a run, at its first step: format, layout, requested, storage, ranks, nodes, definitions; origin (only of a
 //               conversion)
 //   plan        several parts: which boxes they store: plan, boxes = [[variable, part, block, offset..., count...], ...]
+//   boxes       the same for more than 256 parts: boxes = [[list, part, ...], ...]; variables = [[variable, ...], ...]: the lists
+//               of variables with the same boxes. Versions before 0.2 pass over it, and read the boxes from the parts
 //   coordinate  an array that is static and replicated: its whole: variable, hex. Of several parts, which store only slices of a
 //               coordinate; and of a stream without steps, which has no parts
 //   blocks      one growing part: where its steps are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]

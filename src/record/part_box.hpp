@@ -1,5 +1,4 @@
-// A box of a variable and the part that stores it. Streams of several parts list these boxes in the plan lines of the journal, if
-// the parts are few enough for an index.
+// A box of a variable and the part that stores it. Streams of several parts list these boxes in the plan lines of the journal.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,8 @@ struct PartBox {
     bool operator==(const PartBox&) const = default;
 };
 
-// Parts of an index file. With more, virtual datasets are slow (40 times slower at 1024, measured) and readers run out of file
-// descriptors.
+// Parts of one index file. With more, virtual datasets are slow (40 times slower at 1024, measured). Above, NAME.nc is an index of
+// such files.
 constexpr uint64_t kMaxIndexParts = 256;
 
 }  // namespace tailrace

@@ -8,7 +8,7 @@
 namespace tailrace {
 
 void end_step_agreed(Stages& stages, StepRun& run) {
-    if (plans_in_first_agreement(run)) return write_and_commit(stages, run, StepIntent::write_blocks, true);
+    if (plans_in_first_agreement(stages, run)) return write_and_commit(stages, run, StepIntent::write_blocks, true);
     const EndStepVote all = agree(stages.ranks, run.vote, run.error);
     stages.times.agree_s += run.watch.lap();
     write_and_commit(stages, run, all.intent, false);

@@ -68,7 +68,7 @@ std::vector<std::byte> stored_values(const History& history, size_t v, const Def
     std::vector<std::byte> values(variable.bytes());
     try {
         const PartReader part(path);
-        read_box(part.find({variable.name, variable.type, variable.shape, false}, 0), whole_box(variable.shape),
+        read_box(part.find({definitions.array_name(variable), variable.type, variable.shape, false}, 0), whole_box(variable.shape),
                  BlockView(values.data(), type_bytes(variable.type), variable.shape, {}));
     } catch (const Error& error) {
         if (error.status() != Status::NOT_FOUND) throw;

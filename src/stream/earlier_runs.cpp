@@ -32,7 +32,7 @@ void remove_groups(const std::string& directory, uint64_t run) {
 void replace_history(const StreamPaths& paths, WriteAccess& access) {
     // The first line of the new segment says that nothing before it counts. Only then the files may go.
     access.segment_of_new_stream().check_is_last();
-    for (const std::string& entry : index_paths(paths.directory, paths.name)) remove_file(entry);
+    remove_index(paths.directory, paths.name);
     remove_groups(paths.parts(), access.number());
     for (const std::string& entry : list_directory(paths.parts()))
         if (entry.starts_with("torn-")) remove_tree(paths.parts() + "/" + entry);

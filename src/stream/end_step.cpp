@@ -33,7 +33,9 @@ void continue_earlier_runs(Stages& stages, const StepInput& input) {
     steps.forget_leaving();
 }
 
-PlanVote plan_of(const EndStepVote& vote) { return {vote.covers_badly, vote.has_blocks_elsewhere, vote.part_box_words}; }
+PlanVote plan_of(const EndStepVote& vote) {
+    return {vote.covers_badly, vote.has_blocks_elsewhere, vote.intent, vote.part_box_words};
+}
 
 PlanVote agree_on_step_and_plan(const Communicator& ranks, EndStepVote vote, const PlanVote& plan,
                                 const std::optional<Error>& error, const RankZeroDoes<PlanVote>& rank_0_does) {
@@ -57,15 +59,17 @@ bool may_write_first(const StreamConfig& config, const Definitions& definitions)
            definitions.ragged().empty();
 }
 
-StepProtocol choose_protocol(const StreamConfig& config, const Definitions& definitions, const Progress& progress) {
+StepProtocol choose_protocol(const StreamConfig& config, const Definitions& definitions, const Progress& progress,
+                             bool redistributes) {
     if (config.layout.overlap_steps > 0) return StepProtocol::overlapped;
-    // Before the first plan there is nothing to write by.
-    if (progress.definitions_frozen() && may_write_first(config, definitions)) return StepProtocol::write_first;
+    // Before the first plan there is nothing to write by. And a rank that needs elements of others waits for them only once it
+    // knows that they are in this call.
+    if (!redistributes && progress.definitions_frozen() && may_write_first(config, definitions)) return StepProtocol::write_first;
     return StepProtocol::agreed;
 }
 
-bool plans_in_first_agreement(const StepRun& run) {
-    return !run.input.progress.definitions_frozen() && run.input.definitions.ragged().empty();
+bool plans_in_first_agreement(const Stages& stages, const StepRun& run) {
+    return !stages.writer.redistributes() && !run.input.progress.definitions_frozen() && run.input.definitions.ragged().empty();
 }
 
 void make_next_directory_alone(Stages& stages, const StepInput& input) {

@@ -17,7 +17,9 @@ enum class StepProtocol {
     agreed,       // the ranks agree on the step, write it, and agree that all have
     overlapped,   // the ranks agree on the step and hand it to their threads; later calls commit it (docs/decisions/0012)
 };
-StepProtocol choose_protocol(const StreamConfig& config, const Definitions& definitions, const Progress& progress);
+// `redistributes`: elements of scattered blocks move between ranks in every step.
+StepProtocol choose_protocol(const StreamConfig& config, const Definitions& definitions, const Progress& progress,
+                             bool redistributes = false);
 
 // Whether each rank may write its step before it knows of the others: it needs none of them, and each step has files of its own in
 // one directory that exists. Not with retention, where rank 0 may still be removing what must make room.
@@ -40,7 +42,7 @@ void end_step_overlapped(Stages& stages, StepRun& run);   // overlapped_protocol
 void write_and_commit(Stages& stages, StepRun& run, StepIntent intent, bool is_first_agreement);
 
 // All ranks of a stream's first step must plan it, so they agree on the call with the plan.
-bool plans_in_first_agreement(const StepRun& run);
+bool plans_in_first_agreement(const Stages& stages, const StepRun& run);
 // On rank 0 if it is alone on its node, so that no idle rank has made the next step's directory: makes it before the other ranks
 // return from the agreement. Otherwise all of them would call mkdir.
 void make_next_directory_alone(Stages& stages, const StepInput& input);

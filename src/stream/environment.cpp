@@ -10,6 +10,7 @@
 #include "base/paths.hpp"
 #include "gather/agree.hpp"
 #include "gather/disagreement.hpp"
+#include "layout/name.hpp"
 
 extern char** environ;
 
@@ -31,11 +32,6 @@ std::mutex settings_mutex;  // different threads may open streams
 SettingsForStreams& settings_read() {
     static auto* const settings = new SettingsForStreams;  // MPI_Finalize may come after the destructors of this library
     return *settings;
-}
-
-void check_stream_name(const std::string& name) {
-    if (name.empty() || name.find('/') != std::string::npos || name.front() == '.')
-        fail(Status::BAD_ARGUMENT, "stream name '", name, "' cannot be a file name: not empty, no '/', no '.' at its beginning");
 }
 
 }  // namespace

@@ -19,8 +19,7 @@ void hide_steps(const StreamPaths& paths, const History& before, const History& 
     const GroupEntry& group = before.groups.back();
     if (!group.layout.part_is_dataset()) {
         if (!after.empty()) return write_index(paths.directory, paths.name, after, {}, true, paths.run);
-        for (const std::string& path : index_paths(paths.directory, paths.name)) remove_file(path);
-        return;
+        return remove_index(paths.directory, paths.name);
     }
     if (after.empty() || !path_exists(path_of_group(paths, group))) {  // the file goes as a whole
         if (after.empty() && group.segment > 0) remove_file(paths.dataset());

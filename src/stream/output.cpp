@@ -7,10 +7,29 @@
 #include <cstring>
 
 #include "base/journal.hpp"
+#include "layout/name.hpp"
 #include "layout/notation.hpp"
 #include "record/definition_facts.hpp"
+#include "record/definitions_json.hpp"
 
 namespace tailrace {
+namespace {
+
+constexpr size_t kMostSharedLists = 64;  // that a put looks through
+
+}  // namespace
+
+namespace {
+
+bool has_names_in_nfc(const Definitions& definitions) {
+    const auto is_nfc = [](const auto& named) { return nfc(named.name) == named.name; };
+    return std::ranges::all_of(definitions.dimensions(), is_nfc) &&
+           std::ranges::all_of(definitions.variables(), [&](const Variable& variable) {
+               return is_nfc(variable) && std::ranges::all_of(variable.attributes, is_nfc);
+           });
+}
+
+}  // namespace
 
 Definitions& Output::definitions() {
     if (progress_.definitions_frozen())
@@ -19,7 +38,11 @@ Definitions& Output::definitions() {
     return definitions_;
 }
 
-void Output::adopt(const Definitions& other) {
+void Output::adopt(const Definitions& given) {
+    // An earlier version may have stored names as they were.
+    const bool is_spelled = has_names_in_nfc(given);
+    const Definitions spelled = is_spelled ? Definitions() : definitions_of(definitions_json(given), Definitions::Spelling::nfc);
+    const Definitions& other = is_spelled ? given : spelled;
     for (const Dimension& dimension : other.dimensions())
         if (dimension.ragged) check_length(config_.layout, dimension.name, TAILRACE_RAGGED);
     if (!progress_.definitions_frozen()) return void(definitions() = other);
@@ -45,6 +68,7 @@ void Output::begin_step(double time) {
     refusal_.reset();
     data_.resize(definitions_.variables().size());
     data_.clear_blocks();
+    std::erase_if(lists_, [](const IndexList& list) { return list.use_count() == 1; });
     // The last step's value is not this one's: a variable that is not put is an error.
     for (size_t v = 0; v < data_.values.size(); ++v)
         if (!definitions_.variables()[v].is_static) data_.values[v].clear();
@@ -57,12 +81,18 @@ size_t Output::number_of(const std::string& variable) {
     return number_found_ = definitions_.index_of(variable);
 }
 
+const Variable& Output::checked_for_put(size_t v, const char* call) const {
+    const Variable& variable = definitions_.variables()[v];
+    if (variable.replicated)
+        fail(Status::BAD_ORDER, "variable '", variable.name, "' is replicated: put it with tailrace_put_replicated");
+    if (!progress_.in_step())
+        fail(Status::BAD_ORDER, "variable '", variable.name, "': ", call, " outside a step; call tailrace_begin_step first");
+    return variable;
+}
+
 void Output::put_block(const std::string& name, const Box& box, const void* data, const std::vector<int64_t>& stride_bytes) {
     const size_t v = number_of(name);
-    const Variable& variable = definitions_.variables()[v];
-    if (variable.replicated) fail(Status::BAD_ORDER, "variable '", name, "' is replicated: put it with tailrace_put_replicated");
-    if (!progress_.in_step())
-        fail(Status::BAD_ORDER, "variable '", name, "': tailrace_put outside a step; call tailrace_begin_step first");
+    const Variable& variable = checked_for_put(v, "tailrace_put");
     if (variable.is_static && progress_.statics_stored()) return;  // it is stored already, and is the same in all steps
     for (size_t d = definitions_.is_ragged(variable) ? 1 : 0; d < variable.shape.size(); ++d)
         if (box.offset[d] > variable.shape[d] || box.count[d] > variable.shape[d] - box.offset[d])
@@ -75,6 +105,33 @@ void Output::put_block(const std::string& name, const Box& box, const void* data
     data_.resize(definitions_.variables().size());
     data_.boxes[v].push_back(box);
     data_.memory[v].emplace_back(data, type_bytes(variable.type), box.count, stride_bytes);
+}
+
+// RATIONALE: a model puts many variables with one list, step after step. To compare it takes less time than a copy, and its
+// memory is needed once.
+IndexList Output::shared_list(std::span<const uint64_t> indices) {
+    for (const IndexList& known : lists_)
+        if (std::ranges::equal(*known, indices)) return known;
+    if (lists_.size() >= kMostSharedLists) return std::make_shared<const std::vector<uint64_t>>(indices.begin(), indices.end());
+    return lists_.emplace_back(std::make_shared<const std::vector<uint64_t>>(indices.begin(), indices.end()));
+}
+
+void Output::put_indices(const std::string& name, const std::string& dimension, std::span<const uint64_t> indices, const void* data,
+                         const std::vector<int64_t>& stride_bytes) {
+    const size_t v = number_of(name);
+    const Variable& variable = checked_for_put(v, "tailrace_put_indices");
+    const size_t dim = definitions_.dimension_of(variable, dimension);
+    if (variable.is_static && progress_.statics_stored()) return;
+    if (definitions_.is_ragged(variable))
+        fail(Status::UNSUPPORTED, "variable '", name, "' has a ragged dimension, '", definitions_.dimension(variable.dims[0]).name,
+             "': lists of indices need fixed lengths; put blocks");
+    check_indices(definitions_, variable, dim, indices);
+    Box box = whole_box(variable.shape);
+    box.count[dim] = indices.size();
+    if (data == nullptr && box.elements() > 0) fail(Status::BAD_ARGUMENT, "variable '", name, "': the data of a list is NULL");
+    if (box.elements() == 0) return;
+    data_.resize(definitions_.variables().size());
+    data_.lists[v].push_back({dim, shared_list(indices), BlockView(data, type_bytes(variable.type), box.count, stride_bytes)});
 }
 
 void Output::put_replicated(const std::string& name, const void* data) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,9 @@ public:
     const std::string& name_of(size_t variable) const { return definitions_.variables().at(variable).name; }
     void begin_step(double time);
     void put_block(const std::string& variable, const Box& box, const void* data, const std::vector<int64_t>& stride_bytes);
+    // The elements under `indices` of a dimension. `stride_bytes` of each dimension of the variable, empty: dense in C order.
+    void put_indices(const std::string& variable, const std::string& dimension, std::span<const uint64_t> indices, const void* data,
+                     const std::vector<int64_t>& stride_bytes);
     void put_replicated(const std::string& variable, const void* data);
     // A put failed on this rank: end_step then fails on all.
     void refuse_step(const Error& error);
@@ -93,11 +97,16 @@ protected:
     std::optional<Error> refusal_;
 
 private:
+    // A variable that is put in blocks; throws where it may not be put now.
+    const Variable& checked_for_put(size_t v, const char* call) const;
+    // The same list for all puts with these indices.
+    IndexList shared_list(std::span<const uint64_t> indices);
     // Throws NOT_FOUND. Called twice for each put, and puts mostly come in the order of the definitions: then it needs no search.
     size_t number_of(const std::string& variable);
 
     std::optional<uint64_t> fingerprint_;
     size_t number_found_ = 0;
+    std::vector<IndexList> lists_;  // of this step and those that the plan of its variables holds
 };
 
 }  // namespace tailrace

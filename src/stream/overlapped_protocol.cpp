@@ -7,7 +7,7 @@ namespace tailrace {
 
 void end_step_overlapped(Stages& stages, StepRun& run) {
     StepIntent intent = StepIntent::write_blocks;
-    const bool is_first_agreement = plans_in_first_agreement(run);
+    const bool is_first_agreement = plans_in_first_agreement(stages, run);
     if (!is_first_agreement) {
         const EndStepVote all = agree(stages.ranks, run.vote, run.error);
         stages.times.agree_s += run.watch.lap();

@@ -69,7 +69,7 @@ public:
         const Variable& variable = definitions_.variables()[v];
         std::vector<int> dims;
         for (const int d : variable.dims) dims.push_back(dimension(d, 0, definitions_.dimensions()[static_cast<size_t>(d)].length));
-        add(variable, variable.name, dims, {}, std::move(array), planned);
+        add(variable, definitions_.array_name(variable), dims, {}, std::move(array), planned);
     }
 
     void add_box(const BoxPlan& planned, size_t index) {
@@ -79,7 +79,7 @@ public:
         for (size_t d = 0; d < variable.dims.size(); ++d) dims.push_back(dimension(variable.dims[d], box.offset[d], box.count[d]));
         const std::vector<int64_t> offset(box.offset.begin(), box.offset.end()),
             shape(variable.shape.begin(), variable.shape.end());
-        add(variable, block_name(variable.name, planned.number), dims,
+        add(variable, block_name(definitions_.array_name(variable), planned.number), dims,
             {number_attribute(kOffsetAttribute, Type::I64, offset.size(), offset.data()),
              number_attribute(kShapeAttribute, Type::I64, shape.size(), shape.data())},
             {PartArray::From::box, planned.variable, index, {}}, &planned);

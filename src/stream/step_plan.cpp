@@ -13,15 +13,6 @@ StepPlan::StepPlan(const Communicator& ranks, const StreamConfig& config, uint64
 
 StepPlan::~StepPlan() = default;
 
-std::vector<size_t> StepPlan::written_variables(const Definitions& definitions, bool with_static) const {
-    std::vector<size_t> written;
-    for (size_t v = 0; v < definitions.variables().size(); ++v) {
-        const Variable& variable = definitions.variables()[v];
-        if (!variable.replicated && (with_static || !variable.is_static)) written.push_back(v);
-    }
-    return written;
-}
-
 StepIntent StepPlan::intent(const Definitions& definitions, const StepData& data, bool with_static) const {
     if (!is_complete_) return StepIntent::write_blocks;
     for (const size_t v : written_variables(definitions, with_static))
@@ -33,7 +24,7 @@ StepIntent StepPlan::intent(const Definitions& definitions, const StepData& data
                                                                                         : StepIntent::write;
 }
 
-void StepPlan::make(const Definitions& definitions, const StepData& data, bool with_static, const std::optional<Error>& error,
+bool StepPlan::make(const Definitions& definitions, const StepData& data, bool with_static, const std::optional<Error>& error,
                     const PlanAgreement& first_agreement, const std::function<void()>& rank_0_does) {
     is_complete_ = false;
     std::vector<size_t> written;  // none where the data may not be what it should
@@ -57,13 +48,17 @@ void StepPlan::make(const Definitions& definitions, const StepData& data, bool w
     std::optional<Error> failed = error;
     if (ranks_are_apart && !failed) failed = attempt(lay);
     CoverCheck check(ranks_, arrays);
-    const auto is_covered = [](const PlanVote& vote) { return !vote.covers_badly && !vote.has_blocks_elsewhere; };
+    const auto is_covered = [](const PlanVote& vote) {
+        return !vote.covers_badly && !vote.has_blocks_elsewhere && vote.intent != StepIntent::redistribute;
+    };
     RankZeroDoes<PlanVote> if_covered;
     if (ranks_are_apart && rank_0_does)
         if_covered = [&](const PlanVote& all) {
             if (is_covered(all)) rank_0_does();
         };
-    const PlanVote all = first_agreement({check.covers_badly(), check.has_blocks_elsewhere(), words.size()}, failed, if_covered);
+    const PlanVote mine{check.covers_badly(), check.has_blocks_elsewhere(), StepIntent::written, words.size()};
+    const PlanVote all = first_agreement(mine, failed, if_covered);
+    if (all.intent == StepIntent::redistribute) return false;
     check.finish(all.covers_badly, all.has_blocks_elsewhere);
     if (if_covered && !is_covered(all)) agree(ranks_, PlanVote{}, std::nullopt, [&](const PlanVote&) { rank_0_does(); });
     const std::vector<bool> has_gaps = arrays_with_gaps(ranks_, arrays);
@@ -80,6 +75,7 @@ void StepPlan::make(const Definitions& definitions, const StepData& data, bool w
     if (has_part_boxes()) part_boxes_ = collect_part_boxes(ranks_, words, most_words, variables_.size());
     ++version_;
     is_complete_ = true;
+    return true;
 }
 
 // Static variables that are stored already keep their places in the part.

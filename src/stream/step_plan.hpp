@@ -36,8 +36,9 @@ public:
     StepIntent intent(const Definitions& definitions, const StepData& data, bool with_static) const;
 
     // Collective. Checks that the blocks of all ranks make up every variable, and plans. Then rank 0 does `rank_0_does`, which may
-    // be empty. Throws the same error on all ranks. `error`: this rank's, which the first agreement reports.
-    void make(const Definitions& definitions, const StepData& data, bool with_static, const std::optional<Error>& error,
+    // be empty. Throws the same error on all ranks. `error`: this rank's, which the first agreement reports. Returns whether it has
+    // planned: not where a rank said in the first agreement that it must redistribute its blocks first.
+    bool make(const Definitions& definitions, const StepData& data, bool with_static, const std::optional<Error>& error,
               const PlanAgreement& first_agreement, const std::function<void()>& rank_0_does);
 
     // The boxes of this rank's part, by variable and number.
@@ -60,10 +61,9 @@ public:
     // An upper bound of the checksum records that a writer of this rank's part has in a step.
     uint64_t seal_records() const { return seal_records_; }
     uint64_t version() const { return version_; }                // counts how often it was made
-    const PartBoxes& part_boxes() const { return part_boxes_; }  // on rank 0; empty unless the index needs them
+    const PartBoxes& part_boxes() const { return part_boxes_; }  // on rank 0; empty where a group has one part
 
 private:
-    std::vector<size_t> written_variables(const Definitions& definitions, bool with_static) const;
     void lay_boxes(const Definitions& definitions, const std::vector<size_t>& written);
     void choose_ways(const Definitions& definitions);
     void sort_boxes();
@@ -72,7 +72,7 @@ private:
     void make_exchanges(const Definitions& definitions);
     std::unique_ptr<Exchange> make_exchange(const Definitions& definitions, const std::vector<size_t>& boxes,
                                             const PartWriters& writers) const;
-    bool has_part_boxes() const { return !has_one_part(config_.layout) && map_.parts() <= kMaxIndexParts; }
+    bool has_part_boxes() const { return !has_one_part(config_.layout); }
 
     const Communicator& ranks_;
     const StreamConfig& config_;

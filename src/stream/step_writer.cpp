@@ -15,7 +15,13 @@ StepWriter::StepWriter(const Communicator& ranks, StreamPaths paths, const Strea
                        ExistingPart existing, const std::vector<StepEntry>& existing_steps)
     : ranks_(ranks), paths_(std::move(paths)), config_(config), queue_(queue), existing_(std::move(existing)),
       existing_steps_(existing_steps),
-      plan_(std::make_unique<StepPlan>(ranks, config, existing_.exists() ? seal_records_in(existing_.growth.slot_bytes) : 0)) {}
+      plan_(std::make_unique<StepPlan>(ranks, config, existing_.exists() ? seal_records_in(existing_.growth.slot_bytes) : 0)),
+      blocks_(std::make_unique<AgreedBlocks>(ranks, config.exchange_bytes)) {}
+
+StepIntent StepWriter::intent(StepInput& input) {
+    if (!blocks_->take(input.definitions, input.data, input.with_static())) return StepIntent::redistribute;
+    return plan_->intent(input.definitions, input.data, input.with_static());
+}
 
 bool StepWriter::is_described(const StepInput& input) const {
     return described_ == Described{input.definitions_fingerprint, plan_->version(), group_->with_static()};
@@ -41,13 +47,24 @@ void StepWriter::begin_group_again(const StepInput& input) {
 std::optional<Error> StepWriter::plan_step(StepInput& input, StepIntent intent, const std::optional<Error>& error,
                                            const PlanAgreement& first_agreement, const std::function<void()>& rank_0_does,
                                            const std::function<void()>& all_do) {
-    if (!input.definitions.ragged().empty()) {
-        if (!ragged_) ragged_ = std::make_unique<RaggedLengths>(ranks_);
-        ragged_->agree_lengths(input.definitions, input.data);
-        intent = static_cast<StepIntent>(largest(ranks_, static_cast<uint64_t>(this->intent(input))));
+    const auto place = [&](bool plans) { return blocks_->place(input.definitions, input.data, input.with_static(), plans); };
+    const auto make = [&](const std::optional<Error>& failed, const PlanAgreement& agreement) {
+        // There may be very many blocks, and others take their place.
+        if (blocks_->scattered().must_plan())
+            return agreement({.intent = StepIntent::redistribute}, failed, {}).intent != StepIntent::redistribute;
+        return plan_->make(input.definitions, input.data, input.with_static(), failed, agreement, rank_0_does);
+    };
+    if (place(intent == StepIntent::redistribute)) {
+        const StepIntent mine = plan_->intent(input.definitions, input.data, input.with_static());
+        intent = static_cast<StepIntent>(largest(ranks_, static_cast<uint64_t>(mine)));
     }
-    if (intent != StepIntent::write || input.is_first_of_run())
-        plan_->make(input.definitions, input.data, input.with_static(), error, first_agreement, rank_0_does);
+    const bool plans = intent != StepIntent::write || input.is_first_of_run();
+    if (plans && !make(error, first_agreement)) {
+        place(true);
+        make(std::nullopt, [&](const PlanVote& plan, const std::optional<Error>& failed, const RankZeroDoes<PlanVote>& does) {
+            return agree(ranks_, plan, failed, does);
+        });
+    }
     if (input.is_first_of_run() && all_do) all_do();
     if (!input.progress.definitions_frozen()) input.progress.freeze_definitions();
     // Where there are several parts they hold blocks: other blocks need other parts.

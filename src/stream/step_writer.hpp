@@ -13,10 +13,10 @@
 #include "gather/votes.hpp"
 #include "layout/keys.hpp"
 #include "part/write_queue.hpp"
+#include "stream/agreed_blocks.hpp"
 #include "stream/earlier_runs.hpp"
 #include "stream/group.hpp"
 #include "stream/packer.hpp"
-#include "stream/ragged.hpp"
 #include "stream/step_in_flight.hpp"
 #include "stream/step_input.hpp"
 #include "stream/step_plan.hpp"
@@ -33,8 +33,10 @@ public:
     // Local, before the first step: whether the run continues the existing part. With mode = resume it may have no step left.
     void set_continues(bool continues) { continues_ = continues && existing_.exists(); }
 
-    // Local. What this rank must do to write the step.
-    StepIntent intent(const StepInput& input) const { return plan_->intent(input.definitions, input.data, input.with_static()); }
+    // Local, once in each step. What this rank must do to write it. Contiguous ranges take the place of scattered blocks.
+    StepIntent intent(StepInput& input);
+    // Known on all ranks: elements of scattered blocks move between ranks in every step.
+    bool redistributes() const { return blocks_->scattered().is_in_use(); }
     // Whether the step begins another group; whether the part is described as the step needs it.
     bool needs_group() const { return !group_ || group_->is_full(); }
     bool is_described(const StepInput& input) const;
@@ -98,7 +100,7 @@ private:
     const std::vector<StepEntry>& existing_steps_;
     bool continues_ = existing_.exists();  // that part
     std::unique_ptr<StepPlan> plan_;
-    std::unique_ptr<RaggedLengths> ragged_;
+    std::unique_ptr<AgreedBlocks> blocks_;
     std::shared_ptr<DescribedPart> part_;
     std::optional<Described> described_;
     std::unique_ptr<Packer> packer_;  // none where nothing is compressed

@@ -1,5 +1,6 @@
 #include "stream/stream.hpp"
 
+#include <cstdio>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -10,8 +11,29 @@
 #include "record/definition_facts.hpp"
 #include "stream/end_step.hpp"
 #include "stream/environment.hpp"
+#include "view/index.hpp"
 
 namespace tailrace {
+namespace {
+
+void tell_of_many_files(const History& history, const std::string& directory, const std::string& name) {
+    const std::string note = note_of_open_files(history, name);
+    if (!note.empty()) std::fputs(text("tailrace: stream '", name, "' in ", directory, ": ", note, "\n").c_str(), stderr);
+}
+
+// Collective. After this, readers see all that is committed. `error`: of this rank, which all ranks get.
+void show_all_steps(const Communicator& ranks, Stages& stages, std::optional<Error> error) {
+    if (!error)
+        error = attempt([&] {
+            if (const auto& group = stages.writer.group(); group && group->all_steps_committed()) group->show_all();
+        });
+    agree(ranks, FlushVote{}, error, [&](const FlushVote&) {
+        stages.upkeep.on_all_shown();
+        stages.upkeep.refresh_index(true);
+    });
+}
+
+}  // namespace
 
 Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options,
                const KeyValues& strongest)
@@ -59,7 +81,7 @@ void Stream::end_step() {
     const uint64_t number = progress_.next_step();
     StepRun run{.input = {definitions_, data_, progress_, time_, seconds_now()}};
     StepWriter& writer = stages_->writer;
-    const StepProtocol protocol = choose_protocol(config_, definitions_, progress_);
+    const StepProtocol protocol = choose_protocol(config_, definitions_, progress_, writer.redistributes());
     // Not after a failed step: rank 0 may still be removing its pending files.
     const bool prepares_group = progress_.definitions_frozen() && writer.needs_group() && !progress_.last_step_failed();
     run.vote.intent = StepIntent::write;
@@ -101,7 +123,11 @@ void Stream::end_step() {
     data_.clear_blocks();
     // The step is committed. If the index cannot be written now, or old steps cannot be removed, a later step does it, at the
     // latest close(), which reports the error.
-    if (!stages_->overlap.is_on()) attempt([&] { stages_->upkeep.refresh_index_and_retention(); });
+    if (!stages_->overlap.is_on()) {
+        // An index over growing parts has a step once all parts show it. Of later steps the next vote says so.
+        const bool is_first = number == 0 && stages_->upkeep.waits_for_parts();
+        attempt([&] { is_first ? show_all_steps(*ranks_, *stages_, {}) : stages_->upkeep.refresh_index_and_retention(); });
+    }
     stages_->times.index_s += run.watch.lap();
 }
 
@@ -124,16 +150,8 @@ void Stream::flush() {
         auto failed = stages_->commit.drain<FlushVote>();
         if (!error) error = std::move(failed);
     }
-    // After a flush, readers see all that is committed.
-    if (!error)
-        error = attempt([&] {
-            if (const auto& group = stages_->writer.group(); group && group->all_steps_committed()) group->show_all();
-        });
     try {
-        agree(*ranks_, FlushVote{}, error, [&](const FlushVote&) {
-            stages_->upkeep.on_all_shown();
-            stages_->upkeep.refresh_index(true);
-        });
+        show_all_steps(*ranks_, *stages_, std::move(error));
     } catch (const Error& reported) {
         stages_->commit.note_reported(reported);
         throw;
@@ -203,6 +221,7 @@ void Stream::close() {
         stages_->release();
         throw;
     }
+    if (ranks_->rank() == 0) attempt([&] { tell_of_many_files(stages_->journal.history(), directory_, name_); });
     stages_->release();
     stages_->writer.release();
     give_back(ranks_);

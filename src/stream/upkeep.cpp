@@ -12,8 +12,8 @@
 namespace tailrace {
 namespace {
 
-// The index is written at most once a second, and so seldom that it takes a hundredth of the run. But it is never older than ten
-// seconds, or than a hundredth of the run.
+// After the first step the index is written at most once a second, and so seldom that it takes a hundredth of the run. But it is
+// never older than ten seconds, or than a hundredth of the run.
 double index_interval_s(double cost_s, double run_s) { return std::max(1.0, std::min(100 * cost_s, std::max(10.0, run_s / 100))); }
 
 }  // namespace
@@ -39,7 +39,6 @@ void Upkeep::drop_old_steps() {
         const uint64_t first = history.steps.front().step, end = history.groups[oldest.group].start;
         if (first < end) {
             journal_.journal_drop(first, end - 1, syncs());
-            indexed_steps_ = 0;
         }
     }
     remove_old_groups();
@@ -75,7 +74,7 @@ void Upkeep::refresh_index(bool is_last) {
             if (access.is_last()) show_dataset(paths_.directory, paths_.name, history.groups.back(), paths_.run);
         } else {
             const double now_s = seconds_now();
-            if (!is_last && now_s - index_at_s_ < index_interval_s(index_cost_s_, now_s - began_s_)) return;
+            if (!is_last && indexed_below_ > 0 && now_s - index_at_s_ < index_interval_s(index_cost_s_, now_s - began_s_)) return;
             if (access.is_last()) write_index_of_run(steps_for_index());
         }
         if (access.is_last()) return;
@@ -95,9 +94,9 @@ void Upkeep::write_index_of_run(size_t steps) {
     const History& history = journal_.history();
     if (steps == 0 && !history.is_static_only()) return;
     Stopwatch watch;
-    write_index(paths_.directory, paths_.name, history, {indexed_steps_, steps}, syncs(), paths_.run);
+    write_index(paths_.directory, paths_.name, history, {indexed_below_, steps}, syncs(), paths_.run);
     index_is_stale_ = steps < history.steps.size();
-    indexed_steps_ = steps;
+    indexed_below_ = steps > 0 ? history.steps[steps - 1].step + 1 : 0;
     index_cost_s_ = watch.lap();
     index_at_s_ = seconds_now();
 }

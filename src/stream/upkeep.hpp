@@ -22,7 +22,7 @@ public:
 
     // Rank 0.
     void on_step_journaled() { index_is_stale_ = true; }
-    void on_history_reloaded() { indexed_steps_ = 0, index_is_stale_ = true; }
+    void on_history_reloaded() { indexed_below_ = 0, index_is_stale_ = true; }
     // Rank 0. All parts show the steps below this number: the index may have them.
     void on_steps_shown(uint64_t end) { shown_end_ = end; }
     // Rank 0. All parts show all steps that are committed.
@@ -57,7 +57,7 @@ private:
     StreamJournal& journal_;
     bool index_is_stale_;
     uint64_t shown_end_;
-    size_t indexed_steps_ = 0;  // steps of the history that the index shows as they are
+    uint64_t indexed_below_ = 0;  // the index shows the steps below this number as they are; 0: this run has written none
     const double began_s_ = seconds_now();
     double index_cost_s_ = 0, index_at_s_ = began_s_;  // of the index that was written last
     std::set<size_t> removed_groups_;                  // numbers in the history

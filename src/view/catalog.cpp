@@ -38,6 +38,7 @@ Json describe_stream(const std::string& directory, const std::string& stream) {
                  {"files", 0},
                  {"bytes", 0},
                  {"index", Json::array()},
+                 {"notes", Json::array()},
                  {"dimensions", Json::array()},
                  {"variables", Json::array()}};
     if (history.runs.empty()) return json;
@@ -62,6 +63,7 @@ Json describe_stream(const std::string& directory, const std::string& stream) {
     json["bytes"] = bytes;
     for (const std::string& path : index_paths(directory, stream))
         if (history.is_static_only() || !run.config.layout.part_is_dataset()) json["index"].push_back(path);
+    if (const std::string note = note_of_open_files(history, stream); !note.empty()) json["notes"].push_back(note);
     Definitions definitions = run.definitions;
     if (!history.empty()) definitions.set_ragged_lengths(history.steps.back().ragged);
     for (const Dimension& d : definitions.dimensions())
@@ -86,6 +88,9 @@ void require_directory(const std::string& directory) {
 
 void require_stream(const std::string& directory, const std::string& stream) {
     require_directory(directory);
+    if (stream.find('/') != std::string::npos)
+        fail(Status::BAD_ARGUMENT, "stream name '", stream,
+             "' leads to another directory: give the directory that contains the stream, ", "and its name without '/'");
     if (!path_exists(directory + "/" + journal_path(stream)))
         fail(Status::NOT_FOUND, "there is no stream '", stream, "' in ", directory, ": ", journal_path(stream), " is missing",
              path_exists(directory + "/" + parts_directory(stream)) ? "; the stream was opened, but no step was committed"

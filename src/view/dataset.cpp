@@ -7,46 +7,19 @@
 #include "layout/netcdf_fill.hpp"
 #include "layout/parts.hpp"
 #include "record/block_name.hpp"
+#include "view/step_boxes.hpp"
+#include "view/subindex_sources.hpp"
 
 namespace tailrace {
 namespace {
 
-// Steps that follow each other in a group and in the dataset.
-struct StepSpan {
-    const GroupEntry* group;
-    uint64_t from;  // number of its first step in the group
-    uint64_t to;    // and in the dataset
-    uint64_t steps;
-};
-
-std::vector<StepSpan> spans_of_steps(const History& history, size_t first, size_t last) {
-    std::vector<StepSpan> spans;
-    for (size_t i = first; i < last; ++i) {
-        const StepEntry& step = history.steps[i];
-        const GroupEntry& group = history.groups[step.group];
-        const uint64_t in_group = step.step - group.start;
-        if (!spans.empty() && spans.back().group == &group && spans.back().from + spans.back().steps == in_group)
-            ++spans.back().steps;
-        else
-            spans.push_back({&group, in_group, i - first, 1});
-    }
-    return spans;
-}
-
-// Adds the leading time dimension.
-Box with_time(const Box& box, uint64_t first, uint64_t steps) {
-    Box result = box;
-    result.offset.insert(result.offset.begin(), first);
-    result.count.insert(result.count.begin(), steps);
-    return result;
-}
-
 class DatasetBuilder {
 public:
-    DatasetBuilder(const History& history, const std::string& stream, size_t first, size_t last)
+    DatasetBuilder(const History& history, const std::string& stream, size_t first, size_t last,
+                   const std::vector<Subindex>& subindexes)
         : history_(history), stream_(stream), first_(first), last_(last), definitions_(history.runs.back().definitions),
           storage_(history.runs.back().config.layout.storage), last_group_(last > first ? history.steps[last - 1].group : 0),
-          spans_(spans_of_steps(history, first, last)) {
+          spans_(spans_of_steps(history, first, last)), subindexes_(subindexes) {
         std::vector<uint64_t> lengths(definitions_.ragged().size(), 0);
         for (size_t i = first; i < last; ++i)
             for (size_t k = 0; k < lengths.size(); ++k) lengths[k] += history.steps[i].ragged.at(k);
@@ -62,13 +35,13 @@ public:
         for (size_t v = 0; v < definitions_.variables().size(); ++v) {
             const Variable& variable = definitions_.variables()[v];
             const bool varies = !variable.is_static && !definitions_.is_ragged(variable);
-            Array array{variable.name, variable.type, variable.dims, varies, variable.attributes, variable.fill, {}};
+            Array array{
+                definitions_.array_name(variable), variable.type, variable.dims, varies, variable.attributes, variable.fill, {}};
             if (!history_.coordinates.contains(v)) {
-                array.sources = v > 0 && have_same_boxes(before, v) ? description.arrays[before].sources : sources_of(v);
+                array.sources = v > 0 && have_same_boxes(history_, before, v) ? description.arrays[before].sources : sources_of(v);
                 before = v;
                 if (array.sources.empty()) array.sources = no_elements(variable, varies);
-                // It joined the stream: earlier steps read as fill.
-                if (array.fill.empty() && history_.first_run_with(v) > 0) array.fill = netcdf_fill(variable.type);
+                array.fill = fill_in_dataset(history_, v);
             }
             if (const Rounding rounding = rounding_of(storage_, variable.type, variable.fill);
                 rounding.rounds() && is_packed(variable))
@@ -97,18 +70,6 @@ private:
         return !variable.is_static && !variable.replicated && is_compressed(storage_, variable.shape, type_bytes(variable.type));
     }
 
-    // In all plans. Then they share their list of sources, which is long.
-    bool have_same_boxes(size_t v, size_t w) const {
-        const Variable &a = definitions_.variables()[v], &b = definitions_.variables()[w];
-        if (history_.coordinates.contains(v) || a.dims != b.dims || a.is_static != b.is_static || a.replicated != b.replicated)
-            return false;
-        if (history_.first_run_with(v) != history_.first_run_with(w)) return false;
-        return std::ranges::all_of(history_.plans, [&](const auto& plan) {
-            const auto& boxes = plan.second;
-            return v < boxes.size() && w < boxes.size() && boxes[v] == boxes[w];
-        });
-    }
-
     // The source of a variable that no rank has put, or whose parts are gone: a virtual dataset without elements, which reads as
     // fill values and takes no room. HDF5 has no virtual scalars; those are written.
     static std::vector<Source> no_elements(const Variable& variable, bool varies) {
@@ -120,6 +81,7 @@ private:
 
     std::vector<Source> sources_of(size_t v) const {
         const Variable& variable = definitions_.variables()[v];
+        if (shows_subindexes(variable)) return sources_in_subindexes(history_, v, definitions_, first_, last_, subindexes_);
         std::vector<Source> sources;
         if (definitions_.is_ragged(variable)) return ragged_sources(v);
         if (variable.is_static) {
@@ -135,6 +97,12 @@ private:
         return sources;
     }
 
+    // Where there are subindexes, they have all that varies, and static arrays of many parts.
+    bool shows_subindexes(const Variable& variable) const {
+        if (!variable.is_static) return !subindexes_.empty();
+        return !variable.replicated && std::ranges::any_of(subindexes_, &Subindex::is_static);
+    }
+
     void add_group(std::vector<Source>& sources, size_t v, const GroupEntry& group, const std::optional<StepSpan>& span) const {
         if (!history_.has_variable(group, v)) return;
         const Variable& variable = definitions_.variables()[v];
@@ -144,7 +112,8 @@ private:
                                         span ? with_time(to, span->to, span->steps) : to));
         };
         if (variable.replicated) return add(0, 0, whole, whole);
-        for_each_box(group, v, whole, [&](const PartBox& box) { add(box.part, box.block, whole_box(box.box.count), box.box); });
+        for_each_box(history_, group, v, whole,
+                     [&](const PartBox& box) { add(box.part, box.block, whole_box(box.box.count), box.box); });
     }
 
     Source source_in(const GroupEntry& group, uint64_t part, uint64_t block, const Box& from, const Box& to) const {
@@ -166,7 +135,7 @@ private:
             if (!history_.has_variable(group, v)) continue;
             Box whole = whole_box(variable.shape);
             whole.count[0] = step.ragged[k];
-            for_each_box(group, v, whole, [&](const PartBox& box) {
+            for_each_box(history_, group, v, whole, [&](const PartBox& box) {
                 Box to = box.box;
                 to.offset[0] += before;
                 sources.push_back(
@@ -177,23 +146,6 @@ private:
         return sources;
     }
 
-    // Visits the boxes of a distributed variable. A group of one part has one: `whole`.
-    template <class Visit>
-    void for_each_box(const GroupEntry& group, size_t v, const Box& whole, Visit&& visit) const {
-        if (has_one_part(group.layout)) {
-            if (whole.elements() > 0) visit(PartBox{0, 0, whole});
-            return;
-        }
-        const auto plan = history_.plans.find(group.plan);
-        if (plan == history_.plans.end())
-            fail(Status::UNSUPPORTED, "stream '", stream_, "': a step has ", group.parts,
-                 " parts, and an index or a combined file has room for ", kMaxIndexParts,
-                 "; convert the stream to fewer parts first, such as with `tailrace convert DIR NEW_DIR --layout single`");
-        if (v >= plan->second.size()) return;  // no rank has put it
-        for (const PartBox& box : plan->second[v])
-            if (box.box.elements() > 0) visit(box);
-    }
-
     const History& history_;
     const std::string& stream_;
     const size_t first_, last_;
@@ -201,6 +153,7 @@ private:
     const Storage& storage_;
     const uint64_t last_group_;
     const std::vector<StepSpan> spans_;
+    const std::vector<Subindex>& subindexes_;
     mutable std::map<std::pair<const GroupEntry*, uint64_t>, SharedText> files_;  // of each part
 };
 
@@ -237,8 +190,15 @@ private:
 
 }  // namespace
 
-Description describe_steps(const History& history, const std::string& stream, size_t first, size_t last) {
-    return DatasetBuilder(history, stream, first, last).describe();
+std::vector<std::byte> fill_in_dataset(const History& history, size_t variable) {
+    const Variable& of = history.runs.back().definitions.variables()[variable];
+    // It joined the stream: earlier steps read as fill.
+    return of.fill.empty() && history.first_run_with(variable) > 0 ? netcdf_fill(of.type) : of.fill;
+}
+
+Description describe_steps(const History& history, const std::string& stream, size_t first, size_t last,
+                           const std::vector<Subindex>& subindexes) {
+    return DatasetBuilder(history, stream, first, last, subindexes).describe();
 }
 
 void write_arrays_without_sources(File& out, const Description& description, const std::vector<uint64_t>& places,

@@ -1,38 +1,98 @@
 #include "view/index.hpp"
 
 #include <algorithm>
-#include <cstdio>
+#include <limits>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/paths.hpp"
 #include "gather/agree.hpp"
+#include "layout/open_files.hpp"
 #include "layout/parts.hpp"
 #include "part/image.hpp"
 #include "part/part_reader.hpp"
 #include "view/dataset.hpp"
+#include "view/step_boxes.hpp"
+#include "view/subindex_sources.hpp"
+#include "view/subindexes.hpp"
 
 namespace tailrace {
 namespace {
 
 constexpr const char* kIndexAttribute = "tailrace_index";
+constexpr const char* kOpenFilesAttribute = "tailrace_open_files";
 
 std::string where_parts_are(const std::string& stream) {
     return "virtual datasets over the parts in " + parts_directory(stream) + "/";
 }
 
-// `temporary` is in the directory of the parts, where no other program has files.
-void write_file(const std::string& path, const std::string& temporary, const Description& description, const History& history,
-                const IndexFile& file, bool sync) {
-    const Placement placement(part_bytes(description, 0), {});
-    const StepBlock block{0, file.steps(), placement.static_end()};
-    const Image image = make_image(description, placement, {block}, file.steps(), block_end(placement, block));
-    File out = File::create(temporary);
-    write_arrays_without_sources(out, description, places_of(description, placement), placement, block, history, file.from);
-    put_in_force(out, image);
-    if (sync) out.sync();
-    out.close();
-    rename_path(temporary, path);
+// Writes an index file under a temporary name, in the directory of the parts, where no other program has files.
+class IndexWriter {
+public:
+    IndexWriter(const std::string& directory, const std::string& stream, bool sync, uint64_t run)
+        : directory_(directory), temporary_(directory + "/" + pending_index_path(stream, run)), sync_(sync) {}
+
+    // `write_arrays`: those that are not virtual; given the file, their places, the placement and the block of steps.
+    template <class WriteArrays>
+    void write(const std::string& path, const Description& description, uint64_t steps, WriteArrays&& write_arrays) const {
+        const Placement placement(part_bytes(description, 0), {});
+        const StepBlock block{0, steps, placement.static_end()};
+        const Image image = make_image(description, placement, {block}, steps, block_end(placement, block));
+        try {
+            File out = File::create(temporary_);
+            write_arrays(out, places_of(description, placement), placement, block);
+            put_in_force(out, image);
+            if (sync_) out.sync();
+            out.close();
+            rename_path(temporary_, directory_ + "/" + path);
+        } catch (const Error&) {
+            attempt([&] { remove_file(temporary_); });  // gives a full device room again
+            throw;
+        }
+    }
+
+private:
+    const std::string& directory_;
+    const std::string temporary_;
+    const bool sync_;
+};
+
+void write_subindex(const IndexWriter& writer, const std::string& stream, const History& history, const Subindex& subindex) {
+    const Description description = describe_subindex(history, stream, subindex);
+    std::vector<double> times(subindex.length, std::numeric_limits<double>::quiet_NaN());
+    for (size_t i = subindex.from; i < subindex.to; ++i) times[history.steps[i].step - subindex.start] = history.steps[i].time;
+    writer.write(subindex.path, description, subindex.length,
+                 [&](File& out, const auto& places, const Placement& placement, const StepBlock& block) {
+                     for (size_t k = 0; k < times.size(); ++k)
+                         out.write_at(block.address + k * placement.step_pitch() + places.back(), &times[k], sizeof times[k]);
+                 });
+}
+
+// Old subindexes, but for these.
+void remove_subindexes(const std::string& directory, const std::string& stream, const std::vector<Subindex>& but = {}) {
+    const std::string subindexes = subindexes_directory(stream);
+    if (!path_exists(directory + "/" + subindexes)) return;
+    for (const std::string& name : list_directory(directory + "/" + subindexes))
+        if (std::ranges::find(but, subindexes + "/" + name, &Subindex::path) == but.end())
+            remove_file(directory + "/" + subindexes + "/" + name);
+    if (but.empty()) remove_directory_if_empty(directory + "/" + subindexes);
+}
+
+// Subindexes that are missing, or show steps that changed.
+void write_subindexes(const IndexWriter& writer, const std::string& directory, const std::string& stream, const History& history,
+                      const std::vector<Subindex>& subindexes, uint64_t unchanged_below, bool sync) {
+    if (subindexes.empty()) return;
+    const std::string at = directory + "/" + subindexes_directory(stream);
+    bool some_changed = false;
+    for (const Subindex& subindex : subindexes) {
+        const uint64_t end = subindex.is_static ? subindex.start + 1 : subindex.start + subindex.length;
+        if (end <= unchanged_below && path_exists(directory + "/" + subindex.path)) continue;
+        if (!some_changed) make_directories(at, directory);
+        some_changed = true;
+        write_subindex(writer, stream, history, subindex);
+    }
+    if (sync && some_changed) sync_directory(at);
 }
 
 // Whether the name is NAME.SSSSSS.nc. Such a file may also be another stream's, or no index.
@@ -60,28 +120,17 @@ bool has_index(const History& history) {
     return !history.groups.back().layout.part_is_dataset();
 }
 
-std::vector<IndexFile> index_files(const History& history, const std::string& stream, size_t end) {
-    if (history.is_static_only()) return {{0, 0, dataset_path(stream)}};
-    std::vector<IndexFile> files;
-    uint64_t parts = 0;
-    for (size_t i = 0; i < std::min(end, history.steps.size()); ++i) {
-        const uint64_t group = history.steps[i].group, more = history.groups[group].parts;
-        if (more > kMaxIndexParts) return {};
-        if (i == 0 || history.steps[i - 1].group != group) {
-            parts += more;
-            if (files.empty() || parts > kMaxIndexParts) {
-                files.push_back({i, i, ""});
-                parts = more;
-            }
-        }
-        ++files.back().to;
-    }
-    for (IndexFile& file : files) {
-        char number[16];
-        std::snprintf(number, sizeof number, ".%06llu", static_cast<unsigned long long>(history.steps[file.from].step));
-        file.path = files.size() == 1 ? dataset_path(stream) : stream + number + ".nc";
-    }
+std::vector<std::string> index_files(const History& history, const std::string& stream) {
+    std::vector<std::string> files;
+    for (const Subindex& subindex : subindexes_of(history, stream)) files.push_back(subindex.path);
+    files.push_back(dataset_path(stream));
     return files;
+}
+
+std::string note_of_open_files(const History& history, const std::string& stream) {
+    if (history.empty() || !has_index(history)) return "";
+    const GroupEntry& last = history.groups[history.steps.back().group];
+    return note_of_open_files(last.layout, last.parts, shown_parts(history) + subindexes_of(history, stream).size() + 1);
 }
 
 std::vector<std::string> index_paths(const std::string& directory, const std::string& stream) {
@@ -93,27 +142,34 @@ std::vector<std::string> index_paths(const std::string& directory, const std::st
     return paths;
 }
 
-void write_index(const std::string& directory, const std::string& stream, const History& history, const IndexedSteps& steps,
+void write_index(const std::string& directory, const std::string& stream, const History& journaled, const IndexedSteps& steps,
                  bool sync, uint64_t run) {
-    std::vector<std::string> stale = index_paths(directory, stream);
-    const std::vector<IndexFile> files = index_files(history, stream, steps.end);
-    for (const IndexFile& file : files) {
-        const std::string path = directory + "/" + file.path;
-        std::erase(stale, path);
-        if (file.steps() > 0 && file.to <= steps.unchanged && path_exists(path)) continue;
-        if (files.size() > 1) check_index_path(path, stream);
-        Description description = describe_steps(history, stream, file.from, file.to);
-        description.attributes.push_back(text_attribute(
-            kIndexAttribute, where_parts_are(stream) + "; keep both together; 'tailrace verify' checks that all parts are there"));
-        const std::string temporary = directory + "/" + pending_index_path(stream, run);
-        try {
-            write_file(path, temporary, description, history, file, sync);
-        } catch (const Error&) {
-            attempt([&] { remove_file(temporary); });  // gives a full device room again
-            throw;
-        }
-    }
-    for (const std::string& path : stale) remove_file(path);
+    const std::optional<History> completed = with_boxes_of_parts(directory, stream, journaled);
+    const History& history = completed ? *completed : journaled;
+    const size_t shown = std::min(steps.shown, history.steps.size());
+    if (shown == 0 && !history.is_static_only()) return remove_index(directory, stream);  // no step is left
+    const std::vector<Subindex> subindexes = subindexes_of(history, stream, shown);
+    const IndexWriter writer(directory, stream, sync, run);
+    write_subindexes(writer, directory, stream, history, subindexes, steps.unchanged_below, sync);
+    Description description = describe_steps(history, stream, 0, shown, subindexes);
+    description.time_unlimited = !description.time_name.empty();
+    description.attributes.push_back(text_attribute(
+        kIndexAttribute, where_parts_are(stream) + "; keep both together; 'tailrace verify' checks that all parts are there"));
+    if (const std::string note = note_of_open_files(history, stream); !note.empty())
+        description.attributes.push_back(text_attribute(kOpenFilesAttribute, note));
+    writer.write(dataset_path(stream), description, shown,
+                 [&](File& out, const auto& places, const Placement& placement, const StepBlock& block) {
+                     write_arrays_without_sources(out, description, places, placement, block, history, 0);
+                 });
+    // Only now: the older NAME.nc showed them.
+    for (const std::string& path : index_paths(directory, stream))
+        if (path != directory + "/" + dataset_path(stream)) remove_file(path);
+    remove_subindexes(directory, stream, subindexes);
+}
+
+void remove_index(const std::string& directory, const std::string& stream) {
+    for (const std::string& path : index_paths(directory, stream)) remove_file(path);
+    remove_subindexes(directory, stream);
 }
 
 void show_journal(const std::string& directory, const std::string& stream, uint64_t run, bool sync) {

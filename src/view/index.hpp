@@ -10,33 +10,32 @@
 
 namespace tailrace {
 
-// Writes the index of all committed steps under a temporary name and renames it. An index file has at most kMaxIndexParts parts. A
-// stream with more of them has no NAME.nc, but files NAME.SSSSSS.nc with the steps from S on. If a single step has more parts,
-// there is no index. `run`: the number of the run or command, for the temporary name.
+// Writes NAME.nc, which shows the first `shown` committed steps of History::steps. Every file is written under a temporary name
+// and renamed. Of more than kMaxIndexParts parts it is an index of subindexes (subindexes.hpp): those that show only steps below
+// `unchanged_below` are not written again. `run`: the number of the run or command, for the temporary names.
 struct IndexedSteps {
-    size_t unchanged = 0;   // files that show only steps among so many first ones of History::steps are not written again
-    size_t end = SIZE_MAX;  // and none of those from here on is shown
+    uint64_t unchanged_below = 0;
+    size_t shown = SIZE_MAX;
 };
 void write_index(const std::string& directory, const std::string& stream, const History& history, const IndexedSteps& steps,
                  bool sync, uint64_t run = 0);
+// NAME.nc, its subindexes, and the files NAME.SSSSSS.nc that versions before 0.2 wrote.
+void remove_index(const std::string& directory, const std::string& stream);
 // For a run that was overtaken, and a command without the lock: the index, or the dataset, as the journal on storage has it, also
 // where others write it meanwhile.
 void show_journal(const std::string& directory, const std::string& stream, uint64_t run, bool sync);
 // Where the one part that is the dataset has a number in its name, NAME.nc is another name of the same file.
 void show_dataset(const std::string& directory, const std::string& stream, const GroupEntry& group, uint64_t run);
 
-// The steps of an index file, [from, to) in History::steps, and its path below the directory.
-struct IndexFile {
-    size_t from = 0, to = 0;
-    std::string path;
-    uint64_t steps() const { return to - from; }
-};
-// Whether NAME.nc, or numbered files, are an index: not where the part itself is the dataset.
+// Whether NAME.nc is an index: not where the part itself is the dataset.
 bool has_index(const History& history);
-// Of the first `end` steps. Empty: there is no index.
-std::vector<IndexFile> index_files(const History& history, const std::string& stream, size_t end = SIZE_MAX);
+// The files of the index that must be there, below the directory: NAME.nc and its subindexes.
+std::vector<std::string> index_files(const History& history, const std::string& stream);
 
-// The index files that exist: NAME.nc, and files with numbers that are an index of this stream.
+// What `ls`, `verify`, the end of a run and an attribute of NAME.nc say where the parts are too many for a usual reader; else "".
+std::string note_of_open_files(const History& history, const std::string& stream);
+
+// The files beside NAME.parts that exist: NAME.nc, and files with numbers that are an index of this stream, of versions before 0.2.
 std::vector<std::string> index_paths(const std::string& directory, const std::string& stream);
 // Whether an attribute of the file says that it is an index of this stream.
 bool is_index(const std::string& path, const std::string& stream);

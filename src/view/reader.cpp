@@ -18,6 +18,7 @@
 #include "layout/slab.hpp"
 #include "part/version_record.hpp"
 #include "record/block_name.hpp"
+#include "record/definitions_json.hpp"
 #include "view/catalog.hpp"
 
 namespace tailrace {
@@ -110,7 +111,12 @@ void Reader::take_locations(size_t index, const std::vector<uint64_t>& words, si
     const std::optional<StepLocation> before = std::move(location_);
     location_ = take_location(words, at);
     static_location_ = take_location(words, at);
-    before && location_->is_in_group_of(*before) ? open_.close_outdated() : open_.close_all();
+    if (before && location_->is_in_group_of(*before)) {
+        open_.close_outdated();
+    } else {
+        open_.close_all();
+        check_.forget();
+    }
     selected_ = stream_.steps[index];
 }
 
@@ -196,6 +202,7 @@ uint64_t Reader::read_common(size_t variable, const StepLocation& location, cons
             return common.elements();
         } catch (const Error&) {
             const bool was_outdated = open_.has_outdated(path);
+            check_.forget();
             open_.close(path);  // HDF5 remembers what it could not read as absent
             if (was_outdated && waited_ms < kWaitForPartMs) continue;
             if (!shows_too_few(path, location)) throw;
@@ -217,9 +224,12 @@ void Reader::read_stored(size_t variable, const StepLocation& location, const Pa
                          const BlockView& memory) const {
     const Variable& of = definitions().variables()[variable];
     const PartReader& part = open_part(location, stored.part);
-    const std::string name = has_one_part(location.layout) ? of.name : block_name(of.name, stored.block);
+    const std::string whole = definitions().array_name(of);
+    const std::string name = has_one_part(location.layout) ? whole : block_name(whole, stored.block);
     const Box in_stored = within(stored.box, common);
-    read_box(part.find({name, of.type, stored.box.count, !of.is_static}, location.in_group, in_stored), in_stored, memory);
+    const StoredArray array = part.find({name, of.type, stored.box.count, !of.is_static}, location.in_group, in_stored);
+    if (verifies_) check_.check(array, in_stored, of.is_static ? kSealOfStatic : location.in_group);
+    read_box(array, in_stored, memory);
 }
 
 void Reader::read_replicated(size_t variable, const Box& box, const BlockView& memory) const {
@@ -262,9 +272,22 @@ void Reader::close() {
 std::string Reader::describe() const {
     Json json = {{"stream", name_},       {"directory", directory_},     {"steps", steps()},          {"times", times()},
                  {"selected", selected_}, {"dimensions", Json::array()}, {"variables", Json::array()}};
-    for (const Dimension& d : definitions().dimensions())
+    json["time"] = {{"name", definitions().time_name()}, {"attributes", attributes_json(definitions().time_attributes())}};
+    json["attributes"] = attributes_json(definitions().attributes());
+    for (const Dimension& d : definitions().dimensions()) {
         json["dimensions"].push_back({{"name", d.name}, {"length", d.length}, {"ragged", d.ragged}});
-    for (const Variable& v : definitions().variables()) {
+        if (!d.ragged) continue;
+        const size_t k = json["row_sizes"].size();
+        Json lengths = Json::array();
+        for (const std::vector<uint64_t>& step : stream_.ragged) lengths.push_back(step.at(k));
+        json["row_sizes"].push_back({{"name", row_size_name(d)}, {"dimension", d.name}, {"lengths", lengths}});
+    }
+    const auto& variables = definitions().variables();
+    for (size_t i = 0; i < variables.size(); ++i) {
+        const Variable& v = variables[i];
+        std::vector<Attribute> attributes = v.attributes;
+        if (v.fill.empty() && stream_.joined.contains(i))
+            attributes.push_back(number_attribute("_FillValue", v.type, 1, netcdf_fill(v.type).data()));
         Json dims = Json::array();
         for (const int d : v.dims) dims.push_back(definitions().dimension(d).name);
         json["variables"].push_back({{"name", v.name},
@@ -272,7 +295,8 @@ std::string Reader::describe() const {
                                      {"dimensions", dims},
                                      {"shape", v.shape},
                                      {"static", v.is_static},
-                                     {"replicated", v.replicated}});
+                                     {"replicated", v.replicated},
+                                     {"attributes", attributes_json(attributes)}});
     }
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -9,6 +9,7 @@
 #include "gather/communicator.hpp"
 #include "part/part_reader.hpp"
 #include "record/definitions.hpp"
+#include "view/read_check.hpp"
 #include "view/step_location.hpp"
 
 namespace tailrace {
@@ -19,6 +20,7 @@ public:
     Reader(MPI_Comm comm, const std::string& directory, const std::string& name);
     Reader(const Reader&) = delete;
 
+    const Communicator& ranks() const { return *ranks_; }
     const Definitions& definitions() const { return stream_.definitions; }
     // Of the committed steps, as they were when the stream was opened for reading.
     const std::vector<uint64_t>& steps() const { return stream_.steps; }
@@ -30,6 +32,9 @@ public:
     // Local. Reads the elements of `box` to `data`, with `stride` bytes between elements (empty: dense). Elements that no rank has
     // written are fill values. Throws CORRUPT where the variable has no fill value.
     void get(const std::string& variable, const Box& box, void* data, const std::vector<int64_t>& stride) const;
+    // Local. From now on get() compares what it reads with the checksums of the parts; CORRUPT, or UNSUPPORTED where there are
+    // none.
+    void verify_reads(bool on) { verifies_ = on; }
     // Collective. The whole variable, dense, on every rank; read from storage once a node.
     void get_shared(const std::string& variable, void* data) const;
     // Collective.
@@ -64,6 +69,8 @@ private:
     uint64_t selected_ = 0;
     std::optional<StepLocation> location_, static_location_;  // of the selected step
     mutable OpenParts open_;
+    bool verifies_ = false;
+    mutable ReadCheck check_;
 };
 
 }  // namespace tailrace

@@ -37,6 +37,10 @@ void put_summary(std::vector<uint64_t>& words, const History& history) {
     put_list(words, steps);
     put_list(words, times);
     for (const StepEntry& step : history.steps) put_list(words, step.ragged);
+    std::vector<uint64_t> joined;
+    for (size_t v = 0; v < history.runs.back().definitions.variables().size(); ++v)
+        if (!history.coordinates.contains(v) && history.first_run_with(v) > 0) joined.push_back(v);
+    put_list(words, joined);
 }
 
 StreamSummary take_summary(const std::vector<uint64_t>& words, size_t& at) {
@@ -49,6 +53,8 @@ StreamSummary take_summary(const std::vector<uint64_t>& words, size_t& at) {
     stream.steps = take_list(words, at);
     for (const uint64_t time : take_list(words, at)) stream.times.push_back(std::bit_cast<double>(time));
     for (size_t i = 0; i < stream.steps.size(); ++i) stream.ragged.push_back(take_list(words, at));
+    const std::vector<uint64_t> joined = take_list(words, at);
+    stream.joined.insert(joined.begin(), joined.end());
     return stream;
 }
 

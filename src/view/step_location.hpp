@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "layout/layout.hpp"
@@ -20,6 +21,7 @@ struct StreamSummary {
     std::vector<uint64_t> steps;  // committed
     std::vector<double> times;
     std::vector<std::vector<uint64_t>> ragged;               // of each step: the lengths of the ragged dimensions
+    std::set<uint64_t> joined;                               // variables that the first steps do not have
     std::map<uint64_t, std::vector<std::byte>> coordinates;  // by variable: those of which the parts store only slices
 };
 
@@ -31,7 +33,7 @@ struct StepLocation {
     uint64_t parts = 1;
     uint64_t segment = 0;                     // the number in the names of its files; 0: none
     size_t variables = 0;                     // that its parts have: the first ones of the stream; the others joined it later
-    bool in_journal = true;                   // false: the boxes are too many for the journal, and only the parts contain them
+    bool in_journal = true;                   // false: only the parts contain the boxes (more than 256 parts, before version 0.2)
     std::vector<std::vector<PartBox>> boxes;  // [variable]
 
     // Its parts are the same files.

@@ -107,6 +107,24 @@ void put(const Words &w) {
     }
 }
 
+// put_indices VAR FIRST HOW DIM INDICES COUNTS; strides by the contract, which the facade does not have for lists.
+void put_indices(const Words &w) {
+    with_type(w[2], [&](auto zero) {
+        using T = decltype(zero);
+        const auto variable = stream->variable<T>(w[2]);
+        const auto indices = numbers(w[6]), count = numbers(w[7]);
+        const std::uint64_t step = w[4] == "strided" ? 2 : 1, elements = tailrace::element_count(Shape(count));
+        std::vector<T> &data = kept<T>().emplace_back(elements * step);
+        for (std::uint64_t k = 0; k < elements; ++k) data[k * step] = static_cast<T>(std::stoi(w[3])) + static_cast<T>(k);
+        if (step == 1) return stream->put_indices(variable, w[5], indices, data);
+        std::vector<std::int64_t> stride(count.size());
+        auto bytes = static_cast<std::int64_t>(step * sizeof(T));
+        for (std::size_t d = count.size(); d-- > 0; bytes *= static_cast<std::int64_t>(count[d])) stride[d] = bytes;
+        tailrace::check(tailrace_put_indices(stream->handle(), w[2].c_str(), w[5].c_str(), indices.size(), indices.data(),
+                                             data.data(), stride.data()));
+    });
+}
+
 void put_strings(const Words &w) {
     const auto variable = stream->variable<char>(w[2]);
     const std::uint64_t width = variable.shape[1], count = w.size() - 4;
@@ -140,6 +158,15 @@ std::string get(const Words &w, bool shared) {
             reader->get_shared<T>(w[2], values);
         else
             reader->get<T>(w[2], values, Shape(numbers(w[3])), count);
+        return joined(values);
+    });
+}
+
+std::string get_indices(const Words &w) {
+    return with_type(w[2], [&](auto zero) {
+        using T = decltype(zero);
+        std::vector<T> values(tailrace::element_count(Shape(numbers(w[5]))));
+        reader->get_indices<T>(w[2], w[3], numbers(w[4]), values);
         return joined(values);
     });
 }
@@ -189,9 +216,11 @@ const std::map<std::string, std::function<void(const Words &)>> calls = {
     {"dim", [](const Words &w) { stream->define_dim(w[2], w[3] == "ragged" ? TAILRACE_RAGGED : std::stoull(w[3])); }},
     {"var", define_var},
     {"text", [](const Words &w) { stream->put_attr(owner(w[2]), w[3], w[4]); }},
+    {"texts", [](const Words &w) { stream->put_attr(owner(w[2]), w[3], split(w[4], ',')); }},
     {"number", [](const Words &w) { stream->put_attr(owner(w[2]), w[3], std::stod(w[4])); }},
     {"begin", [](const Words &w) { stream->begin_step(std::stod(w[2])); }},
     {"put", put},
+    {"put_indices", put_indices},
     {"strings", put_strings},
     {"whole", put_whole},
     {"refuse",
@@ -216,6 +245,7 @@ const std::map<std::string, std::function<std::string(const Words &)>> questions
     {"steps", [](const Words &) { return joined(reader->steps()); }},
     {"get", [](const Words &w) { return get(w, false); }},
     {"get_shared", [](const Words &w) { return get(w, true); }},
+    {"get_indices", get_indices},
     {"get_strings", get_strings},
 };
 

@@ -84,6 +84,28 @@ static int put(void) {
     return tailrace_put(stream, word[2], n, blocks);
 }
 
+/* put_indices VAR FIRST HOW DIM INDICES COUNTS */
+static int put_indices(void) {
+    const tailrace_type type = info_of(defined(), word[2]).type;
+    const size_t bytes = type == TAILRACE_I32 ? sizeof(int32_t) : sizeof(double);
+    const size_t step = strcmp(word[4], "strided") == 0 ? 2 : 1;
+    uint64_t indices[most_words], count[TAILRACE_MAX_DIMS];
+    int64_t stride[TAILRACE_MAX_DIMS];
+    const int n = list(word[6], indices), dims = list(word[7], count);
+    size_t elements = 1;
+    for (int d = dims - 1; d >= 0; --d) {
+        stride[d] = (int64_t)(elements * step * bytes);
+        elements *= count[d];
+    }
+    for (size_t k = 0; k < elements; ++k) {
+        reals[used + k * step] = atoi(word[3]) + (double)k;
+        integers[used + k * step] = atoi(word[3]) + (int32_t)k;
+    }
+    const void *data = type == TAILRACE_I32 ? (const void *)(integers + used) : (const void *)(reals + used);
+    used += elements * step;
+    return tailrace_put_indices(stream, word[2], word[5], (uint64_t)n, indices, data, step == 2 ? stride : NULL);
+}
+
 static int put_strings(void) {
     const tailrace_var_info info = info_of(defined(), word[2]);
     const uint64_t width = info.shape[1], offset[] = {strtoull(word[3], NULL, 10), 0}, count[] = {(uint64_t)(words - 4), width};
@@ -130,6 +152,20 @@ static int get(int shared) {
     void *const into = info.type == TAILRACE_I32 ? (void *)integers : (void *)reals;
     const tailrace_target target = {.data = into, .offset = offset, .count = count};
     const int status = shared ? tailrace_get_shared(reader, word[2], into) : tailrace_get(reader, word[2], 1, &target);
+    if (status != TAILRACE_OK) return status;
+    fprintf(answers, "OK");
+    for (uint64_t k = 0; k < elements; ++k) fprintf(answers, " %.0f", info.type == TAILRACE_I32 ? (double)integers[k] : reals[k]);
+    return -1;
+}
+
+/* get_indices VAR DIM INDICES COUNTS */
+static int get_indices(void) {
+    const tailrace_var_info info = info_of(defined(), word[2]);
+    uint64_t indices[most_words], count[TAILRACE_MAX_DIMS], elements = 1;
+    const int n = list(word[4], indices), dims = list(word[5], count);
+    for (int d = 0; d < dims; ++d) elements *= count[d];
+    void *const into = info.type == TAILRACE_I32 ? (void *)integers : (void *)reals;
+    const int status = tailrace_get_indices(reader, word[2], word[3], (uint64_t)n, indices, into, NULL);
     if (status != TAILRACE_OK) return status;
     fprintf(answers, "OK");
     for (uint64_t k = 0; k < elements; ++k) fprintf(answers, " %.0f", info.type == TAILRACE_I32 ? (double)integers[k] : reals[k]);
@@ -187,6 +223,12 @@ static int call(const char *operation) {
                                    strcmp(word[3], "ragged") == 0 ? TAILRACE_RAGGED : strtoull(word[3], NULL, 10));
     if (strcmp(operation, "var") == 0) return define_var();
     if (strcmp(operation, "text") == 0) return tailrace_put_attr_text(stream, owner, name_of(word[3]), name_of(word[4]));
+    if (strcmp(operation, "texts") == 0) {
+        const char *texts[8];
+        uint64_t n = 0;
+        for (char *at = strtok(word[4], ","); at != NULL; at = strtok(NULL, ",")) texts[n++] = at;
+        return tailrace_put_attr_texts(stream, owner, word[3], n, texts);
+    }
     if (strcmp(operation, "number") == 0) {
         const double value = strtod(word[4], NULL);
         return tailrace_put_attr(stream, owner, word[3], TAILRACE_F64, 1, &value);
@@ -196,6 +238,8 @@ static int call(const char *operation) {
         return tailrace_begin_step(stream, atof(word[2]));
     }
     if (strcmp(operation, "put") == 0) return put();
+    if (strcmp(operation, "put_indices") == 0) return put_indices();
+    if (strcmp(operation, "get_indices") == 0) return get_indices();
     if (strcmp(operation, "strings") == 0) return put_strings();
     if (strcmp(operation, "whole") == 0) return put_whole();
     if (strcmp(operation, "refuse") == 0) return tailrace_refuse_step(stream, TAILRACE_NOT_FOUND, "no data here");

@@ -149,12 +149,19 @@ contains
       call define_var(status)
     case ('text')
       call tailrace_put_attr(stream, owner, word(4), word(5), status)
+    case ('texts')
+      call texts(owner, status)
     case ('number')
       call tailrace_put_attr(stream, owner, word(4), real_of(word(5)), status)
     case ('begin')
       call tailrace_begin_step(stream, real_of(word(3)), status)
     case ('put')
       call put(status)
+    case ('put_indices')
+      call put_indices(status)
+    case ('get_indices')
+      call get_indices()
+      return
     case ('strings')
       call put_strings(status)
     case ('whole')
@@ -209,6 +216,16 @@ contains
 
     read (text, *) real_of
   end function
+
+  subroutine texts(owner, status)
+    character(*), intent(in) :: owner
+    integer, intent(out) :: status
+    character(32) :: part(8)
+    integer :: n
+
+    call split(word(5), ',', part, n)
+    call tailrace_put_attr(stream, owner, word(4), part(:n), status)
+  end subroutine
 
   subroutine define_var(status)
     integer, intent(out) :: status
@@ -287,6 +304,31 @@ contains
     else
       plane(1:step * count(1), 1:count(2)) => values
       call tailrace_put(stream, word(3), plane(::step, :), offset + 1, error=status)
+    end if
+  end subroutine
+
+  !> put_indices VAR FIRST HOW DIM INDICES COUNTS
+  subroutine put_indices(status)
+    integer, intent(out) :: status
+    real(real64), allocatable, target :: values(:)
+    real(real64), pointer :: plane(:, :)
+    integer, allocatable :: count(:), indices(:)
+    integer :: step, i
+
+    indices = reversed(word(7))
+    indices = indices(size(indices):1:-1) + 1
+    count = reversed(word(8))
+    step = merge(2, 1, word(5) == 'strided')
+    allocate (values(step * product(count)))
+    values = 0
+    values(::step) = [(real(whole(word(4)) + i, real64), i = 0, product(count) - 1)]
+    if (is_integer(word(3))) then
+      call tailrace_put_indices(stream, word(3), int(values(::step), int32), int(indices, int64), word(6), error=status)
+    else if (size(count) == 1) then
+      call tailrace_put_indices(stream, word(3), values(::step), indices, word(6), error=status)
+    else
+      plane(1:step * count(1), 1:count(2)) => values
+      call tailrace_put_indices(stream, word(3), plane(::step, :), indices, word(6), error=status)
     end if
   end subroutine
 
@@ -389,6 +431,30 @@ contains
       reals = integers
     else
       call tailrace_get(reader, word(3), reals, offset + 1, status)
+    end if
+    call show(reals, status)
+  end subroutine
+
+  !> get_indices VAR DIM INDICES COUNTS
+  subroutine get_indices()
+    integer, allocatable :: count(:), indices(:)
+    real(real64), allocatable, target :: reals(:)
+    integer(int32), allocatable :: integers(:)
+    real(real64), pointer :: plane(:, :)
+    integer :: status
+
+    indices = reversed(word(5))
+    indices = indices(size(indices):1:-1) + 1
+    count = reversed(word(6))
+    allocate (reals(product(count)), integers(product(count)))
+    if (size(count) == 2) then
+      plane(1:count(1), 1:count(2)) => reals
+      call tailrace_get_indices(reader, word(3), plane, indices, word(4), status)
+    else if (is_integer(word(3))) then
+      call tailrace_get_indices(reader, word(3), integers, int(indices, int64), word(4), status)
+      reals = integers
+    else
+      call tailrace_get_indices(reader, word(3), reals, indices, word(4), status)
     end if
     call show(reals, status)
   end subroutine

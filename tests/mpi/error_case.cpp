@@ -285,7 +285,6 @@ std::map<std::string, Case> definition_cases() {
         var("U", 9, dims);
     };
     cases["negative-dimensions"] = [var] { var("U", -1, nullptr); };
-    cases["named-like-a-dimension"] = [var] { var("x", 2, kRowColumn); };
     cases["named-like-time"] = [var] { var("time", 2, kRowColumn); };
     cases["time-as-dimension"] = [] { tell("define_dim", tailrace_define_dim(stream, "time", 5)); };
     cases["null-name"] = [var] { var(nullptr, 2, kRowColumn); };
@@ -342,6 +341,7 @@ int open_stream(const std::string &directory, const std::string &options, const 
     if (what == "name-with-slash") name = "a/b";
     if (what == "name-with-slash-on-one" && last()) name = "a/b";
     if (what == "name-empty") name = "";
+    if (what.starts_with("name-is-")) name = what.substr(8);
     if (what == "name-differs" && last()) name = "restart";
     const auto given = [&](const char *what_is_null, auto *argument) {
         return last() && what == what_is_null ? nullptr : argument;

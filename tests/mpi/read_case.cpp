@@ -33,7 +33,11 @@ uint64_t read_block(tailrace_reader* r, const Variable& variable, const Shape& s
                  [&](uint64_t index, int64_t at) { store_expected(variable, shape, step, index, expected.bytes.data() + at); });
     const tailrace_target target = {found.bytes.data() + found.first, block.offset.data(), block.count.data(),
                                     found.stride.empty() ? nullptr : found.stride.data()};
-    check(tailrace_get(r, variable.name.c_str(), 1, &target));
+    if (block.is_list())
+        check(tailrace_get_indices(r, variable.name.c_str(), variable.dims[block.along].c_str(), block.indices.size(),
+                                   block.indices.data(), target.data, target.stride));
+    else
+        check(tailrace_get(r, variable.name.c_str(), 1, &target));
     for (size_t i = 0; i < found.bytes.size(); ++i)
         if (found.bytes[i] != expected.bytes[i]) fail(variable, step, i / bytes_of(variable.type));
     return volume(block.count);
@@ -48,7 +52,10 @@ uint64_t read_variable(tailrace_reader* r, const Case& c, const Variable& variab
     if (type != variable.type || Shape(lengths, lengths + ndims) != shape) fail(variable, step, 0);
     const Block whole{Shape(shape.size(), 0), shape};
     uint64_t compared = 0;
-    if (!shape.empty())
+    if (!shape.empty() && c.choices.at("decomposition") == "scattered")
+        compared +=
+            read_block(r, variable, shape, list_of(variable, shape, c.rank, c.ranks, step, false), step, c.choices.at("memory"));
+    else if (!shape.empty())
         for (const Block& block : blocks_of(c.choices.at("decomposition"), shape, c.rank, c.ranks, step))
             compared += read_block(r, variable, shape, block, step, c.choices.at("memory"));
     if (c.rank + 1 == c.ranks) compared += read_block(r, variable, shape, whole, step, "dense");

@@ -66,6 +66,15 @@ void put(tailrace_stream* s, const Case& c, const Variable& variable, uint64_t s
     const Shape shape = c.shape_of(variable);
     const size_t first = kept.size();
     if (variable.is_empty) return;
+    if (c.choices.at("decomposition") == "scattered") {
+        Block list = list_of(variable, shape, c.rank, c.ranks, step, variable.has_gap);
+        kept.push_back(store_block(variable, shape, std::move(list), step, c.choices.at("memory")));
+        const Block& block = kept.back().block;
+        const tailrace_block view = kept.back().view();
+        check(tailrace_put_indices(s, variable.name.c_str(), variable.dims[block.along].c_str(), block.indices.size(),
+                                   block.indices.data(), view.data, view.stride));
+        return;
+    }
     for (Block block : blocks_of(c.choices.at("decomposition"), shape, c.rank, c.ranks, step)) {
         if (variable.has_gap) block = without_gap(block, shape);
         kept.push_back(store_block(variable, shape, std::move(block), step, c.choices.at("memory")));

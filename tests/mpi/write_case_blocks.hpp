@@ -10,6 +10,11 @@ namespace write_case {
 
 struct Block {
     Shape offset, count;
+    // A list: these indices of one dimension, in place of a range. The dimensions of other blocks are ranges all.
+    std::vector<uint64_t> indices = {};
+    size_t along = SIZE_MAX;
+    bool is_list() const { return along != SIZE_MAX; }
+    uint64_t index(size_t d, uint64_t k) const { return d == along ? indices[k] : offset[d] + k; }
 };
 
 inline uint64_t begin_of(uint64_t length, uint64_t pieces, uint64_t k) { return length * k / pieces; }
@@ -129,6 +134,19 @@ inline std::vector<Block> blocks_of(const std::string& decomposition, const Shap
     return {grid_block(shape, grid_of(decomposition, shape.size(), ranks), rank)};
 }
 
+// What a rank of an unstructured model owns of a variable: scattered indices of one dimension, in no order, others in every second
+// step. Without what is in the gap.
+inline Block list_of(const Variable& variable, const Shape& shape, uint64_t rank, uint64_t ranks, uint64_t step, bool without_gap) {
+    Block block{Shape(shape.size(), 0), shape};
+    block.along = variable.has_gap ? shape.size() - 1 : static_cast<size_t>(variable.number) % shape.size();
+    const uint64_t key = step / 2 * 1000 + (variable.number % 3 == 0 ? 7 : 0);
+    for (uint64_t i = 0; i < shape[block.along]; ++i)
+        if (scattered(key + i) % ranks == rank && !(without_gap && i + 3 >= shape[block.along])) block.indices.push_back(i);
+    std::sort(block.indices.begin(), block.indices.end(), [&](uint64_t a, uint64_t b) { return scattered(a) < scattered(b); });
+    block.count[block.along] = block.indices.size();
+    return block;
+}
+
 // A block in memory with its values, filled by formula. memory: dense, halo (one element around each end), transposed (first
 // dimension fastest), backwards (last dimension descending).
 struct Stored {
@@ -176,7 +194,7 @@ void for_elements(const Stored& stored, const Shape& shape, size_t element_bytes
             const uint64_t k = rest % stored.block.count[d];
             at += static_cast<int64_t>(k) * (stored.stride.empty() ? pitch : stored.stride[d]);
             pitch *= static_cast<int64_t>(stored.block.count[d]);
-            index += (stored.block.offset[d] + k) * pace;
+            index += stored.block.index(d, k) * pace;
             pace *= shape[d];
         }
         use(index, at);

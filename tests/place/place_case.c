@@ -8,11 +8,14 @@
 #include <glob.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -329,6 +332,80 @@ static void threads(void) {
     SHOW(system("env -i PATH=/bin:/usr/bin sh -c 'cat data/child.0.1; echo; data/run.0.1'"));
 }
 
+static int visit_at_mark(const char *path, const struct stat *file, int kind, struct FTW *at) {
+    (void)file;
+    if (kind == FTW_F && strcmp(path + at->base, "mark") == 0) put("walk.0.1", "within a walk");
+    return 0;
+}
+
+static void *with_own_folder(void *unused) {
+    SHOW(unshare(CLONE_FS));
+    SHOW(chdir("data"));
+    put("thread.0.1", "of a thread");
+    return unused;
+}
+
+static int of_clone(void *unused) {
+    (void)unused;
+    if (chdir("data") == 0) close(open("clone.0.1", O_WRONLY | O_CREAT, 0600));
+    return 0;
+}
+
+/* Each way to another working directory, then a file in it and one in the directory before. */
+static void folders(void) {
+    SHOW(mkdir("data", 0755));
+    const int top = open(".", O_RDONLY | O_DIRECTORY), data = open("data", O_RDONLY | O_DIRECTORY);
+    put("data/mark", "");
+    put("top.0.1", "");
+    SHOW(chdir("data"));
+    put("a.0.1", "chdir");
+    SHOW(syscall(SYS_chdir, ".."));
+    put("top.0.2", "");
+    SHOW(fchdir(data));
+    put("a.0.2", "fchdir");
+    SHOW(syscall(SYS_fchdir, top));
+    put("top.0.3", "");
+    SHOW(nftw(".", visit_at_mark, 5, FTW_CHDIR | FTW_PHYS));
+    put("top.0.4", "");
+    fflush(stdout);
+    if (fork() == 0) {
+        if (chdir("data") == 0) close(open("fork.0.1", O_WRONLY | O_CREAT, 0600));
+        _exit(0);
+    }
+    wait(NULL);
+    put("top.0.5", "");
+    if (vfork() == 0) {
+        if (chdir("data") == 0) close(open("vfork.0.1", O_WRONLY | O_CREAT, 0600));
+        _exit(0);
+    }
+    wait(NULL);
+    put("top.0.6", "");
+    pthread_t thread;
+    pthread_create(&thread, NULL, with_own_folder, NULL);
+    pthread_join(thread, NULL);
+    put("top.0.7", "");
+    static char stack[1 << 18] __attribute__((aligned(64)));
+    SHOW(clone(of_clone, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL) > 0);
+    wait(NULL);
+    put("top.0.8", "");
+    list(".");
+    list("data");
+}
+
+/* The working directory gets names which have a rule, and which have none. */
+static void renamed(void) {
+    SHOW(mkdir("old", 0755));
+    SHOW(chdir("old"));
+    put("a.0.1", "in old");
+    SHOW(rename("../old", "../data"));
+    put("a.0.2", "in data");
+    SHOW(rename("../data", "../new"));
+    put("a.0.3", "in new");
+    SHOW(syscall(SYS_rename, "../new", "../data"));
+    put("a.0.4", "in data again");
+    list(".");
+}
+
 /* Prints nanoseconds of processor time a call: stat, open with close, and stat of another path. */
 static void timing(long calls) {
     struct timespec begin, end;
@@ -364,6 +441,10 @@ int main(int argc, char **argv) {
         listing();
     else if (strcmp(what, "threads") == 0)
         threads();
+    else if (strcmp(what, "folders") == 0)
+        folders();
+    else if (strcmp(what, "renamed") == 0)
+        renamed();
     else if (strcmp(what, "timing") == 0)
         timing(argc > 2 ? atol(argv[2]) : 1000);
     else

@@ -16,6 +16,17 @@ from tailrace.cli.plain_console import PlainConsole
 from tailrace.cluster.values import ClusterError
 from tailrace.stage.drain import StageError
 
+# Libraries that the base install lacks, and the extra that has each.
+EXTRAS = {
+    "duckdb": "trace",
+    "jinja2": "trace",
+    "mpi4py": "mpi",
+    "netCDF4": "netcdf",
+    "pyarrow": "trace",
+    "scipy": "ensemble",
+    "xarray": "netcdf",
+}
+
 
 def _show_version(asked: bool) -> None:
     if asked:
@@ -69,6 +80,11 @@ def answer(arguments: list[str]) -> int:
         return 2
     except tailrace.Error as error:
         output.fail(str(error), as_json, status=error.status)  # type: ignore[attr-defined]
+        return 2
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRAS:
+            raise
+        output.fail(f"this needs {error.name}, which is not installed: pip install 'tailrace[{EXTRAS[error.name]}]'", as_json)
         return 2
     except OSError as error:
         output.fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), as_json)

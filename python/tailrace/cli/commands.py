@@ -23,6 +23,7 @@ COMMANDS = (
     "trace",
     "coverage",
     "drain",
+    "extract",
     "cluster",
     "keys",
     "resolve",

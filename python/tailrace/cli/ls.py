@@ -1,7 +1,8 @@
-"""tailrace ls: what a directory's streams hold."""
+"""tailrace ls: what a directory's streams hold, or a bundle."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,20 +11,28 @@ import typer
 from tailrace import contract
 from tailrace.cli import output
 from tailrace.cli.choices import OnlyStream
+from tailrace.stage import bundles
 
 SHOWN_STEPS = 12
 
 
 def command(
-    directory: Annotated[Path, typer.Argument(help="Directory with streams.")] = Path(),
+    directory: Annotated[Path, typer.Argument(help="Directory with streams, or a bundle of `tailrace drain`.")] = Path(),
+    names: Annotated[list[str] | None, typer.Argument(help="Files or folders in a bundle; all without.")] = None,
     stream: OnlyStream = None,
     every_step: Annotated[bool, typer.Option("--all", "-a", help="List every step, not only the first and last ones.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
-    """The streams of a directory: layout, steps, times, files, bytes and variables.
+    """The streams of a directory: layout, steps, times, files, bytes and variables. Or the files of a bundle.
 
-    Examples: [bold]tailrace ls out[/] · [bold]tailrace ls out --stream history --all[/] · [bold]tailrace ls out --json[/]
+    Examples: [bold]tailrace ls out[/] · [bold]tailrace ls out --stream history --all[/] · [bold]tailrace ls out --json[/] ·
+    [bold]tailrace ls results/n1-77-000001.tar data/00[/]
     """
+    if names or directory.suffix == ".tar" or bundles.is_bundle(directory):
+        if stream is not None or every_step:
+            raise typer.BadParameter(f"{directory} is a bundle, and has no streams: leave --stream and --all out")
+        _list_bundle(directory, names or [], as_json)
+        return
     streams = contract.list_streams(directory, stream)
     if as_json:
         output.print_json({"directory": str(directory), "streams": streams})
@@ -31,6 +40,19 @@ def command(
     console = output.console()
     for described in streams:
         _print_stream(console, described, every_step)
+
+
+def _list_bundle(path: Path, names: list[str], as_json: bool) -> None:
+    found, facts = bundles.members(path, names)
+    if as_json:
+        kept = ("name", "type", "link", "mode", "bytes", "mtime_ns", "data_at")
+        values = [{key: member[key] for key in kept} for member in found]
+        output.print_json({"bundle": str(path), "members": facts["members"], "seconds": facts["seconds"], "files": values})
+        return
+    for member in found:
+        link = f" -> {member['link']}" if member["link"] else "/" if member["type"] == "folder" else ""
+        print(output.plain(f"{member['bytes']:>14,}  {member['name']}{link}"))
+    print(f"{len(found):,} of {facts['members']:,} members, found in {1000 * facts['seconds']:.1f} ms", file=sys.stderr)
 
 
 def _print_stream(console: Any, stream: dict[str, Any], every_step: bool) -> None:
@@ -42,7 +64,7 @@ def _print_stream(console: Any, stream: dict[str, Any], every_step: bool) -> Non
         f"written by {stream['ranks']} ranks; layout asked for: {output.plain(requested)}",
         markup=False,
     )
-    for note in stream["storage"].get("notes", []):
+    for note in [*stream["storage"].get("notes", []), *stream["notes"]]:
         console.print(output.plain(f"  {note}"), markup=False)
     lengths = {
         entry["name"]: f"{entry['length']} (ragged)" if entry["ragged"] else entry["length"] for entry in stream["dimensions"]

@@ -55,6 +55,8 @@ def _print(directory: Path, answers: dict[str, dict[str, Any]], deep: bool) -> N
         for problem in answer["problems"]:
             if problem["remedy"] != "index" or answer["state"] == "damaged":
                 console.print(output.plain(f"  {problem['path']}: {problem['problem']}"), markup=False, soft_wrap=True)
+        for note in answer["notes"]:
+            console.print(output.plain(f"  note: {note}"), markup=False, soft_wrap=True)
         if any(problem["remedy"] == "repair" for problem in answer["problems"]):
             console.print(
                 output.plain(

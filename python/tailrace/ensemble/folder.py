@@ -21,6 +21,7 @@ from tailrace.ensemble.member import Outcome, checksum
 from tailrace.ensemble.parameters import ParameterTable
 from tailrace.ensemble.scratch import input_files
 from tailrace.ensemble.values import EnsembleError, Spec, Value
+from tailrace.file_name import problem_of_name
 from tailrace.journal import VERSION, JournalError, JournalWriter, lines_of
 
 JOURNAL = "members.jsonl"
@@ -100,6 +101,8 @@ class Folder:
                 raise EnsembleError(
                     f"{self.journal} is of format {line['format']}, this version reads format {FORMAT}: use a newer one"
                 )
+            if problem := problem_of_name(line["run"]):
+                raise EnsembleError(f"{self.journal}: run = {line['run']!r}: {problem}; a folder of scratch has this name")
             self.heads.append(dict(line))
         elif line["kind"] == "member":
             self.note(line["member"], at, line["of"], not line["reason"])

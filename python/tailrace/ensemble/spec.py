@@ -19,6 +19,7 @@ from tailrace.ensemble.values import (
     Spec,
     Template,
 )
+from tailrace.file_name import problem_of_inner_path
 from tailrace.toml_table import Table, TomlError, read_toml
 
 SAMPLERS = ("latin-hypercube", "random", "sobol")
@@ -39,7 +40,7 @@ def parse_spec(values: Mapping[str, Any], home: Path, where: str) -> Spec:
     """Raises TomlError, EnsembleError."""
     table = Table(values, where)
     spec = Spec(
-        name=table.text("name", default=home.name or "ensemble"),
+        name=table.name("name", default=home.name or "ensemble"),
         home=str(home),
         command=table.texts("command"),
         inputs=_inputs(_below(table, "inputs"), home),
@@ -85,9 +86,8 @@ def _templates(table: Table, home: Path) -> tuple[Template, ...]:
 
 
 def _inside(name: str, where: str) -> str:
-    path = Path(name)
-    if path.is_absolute() or ".." in path.parts or not name:
-        raise EnsembleError(f"{where}: '{name}': give a path inside the member's directory")
+    if problem := problem_of_inner_path(name):
+        raise EnsembleError(f"{where}: {name!r}: {problem}: give a path inside the member's directory")
     return name
 
 

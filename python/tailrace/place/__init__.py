@@ -5,5 +5,7 @@
 - compiled: the rules as the flat file that the preload maps; the format is that of src/place/rules.hpp
 - mapping: logical paths to physical ones and back, by the preload's own code
 - files: the files of a run's folders: placed, flat, or both
+- made_files: the files that a program makes, from a log or a folder
+- proposal: rules from names
 - tree: apply and undo, on an existing directory
 """

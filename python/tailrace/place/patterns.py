@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from tailrace.file_name import problem_of_part
+
 MOST_FIELDS, MOST_TOKENS, NAME_BYTES = 8, 32, 255  # as src/place/rules.hpp has them
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _IN_PATTERN = re.compile(r"([a-z_][a-z0-9_]*)(?::(any|number))?")
@@ -66,8 +68,8 @@ def parse_target(text: str, pattern: Sequence[Token]) -> tuple[Token, ...]:
     kinds = {token.field: token.kind for token in pattern if token.field}
     tokens: list[Token] = []
     for level, part in enumerate(text.split("/") if not _FIELD.search(text) else _levels(text)):
-        if not part or part in (".", ".."):
-            raise PatternError(f"{text!r} has an empty level, `.` or `..`: write folders, such as {{rank}}/{{stream}}")
+        if problem := problem_of_part(_FIELD.sub("0", part)):
+            raise PatternError(f"{text!r}: the level {part!r}: {problem}: write folders, such as {{rank}}/{{stream}}")
         if level:
             tokens.append(Token(Kind.SLASH))
         for literal, inner in _pieces(part):

@@ -20,6 +20,11 @@ class StageError(RuntimeError):
     """A drain that had to stop; the message says why, and how to mend it."""
 
 
+def shown_name(escaped: str) -> str:
+    """A name as tailraced prints it, for people: what is not text in it becomes escapes."""
+    return plain(unquote_to_bytes(escaped).decode(errors="backslashreplace"))
+
+
 Progress = Callable[[dict[str, Any]], None]
 
 
@@ -59,6 +64,6 @@ def copy(
             f"tailraced ended with {process.returncode} and did not say why; {scratch} has what is not delivered: run it again"
         )
     for left in last["left"]:
-        left["path"] = plain(unquote_to_bytes(left["path"]).decode(errors="backslashreplace"))
+        left["path"] = shown_name(left["path"])
     del last["kind"]
     return last

@@ -39,7 +39,7 @@ def parse_application(values: Mapping[str, Any], home: Path, where: str) -> Appl
         prepare=table.texts("prepare", default=()),
         launcher=table.one_of("launcher", CHOICES, default=MPIRUN),
         outputs=table.texts("outputs", default=("native", "tailrace")),
-        streams=table.texts("streams", default=()),
+        streams=table.names("streams", default=()),
         output_phases=table.texts("output_phases", default=()),
         parameters=tuple((key, as_text(value)) for key, value in table.table("parameters", default={}).items()),
     )

@@ -23,7 +23,6 @@ from tailrace.trace import launch, log
 from tailrace.trace import phases as trace_phases
 from tailrace.trace.log import LogError
 from tailrace.trace.log_folder import NotTraceable, make_log_folder
-from tailrace.trace.model import calls_of
 
 NOT_CHECKED = "whether xarray can read native output was not checked"
 SHOWN_CHARACTERS = 2000  # of what a verifier printed
@@ -166,6 +165,8 @@ def time_to_return(phases: tuple[Phase, ...], output_phases: tuple[str, ...]) ->
 
 def time_in_calls(folder: Path) -> float:
     """How long the program was in I/O calls on the user's files: of its process with most of that time."""
+    from tailrace.trace.model import calls_of  # here, because the base install has no pyarrow
+
     activity = calls_of(folder)
     chosen = activity.is_own & activity.of_user_data
     if not chosen.any():

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tailrace.file_name import REMEDY, problem_of_name
 from tailrace.results.runs import MEASURES, NATIVE, LayoutChoice
 from tailrace.study.application import as_text, find_kernel, load_kernel, parse_application
 from tailrace.study.values import Application, Matrix, StudyError, StudySpec
@@ -41,7 +42,7 @@ def _study(values: Mapping[str, Any], path: Path) -> StudySpec:
     application = _application(table, path)
     matrix = Table(table.table("matrix"), f"{path} [matrix]")
     spec = StudySpec(
-        name=table.text("name", default=path.stem),
+        name=table.name("name", default=path.stem),
         title=table.text("title", default=application.title or application.name),
         application=application,
         matrix=Matrix(
@@ -95,6 +96,7 @@ def _application(table: Table, path: Path) -> Application:
     if (described is None) == (kernel is None):
         raise StudyError(f"{path}: give either kernel = NAME (a folder of kernels/) or a table [application]")
     if kernel is not None:
+        table.name("kernel")
         return load_kernel(find_kernel(kernel, path.parent))
     return parse_application(described, home=path.parent, where=f"{path} [application]")
 
@@ -103,7 +105,11 @@ def _layouts(matrix: Table) -> tuple[LayoutChoice, ...]:
     entries = matrix.get("layouts")
     if not isinstance(entries, list) or not entries:
         raise matrix.fail("layouts", 'must be a list such as ["native", "fpp", { name = "hds 8", layout = "hds", steps = 8 }]')
-    return tuple(_layout(matrix, entry) for entry in entries)
+    layouts = tuple(_layout(matrix, entry) for entry in entries)
+    for layout in layouts:  # each names a file
+        if problem := problem_of_name(layout.name):
+            raise matrix.fail("layouts", f"the name {layout.name!r}: {problem}: {REMEDY}")
+    return layouts
 
 
 def _layout(matrix: Table, entry: Any) -> LayoutChoice:

@@ -18,8 +18,9 @@ TEST(PlanJson, AnswersWithCountsPartsAndMessages) {
     EXPECT_EQ(answer["layout"]["steps"], "2");
     auto rest = answer;
     rest.erase("layout");
-    ASSERT_EQ(rest["notes"].size(), 1u);
+    ASSERT_EQ(rest["notes"].size(), 2u);
     EXPECT_TRUE(rest["notes"][0].get<std::string>().starts_with("several files with many steps each")) << rest["notes"];
+    EXPECT_NE(rest["notes"][1].get<std::string>().find("--cnk_plc=uck"), std::string::npos) << rest["notes"];
     rest.erase("notes");
     // 24 bytes a rank and step, 8 for the time in each part; steps 0 and 1 in one group, step 2 in the next.
     EXPECT_EQ(rest,

@@ -53,6 +53,18 @@ protected:
     std::string path_ = directory_ / "journal.jsonl";
 };
 
+TEST_F(HistoryTest, BoxesOfManyPartsAreSharedByVariables) {
+    std::vector<PartBox> rows;
+    for (uint64_t part = 0; part <= kMaxIndexParts; ++part) rows.push_back({part, 0, {{2 * part}, {2}}});
+    const std::vector<PartBox> one = {{kMaxIndexParts, 1, {{0, 3}, {4, 5}}}};
+    const std::vector<std::vector<PartBox>> boxes = {rows, one, {}, rows};
+    const std::string text = plan_text(7, boxes);
+    EXPECT_NE(text.find(R"("kind":"boxes","plan":7,"variables":[[0,3],[1]])"), std::string::npos) << text.substr(0, 100);
+    History history;
+    history.apply(Json::parse(text));
+    EXPECT_EQ(history.plans.at(7), boxes);
+}
+
 TEST_F(HistoryTest, ComesBackFromItsLines) {
     append(run_line(run_of("layout = 'fpp'\nsteps = 2")));
     const std::vector<std::vector<PartBox>> boxes = {{{0, 0, {{0}, {2}}}, {1, 0, {{2}, {2}}}}};

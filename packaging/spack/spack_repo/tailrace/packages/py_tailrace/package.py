@@ -25,17 +25,11 @@ class PyTailrace(PythonPackage):
     depends_on("python@3.11:", type=("build", "run"))
     for needed in (
         "capstone",
-        "h5py",
-        "jinja2",
-        "mpi4py",
-        "netcdf4",
         "numpy",
-        "pyarrow",
         "pyelftools",
         "rich",
         "tomli-w",
         "typer",
-        "xarray",
     ):
         depends_on(f"py-{needed}", type=("build", "run"))
 

@@ -3,7 +3,7 @@ from spack.package import *
 from spack_repo.builtin.build_systems.cmake import CMakePackage
 
 # What cmake/TailraceDependencies.cmake looks for; the Python package needs the same.
-LIBRARIES = ("hdf5@1.10.8: +hl", "libdeflate", "mpi", "nlohmann-json@3.10:", "tomlplusplus", "xxhash", "zstd")
+LIBRARIES = ("hdf5@1.10.8: +hl", "libdeflate", "mpi", "nlohmann-json@3.10:", "tomlplusplus", "utf8proc", "xxhash", "zstd")
 
 # pkg-config knows Spack's HDF5 by its plain name; Spack itself chooses what to compile for.
 CMAKE_CHOICES = {"TAILRACE_TESTS": False, "TAILRACE_HDF5": "hdf5", "TAILRACE_ARCH": ""}

@@ -1,6 +1,6 @@
-!> The value of every field of the kernel: a mix of (variable, step, global index), so that each byte of the output can be
+!> The value of every field of a kernel: a mix of (variable, step, global index), so that each byte of the output can be
 !> checked without a reference run. formula.py is the same function; docs/kernels.md states it.
-module olam_formula
+module kernel_formula
   use, intrinsic :: iso_fortran_env, only: int64, real64
   implicit none
   private

@@ -1,10 +1,12 @@
 !> The end of a failed run: one line with the cause and the remedy, then the end on all ranks.
-module olam_failure
+module kernel_failure
   use, intrinsic :: iso_fortran_env, only: error_unit
   use mpi
   implicit none
   private
   public :: give_up
+
+  character(16), public :: kernel_name = 'kernel'   !< set once, before anything can fail
 
 contains
 
@@ -12,7 +14,7 @@ contains
     character(*), intent(in) :: text
     integer :: error
 
-    write (error_unit, '(a)') 'olam: '//text
+    write (error_unit, '(a)') trim(kernel_name)//': '//text
     flush (error_unit)
     call MPI_Abort(MPI_COMM_WORLD, 2, error)
   end subroutine

@@ -1,4 +1,4 @@
-"""The value of every field of the kernel: the same function as formula.f90, over numpy arrays."""
+"""The value of every field of a kernel: the same function as formula.f90, over numpy arrays."""
 
 from __future__ import annotations
 

@@ -1,0 +1,242 @@
+#include "gather/redistribution.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+
+#include "gather/agree.hpp"
+#include "gather/sparse_exchange.hpp"
+#include "gather/spin.hpp"
+#include "layout/topology.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr int kTag = 3;  // deliver() uses 1 and 2 on the same communicator
+constexpr uint64_t kLongestMessage = 1u << 30;
+
+void complete(const Communicator& ranks, std::vector<MPI_Request>& requests) {
+    Backoff backoff(spin_seconds(ranks.ranks_beside()));
+    for (int done = 0; !done; backoff.pause())
+        check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+    requests.clear();
+}
+
+}  // namespace
+
+// ---- the plan -----------------------------------------------------------------------------------------------------------------
+
+std::vector<Redistribution> Redistribution::plan(const Communicator& ranks, const std::vector<OwnedIndices>& owned) {
+    std::vector<Redistribution> plans(owned.size());
+    Messages out;
+    for (size_t p = 0; p < owned.size(); ++p) {
+        Redistribution& plan = plans[p];
+        const uint64_t length = owned[p].length, size = ranks.size();
+        const std::vector<uint64_t>& indices = *owned[p].indices;
+        plan.begin_ = split_begin(length, size, ranks.rank());
+        plan.length_ = split_begin(length, size, ranks.rank() + 1) - plan.begin_;
+        plan.longest_ = length / size + (length % size != 0);
+        // A counting sort by the rank that has the index in its range.
+        std::vector<uint64_t> first(size + 1, 0);
+        for (const uint64_t index : indices) ++first[split_index(length, size, index) + 1];
+        for (uint64_t r = 0; r < size; ++r) {
+            if (first[r + 1] > 0) plan.blocks_.partners.push_back({r, first[r], first[r + 1]});
+            first[r + 1] += first[r];
+        }
+        plan.blocks_.cells.resize(indices.size());
+        std::vector<uint64_t> next(first.begin(), first.end() - 1);
+        for (uint32_t i = 0; i < indices.size(); ++i) plan.blocks_.cells[next[split_index(length, size, indices[i])]++] = i;
+        for (const Partner& partner : plan.blocks_.partners) {
+            std::vector<uint64_t>& words = out[partner.rank];
+            words.insert(words.end(), {p, ranks.user_rank(), partner.count});
+            for (uint64_t k = 0; k < partner.count; ++k) words.push_back(indices[plan.blocks_.cells[partner.first + k]]);
+        }
+    }
+    std::vector<std::vector<uint64_t>> user_ranks(owned.size());  // of the partners
+    for (const auto& [from, words] : deliver(ranks, out))
+        for (size_t at = 0; at < words.size(); at += 3 + words[at + 2]) {
+            user_ranks[words[at]].push_back(words[at + 1]);
+            plans[words[at]].take_message(from, &words[at + 3], words[at + 2]);
+        }
+    for (size_t p = 0; p < owned.size(); ++p) plans[p].check_range(user_ranks[p]);
+    return plans;
+}
+
+void Redistribution::take_message(uint64_t from, const uint64_t* indices, uint64_t count) {
+    range_.partners.push_back({from, range_.cells.size(), count});
+    for (uint64_t k = 0; k < count; ++k) range_.cells.push_back(static_cast<uint32_t>(indices[k] - begin_));
+}
+
+void Redistribution::check_range(const std::vector<uint64_t>& user_ranks) {
+    constexpr uint32_t kNobody = std::numeric_limits<uint32_t>::max();
+    std::vector<uint32_t> owner(length_, kNobody);
+    for (uint32_t k = 0; k < range_.partners.size(); ++k)
+        for (uint64_t c = 0; c < range_.partners[k].count; ++c) {
+            const uint32_t cell = range_.cells[range_.partners[k].first + c];
+            if (owner[cell] != kNobody && (!duplicate_ || begin_ + cell < duplicate_->index))
+                duplicate_ = {begin_ + cell, user_ranks[owner[cell]], user_ranks[k]};
+            owner[cell] = k;
+        }
+    const auto gap = std::find(owner.begin(), owner.end(), kNobody);
+    if (gap != owner.end()) missing_ = begin_ + static_cast<uint64_t>(gap - owner.begin());
+}
+
+// ---- moving data ----------------------------------------------------------------------------------------------------------------
+
+// Rows of all arrays, counted one array after the other, and cells of the list of each pair of ranks. Both sides of a pair compute
+// the same rounds.
+struct Redistribution::Round {
+    struct Row {
+        size_t array = 0;
+        uint64_t row = 0;
+    };
+    std::vector<Row> rows;
+    uint64_t row_bytes = 0;  // of one cell in all rows
+    uint64_t first_cell = 0, cells = 0;
+
+    uint64_t count(const Partner& partner) const {
+        return partner.count <= first_cell ? 0 : std::min(cells, partner.count - first_cell);
+    }
+};
+
+template <class Transfer>
+void Redistribution::for_rounds(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes,
+                                Transfer&& transfer) const {
+    Round round;
+    buffer_bytes = std::min(buffer_bytes, kLongestMessage);
+    uint64_t most = 0;  // cells of a pair that this rank is one of
+    for (const Side* side : {&blocks_, &range_})
+        for (const Partner& partner : side->partners) most = std::max(most, partner.count);
+    const auto run = [&] {
+        const uint64_t fits = buffer_bytes / round.row_bytes;
+        round.cells = fits >= longest_ ? longest_ : std::max<uint64_t>(fits / ranks.size(), 1);
+        for (round.first_cell = 0; round.first_cell < most; round.first_cell += round.cells) transfer(round);
+        round.rows.clear();
+        round.row_bytes = 0;
+    };
+    for (size_t a = 0; a < arrays.size(); ++a)
+        for (uint64_t row = 0; row < arrays[a].rows; ++row) {
+            if (round.row_bytes > 0 && (round.row_bytes + arrays[a].cell_bytes) * longest_ > buffer_bytes) run();
+            round.rows.push_back({a, row});
+            round.row_bytes += arrays[a].cell_bytes;
+        }
+    if (!round.rows.empty()) run();
+}
+
+// One direction of one round: packs for the partners of one side, and unpacks from those of the other.
+class Redistribution::Move {
+public:
+    Move(const Communicator& ranks, const Side& from, const Side& to) : ranks_(ranks), from_(from), to_(to) {}
+
+    // pack(partner's cells, count, row, to) and unpack(cells, count, row, from) move the cells of one row.
+    template <class Pack, class Unpack>
+    void run(const Round& round, const std::vector<MovedArray>& arrays, Pack&& pack, Unpack&& unpack) {
+        post(round);
+        uint64_t offset = 0;
+        for (const Round::Row& row : round.rows) {
+            for_partners(from_, round, [&](const Partner& partner, uint64_t at, uint64_t count) {
+                pack(&from_.cells[partner.first + round.first_cell], count, row, out(partner, at) + offset * count);
+            });
+            offset += arrays[row.array].cell_bytes;
+        }
+        send(round);
+        offset = 0;
+        complete(ranks_, requests_);
+        for (const Round::Row& row : round.rows) {
+            for_partners(to_, round, [&](const Partner& partner, uint64_t at, uint64_t count) {
+                unpack(&to_.cells[partner.first + round.first_cell], count, row, in(partner, at) + offset * count);
+            });
+            offset += arrays[row.array].cell_bytes;
+        }
+    }
+
+private:
+    // `at`: bytes of the partners before.
+    template <class Use>
+    void for_partners(const Side& side, const Round& round, Use&& use) const {
+        uint64_t at = 0;
+        for (const Partner& partner : side.partners) {
+            const uint64_t count = round.count(partner);
+            if (count == 0) continue;
+            use(partner, at, count);
+            at += count * round.row_bytes;
+        }
+    }
+    // What a rank has for itself is in one place for both.
+    std::byte* out(const Partner& partner, uint64_t at) { return partner.rank == ranks_.rank() ? own_.data() : out_.data() + at; }
+    std::byte* in(const Partner& partner, uint64_t at) { return partner.rank == ranks_.rank() ? own_.data() : in_.data() + at; }
+
+    void post(const Round& round) {
+        uint64_t in_bytes = 0, out_bytes = 0;
+        for_partners(to_, round, [&](const Partner&, uint64_t at, uint64_t count) { in_bytes = at + count * round.row_bytes; });
+        for_partners(from_, round, [&](const Partner& partner, uint64_t at, uint64_t count) {
+            out_bytes = at + count * round.row_bytes;
+            if (partner.rank == ranks_.rank()) own_.resize(count * round.row_bytes);
+        });
+        in_.resize(in_bytes);
+        out_.resize(out_bytes);
+        for_partners(to_, round, [&](const Partner& partner, uint64_t at, uint64_t count) {
+            if (partner.rank == ranks_.rank()) return;
+            requests_.emplace_back();
+            check_mpi(MPI_Irecv(in_.data() + at, static_cast<int>(count * round.row_bytes), MPI_BYTE,
+                                static_cast<int>(partner.rank), kTag, ranks_.all(), &requests_.back()),
+                      "MPI_Irecv");
+        });
+    }
+    void send(const Round& round) {
+        for_partners(from_, round, [&](const Partner& partner, uint64_t at, uint64_t count) {
+            if (partner.rank == ranks_.rank()) return;
+            requests_.emplace_back();
+            check_mpi(MPI_Isend(out_.data() + at, static_cast<int>(count * round.row_bytes), MPI_BYTE,
+                                static_cast<int>(partner.rank), kTag, ranks_.all(), &requests_.back()),
+                      "MPI_Isend");
+        });
+    }
+
+    const Communicator& ranks_;
+    const Side &from_, &to_;
+    std::vector<std::byte> out_, in_, own_;
+    std::vector<MPI_Request> requests_;
+};
+
+void Redistribution::to_ranges(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes) const {
+    std::deque<Cells> cells;
+    for (const MovedArray& array : arrays) {
+        cells.emplace_back(*array.blocks, array.dim);
+        cells.back().begin_out();
+    }
+    Move move(ranks, blocks_, range_);
+    for_rounds(ranks, arrays, buffer_bytes, [&](const Round& round) {
+        move.run(
+            round, arrays,
+            [&](const uint32_t* list, uint64_t count, Round::Row row, std::byte* to) {
+                cells[row.array].select_row(row.row);
+                cells[row.array].copy_out(list, count, arrays[row.array].cell_bytes, to);
+            },
+            [&](const uint32_t* list, uint64_t count, Round::Row row, const std::byte* from) {
+                const MovedArray& array = arrays[row.array];
+                spread_cells(list, count, array.cell_bytes, from, array.range + row.row * length_ * array.cell_bytes);
+            });
+    });
+}
+
+void Redistribution::from_ranges(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes) const {
+    std::deque<Cells> cells;
+    for (const MovedArray& array : arrays) cells.emplace_back(*array.blocks, array.dim);
+    Move move(ranks, range_, blocks_);
+    for_rounds(ranks, arrays, buffer_bytes, [&](const Round& round) {
+        move.run(
+            round, arrays,
+            [&](const uint32_t* list, uint64_t count, Round::Row row, std::byte* to) {
+                const MovedArray& array = arrays[row.array];
+                collect_cells(list, count, array.cell_bytes, array.range + row.row * length_ * array.cell_bytes, to);
+            },
+            [&](const uint32_t* list, uint64_t count, Round::Row row, const std::byte* from) {
+                cells[row.array].select_row(row.row);
+                cells[row.array].copy_in(list, count, arrays[row.array].cell_bytes, from);
+            });
+    });
+    for (const Cells& array : cells) array.end_in();
+}
+
+}  // namespace tailrace

@@ -1,0 +1,84 @@
+// Elements that the ranks own in no order ("cells") move to equal, contiguous ranges, of which each rank has one, and back. The
+// plan is made once for each way in which the ranks own them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gather/cells.hpp"
+#include "gather/communicator.hpp"
+#include "layout/indexed_block.hpp"
+
+namespace tailrace {
+
+// A dimension, and the indices along it that this rank has. All ranks give the same length.
+struct OwnedIndices {
+    uint64_t length = 0;
+    IndexList indices;
+};
+
+// One array to move.
+struct MovedArray {
+    const std::vector<BlockView>* blocks = nullptr;  // this rank's, in the order of its indices
+    size_t dim = 0;                                  // what the indices count
+    uint64_t rows = 1;                               // indices of the dimensions before it
+    uint64_t cell_bytes = 1;                         // under one index of a row
+    std::byte* range = nullptr;                      // rows x this rank's range x cell_bytes
+};
+
+class Redistribution {
+public:
+    // An index that several ranks have, or one rank has twice. Ranks as in the user's communicator.
+    struct Duplicate {
+        uint64_t index = 0, rank = 0, other_rank = 0;
+    };
+
+    // The most indices that a rank can have along a dimension.
+    static constexpr uint64_t kMostIndices = UINT32_MAX;
+
+    // Collective. One plan for each of `owned`, of which all ranks give equally many. The indices are below the length, at most
+    // kMostIndices of them, and no range is longer than that.
+    static std::vector<Redistribution> plan(const Communicator& ranks, const std::vector<OwnedIndices>& owned);
+
+    // This rank's range: its first index and its length.
+    uint64_t range_begin() const { return begin_; }
+    uint64_t range_length() const { return length_; }
+    // In this rank's range: the first index that is there twice; the first one that no rank has.
+    const std::optional<Duplicate>& duplicate() const { return duplicate_; }
+    const std::optional<uint64_t>& missing() const { return missing_; }
+
+    // Collective. Moves the elements of all arrays to the ranges, or from there to the blocks, with about `buffer_bytes` for
+    // messages. All ranks give arrays with equal rows and cell_bytes.
+    void to_ranges(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes) const;
+    void from_ranges(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes) const;
+
+private:
+    // What this rank and another have in common: a part of a list of cells.
+    struct Partner {
+        uint64_t rank = 0, first = 0, count = 0;
+    };
+    // One side: cells by partner. On the side of the blocks they are numbered in the order of the indices, on that of the range
+    // from its beginning. Both sides list the cells of a pair in the same order.
+    struct Side {
+        std::vector<Partner> partners;
+        std::vector<uint32_t> cells;
+    };
+    struct Round;
+    class Move;
+
+    void take_message(uint64_t from, const uint64_t* indices, uint64_t count);
+    void check_range(const std::vector<uint64_t>& user_ranks);
+    template <class Transfer>
+    void for_rounds(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes,
+                    Transfer&& transfer) const;
+
+    uint64_t begin_ = 0, length_ = 0, longest_ = 0;  // the longest range of all ranks
+    Side blocks_, range_;
+    std::optional<Duplicate> duplicate_;
+    std::optional<uint64_t> missing_;
+};
+
+}  // namespace tailrace

@@ -1,0 +1,134 @@
+#include "stage/bundle_reader.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "base/checksum.hpp"
+#include "base/system_error.hpp"
+
+namespace tailrace {
+
+bool is_name_below(std::string_view name) {
+    if (name.find('\0') != std::string_view::npos) return false;
+    for (size_t begin = 0; begin <= name.size();) {
+        const size_t slash = std::min(name.find('/', begin), name.size());
+        const std::string_view part = name.substr(begin, slash - begin);
+        if (part.empty() || part == "." || part == "..") return false;
+        begin = slash + 1;
+    }
+    return true;
+}
+
+bool is_link_below(std::string_view name, std::string_view link) {
+    if (link.empty() || link.front() == '/' || link.find('\0') != std::string_view::npos) return false;
+    int64_t depth = std::count(name.begin(), name.end(), '/');
+    bool went_down = false;
+    for (size_t begin = 0; begin <= link.size();) {
+        const size_t slash = std::min(link.find('/', begin), link.size());
+        const std::string_view part = link.substr(begin, slash - begin);
+        begin = slash + 1;
+        if (part.empty() || part == ".") continue;
+        // RATIONALE: `..` behind a name leads out of what the name is a link to, which may be anywhere.
+        if (part == ".." && (went_down || --depth < 0)) return false;
+        went_down = went_down || part != "..";
+    }
+    return true;
+}
+
+BundleReader::BundleReader(const std::string& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (!file_.is_open()) fail_system("open", path, errno);
+    struct stat status;
+    if (::fstat(file_.get(), &status) != 0) fail_system("stat", path, errno);
+    const auto bytes = static_cast<uint64_t>(status.st_size);
+    constexpr char kNoIndex[] = "no bundle of `tailrace drain`: it has no index at its end; `tar -tf` lists other tar files";
+    if (!S_ISREG(status.st_mode) || bytes < sizeof end_) refuse(kNoIndex);
+    if (read_up_to(file_.get(), bytes - sizeof end_, &end_, sizeof end_, path) != sizeof end_) refuse("it became shorter");
+    if (std::memcmp(end_.magic, kBundleMagic, sizeof end_.magic) != 0) refuse(kNoIndex);
+    if (Checksum::of(&end_, offsetof(BundleEnd, end_sum)) != end_.end_sum) refuse("its last 64 bytes are damaged");
+    if (end_.version != kBundleVersion) refuse("version " + std::to_string(end_.version) + ": of another version of Tailrace");
+    const uint64_t room = bytes - sizeof end_;
+    if (end_.index_at > room || end_.index_bytes != room - end_.index_at) refuse("its index is not where its end says");
+    if (end_.entry_bytes != sizeof(BundleEntry) || end_.count > end_.index_bytes / sizeof(BundleEntry))
+        refuse("its index is shorter than its entries");
+    index_.resize(end_.index_bytes);
+    if (read_up_to(file_.get(), end_.index_at, index_.data(), index_.size(), path) != index_.size()) refuse("it became shorter");
+    if (Checksum::of(index_.data(), index_.size()) != end_.sum) refuse("its index is damaged");
+}
+
+void BundleReader::refuse(const std::string& why) const { fail(Status::CORRUPT, path_, ": ", why); }
+
+BundleEntry BundleReader::entry(uint64_t number) const {
+    BundleEntry entry;
+    std::memcpy(&entry, index_.data() + number * sizeof entry, sizeof entry);
+    const uint64_t names = index_.size() - end_.count * sizeof entry;
+    const uint64_t texts = uint64_t{entry.name_bytes} + entry.link_bytes;
+    if (entry.name_at > names || texts > names - entry.name_at) refuse("a name in its index lies outside of it");
+    return entry;
+}
+
+std::string_view BundleReader::name_of(const BundleEntry& entry) const {
+    return {index_.data() + end_.count * sizeof entry + entry.name_at, entry.name_bytes};
+}
+
+Member BundleReader::at(uint64_t number) const {
+    const BundleEntry found = entry(number);
+    const std::string_view name = name_of(found);
+    const std::string_view link(name.data() + name.size(), found.link_bytes);
+    if (!is_name_below(name)) refuse("a name in its index is absolute, empty, or has `.` or `..`");
+    if (found.kind > static_cast<uint32_t>(ItemKind::folder)) refuse(std::string(name) + " is no file, link or folder");
+    if (found.data_at > end_.index_at || found.data_bytes > end_.index_at - found.data_at)
+        refuse("the bytes of " + std::string(name) + " lie outside of it");
+    return {.name = name,
+            .link = link,
+            .kind = static_cast<ItemKind>(found.kind),
+            .mode = found.mode,
+            .data_at = found.data_at,
+            .data_bytes = found.data_bytes,
+            .sum = found.sum,
+            .mtime_ns = found.mtime_ns};
+}
+
+uint64_t BundleReader::first_from(std::string_view name) const {
+    uint64_t low = 0, high = end_.count;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (name_of(entry(middle)) < name)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+std::optional<Member> BundleReader::find(std::string_view name) const {
+    const uint64_t number = first_from(name);
+    if (number == end_.count || name_of(entry(number)) != name) return std::nullopt;
+    return at(number);
+}
+
+uint64_t each_member(const BundleReader& bundle, const std::string& name, const std::function<void(const Member&)>& see) {
+    uint64_t seen = 0;
+    const std::optional<Member> found = name.empty() ? std::nullopt : bundle.find(name);
+    if (found) {
+        see(*found);
+        ++seen;
+    }
+    if (!found || found->kind == ItemKind::folder) {
+        const std::string below = name.empty() ? "" : name + "/";
+        for (uint64_t number = bundle.first_from(below); number < bundle.count(); ++number, ++seen) {
+            const Member member = bundle.at(number);
+            if (!member.name.starts_with(below)) break;
+            see(member);
+        }
+    }
+    if (seen == 0 && !name.empty())
+        fail(Status::NOT_FOUND, bundle.path(), " has no ", name, ": `tailrace ls ", bundle.path(), "` lists its ", bundle.count(),
+             " names");
+    return seen;
+}
+
+}  // namespace tailrace

@@ -1,0 +1,56 @@
+// Reads a bundle by the index behind its end mark. A bundle may come from anyone: each entry is checked when it is looked at.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stage/bundle_index.hpp"
+#include "stage/descriptor.hpp"
+#include "stage/item.hpp"
+
+namespace tailrace {
+
+struct Member {
+    std::string_view name, link;  // as long as the reader lives
+    ItemKind kind;
+    uint32_t mode;
+    uint64_t data_at, data_bytes, sum;
+    int64_t mtime_ns;
+};
+
+class BundleReader {
+public:
+    explicit BundleReader(const std::string& path);  // throws CORRUPT where the file has no sound index
+
+    uint64_t count() const { return end_.count; }
+    // The members, sorted by name. Throws CORRUPT for one that no drain has written.
+    Member at(uint64_t number) const;
+    std::optional<Member> find(std::string_view name) const;
+    uint64_t first_from(std::string_view name) const;  // the number of the first member whose name is not less
+
+    const std::string& path() const { return path_; }
+    int descriptor() const { return file_.get(); }
+
+private:
+    [[noreturn]] void refuse(const std::string& why) const;
+    BundleEntry entry(uint64_t number) const;
+    std::string_view name_of(const BundleEntry& entry) const;
+
+    std::string path_;
+    Descriptor file_;
+    BundleEnd end_{};
+    std::vector<char> index_;
+};
+
+// Calls `see` for a member, or for a folder and all below it; an empty name: all. Returns their number; throws NOT_FOUND.
+uint64_t each_member(const BundleReader& bundle, const std::string& name, const std::function<void(const Member&)>& see);
+
+// Whether a name stays below the folder that it is taken to: relative, without empty parts, `.` and `..`.
+bool is_name_below(std::string_view name);
+// Whether a symbolic link stays below the folder, when it is made there under this name.
+bool is_link_below(std::string_view name, std::string_view link);
+
+}  // namespace tailrace

@@ -1,0 +1,90 @@
+"""`tailrace ls` and `tailrace extract` on bundles that a drain has made: the same files as tar's, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+from tailrace.stage.bundles import extract, members
+from tailrace.stage.drain import StageError
+
+from tests.drain_states import DrainCase, files_below, make_files
+
+
+@pytest.fixture
+def bundle(build_dir: Path, tmp_path: Path, rng: random.Random) -> Path:
+    (tmp_path / "scratch").mkdir(mode=0o700)
+    case = DrainCase(build_dir / "bin/tailraced", Path(), tmp_path / "scratch", tmp_path / "target", "bundle", ())
+    make_files(case.scratch, rng)
+    (case.scratch / "space and ü").write_text("with a space")
+    assert case.drain().returncode == 0
+    (made,) = case.target.glob("*.tar")
+    return made
+
+
+def call(command: list[str], *words: str | Path, status: int = 0) -> str:
+    done = subprocess.run([*command, *map(str, words)], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr.replace("\n", "")
+
+
+def by_tar(bundle: Path, folder: Path) -> Path:
+    folder.mkdir()
+    subprocess.run(["tar", "-C", folder, "-xf", bundle], check=True)
+    return folder
+
+
+def test_all_files_are_those_of_tar(tailrace_command: list[str], bundle: Path, tmp_path: Path) -> None:
+    expected = by_tar(bundle, tmp_path / "tar")
+    call(tailrace_command, "extract", bundle, "--all", "--into", tmp_path / "out")
+    assert files_below(tmp_path / "out") == files_below(expected)
+    for name in files_below(expected):
+        own, other = (os.lstat(os.path.join(os.fsencode(folder), name)) for folder in (tmp_path / "out", expected))
+        assert own.st_mode == other.st_mode
+        assert own.st_nlink == other.st_nlink, "hard links stay hard links"
+        assert int(own.st_mtime) == int(other.st_mtime)
+    answer = json.loads(call(tailrace_command, "ls", bundle, "--json"))
+    assert len(answer["files"]) == answer["members"]
+    listing = subprocess.run(["tar", "-tf", bundle, "--quoting-style=literal"], capture_output=True, check=True).stdout
+    assert listing.count(b"space and") == 1
+    assert {file["bytes"] for file in answer["files"] if file["name"] == "space and ü"} == {12}
+
+
+def test_one_file_is_listed_and_extracted_and_never_replaced(tailrace_command: list[str], bundle: Path, tmp_path: Path) -> None:
+    name, out = "space and ü", tmp_path / "out"
+    assert "12  space and ü" in call(tailrace_command, "ls", bundle, name)
+    answer = json.loads(call(tailrace_command, "extract", bundle, name, "--into", out, "--json"))
+    assert (answer["files"], answer["bytes"]) == (1, 12)
+    assert files_below(out) == {name.encode(): b"with a space"}
+    (out / name).write_text("mine")
+    said = call(tailrace_command, "extract", bundle, name, "--into", out, status=2)
+    assert "is there already and was not replaced: remove it, or name another folder with --into" in said
+    assert files_below(out) == {name.encode(): b"mine"}
+
+
+def test_what_is_no_bundle_or_damaged_is_refused(tailrace_command: list[str], bundle: Path, tmp_path: Path) -> None:
+    plain = tmp_path / "plain.tar"
+    subprocess.run(["tar", "-C", bundle.parent, "-cf", plain, "."], check=True)
+    assert "it has no index at its end; `tar -tf` lists other tar files" in call(tailrace_command, "ls", plain, status=2)
+    assert "has no none: `tailrace ls" in call(tailrace_command, "extract", bundle, "none", "--into", tmp_path / "out", status=2)
+    assert "name the files to take" in " ".join(call(tailrace_command, "extract", bundle, status=2).split())
+    whole = bundle.read_bytes()
+    ((member,), _) = members(bundle, ["space and ü"])
+    at = member["data_at"]
+    for place, text in (
+        (at + 3, "their checksum is another"),
+        (len(whole) - 80, "its index is damaged"),
+        (len(whole) - 20, "64 bytes"),
+    ):
+        bundle.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(StageError, match=text):
+            extract(bundle, tmp_path / "out", ["space and ü"])
+        assert files_below(tmp_path / "out") == {}
+    for length in (0, 63, len(whole) // 2, len(whole) - 1):
+        bundle.write_bytes(whole[:length])
+        with pytest.raises(StageError, match="no bundle of"):
+            members(bundle)
