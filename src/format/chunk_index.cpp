@@ -56,9 +56,9 @@ struct Child {
     uint64_t first, address;
 };
 
-class ChunkTree {
+class ChunkTreeImage {
 public:
-    ChunkTree(Bytes& out, uint64_t base, std::span<const Extent> chunks, std::span<const uint64_t> offsets,
+    ChunkTreeImage(Bytes& out, uint64_t base, std::span<const Extent> chunks, std::span<const uint64_t> offsets,
               std::span<const uint64_t> chunk, uint64_t element_bytes, uint64_t most_children)
         : out_(out), base_(base), chunks_(chunks), offsets_(offsets), chunk_(chunk), element_bytes_(element_bytes),
           most_children_(most_children) {}
@@ -127,7 +127,7 @@ private:
 uint64_t put_chunk_tree(Bytes& out, uint64_t base, std::span<const Extent> chunks, std::span<const uint64_t> offsets,
                         std::span<const uint64_t> chunk, uint64_t element_bytes, uint64_t most_children) {
     if (chunks.empty()) return kUndefined;
-    return ChunkTree(out, base, chunks, offsets, chunk, element_bytes, most_children).put();
+    return ChunkTreeImage(out, base, chunks, offsets, chunk, element_bytes, most_children).put();
 }
 
 }  // namespace tailrace::format

@@ -13,6 +13,18 @@ void check_mpi(int code, const char* call) {
     fail(Status::MPI_FAILED, call, " failed: ", std::string(reason, static_cast<size_t>(length)));
 }
 
+uint64_t rank_in(MPI_Comm comm) {
+    int rank = 0;
+    check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+    return static_cast<uint64_t>(rank);
+}
+
+uint64_t size_of(MPI_Comm comm) {
+    int size = 1;
+    check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+    return static_cast<uint64_t>(size);
+}
+
 Communicator::Communicator(MPI_Comm user) {
     MPI_Comm all;
     check_mpi(MPI_Comm_dup(user, &all), "MPI_Comm_dup");
@@ -29,11 +41,8 @@ Communicator::Communicator(const Communicator& of, uint64_t part) : user_rank_(o
 void Communicator::use(MPI_Comm all) {
     all_ = all;
     MPI_Comm_set_errhandler(all_, MPI_ERRORS_RETURN);
-    int rank = 0, size = 1;
-    check_mpi(MPI_Comm_rank(all_, &rank), "MPI_Comm_rank");
-    check_mpi(MPI_Comm_size(all_, &size), "MPI_Comm_size");
-    rank_ = static_cast<uint64_t>(rank);
-    size_ = static_cast<uint64_t>(size);
+    rank_ = rank_in(all_);
+    size_ = size_of(all_);
     nodes_.topology = {size_, size_};
 }
 

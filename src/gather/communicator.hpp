@@ -15,6 +15,9 @@ namespace tailrace {
 
 // Throws MPI_FAILED with MPI's own text if a call did not succeed.
 void check_mpi(int code, const char* call);
+// Local; the same errors.
+uint64_t rank_in(MPI_Comm comm);
+uint64_t size_of(MPI_Comm comm);
 
 // Begins a non-blocking call by `begin(request)` and waits until it is complete.
 template <class Begin>

@@ -13,12 +13,6 @@ namespace {
 
 constexpr uint32_t kHasBetween = 1u << 16;  // in the count of arrived ranks: added by each that passed a `between`
 
-int size_of(MPI_Comm node) {
-    int size = 1;
-    check_mpi(MPI_Comm_size(node, &size), "MPI_Comm_size");
-    return size;
-}
-
 }  // namespace
 
 // Rounds alternate between two sets: no rank can begin the round after the next before all have left this one.
@@ -35,10 +29,8 @@ struct NodeBoard::Shared {
 
 NodeBoard::NodeBoard(MPI_Comm node, uint64_t ranks_beside)
     : node_(node),
-      memory_(node, sizeof(Shared) + (2 * sizeof(Numbers) + kWords * sizeof(uint64_t)) * static_cast<uint64_t>(size_of(node))) {
-    int rank = 0;
-    check_mpi(MPI_Comm_rank(node, &rank), "MPI_Comm_rank");
-    rank_ = static_cast<uint32_t>(rank);
+      memory_(node, sizeof(Shared) + (2 * sizeof(Numbers) + kWords * sizeof(uint64_t)) * size_of(node)) {
+    rank_ = static_cast<uint32_t>(rank_in(node));
     size_ = static_cast<uint32_t>(size_of(node));
     shared_ = reinterpret_cast<Shared*>(memory_.base());  // zeroed memory is its first state
     spin_s_ = spin_seconds(ranks_beside);

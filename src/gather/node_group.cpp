@@ -5,21 +5,6 @@
 #include "gather/communicator.hpp"
 
 namespace tailrace {
-namespace {
-
-uint64_t rank_in(MPI_Comm comm) {
-    int rank = 0;
-    check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
-    return static_cast<uint64_t>(rank);
-}
-
-uint64_t size_of(MPI_Comm comm) {
-    int size = 1;
-    check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
-    return static_cast<uint64_t>(size);
-}
-
-}  // namespace
 
 NodeGroup::~NodeGroup() {
     int finalized = 0;

@@ -16,8 +16,8 @@ namespace {
 constexpr uint64_t kWindowBytes = 4u << 20;    // read at once where spans are short
 constexpr uint64_t kShortGapBytes = 8192;      // shorter gaps are read, too: this is as cheap as another call
 constexpr uint64_t kLongGapBytes = 64u << 10;  // gaps up to four times the span are read, but none longer than this
-constexpr uint64_t kSmallSpanBytes = 4096;     // shorter spans of memory are filled by copying
-constexpr size_t kMaxBuffers = 512;            // of one vectored read
+constexpr uint64_t kCopiedSpanBytes = 4096;     // shorter spans of memory are filled by copying
+constexpr size_t kReadBuffers = 512;            // of one vectored read
 
 std::vector<uint64_t> read_numbers(hid_t object, const char* name) {
     const hdf5::AttributeId attribute = hdf5::open_attribute(object, name);
@@ -49,7 +49,7 @@ void read_span(const File& file, uint64_t address, const BlockView& memory, uint
     memory.for_spans(begin, n, [&](const std::byte* to, uint64_t span_bytes) {
         buffers.push_back({const_cast<std::byte*>(to), span_bytes});
         bytes += span_bytes;
-        if (buffers.size() == kMaxBuffers) read_gathered();
+        if (buffers.size() == kReadBuffers) read_gathered();
     });
     if (!buffers.empty()) read_gathered();
 }
@@ -226,7 +226,7 @@ void read_placed(const StoredArray& array, const Box& box, const BlockView& memo
             if (place(last) + span_bytes - place(span) > kWindowBytes) break;
             ++last;
         }
-        const bool spans_are_small = memory.span_bytes() < kSmallSpanBytes;
+        const bool spans_are_small = memory.span_bytes() < kCopiedSpanBytes;
         if (last - span == 1 && !spans_are_small) {
             read_span(file, place(span), memory, span * spans.length(), spans.length());
         } else if (last - span == 1) {

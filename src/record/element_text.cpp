@@ -9,7 +9,7 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kMostNumbers = 6, kMostCharacters = 200;
+constexpr uint64_t kListedNumbers = 6, kMostCharacters = 200;
 
 template <class T>
 T element_at(const std::byte* at, uint64_t i = 0) {
@@ -64,9 +64,9 @@ std::string attribute_text(const Attribute* attribute) {
         return "'" + (value.size() > kMostCharacters ? value.substr(0, kMostCharacters) + "..." : value) + "'";
     }
     std::string list;
-    for (uint64_t i = 0; i < std::min(attribute->count, kMostNumbers); ++i)
+    for (uint64_t i = 0; i < std::min(attribute->count, kListedNumbers); ++i)
         list += (i > 0 ? ", " : "") + element_text(attribute->type, attribute->values.data() + i * type_bytes(attribute->type));
-    if (attribute->count > kMostNumbers) list += ", ...";
+    if (attribute->count > kListedNumbers) list += ", ...";
     if (attribute->count != 1) list = "[" + list + "]";
     return list + " (" + type_code(attribute->type) + ")";
 }

@@ -15,7 +15,7 @@
 namespace tailrace {
 namespace {
 
-constexpr size_t kBufferBytes = 4u << 20;
+constexpr size_t kExtractBytes = 4u << 20;
 constexpr mode_t kPermissions = 0777;  // a bundle gives no file the rights of another user
 
 timespec time_of(int64_t ns) {
@@ -85,7 +85,7 @@ void Extraction::make_hard_link(const Member& member, int parent, const std::str
 }
 
 void Extraction::make_file(const Member& member, int parent, const std::string& name) {
-    buffer_.resize(kBufferBytes);
+    buffer_.resize(kExtractBytes);
     const std::string temporary = ".tailrace-extract-" + std::to_string(::getpid());
     const Descriptor file(
         ::openat(parent, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));

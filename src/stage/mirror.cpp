@@ -13,12 +13,12 @@
 namespace tailrace {
 namespace {
 
-constexpr size_t kBufferBytes = 8u << 20;
+constexpr size_t kMirrorBytes = 8u << 20;
 
 class Mirror : public Sink {
 public:
     explicit Mirror(const SinkPlace& place)
-        : place_(place), target_(open_folder(place.target)), temporary_(open_folder(place.temporary)), buffer_(kBufferBytes) {}
+        : place_(place), target_(open_folder(place.target)), temporary_(open_folder(place.temporary)), buffer_(kMirrorBytes) {}
 
     void add(Item& item) override {
         Copy& copy = copies_.emplace_back(std::to_string(copies_.size()), &item);

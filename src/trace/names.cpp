@@ -11,12 +11,12 @@ namespace tailrace::trace {
 namespace {
 
 // Beyond so many probes a name may be stored again.
-constexpr uint32_t kProbes = 8;
+constexpr uint32_t kNameProbes = 8;
 
 // Whether the log has this name. Otherwise `reserved` is the place that was set to the id; nullptr where no place was free.
 bool is_known(ProcessState& process, uint64_t id, std::atomic<uint64_t>*& reserved) {
     reserved = nullptr;
-    for (uint32_t probe = 0; probe < kProbes; ++probe) {
+    for (uint32_t probe = 0; probe < kNameProbes; ++probe) {
         std::atomic<uint64_t>& place = process.known_names[(id + probe) % kKnownNames];
         uint64_t known = place.load(std::memory_order_relaxed);
         if (known == id) return true;

@@ -19,11 +19,11 @@
 namespace tailrace {
 namespace {
 
-Layout layout_of(const std::string& toml) { return resolve({parse_options(toml, "test")}).layout; }
+Layout planned_layout(const std::string& toml) { return resolve({parse_options(toml, "test")}).layout; }
 
 // ---- brute force: element by element, from the rules as plan.hpp says them -----------------------------
 
-struct Truth {
+struct TruePlan {
     std::map<std::pair<uint64_t, uint64_t>, uint64_t> message_bytes;  // (from, to)
     std::map<uint64_t, uint64_t> writer_bytes;
     std::map<std::pair<std::string, uint64_t>, uint64_t> byte_writer;  // (path, address) -> rank
@@ -74,8 +74,8 @@ bool written_by_owners(const PlanRequest& request, const PlanVariable& variable,
     return shortest * type_bytes(variable.type) >= kDirectSpanBytes;
 }
 
-Truth by_element(const PlanRequest& request) {
-    Truth truth;
+TruePlan by_element(const PlanRequest& request) {
+    TruePlan truth;
     const PartMap parts(request.layout, request.topology);
     for (uint64_t part = 0; part < parts.parts(); ++part)
         for (uint64_t k = 0; k < parts.writers(part); ++k) truth.writer_bytes[parts.writer(part, k)] += k == 0 ? 8 : 0;
@@ -101,7 +101,7 @@ Truth by_element(const PlanRequest& request) {
     return truth;
 }
 
-Summary summary_by_element(const PlanRequest& request, const Truth& truth) {
+Summary summary_by_element(const PlanRequest& request, const TruePlan& truth) {
     Summary summary;
     std::set<std::string> files, directories;
     std::map<std::string, std::set<std::string>> entries;
@@ -145,7 +145,7 @@ void print(std::ostream& out, const Summary& s) {
 }
 
 // The plans of all ranks: their messages are those of the truth at both ends; their writes fill each part once, each by its slab.
-void check_ranks(const PlanRequest& request, const Truth& truth) {
+void check_ranks(const PlanRequest& request, const TruePlan& truth) {
     std::map<std::pair<uint64_t, uint64_t>, uint64_t> sent, received;
     std::map<uint64_t, uint64_t> written;
     std::map<std::string, std::map<uint64_t, uint64_t>> pieces;  // path -> address -> end
@@ -192,7 +192,7 @@ TEST(Plan, EqualsBruteForceOnSmallCases) {
     uint64_t messages = 0;
     for (int round = 0; round < 600; ++round) {
         PlanRequest request;
-        request.layout = layout_of(layouts[static_cast<size_t>(round) % layouts.size()]);
+        request.layout = planned_layout(layouts[static_cast<size_t>(round) % layouts.size()]);
         const std::vector<uint64_t> steps_choices{1, 3, Layout::kAllSteps};
         request.layout.steps = steps_choices[between(0, 2)];
         if (request.layout.stage == Stage::scratch) request.layout.steps = 1;
@@ -210,7 +210,7 @@ TEST(Plan, EqualsBruteForceOnSmallCases) {
             else
                 request.variables.push_back({"v" + std::to_string(v), type, {between(1, 30)}, {request.topology.ranks}});
         }
-        const Truth truth = by_element(request);
+        const TruePlan truth = by_element(request);
         const Summary expected = summary_by_element(request, truth), summary = summarise(request);
         messages += expected.messages;
         std::ostringstream both;
@@ -229,10 +229,10 @@ TEST(Plan, LongSpansAreWrittenByTheirOwnersWhereAllWrite) {
     for (const char* layout : {"layout = 'shared'", "files = 2\nwriters = 'all'", "files = 3\nwriters = 'all'"})
         for (const uint64_t row : {long_enough - 1, long_enough}) {
             PlanRequest request;
-            request.layout = layout_of(layout);
+            request.layout = planned_layout(layout);
             request.topology = {8, 2};
             request.variables = {{"T", Type::F64, {4, 4 * row}, {2, 4}}};
-            const Truth truth = by_element(request);
+            const TruePlan truth = by_element(request);
             EXPECT_EQ(summarise(request), summary_by_element(request, truth));
             EXPECT_EQ(summarise(request).messages == 0, row == long_enough) << layout;
             check_ranks(request, truth);
@@ -241,7 +241,7 @@ TEST(Plan, LongSpansAreWrittenByTheirOwnersWhereAllWrite) {
 
 TEST(Plan, WritesAreAtTheAddressesOfThePlacement) {
     PlanRequest request;
-    request.layout = layout_of("layout = 'shared'");
+    request.layout = planned_layout("layout = 'shared'");
     request.topology = {2, 1};
     request.stream = "plot";
     request.variables = {{"T", Type::F32, {4, 5}, {1, 2}}, {"steps_done", Type::I32, {}, {}}, {"q", Type::F64, {6}, {2}}};
@@ -271,7 +271,7 @@ TEST(Plan, OfAMillionRanksTakesNoMemory) {
     const auto before_kib = peak_kib();
     for (const std::string& toml : layouts) {
         PlanRequest request;
-        request.layout = layout_of(toml);
+        request.layout = planned_layout(toml);
         request.topology = {kRanks, kRanks / 100};
         const Shape shape{kAlong, kAlong, kAlong}, grid{kBlocksAlong, kBlocksAlong, kBlocksAlong};
         request.variables = {

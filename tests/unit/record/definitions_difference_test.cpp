@@ -10,50 +10,50 @@
 namespace tailrace {
 namespace {
 
-const char* const kColumn[] = {"x"};
+const char* const kOneColumn[] = {"x"};
 
-Definitions example() {
+Definitions few_definitions() {
     Definitions definitions;
     definitions.define_dimension("x", 3);
-    definitions.define_variable("T", TAILRACE_I16, 1, kColumn, 0);
-    definitions.define_variable("mask", TAILRACE_I8, 1, kColumn, TAILRACE_STATIC);
+    definitions.define_variable("T", TAILRACE_I16, 1, kOneColumn, 0);
+    definitions.define_variable("mask", TAILRACE_I8, 1, kOneColumn, TAILRACE_STATIC);
     definitions.put_attribute("T", text_attribute("units", "K"));
     definitions.put_attribute("time", text_attribute("units", "days since 2000-01-01"));
     return definitions;
 }
 
 TEST(DefinitionsDifference, AttributesThatSayWhatValuesMean) {
-    Definitions now = example();
-    EXPECT_EQ(difference_in_meaning(example(), now), "");
+    Definitions now = few_definitions();
+    EXPECT_EQ(difference_in_meaning(few_definitions(), now), "");
     now.put_attribute("T", text_attribute("long_name", "temperature"));
     now.put_attribute("", text_attribute("units", "none of a variable"));
-    EXPECT_EQ(difference_in_meaning(example(), now), "");
+    EXPECT_EQ(difference_in_meaning(few_definitions(), now), "");
     now.put_attribute("T", text_attribute("units", "degC"));
-    EXPECT_EQ(difference_in_meaning(example(), now), "attribute 'units' of variable 'T' is 'K' in its steps, here 'degC'");
+    EXPECT_EQ(difference_in_meaning(few_definitions(), now), "attribute 'units' of variable 'T' is 'K' in its steps, here 'degC'");
     now.put_attribute("time", text_attribute("calendar", "noleap"));
-    EXPECT_EQ(difference_in_meaning(example(), now), "attribute 'calendar' of variable 'time' is none in its steps, here 'noleap'");
+    EXPECT_EQ(difference_in_meaning(few_definitions(), now), "attribute 'calendar' of variable 'time' is none in its steps, here 'noleap'");
     const int16_t fill = -2;
-    now = example();
+    now = few_definitions();
     now.put_attribute("T", number_attribute("_FillValue", Type::I16, 1, &fill));
-    EXPECT_EQ(difference_in_meaning(example(), now), "attribute '_FillValue' of variable 'T' is none in its steps, here -2 (i2)");
-    EXPECT_EQ(difference_in_meaning(now, example()), "attribute '_FillValue' of variable 'T' is -2 (i2) in its steps, here none");
+    EXPECT_EQ(difference_in_meaning(few_definitions(), now), "attribute '_FillValue' of variable 'T' is none in its steps, here -2 (i2)");
+    EXPECT_EQ(difference_in_meaning(now, few_definitions()), "attribute '_FillValue' of variable 'T' is -2 (i2) in its steps, here none");
 }
 
 TEST(DefinitionsDifference, ANewVariableComesLast) {
-    Definitions now = example();
+    Definitions now = few_definitions();
     now.define_dimension("z", 2);
-    now.define_variable("Q", TAILRACE_F32, 1, kColumn, 0);
-    EXPECT_EQ(difference_in_structure(example(), now), "");
-    EXPECT_EQ(difference_in_structure(now, example()), "there are 2 dimensions there, here 1");
-    now = example();
+    now.define_variable("Q", TAILRACE_F32, 1, kOneColumn, 0);
+    EXPECT_EQ(difference_in_structure(few_definitions(), now), "");
+    EXPECT_EQ(difference_in_structure(now, few_definitions()), "there are 2 dimensions there, here 1");
+    now = few_definitions();
     now.define_dimension("particle", TAILRACE_RAGGED);
-    EXPECT_EQ(difference_in_structure(example(), now), "dimension 'particle' is new and ragged, which no step there has");
+    EXPECT_EQ(difference_in_structure(few_definitions(), now), "dimension 'particle' is new and ragged, which no step there has");
     Definitions other;
     other.define_dimension("x", 3);
-    other.define_variable("Q", TAILRACE_F32, 1, kColumn, 0);
-    other.define_variable("T", TAILRACE_I16, 1, kColumn, 0);
-    other.define_variable("mask", TAILRACE_I8, 1, kColumn, TAILRACE_STATIC);
-    EXPECT_EQ(difference_in_structure(example(), other),
+    other.define_variable("Q", TAILRACE_F32, 1, kOneColumn, 0);
+    other.define_variable("T", TAILRACE_I16, 1, kOneColumn, 0);
+    other.define_variable("mask", TAILRACE_I8, 1, kOneColumn, TAILRACE_STATIC);
+    EXPECT_EQ(difference_in_structure(few_definitions(), other),
               "variable 0 is 'T' (i2) there, here 'Q' (f4) (a new variable is defined behind those that are there, and so is its "
               "dimension)");
 }
@@ -61,12 +61,12 @@ TEST(DefinitionsDifference, ANewVariableComesLast) {
 TEST(DefinitionsDifference, DimensionsAndKindsAreNamedWithBothValues) {
     Definitions now;
     now.define_dimension("x", 4);
-    EXPECT_EQ(difference_in_structure(example(), now), "dimension 0 is 'x' of length 3 there, here 'x' of length 4");
+    EXPECT_EQ(difference_in_structure(few_definitions(), now), "dimension 0 is 'x' of length 3 there, here 'x' of length 4");
     now = Definitions();
     now.define_dimension("x", 3);
-    now.define_variable("T", TAILRACE_I16, 1, kColumn, 0);
-    now.define_variable("mask", TAILRACE_I8, 1, kColumn, 0);
-    EXPECT_EQ(difference_in_structure(example(), now), "variable 1 is 'mask' (i1, static) there, here 'mask' (i1)");
+    now.define_variable("T", TAILRACE_I16, 1, kOneColumn, 0);
+    now.define_variable("mask", TAILRACE_I8, 1, kOneColumn, 0);
+    EXPECT_EQ(difference_in_structure(few_definitions(), now), "variable 1 is 'mask' (i1, static) there, here 'mask' (i1)");
 }
 
 TEST(ElementText, KeepsAllDigits) {
