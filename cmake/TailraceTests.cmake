@@ -8,10 +8,10 @@ function(tailrace_unit_tests)
         if(sources AND TARGET tailrace_${layer})
             add_executable(unit_${layer} ${sources})
             target_link_libraries(unit_${layer} PRIVATE tailrace_${layer} GTest::gtest GTest::gtest_main)
+            target_compile_options(unit_${layer} PRIVATE -O0) # the tests alone; optimised, some take minutes to compile
             set_target_properties(
                 unit_${layer}
-                PROPERTIES
-                    RUNTIME_OUTPUT_DIRECTORY "${TAILRACE_TEST_DIR}" UNITY_BUILD ${TAILRACE_UNITY} UNITY_BUILD_BATCH_SIZE 12
+                PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${TAILRACE_TEST_DIR}" UNITY_BUILD ${TAILRACE_UNITY} UNITY_BUILD_BATCH_SIZE 12
             )
         endif()
     endforeach()
