@@ -79,7 +79,9 @@ def test_the_key_is_the_name(registry: dict[str, object]) -> None:
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
 def test_a_fault_says_in_one_line_what_it_does(fault: object) -> None:
     what = getattr(fault, "what", "")
-    assert what and "\n" not in what and not what.endswith("."), "a phrase for help texts, which put it into a list"
+    assert what
+    assert "\n" not in what
+    assert not what.endswith("."), "a phrase for help texts, which put it into a list"
 
 
 def test_programs_come_from_packages_that_are_installed_by_setup() -> None:
