@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/journal.hpp"
 #include "stage/scratch.hpp"
 #include "stage/sink.hpp"
+#include "stage/work_folder.hpp"
 
 namespace tailrace {
 
@@ -45,6 +47,8 @@ public:
 
 private:
     void recover();
+    void note(Json line);  // in the journal, for `tailrace drain status` and `resume`
+    void carry_what_is_there();
     void carry_all(const std::vector<std::string>& paths);
     void carry(std::span<const std::string> paths);
     void ship(std::span<const std::string> paths);
@@ -60,7 +64,8 @@ private:
     DrainOptions options_;
     Report report_;
     DrainProgress progress_;
-    std::string token_, temporary_;
+    std::string token_;
+    std::optional<WorkFolder> work_;  // at the target, while it runs
     Journal journal_;
     uint64_t number_ = 0;             // of the last shipment
     std::vector<std::string> again_;  // open for writing, or changed
