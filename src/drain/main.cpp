@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <optional>
 #include <string>
 #include <thread>
 
@@ -208,15 +207,14 @@ int list(const std::string& path, const std::vector<std::string>& names) {
 
 int extract(const std::string& path, const std::string& folder, const std::vector<std::string>& names) {
     const double began_s = seconds_now();
-    std::optional<Extraction> extraction;  // made when it is known that each name is there
+    Extraction extraction(folder);
     const uint64_t members = each_member_of(path, names, [&](const BundleReader& bundle, const Member& member) {
-        if (!extraction) extraction.emplace(folder);
-        extraction->make(bundle, member);
+        extraction.make(bundle, member);
     });
     print({{"kind", "end"},
            {"members", members},
-           {"files", extraction ? extraction->files() : 0},
-           {"bytes", extraction ? extraction->bytes() : 0},
+           {"files", extraction.files()},
+           {"bytes", extraction.bytes()},
            {"seconds", seconds_now() - began_s}});
     return 0;
 }

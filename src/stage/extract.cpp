@@ -27,10 +27,10 @@ timespec time_of(int64_t ns) {
 
 }  // namespace
 
-Extraction::Extraction(const std::string& folder) : folder_path_(folder) {
-    make_directories(folder);
-    folder_ = open_folder(folder);
-    work_.emplace(folder, ".tailrace-extract-" + std::to_string(::geteuid()));
+void Extraction::begin() {
+    make_directories(folder_path_);
+    folder_ = open_folder(folder_path_);
+    work_.emplace(folder_path_, ".tailrace-extract-" + std::to_string(::geteuid()));
 }
 
 void Extraction::fail_at(const char* action, const Member& member) const {
@@ -44,6 +44,7 @@ void Extraction::fail_at(const char* action, const Member& member) const {
 }
 
 void Extraction::make(const BundleReader& bundle, const Member& member) {
+    if (!work_) begin();
     std::string name;
     const Descriptor parent = open_parent(folder_.get(), std::string(member.name), true, name);
     if (!parent.is_open()) fail_at("open the folder of", member);

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stage/bundle_reader.hpp"
@@ -13,15 +14,16 @@ namespace tailrace {
 
 class Extraction {
 public:
-    explicit Extraction(const std::string& folder);  // makes the folder
+    explicit Extraction(std::string folder) : folder_path_(std::move(folder)) {}
 
-    // Makes a member. Throws where something is there under its name, and where it would leave the folder. A file appears whole,
+    // Makes a member, and before the first one the folder. Throws where something is there under its name, and where it would leave the folder. A file appears whole,
     // after its checksum was compared, or not at all.
     void make(const BundleReader& bundle, const Member& member);
     uint64_t files() const { return files_; }
     uint64_t bytes() const { return bytes_; }
 
 private:
+    void begin();
     void make_file(const BundleReader& bundle, const Member& member, int parent, const std::string& name);
     void make_hard_link(const BundleReader& bundle, const Member& member, int parent, const std::string& name);
     [[noreturn]] void fail_at(const char* action, const Member& member) const;
