@@ -22,7 +22,7 @@ namespace tailrace {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: tailraced copy SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N] [--files N] [--wait SECONDS]\n"
+    "usage: tailraced copy SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N] [--files N] [--wait SECONDS] [--torn FILE]\n"
     "       tailraced status SCRATCH [--wait SECONDS]\n"
     "       tailraced scavenge FOLDER [--remove] [--any-node]\n"
     "       tailraced list BUNDLE|FOLDER [NAME...]\n"
@@ -68,6 +68,15 @@ uint64_t number(const char* text_of) {
     return value;
 }
 
+// Paths, each with a zero byte behind it.
+std::vector<std::string> names_in_file(const std::string& path) {
+    const std::string all = File::open_read(path).read_all();
+    std::vector<std::string> names;
+    for (size_t begin = 0, end; (end = all.find('\0', begin)) != std::string::npos; begin = end + 1)
+        names.push_back(all.substr(begin, end - begin));
+    return names;
+}
+
 DrainOptions parse(int count, char** words) {
     DrainOptions options{.target = words[3]};
     for (int at = 4; at < count; at += 2) {
@@ -80,6 +89,8 @@ DrainOptions parse(int count, char** words) {
             options.shipment_bytes = std::max<uint64_t>(number(value), 1);
         else if (key == "--files")
             options.shipment_files = number(value);
+        else if (key == "--torn")
+            options.torn = names_in_file(value);
         else if (key == "--wait")
             options.wait_s = std::strtod(value, nullptr);
         else
@@ -119,6 +130,8 @@ int copy(const std::string& folder, const DrainOptions& options) {
     const DrainProgress progress = drain.run();
     Json end = described("end", progress, seconds_now() - began_s);
     end["left"] = described_left(progress.left);
+    end["torn"] = Json::array();
+    for (const std::string& path : progress.torn) end["torn"].push_back(escaped(path));
     print(end);
     return progress.left.empty() ? 0 : 1;
 }
@@ -208,9 +221,8 @@ int list(const std::string& path, const std::vector<std::string>& names) {
 int extract(const std::string& path, const std::string& folder, const std::vector<std::string>& names) {
     const double began_s = seconds_now();
     Extraction extraction(folder);
-    const uint64_t members = each_member_of(path, names, [&](const BundleReader& bundle, const Member& member) {
-        extraction.make(bundle, member);
-    });
+    const uint64_t members =
+        each_member_of(path, names, [&](const BundleReader& bundle, const Member& member) { extraction.make(bundle, member); });
     print({{"kind", "end"},
            {"members", members},
            {"files", extraction.files()},

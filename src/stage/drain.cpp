@@ -1,6 +1,8 @@
 #include "stage/drain.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -122,7 +124,20 @@ DrainProgress Drain::run() {
     return progress_;
 }
 
+// By what they are, not by their names: a file that gets the name of a torn one meanwhile is whole.
+void Drain::find_torn() {
+    const Descriptor folder = open_folder(scratch_.path());
+    for (const std::string& path : options_.torn) {
+        std::string name;
+        struct stat status;
+        const Descriptor parent = open_parent(folder.get(), path, false, name);
+        if (parent.is_open() && ::fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+            torn_.emplace(status.st_dev, status.st_ino);
+    }
+}
+
 void Drain::carry_what_is_there() {
+    find_torn();
     const double until_s = seconds_now() + options_.wait_s;
     again_ = scratch_.scan();
     progress_.entries = again_.size();
@@ -171,12 +186,13 @@ void Drain::take(const std::string& path, std::vector<Item>& items) {
     if (taken == Taken::taken) {
         reach(DrainState::held);
         if (item.kind == ItemKind::folder) folders_.push_back(path);
+        item.is_torn = item.kind == ItemKind::file && torn_.contains({item.identity.device, item.identity.inode});
         if (item.kind == ItemKind::file && item.identity.links > 1) {
             const Identity& is = item.identity;
             const auto first = std::find_if(items.begin(), items.end(), [&](const Item& other) {
                 return other.kind == ItemKind::file && other.identity.links > 1 && other.identity.has_content_of(is);
             });
-            if (first != items.end()) item.kind = ItemKind::hard_link, item.link = first->path;
+            if (first != items.end()) item.kind = ItemKind::hard_link, item.link = first->target_path();
         }
         items.push_back(std::move(item));
         return;
@@ -270,6 +286,7 @@ void Drain::record(const std::vector<Item>& items) {
         files.push_back(Json::array({hex_of(item.path), is.device, is.inode, is.size_bytes, is.mtime_ns}));
         if (item.kind == ItemKind::folder) continue;
         ++count;
+        if (item.is_torn) progress_.torn.insert(item.target_path());
         bytes += item.kind == ItemKind::file ? is.size_bytes : 0;
     }
     progress_.files += count;

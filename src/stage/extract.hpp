@@ -16,8 +16,8 @@ class Extraction {
 public:
     explicit Extraction(std::string folder) : folder_path_(std::move(folder)) {}
 
-    // Makes a member, and before the first one the folder. Throws where something is there under its name, and where it would leave the folder. A file appears whole,
-    // after its checksum was compared, or not at all.
+    // Makes a member; the first time the folder, too. Throws where something is there under its name, and where it would leave the
+    // folder. A file appears whole, after its checksum was compared, or not at all.
     void make(const BundleReader& bundle, const Member& member);
     uint64_t files() const { return files_; }
     uint64_t bytes() const { return bytes_; }

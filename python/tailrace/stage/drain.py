@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -86,20 +87,27 @@ def copy(
     bundle_bytes: int = BUNDLE_BYTES,
     wait_s: float = 0,
     progress: Progress | None = None,
+    torn: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Carries all files of the folder `scratch` to `target`, and removes each from scratch once its copy was read again.
+    """Carries all files of the folder `scratch` to `target`, and removes each from scratch once its copy was read again. Those of
+    the paths `torn` get NAME.torn there.
 
-    Returns files, bytes, bundles, copied_again, seconds, and `left`: a list of path and why, for what is still on scratch. Raises
-    StageError where the drain had to stop, such as with a full target; then all that is not delivered is on scratch."""
+    Returns files, bytes, bundles, copied_again, seconds, `torn`: names at the target that end with .torn, and `left`: a list of
+    path and why, for what is still on scratch. Raises StageError where the drain had to stop, such as with a full target; then all
+    that is not delivered is on scratch."""
     words = [program(), "copy", str(scratch), str(target), "--sink", sink]
     words += ["--bundle-bytes", str(bundle_bytes), "--wait", str(wait_s)]
     last: dict[str, Any] = {}
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            last = json.loads(line)
-            if last["kind"] == "progress" and progress is not None:
-                progress(last)
+    with tempfile.NamedTemporaryFile() as names:
+        names.write(b"".join(os.fsencode(path) + b"\0" for path in torn))
+        names.flush()
+        words += ["--torn", names.name]
+        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                last = json.loads(line)
+                if last["kind"] == "progress" and progress is not None:
+                    progress(last)
     if last.get("kind") == "error":
         raise StageError(last["message"])
     if last.get("kind") != "end":
@@ -107,5 +115,6 @@ def copy(
             f"tailraced ended with {process.returncode} and did not say why; {scratch} has what is not delivered: run it again"
         )
     _show_names(last["left"])
+    last["torn"] = [shown_name(path) for path in last["torn"]]
     del last["kind"]
     return last

@@ -11,15 +11,27 @@ from tailrace.cli import output
 from tailrace.stage import drain
 
 
-def deliver(scratch: Path, target: Path, sink: str, bundle_bytes: int, wait_s: float, *, as_json: bool) -> None:
-    """Ends the command with status 0, or 1 where files are left."""
+def deliver(scratch: Path, target: Path, sink: str, bundle_bytes: int, wait_s: float, log: Path | None, *, as_json: bool) -> None:
+    """Ends the command with status 0, or 1 where files are left or torn."""
     progress = None if as_json else _print_progress
-    answer = drain.copy(scratch, target, sink, bundle_bytes, wait_s, progress)
+    answer = drain.copy(scratch, target, sink, bundle_bytes, wait_s, progress, _torn(scratch, log))
     if as_json:
         output.print_json(answer)
     else:
         _print(target, answer)
-    raise typer.Exit(1 if answer["left"] else 0)
+    raise typer.Exit(1 if answer["left"] or answer["torn"] else 0)
+
+
+def _torn(scratch: Path, log: Path | None) -> list[str]:
+    if log is None:
+        return []
+    from tailrace.trace.log import LogError
+    from tailrace.trace.torn import torn_below
+
+    try:
+        return torn_below(scratch, log)
+    except LogError as error:
+        raise drain.StageError(str(error)) from None
 
 
 def print_left(left: list[dict[str, Any]]) -> None:
@@ -42,4 +54,8 @@ def _print_progress(answer: dict[str, Any]) -> None:
 def _print(target: Path, answer: dict[str, Any]) -> None:
     bundles = f" in {answer['bundles']} bundles" if answer["bundles"] else ""
     output.console().print(f"{output.escape(str(target))}: {_text(answer)}{bundles}, in {answer['seconds']:.2f} s", soft_wrap=True)
+    for path in answer["torn"]:
+        output.console().print(
+            output.plain(f"  torn, because its process was killed while it had it open: {path}"), markup=False, soft_wrap=True
+        )
     print_left(answer["left"])
