@@ -140,6 +140,21 @@ void History::drop(uint64_t first, uint64_t last, bool torn) {
     });
 }
 
+void History::forget_groups(const std::vector<size_t>& gone) {
+    std::vector<uint64_t> number(groups.size());
+    size_t kept = 0;
+    for (size_t g = 0, next = 0; g < groups.size(); ++g) {
+        if (next < gone.size() && gone[next] == g) {
+            ++next;
+            continue;
+        }
+        if (kept != g) groups[kept] = std::move(groups[g]);
+        number[g] = kept++;
+    }
+    groups.resize(kept);
+    for (StepEntry& step : steps) step.group = number[step.group];
+}
+
 const GroupEntry* History::static_group(uint64_t group) const {
     for (uint64_t g = group + 1; g-- > 0;)
         if (groups[g].has_static && !groups[g].torn) return &groups[g];

@@ -117,6 +117,9 @@ struct History {
     size_t first_run_with(size_t variable) const;
     // Groups with steps, and groups whose static variables belong to such steps; ascending.
     std::vector<size_t> needed_groups() const;
+    // Groups without steps whose files are gone; ascending. Those after them get other numbers. Without it each step of a long run
+    // with retention would cost more than the one before.
+    void forget_groups(const std::vector<size_t>& gone);
     // Applies a line. Kinds that it does not know, of a later version, are passed over.
     void apply(const Json& line);
     // Drops the steps [first, last].

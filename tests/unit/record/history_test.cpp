@@ -130,6 +130,24 @@ TEST_F(HistoryTest, StepWrittenAgainReplacesTheOneBefore) {
     EXPECT_EQ(history.groups[1].steps, 1u);
 }
 
+TEST_F(HistoryTest, GroupsThatAreGoneAreForgotten) {
+    append(run_line(run_of("layout = 'fpp'")));
+    for (uint64_t step = 0; step < 6; ++step) append_step(step, step, 100 + step);
+    History history = read_history(path_);
+    history.groups[1].has_static = true;  // the steps after it have their static arrays there
+    history.drop(0, 3, false);
+    EXPECT_EQ(history.needed_groups(), (std::vector<size_t>{1, 4, 5}));
+    history.forget_groups({0, 2, 3});
+    ASSERT_EQ(history.groups.size(), 3u);
+    EXPECT_EQ(history.groups[0].start, 1u);
+    EXPECT_EQ(history.needed_groups(), (std::vector<size_t>{0, 1, 2}));
+    for (const StepEntry& step : history.steps) EXPECT_EQ(history.groups[step.group].start, step.step);
+    EXPECT_EQ(history.static_group(history.steps.back().group), &history.groups[0]);
+    EXPECT_EQ(history.next_step(), 6u);
+    history.forget_groups({});
+    EXPECT_EQ(history.groups.size(), 3u);
+}
+
 TEST_F(HistoryTest, DamageBeforeIntactLinesIsToldWithThePath) {
     append(run_line(run_of("layout = 'fpp'")));
     append_step(0, 0);
