@@ -97,7 +97,7 @@ TEST_F(Journals, DamageBeforeIntactLinesIsFoundAtEveryByte) {
         const Error error = error_of([&] { read_journal(path); });
         ASSERT_EQ(error.status(), Status::CORRUPT) << "byte " << at;
         ASSERT_EQ(error.what(), path + ": the line at byte " + std::to_string(first.size()) +
-                                    " is damaged, and intact lines follow it; see 'tailrace verify'");
+                                    " is damaged, and intact lines follow it; `tailrace repair` of a stream keeps what stands before it");
     }
 }
 
