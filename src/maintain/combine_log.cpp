@@ -1,5 +1,7 @@
 #include "maintain/combine_log.hpp"
 
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "base/error.hpp"
@@ -33,8 +35,16 @@ Json chunks_json(const CombinePlan& plan, const ChunkPlaces& chunks, uint64_t fi
 }  // namespace
 
 CombineLog::CombineLog(const std::string& output) : path_(output + ".combining.jsonl"), lock_(File::open_append(path_)) {
-    if (!lock_.try_lock())
+    // A combine that was killed may hold the lock for a moment: its child ends after it.
+    constexpr auto kPause = std::chrono::milliseconds(20);
+    constexpr int kMostTimes = 100;
+    for (int times = 0; !lock_.try_lock(); ++times) {
+        if (times < kMostTimes) {
+            std::this_thread::sleep_for(kPause);
+            continue;
+        }
         fail(Status::BAD_ORDER, "another process is combining to ", output, "; let it end, or choose another output");
+    }
 }
 
 std::optional<CombineProgress> CombineLog::read(const std::string& identity, const CombinePlan& plan) {

@@ -106,6 +106,8 @@ private:
         (void)access_.segment();
         report("left out", cut.path, cut.steps, where);
         for (const auto& [start, segment] : cut.groups) set_aside_left_out(start, segment);
+        // Where the damaged line was that of a step, no line says which files it has.
+        for (uint64_t segment = 0; segment <= access_.number(); ++segment) set_aside_left_out(history_.next_step(), segment);
         hide_left_out();
     }
 

@@ -120,6 +120,7 @@ void HistoryReader::check_step() {
     const StepEntry& step = history_.steps.back();
     const GroupEntry& group = history_.groups[step.group];
     if (group.steps == 1) check_new_group();
+    if (step.files != group.parts) refuse("step ", step.step, " has ", step.files, " files, and the first step in them ", group.parts);
     check_ragged(step);
     if (const auto needs = needs_.find(group.plan); needs != needs_.end())
         for (size_t k = 0; k < std::min(step.ragged.size(), needs->second.ragged.size()); ++k)

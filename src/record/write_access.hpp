@@ -26,8 +26,8 @@ public:
     struct Wish {
         bool takes_over = false;
         bool replaces = false;  // what is written so far may be damaged: it will not count
-        bool salvages = false;  // where the journal is damaged or contradicts itself, what stands before counts: see cut()
         uint64_t nodes = 1;
+        bool salvages = false;  // where the journal is damaged or contradicts itself, what stands before counts: see cut()
     };
     // Throws IN_USE; UNSUPPORTED where a newer version has written the stream. The directory of parts exists.
     WriteAccess(const std::string& directory, const std::string& stream, const Wish& wish);
