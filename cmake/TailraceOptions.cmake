@@ -16,7 +16,11 @@ endif()
 option(TAILRACE_MPI "Build the library libtailrace, which needs an MPI; OFF: the Python package for one process" ${mpi_is_there})
 option(TAILRACE_TRACER "Build the library that records the calls of programs (Linux on x86-64)" ON)
 option(TAILRACE_SANITIZE "Only the layers without MPI and their unit tests, under the address and undefined sanitizers" OFF)
-option(TAILRACE_UNITY "Compile up to twelve sources of a layer together: a third of the time; OFF where sources are changed often" ON)
+option(
+    TAILRACE_UNITY
+    "Compile up to twelve sources of a layer together: a third of the time; OFF where sources are changed often"
+    ON
+)
 option(TAILRACE_WERROR "Treat warnings as errors" OFF)
 set(TAILRACE_ARCH "x86-64-v2" CACHE STRING "Value of -march=; empty for the compiler's own")
 

@@ -7,11 +7,18 @@ function(tailrace_unit_tests)
         file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/unit/${layer}/*.cpp")
         if(sources AND TARGET tailrace_${layer})
             add_executable(unit_${layer} ${sources})
-            target_link_libraries(unit_${layer} PRIVATE tailrace_${layer} GTest::gtest GTest::gtest_main)
+            target_link_libraries(unit_${layer} PRIVATE GTest::gtest GTest::gtest_main Threads::Threads)
+            get_target_property(kind tailrace_${layer} TYPE)
+            if(kind STREQUAL "SHARED_LIBRARY")
+                # It would record the tests themselves, and shows hooks alone: of it, what headers have is tested here.
+                target_include_directories(unit_${layer} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+            else()
+                target_link_libraries(unit_${layer} PRIVATE tailrace_${layer})
+            endif()
+            target_compile_options(unit_${layer} PRIVATE -O0) # the tests alone; optimised, some take minutes to compile
             set_target_properties(
                 unit_${layer}
-                PROPERTIES
-                    RUNTIME_OUTPUT_DIRECTORY "${TAILRACE_TEST_DIR}" UNITY_BUILD ${TAILRACE_UNITY} UNITY_BUILD_BATCH_SIZE 12
+                PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${TAILRACE_TEST_DIR}" UNITY_BUILD ${TAILRACE_UNITY} UNITY_BUILD_BATCH_SIZE 12
             )
         endif()
     endforeach()

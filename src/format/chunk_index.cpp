@@ -59,7 +59,7 @@ struct Child {
 class ChunkTreeImage {
 public:
     ChunkTreeImage(Bytes& out, uint64_t base, std::span<const Extent> chunks, std::span<const uint64_t> offsets,
-              std::span<const uint64_t> chunk, uint64_t element_bytes, uint64_t most_children)
+                   std::span<const uint64_t> chunk, uint64_t element_bytes, uint64_t most_children)
         : out_(out), base_(base), chunks_(chunks), offsets_(offsets), chunk_(chunk), element_bytes_(element_bytes),
           most_children_(most_children) {}
 

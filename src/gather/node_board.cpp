@@ -28,8 +28,7 @@ struct NodeBoard::Shared {
 };
 
 NodeBoard::NodeBoard(MPI_Comm node, uint64_t ranks_beside)
-    : node_(node),
-      memory_(node, sizeof(Shared) + (2 * sizeof(Numbers) + kWords * sizeof(uint64_t)) * size_of(node)) {
+    : node_(node), memory_(node, sizeof(Shared) + (2 * sizeof(Numbers) + kWords * sizeof(uint64_t)) * size_of(node)) {
     rank_ = static_cast<uint32_t>(rank_in(node));
     size_ = static_cast<uint32_t>(size_of(node));
     shared_ = reinterpret_cast<Shared*>(memory_.base());  // zeroed memory is its first state

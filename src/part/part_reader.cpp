@@ -16,8 +16,8 @@ namespace {
 constexpr uint64_t kWindowBytes = 4u << 20;    // read at once where spans are short
 constexpr uint64_t kShortGapBytes = 8192;      // shorter gaps are read, too: this is as cheap as another call
 constexpr uint64_t kLongGapBytes = 64u << 10;  // gaps up to four times the span are read, but none longer than this
-constexpr uint64_t kCopiedSpanBytes = 4096;     // shorter spans of memory are filled by copying
-constexpr size_t kReadBuffers = 512;            // of one vectored read
+constexpr uint64_t kCopiedSpanBytes = 4096;    // shorter spans of memory are filled by copying
+constexpr size_t kReadBuffers = 512;           // of one vectored read
 
 std::vector<uint64_t> read_numbers(hid_t object, const char* name) {
     const hdf5::AttributeId attribute = hdf5::open_attribute(object, name);

@@ -12,7 +12,14 @@ from tests.environment import ROOT
 from tests.mpirun import run_within
 
 BUILD = Path(os.environ.get("TAILRACE_BUILD", ROOT / "build"))
-SANITIZED_LAYERS = ("base", "layout", "part", "switch")  # those without MPI: CMakeLists.txt under TAILRACE_SANITIZE
+SANITIZED_LAYERS = (
+    "base",
+    "format",
+    "layout",
+    "part",
+    "stage",
+    "switch",
+)  # those without MPI: CMakeLists.txt under TAILRACE_SANITIZE
 NOT_BUILT = "not-built"
 SUPPRESSIONS = ROOT / "tests" / "unit" / "leaks.supp"
 SANITIZER = {

@@ -31,12 +31,15 @@ TEST(DefinitionsDifference, AttributesThatSayWhatValuesMean) {
     now.put_attribute("T", text_attribute("units", "degC"));
     EXPECT_EQ(difference_in_meaning(few_definitions(), now), "attribute 'units' of variable 'T' is 'K' in its steps, here 'degC'");
     now.put_attribute("time", text_attribute("calendar", "noleap"));
-    EXPECT_EQ(difference_in_meaning(few_definitions(), now), "attribute 'calendar' of variable 'time' is none in its steps, here 'noleap'");
+    EXPECT_EQ(difference_in_meaning(few_definitions(), now),
+              "attribute 'calendar' of variable 'time' is none in its steps, here 'noleap'");
     const int16_t fill = -2;
     now = few_definitions();
     now.put_attribute("T", number_attribute("_FillValue", Type::I16, 1, &fill));
-    EXPECT_EQ(difference_in_meaning(few_definitions(), now), "attribute '_FillValue' of variable 'T' is none in its steps, here -2 (i2)");
-    EXPECT_EQ(difference_in_meaning(now, few_definitions()), "attribute '_FillValue' of variable 'T' is -2 (i2) in its steps, here none");
+    EXPECT_EQ(difference_in_meaning(few_definitions(), now),
+              "attribute '_FillValue' of variable 'T' is none in its steps, here -2 (i2)");
+    EXPECT_EQ(difference_in_meaning(now, few_definitions()),
+              "attribute '_FillValue' of variable 'T' is -2 (i2) in its steps, here none");
 }
 
 TEST(DefinitionsDifference, ANewVariableComesLast) {
