@@ -40,7 +40,8 @@ const char* kind_that_is_no_file(mode_t mode) {
 void refuse_unless_regular(const std::string& path, mode_t mode) {
     const std::string_view kind = kind_that_is_no_file(mode);
     if (kind.empty()) return;
-    fail(Status::CORRUPT, path, " is ", kind, ", and not a file: Tailrace opens no links, FIFOs or devices in place of the files of ",
+    fail(Status::CORRUPT, path, " is ", kind,
+         ", and not a file: Tailrace opens no links, FIFOs or devices in place of the files of ",
          "a stream; put the file itself there", kind == "a symbolic link" ? ", or link the whole directory" : "");
 }
 
@@ -97,14 +98,16 @@ int open_regular_file(const char* doing, const std::string& path, int flags, Lin
         const int code = errno;
         struct stat status;
         const bool is_no_file = code == ELOOP || code == ENXIO || code == EISDIR;
-        if (is_no_file && links == Links::refused && ::lstat(path.c_str(), &status) == 0) refuse_unless_regular(path, status.st_mode);
+        if (is_no_file && links == Links::refused && ::lstat(path.c_str(), &status) == 0)
+            refuse_unless_regular(path, status.st_mode);
         if (code != EWOULDBLOCK) fail_system(doing, path, code);
         // Another process has a lease on the file, and gives it up when somebody waits for it.
         descriptor = open_once(path, all & ~O_NONBLOCK);
         if (descriptor < 0) fail_system(doing, path, errno);
     }
     struct stat status;
-    if (::fstat(descriptor, &status) == 0 && !S_ISREG(status.st_mode)) {
+    const bool may_be_device = links == Links::followed;
+    if (::fstat(descriptor, &status) == 0 && !S_ISREG(status.st_mode) && !(may_be_device && S_ISCHR(status.st_mode))) {
         ::close(descriptor);
         refuse_unless_regular(path, status.st_mode);
     }

@@ -49,7 +49,9 @@ CombineLog::CombineLog(const std::string& output) : path_(output + ".combining.j
 
 std::optional<CombineProgress> CombineLog::read(const std::string& identity, const CombinePlan& plan) {
     const std::vector<Json> lines = read_journal(path_).lines;
-    const auto is = [](const Json& line, const char* key, const Json& value) { return line.contains(key) && line.at(key) == value; };
+    const auto is = [](const Json& line, const char* key, const Json& value) {
+        return line.contains(key) && line.at(key) == value;
+    };
     if (lines.empty() || !is(lines.front(), "combining", identity)) return std::nullopt;
     const std::string boot = boot_id();
     size_t last = 0;

@@ -99,7 +99,8 @@ private:
 
     // The bytes stay where they are: this command's segment says that they do not count.
     void leave_out(const WholeLines::Cut& cut) {
-        const std::string where = text("the journal from byte ", cut.at, " of ", cut.path, " on does not count any longer: ", cut.why);
+        const std::string where =
+            text("the journal from byte ", cut.at, " of ", cut.path, " on does not count any longer: ", cut.why);
         if (history_.empty() && !history_.is_static_only())
             fail(Status::CORRUPT, "stream '", stream_, "' in ", directory_, " has no whole step before the damage, so nothing was ",
                  "changed: byte ", cut.at, " of ", cut.path, ": ", cut.why, "; restore the journal from a copy");

@@ -26,15 +26,15 @@ namespace tailrace {
 namespace {
 
 constexpr size_t kPathBytes = 4096;
-constexpr int kMostDeaths = 64;       // files that end a child, of one command
-constexpr double kMostCallS = 300;    // processor time without a further call of HDF5, and no answer
+constexpr int kMostDeaths = 64;     // files that end a child, of one command
+constexpr double kMostCallS = 300;  // processor time without a further call of HDF5, and no answer
 constexpr int kLookEveryMs = 500;
 
 // What a child shows its parent.
 struct Shown {
-    std::atomic<uint64_t> calls;    // of HDF5
+    std::atomic<uint64_t> calls;     // of HDF5
     std::atomic<int64_t> is_within;  // above 0: a call has not returned
-    char path[kPathBytes];        // the file that HDF5 opened last
+    char path[kPathBytes];           // the file that HDF5 opened last
 };
 
 Shown*& shown() {

@@ -11,8 +11,8 @@ void check_stored_box(const Definitions& definitions, size_t v, const PartBox& s
     const Box& box = stored.box;
     const size_t dims = variable.shape.size();
     if (box.offset.size() != dims || box.count.size() != dims)
-        fail(Status::CORRUPT, "a box of variable '", variable.name, "' has ", box.offset.size(), " dimensions, and the variable has ",
-             dims);
+        fail(Status::CORRUPT, "a box of variable '", variable.name, "' has ", box.offset.size(),
+             " dimensions, and the variable has ", dims);
     for (size_t d = 0; d < dims; ++d) {
         const uint64_t length = d == 0 && definitions.is_ragged(variable) ? INT64_MAX : variable.shape[d];
         if (box.offset[d] > length || box.count[d] > length - box.offset[d])

@@ -102,7 +102,8 @@ Definitions definitions_of(const Json& json, Definitions::Spelling spelling) {
     for (const Json& v : json.at("variables")) {
         const std::vector<std::string> names = v.at("dimensions");
         if (names.size() > TAILRACE_MAX_DIMS)
-            fail(Status::CORRUPT, "variable ", v.at("name"), " has ", names.size(), " dimensions; the most are ", TAILRACE_MAX_DIMS);
+            fail(Status::CORRUPT, "variable ", v.at("name"), " has ", names.size(), " dimensions; the most are ",
+                 TAILRACE_MAX_DIMS);
         std::vector<const char*> dims;
         for (const std::string& name : names) dims.push_back(name.c_str());
         result.define_variable(v.at("name"), static_cast<int>(*type_of_code(v.at("type"))), static_cast<int>(dims.size()),

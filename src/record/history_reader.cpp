@@ -120,13 +120,15 @@ void HistoryReader::check_step() {
     const StepEntry& step = history_.steps.back();
     const GroupEntry& group = history_.groups[step.group];
     if (group.steps == 1) check_new_group();
-    if (step.files != group.parts) refuse("step ", step.step, " has ", step.files, " files, and the first step in them ", group.parts);
+    if (step.files != group.parts)
+        refuse("step ", step.step, " has ", step.files, " files, and the first step in them ", group.parts);
     check_ragged(step);
-    if (const auto needs = needs_.find(group.plan); needs != needs_.end())
+    // A group of one part has a number of a plan, too, which may be one of an earlier run.
+    if (const auto needs = needs_.find(group.plan); needs != needs_.end() && !has_one_part(group.layout))
         for (size_t k = 0; k < std::min(step.ragged.size(), needs->second.ragged.size()); ++k)
             if (needs->second.ragged[k] > step.ragged[k])
-                refuse("step ", step.step, " has ", step.ragged[k], " elements along a ragged dimension, and a box of its plan ends at ",
-                       needs->second.ragged[k]);
+                refuse("step ", step.step, " has ", step.ragged[k],
+                       " elements along a ragged dimension, and a box of its plan ends at ", needs->second.ragged[k]);
 }
 
 void HistoryReader::check_new_group() const {
@@ -134,12 +136,13 @@ void HistoryReader::check_new_group() const {
     const GroupEntry& group = history_.groups[step.group];
     if (group.parts == 0 || group.parts > group.ranks)
         refuse("step ", step.step, " has ", group.parts, " files, and its run has ", group.ranks, " ranks");
-    if (has_one_part(group.layout) && group.parts != 1) refuse("step ", step.step, " has ", group.parts, " files, and files = one");
+    const bool is_one = has_one_part(group.layout);
+    if (is_one && group.parts != 1) refuse("step ", step.step, " has ", group.parts, " files, and files = one");
     const uint64_t before = history_.steps.size() > 1 ? history_.steps.end()[-2].step + 1 : 0;
     if (group.start > step.step || group.start < before)
         refuse("step ", step.step, " is in the files that begin with step ", group.start, ", and follows step ", before, " - 1");
     if (group.digest.size() > kMostDigest) refuse("the digest of step ", step.step, " has ", group.digest.size(), " digits");
-    if (const auto needs = needs_.find(group.plan); needs != needs_.end() && needs->second.parts > group.parts)
+    if (const auto needs = needs_.find(group.plan); needs != needs_.end() && !is_one && needs->second.parts > group.parts)
         refuse("step ", step.step, " has ", group.parts, " files, and a box of its plan is in part ", needs->second.parts - 1);
 }
 

@@ -41,8 +41,8 @@ private:
     void check_ragged(const StepEntry& step);
 
     History history_;
-    std::map<uint64_t, Needs> needs_;       // by plan
-    std::vector<uint64_t> row_bytes_;       // along each ragged dimension: of the largest variable
+    std::map<uint64_t, Needs> needs_;        // by plan
+    std::vector<uint64_t> row_bytes_;        // along each ragged dimension: of the largest variable
     std::vector<uint64_t> ragged_elements_;  // of all steps
 };
 
@@ -55,7 +55,7 @@ struct WholeLines {
         std::string path;  // of the segment
         uint64_t at = 0;   // byte
         std::string why;
-        std::vector<uint64_t> steps;                      // of intact step lines behind it, ascending
+        std::vector<uint64_t> steps;                     // of intact step lines behind it, ascending
         std::set<std::pair<uint64_t, uint64_t>> groups;  // of these: their first steps, and the numbers in their files' names
     };
     std::optional<Cut> cut;

@@ -89,7 +89,7 @@ TEST_F(FileTest, FailuresNameThePathTheReasonAndTheStatus) {
 
 TEST_F(FileTest, AFullDeviceIsNoSpace) {
     if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
-    File full = File::open_write("/dev/full");
+    File full = File::open_of_process("/dev/full");
     const Error error = error_of([&] { full.write_at(0, "x", 1); });
     EXPECT_EQ(error.status(), Status::NO_SPACE);
     EXPECT_EQ(message_of(error),
@@ -216,7 +216,8 @@ TEST_F(FileTest, ReservedRoomKeepsContent) {
 }
 
 TEST_F(FileTest, WhatIsNoFileIsNotOpened) {
-    const std::string data = directory_ / "data", link = directory_ / "link", fifo = directory_ / "fifo", folder = directory_ / "folder";
+    const std::string data = directory_ / "data", link = directory_ / "link", fifo = directory_ / "fifo",
+                      folder = directory_ / "folder";
     File::create(data).write_at(0, "x", 1);
     std::filesystem::create_symlink(data, link);
     std::filesystem::create_directory(folder);

@@ -19,7 +19,8 @@ TEST(ParsedJson, HasLimits) {
     many.back() = '}';
     EXPECT_TRUE(parse_json(many).is_discarded());
     EXPECT_TRUE(parse_json("[" + many.substr(0, many.find(",\"4096")) + "},{\"a\":{}}]").is_array());
-    for (const char* torn : {"", "{", "\"", "\"\\", "[}", "{\"a\":", "]]]]", "}"}) EXPECT_TRUE(parse_json(torn).is_discarded()) << torn;
+    for (const char* torn : {"", "{", "\"", "\"\\", "[}", "{\"a\":", "]]]]", "}"})
+        EXPECT_TRUE(parse_json(torn).is_discarded()) << torn;
 }
 
 TEST(ParsedJson, NumbersAreOfOneKind) {
