@@ -15,8 +15,8 @@
 
 namespace tailrace {
 
-// Opens a regular file with open()'s flags, and closes it in programs that are started. What else has the path is CORRUPT: a FIFO, a
-// directory and, unless links are followed, a link or a device. It never waits for the other end of a FIFO.
+// Opens a regular file with open()'s flags; programs that are started do not inherit it. What else has the path is CORRUPT: a FIFO,
+// a directory and, unless links are followed, a link or a device. It never waits for the other end of a FIFO.
 enum class Links { refused, followed };
 int open_regular_file(const char* doing, const std::string& path, int flags, Links links = Links::refused);
 

@@ -11,7 +11,7 @@ namespace tailrace {
 
 using Json = nlohmann::ordered_json;
 
-// Text beyond a limit is refused before anything is made of it. RATIONALE: 200,000 lists in each other exhaust the stack of whoever
+// Text beyond a limit is refused before anything is made of it. RATIONALE: 200,000 lists in each other exhaust the stack of what
 // goes through the values, and an object finds its keys one by one, so that many of them take quadratic time.
 struct JsonLimits {
     static constexpr uint64_t bytes = uint64_t{1} << 31;

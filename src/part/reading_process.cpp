@@ -104,9 +104,9 @@ bool read_all(int from, void* data, size_t bytes) {
     std::string text;
     const auto tell = [&](uint64_t done, uint64_t all) {
         const Head frame{Frame::progress, done, all};
-        uint64_t goes_on = 0;
-        if (!write_all(parent, &frame, sizeof frame) || !read_all(parent, &goes_on, sizeof goes_on)) ::_exit(1);
-        return goes_on != 0;
+        uint64_t continues = 0;
+        if (!write_all(parent, &frame, sizeof frame) || !read_all(parent, &continues, sizeof continues)) ::_exit(1);
+        return continues != 0;
     };
     try {
         text = work(tell).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -120,8 +120,8 @@ bool read_all(int from, void* data, size_t bytes) {
         text = error.what();
     }
     head.second = text.size();
-    const bool is_told = write_all(parent, &head, sizeof head) && write_all(parent, text.data(), text.size());
-    ::_exit(is_told ? 0 : 1);
+    const bool is_sent = write_all(parent, &head, sizeof head) && write_all(parent, text.data(), text.size());
+    ::_exit(is_sent ? 0 : 1);
 }
 
 double processor_s(pid_t process) {
@@ -145,8 +145,8 @@ public:
     std::optional<Json> listen(const ChildProgress& progress) {
         for (Head head{}; wait_for_frame() && read_all(socket_, &head, sizeof head);) {
             if (head.kind == Frame::progress) {
-                const uint64_t goes_on = !progress || progress(head.first, head.second);
-                if (!write_all(socket_, &goes_on, sizeof goes_on)) return std::nullopt;
+                const uint64_t continues = !progress || progress(head.first, head.second);
+                if (!write_all(socket_, &continues, sizeof continues)) return std::nullopt;
                 continue;
             }
             std::string text(head.second, '\0');

@@ -24,7 +24,7 @@ namespace tailrace {
 namespace {
 
 constexpr auto kInterval = std::chrono::seconds(20);
-constexpr uint64_t kMostHeartbeatBytes = 64u << 10;  // of a heartbeat that is read; others are nobody's
+constexpr uint64_t kMostHeartbeatBytes = 64u << 10;  // of a heartbeat that is read; longer files are no heartbeats
 
 // The heartbeats of this process, and the thread that renews them. There is a thread only while there are heartbeats.
 class Beating {

@@ -119,8 +119,8 @@ struct History {
     size_t first_run_with(size_t variable) const;
     // Groups with steps, and groups whose static variables belong to such steps; ascending.
     std::vector<size_t> needed_groups() const;
-    // Applies a line. Kinds that it does not know, of a later version, are passed over. Numbers are of the right kind then, and need
-    // not fit what is before: history_of() checks that, too.
+    // Applies a line. Kinds that it does not know, of a later version, are passed over. Numbers are of the right kind then; whether
+    // they fit the lines before is checked by history_of().
     void apply(const Json& line);
     // Drops the steps [first, last].
     void drop(uint64_t first, uint64_t last, bool torn);

@@ -96,7 +96,7 @@ std::vector<std::string> segment_paths(const std::string& journal) {
 
 SegmentChain find_segments(const std::string& journal, uint64_t most) {
     SegmentChain chain;
-    // An error counts only where the segment does: `repair` goes on behind damaged ones.
+    // An error counts only where the segment does: `repair` continues behind damaged ones.
     std::vector<std::variant<std::optional<Segment>, Error>> all;
     const std::vector<std::string> paths = segment_paths(journal);
     for (size_t k = 0; k < std::min<uint64_t>(paths.size(), most); ++k) {
