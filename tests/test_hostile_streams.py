@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tailrace
-from tailrace import _journal, errors
+import tailrace._journal as _journal
+from tailrace import errors
 
 from tests.environment import ROOT
 from tests.mpirun import run_within
