@@ -178,7 +178,7 @@ def test_plan_as_table_and_picture(capsys: pytest.CaptureFixture[str], layout: s
     arguments = ("plan", layout, "-n", 4, "--shape", "T:16x32:f4", "--grid", "4x1")
     answer = run_json(capsys, *arguments)
     text = run(capsys, *arguments)
-    for label in ("files", "directories", "writers", "bytes", "messages"):
+    for label in ("files", "directories", "writers", "bytes", "metadata", "index", "messages"):
         assert label in text
     picture = text[text.index("┌") :]
     assert picture.count("───▶│") == 2 * sum(part["writer_count"] for part in answer["parts"])
