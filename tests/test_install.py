@@ -78,16 +78,25 @@ def test_cmake_project_with_another_mpi(prefix: Path, programs: Path, mpi: Mpi) 
 def test_pkg_config(prefix: Path, programs: Path, mpirun: Mpirun, mpi: Mpi, package: str, source: str) -> None:
     files = next(prefix.rglob(f"{package}.pc")).parent
     flags = checked(["pkg-config", "--cflags", "--libs", package], PKG_CONFIG_PATH=str(files)).split()
-    library = next(prefix.rglob("libtailrace.so")).parent
     compiler = ["gcc", "-std=c11"] if package == "tailrace" else [f"mpifort{mpi.suffix}"]
-    checked([*compiler, programs / source, "-o", programs / "main", *flags, f"-Wl,-rpath,{library}"])
+    checked([*compiler, programs / source, "-o", programs / "main", *flags])
     mpirun(programs / "main", 2, cwd=programs)
     assert (programs / "out" / "history.nc").exists()
 
 
-def test_manual_pages(prefix: Path) -> None:
-    pages = {path.name for path in (ROOT / "docs" / "man").iterdir()}
-    assert {path.name for path in (prefix / "share" / "man" / "man1").iterdir()} == pages
+def test_pkg_config_without_rpath(prefix: Path) -> None:
+    """As packages for /usr/lib want it."""
+    files = next(prefix.rglob("tailrace.pc")).parent
+    words = ["pkg-config", "--define-variable=rpath=", "--libs", "tailrace_fortran"]
+    flags = checked(words, PKG_CONFIG_PATH=str(files)).split()
+    assert {"-ltailrace", "-ltailrace_fortran"} <= set(flags)
+    assert not [flag for flag in flags if str(prefix) in flag and "rpath" in flag]
+
+
+def test_manual_pages_come_with_the_commands(prefix: Path) -> None:
+    """Here there are none: the Python package has the command and its pages."""
+    assert not list(prefix.rglob("bin/tailrace"))
+    assert not list(prefix.rglob("*.1"))
 
 
 @pytest.mark.fast
