@@ -11,7 +11,7 @@
 namespace tailrace {
 namespace {
 
-RunEntry run_of(const char* options, uint64_t ranks = 2) {
+RunEntry ranked_run_of(const char* options, uint64_t ranks = 2) {
     RunEntry run;
     run.config = resolve({parse_options(options, "test")});
     run.requested = Json::object();
@@ -56,7 +56,7 @@ void expect_refused(const std::vector<Json>& lines, const std::string& says) {
     EXPECT_NE(why.find(says), std::string::npos) << lines.back() << ": " << why;
 }
 
-const Json kRun = run_line(run_of("layout = 'fpp'"));
+const Json kRun = run_line(ranked_run_of("layout = 'fpp'"));
 
 TEST(HistoryReaderTest, BoxesAreComparedWithTheirVariables) {
     EXPECT_EQ(refusal({kRun, plan_of({{0, 0, 0, 0, 0, 2, 6}, {0, 1, 0, 2, 0, 2, 6}, {1, 0, 0, 0, 3}})}), "");
@@ -81,7 +81,7 @@ TEST(HistoryReaderTest, StepsAreComparedWithTheirRunAndPlan) {
     EXPECT_EQ(refusal({kRun, plan, step_of(0), step_of(1)}), "");
     for (const uint64_t files : {uint64_t{0}, uint64_t{3}, uint64_t{1'000'000'000'000}})
         expect_refused({kRun, step_of(0, files)}, text("has ", files, " files, and its run has 2 ranks"));
-    expect_refused({run_line(run_of("")), step_of(0, 2)}, "files = one");
+    expect_refused({run_line(ranked_run_of("")), step_of(0, 2)}, "files = one");
     expect_refused({kRun, plan, step_of(0, 1)}, "a box of its plan is in part 1");
     expect_refused({kRun, plan, step_of(0, 2, 4)}, "a box of its plan ends at 5");
     expect_refused({kRun, step_of(0, 2, uint64_t{1} << 62)}, "more than files can have");
@@ -107,8 +107,8 @@ TEST(HistoryReaderTest, RunsCoordinatesAndBlocks) {
     expect_refused({kRun, coordinate_line(2, std::vector<std::byte>(1))}, "has 24 bytes, and the line has 1");
     expect_refused({kRun, coordinate_line(0, std::vector<std::byte>(192))}, "variable 'T'");
     expect_refused({kRun, coordinate_line(3, {})}, "there is no variable 3");
-    expect_refused({run_line(run_of("", 0))}, "a run has 0 ranks");
-    expect_refused({run_line(run_of("", uint64_t{1} << 40))}, "a run has 1099511627776 ranks");
+    expect_refused({run_line(ranked_run_of("", 0))}, "a run has 0 ranks");
+    expect_refused({run_line(ranked_run_of("", uint64_t{1} << 40))}, "a run has 1099511627776 ranks");
     Json run = kRun;
     run["layout"]["tree"] = "5";
     expect_refused({run}, "tree = '5'");
