@@ -27,7 +27,8 @@ namespace {
 class Repair {
 public:
     Repair(const std::string& directory, const std::string& stream, bool takes_over)
-        : directory_(directory), stream_(stream), access_(directory, stream, {.takes_over = takes_over, .salvages = true}) {}
+        : directory_(directory), stream_(stream),
+          access_(directory, stream, {.takes_over = takes_over, .earlier = WriteAccess::Earlier::is_salvaged}) {}
 
     Json run() {
         history_ = access_.take_history();

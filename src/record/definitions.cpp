@@ -120,6 +120,21 @@ private:
     Checksum sum_;
 };
 
+// The length of a ragged dimension is known only when a step ends. The index joins the elements of all steps along it. So it is the
+// first dimension, of a variable that is neither static nor replicated.
+void check_ragged(const Definitions& definitions, const Variable& variable) {
+    for (size_t d = 0; d < variable.dims.size(); ++d) {
+        const Dimension& of = definitions.dimension(variable.dims[d]);
+        if (!of.ragged) continue;
+        if (d > 0)
+            fail(Status::BAD_SHAPE, "variable '", variable.name, "': the ragged dimension '", of.name, "' is its dimension ",
+                 dimension_text(d, variable.dims.size()), "; make it the slowest dimension");
+        if (variable.is_static || variable.replicated)
+            fail(Status::BAD_SHAPE, "variable '", variable.name, "': the dimension '", of.name,
+                 "' is ragged, so the variable cannot be static or replicated; leave out the flags");
+    }
+}
+
 }  // namespace
 
 Definitions::Definitions(std::string time_name, Spelling spelling)
@@ -165,21 +180,6 @@ void Definitions::check_name_is_free(const char* what, const std::string& name) 
          name.substr(0, name.size() - row_size_name({}).size()), "'; rename it");
 }
 
-// The length of a ragged dimension is known only when a step ends. The index joins the elements of all steps along it. So it is the
-// first dimension, of a variable that is neither static nor replicated.
-void Definitions::check_ragged(const Variable& variable) const {
-    for (size_t d = 0; d < variable.dims.size(); ++d) {
-        const Dimension& of = dimension(variable.dims[d]);
-        if (!of.ragged) continue;
-        if (d > 0)
-            fail(Status::BAD_SHAPE, "variable '", variable.name, "': the ragged dimension '", of.name, "' is its dimension ",
-                 dimension_text(d, variable.dims.size()), "; make it the slowest dimension");
-        if (variable.is_static || variable.replicated)
-            fail(Status::BAD_SHAPE, "variable '", variable.name, "': the dimension '", of.name,
-                 "' is ragged, so the variable cannot be static or replicated; leave out the flags");
-    }
-}
-
 void Definitions::define_variable(const std::string& given, int type, int ndims, const char* const* dims, int flags) {
     const std::string name = spelled(given);
     check_own_name("a variable", name);
@@ -212,7 +212,7 @@ void Definitions::define_variable(const std::string& given, int type, int ndims,
         fail(Status::BAD_SHAPE, "variable '", name, "' has more bytes a step than a file may have (2^63); give it fewer elements");
     check_name_is_free("variable", name);
     check_blocks(name);
-    check_ragged(variable);
+    check_ragged(*this, variable);
     if (array_name(variable).size() > kMaxOwnNameBytes)
         fail(Status::BAD_ARGUMENT, "variable '", name, "' has the name of a dimension and is not its coordinate, so files name it ",
              kNoCoordinatePrefix, "NAME; use a name of at most ", kMaxOwnNameBytes - kNoCoordinatePrefix.size(), " bytes");

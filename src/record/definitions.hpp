@@ -103,7 +103,6 @@ private:
     std::vector<Attribute>& attributes_of(const std::string& variable);
     void check_blocks(const std::string& name) const;
     void check_name_is_free(const char* what, const std::string& name) const;
-    void check_ragged(const Variable& variable) const;
 
     Spelling spelling_;
     std::string time_name_;

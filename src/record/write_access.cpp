@@ -8,9 +8,9 @@ namespace tailrace {
 
 WriteAccess::WriteAccess(const std::string& directory, const std::string& stream, const Wish& wish)
     : journal_(directory + "/" + journal_path(stream)), lock_(directory, stream, wish.takes_over, wish.nodes) {
-    read(wish);
+    read(wish.earlier);
     check_version();
-    if (wish.replaces) lines_.lines = {};
+    if (wish.earlier == Earlier::is_replaced) lines_.lines = {};
     number_ = chain_.next_number;
     const Writer before = chain_.empty() ? Writer() : chain_.segments.back().head.writer;
     // A run that has created a segment, and not written its first line, may do so at any time.
@@ -20,13 +20,13 @@ WriteAccess::WriteAccess(const std::string& directory, const std::string& stream
     names_parts_ = contested_ || chain_.is_contested();
     if (!contested_) return;
     // From here on the earlier run gets an error at its next step.
-    chain_.empty() && wish.replaces ? segment_of_new_stream() : segment();
-    read(wish.salvages ? wish : Wish{});
+    chain_.empty() && wish.earlier == Earlier::is_replaced ? segment_of_new_stream() : segment();
+    read(wish.earlier == Earlier::is_salvaged ? wish.earlier : Earlier::counts);
 }
 
-void WriteAccess::read(const Wish& wish) {
+void WriteAccess::read(Earlier earlier) {
     try {
-        if (wish.salvages) {
+        if (earlier == Earlier::is_salvaged) {
             WholeLines whole = read_whole_lines(journal_);
             chain_ = std::move(whole.chain);
             lines_ = std::move(whole.lines);
@@ -36,7 +36,7 @@ void WriteAccess::read(const Wish& wish) {
         chain_ = find_segments(journal_);
         lines_ = read_segments(chain_);
     } catch (const Error& error) {
-        if (!wish.replaces || error.status() != Status::CORRUPT) throw;
+        if (earlier != Earlier::is_replaced || error.status() != Status::CORRUPT) throw;
         chain_ = {{}, segment_paths(journal_).size()};
         lines_ = {};
     }

@@ -23,11 +23,16 @@ namespace tailrace {
 // Local, on one process.
 class WriteAccess {
 public:
+    // What becomes of the lines that are there.
+    enum class Earlier {
+        counts,
+        is_replaced,  // it may be damaged: it will not count
+        is_salvaged,  // where the journal is damaged or contradicts itself, what stands before counts: see cut()
+    };
     struct Wish {
         bool takes_over = false;
-        bool replaces = false;  // what is written so far may be damaged: it will not count
+        Earlier earlier = Earlier::counts;
         uint64_t nodes = 1;
-        bool salvages = false;  // where the journal is damaged or contradicts itself, what stands before counts: see cut()
     };
     // Throws IN_USE; UNSUPPORTED where a newer version has written the stream. The directory of parts exists.
     WriteAccess(const std::string& directory, const std::string& stream, const Wish& wish);
@@ -44,7 +49,7 @@ public:
     // The number in the names of this run's parts; 0: none.
     uint64_t part_number() const { return names_parts_ ? number_ : 0; }
 
-    // With `salvages`: what no longer counts once segment() has begun. Nothing where the journal is whole.
+    // With Earlier::is_salvaged: what no longer counts once segment() has begun. Nothing where the journal is whole.
     const std::optional<WholeLines::Cut>& cut() const { return cut_; }
 
     // This run's segment. The first call begins it, unless a contested opening did. Throws OVERTAKEN where another run was first.
@@ -67,7 +72,7 @@ public:
     void release() noexcept { lock_.release(); }
 
 private:
-    void read(const Wish& wish);
+    void read(Earlier earlier);
     void check_version() const;
 
     const std::string journal_;
