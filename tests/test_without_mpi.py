@@ -34,7 +34,7 @@ PACKAGES = [
     "typing_extensions.py",
     "tomli_w",
     "elftools",
-    "iced_x86",
+    "capstone",
     "pydantic",
     "pydantic_core",
     "annotated_types",

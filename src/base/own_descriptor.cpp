@@ -4,12 +4,13 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <mutex>
 #include <set>
 #include <utility>
 
-#include "base/file.hpp"
 #include "base/paths.hpp"
+#include "base/system_error.hpp"
 
 namespace tailrace {
 namespace {
@@ -40,7 +41,10 @@ struct Opened {
 OwnDescriptor::OwnDescriptor(const char* doing, const std::string& path, int flags) {
     Opened& opened = Opened::all();
     const std::lock_guard lock(opened.mutex);
-    descriptor_ = open_regular_file(doing, path, flags);
+    do {
+        descriptor_ = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+    } while (descriptor_ < 0 && errno == EINTR);
+    if (descriptor_ < 0) fail_system(doing, path, errno);
     opened.places.insert(&descriptor_);
 }
 
