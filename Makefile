@@ -25,7 +25,7 @@ export OMPI_MCA_rmaps_base_oversubscribe := 1
 export OMPI_MCA_hwloc_base_binding_policy := none
 export OMPI_MCA_btl_vader_single_copy_mechanism ?= none
 
-# Builds that only tests see are optimised less: they are compiled in half the time.
+# Builds that only tests see are optimised less: with the sanitizers the largest sources then take half the time to compile.
 FOR_TESTS := -DTAILRACE_TESTS=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g1" -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1"
 
 .PHONY: help setup build sanitized mpich demo test-fast test test-full bench lint format docs clean

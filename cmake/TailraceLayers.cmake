@@ -1,5 +1,11 @@
 # A layer is a folder of src/ and a static library tailrace_NAME; sources are found, so that adding a file edits nothing here.
 
+# tailrace_compile_together(TARGET): its sources, several at a time (TAILRACE_UNITY).
+set(TAILRACE_SOURCES_TOGETHER 12)
+function(tailrace_compile_together target)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ${TAILRACE_UNITY} UNITY_BUILD_BATCH_SIZE ${TAILRACE_SOURCES_TOGETHER})
+endfunction()
+
 # tailrace_layer(NAME [OBJECT] [DEPENDS layer...] [LINK target...])
 function(tailrace_layer name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "OBJECT" "" "DEPENDS;LINK")
@@ -10,7 +16,7 @@ function(tailrace_layer name)
     endif()
     if(sources)
         add_library(tailrace_${name} ${kind} ${sources})
-        set_target_properties(tailrace_${name} PROPERTIES UNITY_BUILD ${TAILRACE_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+        tailrace_compile_together(tailrace_${name})
         set(scope PUBLIC)
     else()
         add_library(tailrace_${name} INTERFACE)

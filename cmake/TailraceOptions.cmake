@@ -18,7 +18,7 @@ option(TAILRACE_TRACER "Build the library that records the calls of programs (Li
 option(TAILRACE_SANITIZE "Only the layers without MPI and their unit tests, under the address and undefined sanitizers" OFF)
 option(
     TAILRACE_UNITY
-    "Compile up to twelve sources of a layer together: a third of the time; OFF where sources are changed often"
+    "Compile several sources of a layer together, for faster whole builds; OFF where sources are changed often"
     ON
 )
 option(TAILRACE_WERROR "Treat warnings as errors" OFF)

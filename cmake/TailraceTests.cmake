@@ -16,10 +16,8 @@ function(tailrace_unit_tests)
                 target_link_libraries(unit_${layer} PRIVATE tailrace_${layer})
             endif()
             target_compile_options(unit_${layer} PRIVATE -O0) # the tests alone; optimised, some take minutes to compile
-            set_target_properties(
-                unit_${layer}
-                PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${TAILRACE_TEST_DIR}" UNITY_BUILD ${TAILRACE_UNITY} UNITY_BUILD_BATCH_SIZE 12
-            )
+            set_target_properties(unit_${layer} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${TAILRACE_TEST_DIR}")
+            tailrace_compile_together(unit_${layer})
         endif()
     endforeach()
 endfunction()

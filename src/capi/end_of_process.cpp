@@ -74,12 +74,10 @@ void at_end() {
 void note_opening(MPI_Comm comm, const std::string& name, uint64_t set_aside) {
     static const bool watched = (at_finalize(&at_end), true);
     (void)watched;
-    int ranks = 1, world = 1;
-    check_mpi(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
-    check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &world), "MPI_Comm_size");
+    const uint64_t ranks = size_of(comm), world = size_of(MPI_COMM_WORLD);
     const std::lock_guard lock(opened().mutex);
     opened().names.insert(name);
-    if (static_cast<uint64_t>(ranks) + set_aside != static_cast<uint64_t>(world)) opened().knows_all = false;
+    if (ranks + set_aside != world) opened().knows_all = false;
 }
 
 }  // namespace tailrace

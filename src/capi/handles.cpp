@@ -34,12 +34,7 @@ tailrace_stream::~tailrace_stream() {
     handles().erase(this);
 }
 
-tailrace::Caller tailrace::caller_of(MPI_Comm comm) {
-    int rank = 0, ranks = 1;
-    check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
-    check_mpi(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
-    return {.rank = static_cast<uint64_t>(rank), .ranks = static_cast<uint64_t>(ranks)};
-}
+tailrace::Caller tailrace::caller_of(MPI_Comm comm) { return {.rank = rank_in(comm), .ranks = size_of(comm)}; }
 
 tailrace_stream* tailrace_stream::only() {
     const std::lock_guard lock(mutex);
