@@ -70,7 +70,7 @@ test-fast: build ## About a minute: tests marked `fast`
 	@$(PYTEST) -m "fast and not mpich" $(ARGS)
 
 test: build sanitized mpich lint ## What CI runs: lint, then every test not marked `full`
-	@$(PYTEST) -m "not full" $(ARGS)
+	@$(PYTEST) -m "not full" --budgets $(ARGS)
 
 test-full: build sanitized mpich lint ## Everything; skips what has passed at this commit (build/test-full.json)
 	@$(PYTEST) --resume=build/test-full.json $(ARGS)

@@ -10,6 +10,8 @@ rounds. `full` has more rounds. It needs the package index for the wheels of the
 from __future__ import annotations
 
 import argparse
+import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -44,14 +46,19 @@ def pip_of(folder: Path) -> list[Any]:
     return [folder / "bin" / "python", "-m", "pip"]
 
 
-def build_wheel(pip: Sequence[Any], folder: Path) -> tuple[Path, float]:
-    """The wheel, and the seconds that it took to build, those to fetch what builds it included."""
-    began = time.monotonic()
-    words = [*pip, "wheel", "--no-deps", "--wheel-dir", folder, harness.ROOT]
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=BUILD_TIMEOUT_S)
+def build_wheel(pip: Sequence[Any], folder: Path) -> tuple[Path, float, float]:
+    """The wheel, and the seconds that it took to build, those to fetch what builds it included: by the clock, and of processors.
+    Nothing of an earlier build is used."""
+    began, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    words = [*pip, "wheel", "--no-deps", "--wheel-dir", folder, f"--config-settings=build-dir={folder / 'build'}", harness.ROOT]
+    env = {name: value for name, value in os.environ.items() if not name.endswith("_COMPILER_LAUNCHER")}
+    env["CCACHE_DISABLE"] = "1"
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, env=env)
     if done.returncode != 0:
         raise BenchError(f"pip wheel failed:\n{done.stdout[-3000:]}{done.stderr[-1000:]}")
-    return next(folder.glob("tailrace-*.whl")), time.monotonic() - began
+    seconds, now = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor_s = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+    return next(folder.glob("tailrace-*.whl")), seconds, processor_s
 
 
 def install(pip: Sequence[Any], wheel: Path, folder: Path) -> Path:
@@ -105,7 +112,7 @@ def measure(size: str) -> dict[str, tuple[float, tuple[float, float]]]:
     with tempfile.TemporaryDirectory(prefix="tailrace-install-") as made:
         folder = Path(made)
         pip = pip_of(folder / "builder")
-        wheel, seconds = build_wheel(pip, folder)
+        wheel, seconds, processor_s = build_wheel(pip, folder)
         python = install(pip, wheel, folder / "environment")
         before = bytes_below(folder / "environment")
         loaded = run([python, "-c", "import sys, tailrace; print(int('numpy' in sys.modules))"])
@@ -115,6 +122,7 @@ def measure(size: str) -> dict[str, tuple[float, tuple[float, float]]]:
             "wheel-bytes": wheel.stat().st_size / 1e6,
             "environment-bytes": before / 1e6,
             "wheel-seconds": seconds,
+            "wheel-processor-seconds": processor_s,
             "numpy-at-import": float(loaded),
         }
     show(taken)
@@ -134,11 +142,19 @@ def show(taken: Mapping[str, Sequence[float]]) -> None:
     console.print(table)
 
 
+def show_sizes(figures: Mapping[str, tuple[float, Any]]) -> None:
+    console.print(
+        f"wheel: {figures['wheel-bytes'][0]:.1f} MB, built in {figures['wheel-seconds'][0]:.0f} s, "
+        f"{figures['wheel-processor-seconds'][0]:.0f} s of processors; environment: {figures['environment-bytes'][0]:.1f} MB"
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.install", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", choices=tuple(ROUNDS), default="quick")
     given = parser.parse_args()
     figures = measure(given.size)
+    show_sizes(figures)
     claims = [
         Claim(
             wanted["id"],

@@ -37,6 +37,13 @@ from kernels.abl.verify import Expected
 
 RANKS, FIELDS = 2, 4
 ROUNDS, STEPS, LEFTOVERS = {"quick": 3, "full": 9}, {"quick": 10, "full": 50}, {"quick": 10_000, "full": 100_000}
+CALL_TEXTS = {
+    "stat": "stat",
+    "open": "open with O_CREAT, and close",
+    "other": "stat of a name without rule",
+    "write": "write of a byte by a descriptor",
+    "read": "read of a byte by a descriptor",
+}
 CALLS = {"quick": 20_000, "full": 200_000}
 SHAPES, FILLS = ("flat", "tree"), ("empty", "leftovers")
 FIRST_LEFT = 100_000  # the first step of the earlier run
@@ -134,7 +141,7 @@ def call_costs(folder: Path, size: str) -> Iterator[dict[str, Any]]:
         environment = {**harness.mpi_environment({}), **variables}
         done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True, cwd=folder, timeout=300)
         if round_number > 0:
-            calls = dict(zip(("stat", "open", "other"), map(int, done.stdout.split()), strict=True))
+            calls = dict(zip(CALL_TEXTS, map(int, done.stdout.split()), strict=True))
             yield {"round": round_number, "placed": bool(rules), "ns": calls}
 
 
@@ -153,10 +160,11 @@ def claims_of(rows: list[dict[str, Any]], calls: list[dict[str, Any]], places: l
         if place == "no index":
             flat = times_of(rows, place, "flat", "leftovers")
             claims.append(harness.ratio_claim(wanted["no-index"], place, flat, tree["leftovers"], against="flat"))
-    for name in ("stat", "open", "other"):
+    for name in CALL_TEXTS:
         medians = [statistics.median(row["ns"][name] for row in calls if row["placed"] is placed) for placed in (False, True)]
+        claim = wanted["data" if name in ("write", "read") else "call"]
         claims.append(
-            Claim(f"call/{name}", wanted["call"]["text"], (medians[1] - medians[0]) / 1000, wanted["call"]["bound"], "us", {}, True)
+            Claim(f"{claim['id']}/{name}", claim["text"], (medians[1] - medians[0]) / 1000, claim["bound"], "us", {}, True)
         )
     return claims
 
@@ -171,7 +179,7 @@ def print_rows(rows: list[dict[str, Any]], calls: list[dict[str, Any]], places: 
         table.add_row(place, shape, fill, *(f"{value:.2f}" for value in (spread.median, spread.least, spread.most)))
     console.print(table)
     table = Table("call", "without rules, ns", "with rules, ns", title="Processor time a call", title_justify="left")
-    for name, text in (("stat", "stat"), ("open", "open with O_CREAT, and close"), ("other", "stat of a name without rule")):
+    for name, text in CALL_TEXTS.items():
         both = [statistics.median(row["ns"][name] for row in calls if row["placed"] is placed) for placed in (False, True)]
         table.add_row(text, *(f"{value:.0f}" for value in both))
     console.print(table)

@@ -1,12 +1,15 @@
-# Headers, manual pages, library, Fortran module, and the files by which CMake and pkg-config find them.
-if(SKBUILD AND TARGET _journal)
-    install(TARGETS _journal LIBRARY DESTINATION tailrace)
+# Headers, library, Fortran module, and the files by which CMake and pkg-config find them.
+if(SKBUILD)
+    if(TARGET _journal)
+        install(TARGETS _journal LIBRARY DESTINATION tailrace)
+    endif()
+    # With the commands that they describe: only the Python package has those.
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 endif()
 if(NOT TARGET tailrace)
     return()
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tailrace" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 set(exported tailrace)
 if(TARGET tailrace_fortran)
     list(APPEND exported tailrace_fortran)

@@ -36,6 +36,9 @@ if(SKBUILD)
     set(CMAKE_INSTALL_MANDIR "${SKBUILD_DATA_DIR}/share/man")
 endif()
 set(CMAKE_INSTALL_RPATH "$ORIGIN")
+if(SKBUILD)
+    list(APPEND CMAKE_INSTALL_RPATH "$ORIGIN/lib" "$ORIGIN/../lib") # of the package itself, and of its folders
+endif()
 
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_CXX_STANDARD 20)

@@ -1,4 +1,4 @@
-"""What all tests share: the seed, MPI programs under a time limit, needs that fail and do not skip, resuming, times per file."""
+"""What all tests share: the seed, MPI programs under a time limit, needs that fail and do not skip, resuming."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests import mpis, resume, sampling
+from tests import budgets, mpis, resume, sampling
 from tests.clusters import new_cluster  # noqa: F401  a fixture
 from tests.environment import ROOT, children_inherit_os_environ, default_seed, open_mpi_environment
 from tests.kill_states import Histogram
@@ -27,12 +27,14 @@ children_inherit_os_environ()
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("tailrace")
     group.addoption("--seed", type=int, default=None, help="seed of the random cases; by default a new one each day or CI run")
+    group.addoption("--budgets", action="store_true", help="fail files that take more than twice the seconds of tests/budgets.toml")
     group.addoption("--resume", metavar="FILE", help="record what passed at this commit in FILE, and skip it next time")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.seed is None:
         config.option.seed = default_seed()
+    budgets.configure(config)
     config.pluginmanager.register(mpis, "tailrace-mpis")
     config.pluginmanager.register(sampling, "tailrace-sampling")
     if config.option.resume:
@@ -135,7 +137,6 @@ def needs() -> Any:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     kills_by_state(terminalreporter)
-    seconds_by_file(terminalreporter)
 
 
 def kills_by_state(terminalreporter: Any) -> None:
@@ -150,18 +151,3 @@ def kills_by_state(terminalreporter: Any) -> None:
     if histogram.kills:
         terminalreporter.section("kills by state of the commit")
         terminalreporter.write_line(histogram.text())
-
-
-def seconds_by_file(terminalreporter: Any) -> None:
-    """The seconds that each file took, slowest first."""
-    seconds: dict[str, float] = {}
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            if isinstance(report, pytest.TestReport):
-                file = report.nodeid.split("::")[0]
-                seconds[file] = seconds.get(file, 0.0) + report.duration
-    if not seconds:
-        return
-    terminalreporter.section("seconds by file")
-    for file, spent_s in sorted(seconds.items(), key=lambda item: -item[1]):
-        terminalreporter.write_line(f"{spent_s:8.2f}  {file}")

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tailrace
+import typer
 from tailrace.cli import COMMANDS, cluster, drain, main, trace
+from tailrace.cli.app import make_app
 from tailrace.cli.choices import balanced_grid
 from tailrace.cli.flow import ranks_text, shortened
 
@@ -86,8 +88,32 @@ def test_cluster_check(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     text = run(capsys, "--help")
-    assert all(command in text for command in COMMANDS)
-    assert "--install-completion" in text
+    assert text == run(capsys, "-h")
+    assert main([]) == 2
+    assert text == capsys.readouterr().out
+    words = " ".join(text.split())
+    for command, summary in COMMANDS.items():
+        assert f" {command} {summary}" in words
+    program: Any = typer.main.get_command(make_app())
+    for parameter in program.params:
+        assert parameter.opts[0] in text
+    assert program.help in words
+    assert program.epilog in words
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_says_of_a_command_how_its_own_help_begins(command: str) -> None:
+    program: Any = typer.main.get_command(make_app([command]))
+    commands = getattr(program, "commands", {command: program})
+    assert " ".join(commands[command].help.split()).startswith(COMMANDS[command].removesuffix("."))
+
+
+def test_help_loads_no_command() -> None:
+    program = "import sys; from tailrace.cli import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
+    finished = run_within([sys.executable, "-c", program], {"PYTHONPATH": str(ROOT / "python"), "COLUMNS": "60"})
+    assert finished.returncode == 0, finished.output
+    assert max(len(line) for line in finished.stdout.splitlines()) <= 60
+    assert not set(finished.stderr.split()) & {"numpy", "rich", "typer", "tailrace._core", "tailrace.cli.app", "tailrace.cli.ls"}
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,7 +178,7 @@ def test_plan_as_table_and_picture(capsys: pytest.CaptureFixture[str], layout: s
     arguments = ("plan", layout, "-n", 4, "--shape", "T:16x32:f4", "--grid", "4x1")
     answer = run_json(capsys, *arguments)
     text = run(capsys, *arguments)
-    for label in ("files", "directories", "writers", "bytes", "messages"):
+    for label in ("files", "directories", "writers", "bytes", "metadata", "index", "messages"):
         assert label in text
     picture = text[text.index("┌") :]
     assert picture.count("───▶│") == 2 * sum(part["writer_count"] for part in answer["parts"])

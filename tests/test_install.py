@@ -3,10 +3,13 @@ the contract."""
 
 from __future__ import annotations
 
+import configparser
 import os
 import re
 import subprocess
 import sys
+import sysconfig
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -78,16 +81,25 @@ def test_cmake_project_with_another_mpi(prefix: Path, programs: Path, mpi: Mpi) 
 def test_pkg_config(prefix: Path, programs: Path, mpirun: Mpirun, mpi: Mpi, package: str, source: str) -> None:
     files = next(prefix.rglob(f"{package}.pc")).parent
     flags = checked(["pkg-config", "--cflags", "--libs", package], PKG_CONFIG_PATH=str(files)).split()
-    library = next(prefix.rglob("libtailrace.so")).parent
     compiler = ["gcc", "-std=c11"] if package == "tailrace" else [f"mpifort{mpi.suffix}"]
-    checked([*compiler, programs / source, "-o", programs / "main", *flags, f"-Wl,-rpath,{library}"])
+    checked([*compiler, programs / source, "-o", programs / "main", *flags])
     mpirun(programs / "main", 2, cwd=programs)
     assert (programs / "out" / "history.nc").exists()
 
 
-def test_manual_pages(prefix: Path) -> None:
-    pages = {path.name for path in (ROOT / "docs" / "man").iterdir()}
-    assert {path.name for path in (prefix / "share" / "man" / "man1").iterdir()} == pages
+def test_pkg_config_without_rpath(prefix: Path) -> None:
+    """As packages for /usr/lib want it."""
+    files = next(prefix.rglob("tailrace.pc")).parent
+    words = ["pkg-config", "--define-variable=rpath=", "--libs", "tailrace_fortran"]
+    flags = checked(words, PKG_CONFIG_PATH=str(files)).split()
+    assert {"-ltailrace", "-ltailrace_fortran"} <= set(flags)
+    assert not [flag for flag in flags if str(prefix) in flag and "rpath" in flag]
+
+
+def test_manual_pages_come_with_the_commands(prefix: Path) -> None:
+    """Here there are none: the Python package has the command and its pages."""
+    assert not list(prefix.rglob("bin/tailrace"))
+    assert not list(prefix.rglob("*.1"))
 
 
 @pytest.mark.fast
@@ -100,30 +112,110 @@ def test_library_shows_exactly_the_contract(build_dir: Path) -> None:
     assert len(declared) > 20
 
 
-@pytest.mark.full
-@pytest.mark.timeout(1800)
-def test_pip_install(tmp_path: Path, mpirun: Mpirun) -> None:
-    """In a new environment, which has nothing of the checkout's but what pip puts there."""
-    python = tmp_path / "venv" / "bin" / "python"
-    alone = {"PYTHONPATH": ""}
-    checked([sys.executable, "-m", "venv", tmp_path / "venv"])
-    installed = run_within([str(python), "-m", "pip", "install", f"{ROOT}[mpi,netcdf]"], alone, timeout_s=1500)
+# ---- the Python package ----------------------------------------------------------------------------------------------------------
+
+ALONE = {"PYTHONPATH": ""}
+KIND = sysconfig.get_config_var("SOABI")  # in the names of extensions
+# What works in the base install, and what says which extra it needs.
+WORKS = [
+    ["--help"],
+    ["--version"],
+    ["keys"],
+    ["plan", "hds", "--shape", "T:16x32"],
+    ["ls", "out"],
+    ["verify", "--deep", "out"],
+    ["combine", "out", "one.nc"],
+    ["convert", "out", "other", "--layout", "hds"],
+    ["resolve"],
+    ["check", "/bin/true"],
+    ["run", "--log", "log", "--", "/bin/true"],
+    ["coverage", "log"],
+]
+NEEDS = {"trace": [["trace", "show", "log"], ["trace", "phases", "log"], ["report", "log"]]}
+
+
+def environment(folder: Path, requirement: str) -> Path:
+    """A new environment, which has nothing of the checkout's but what pip puts there. Its Python."""
+    python = folder / "bin" / "python"
+    checked([sys.executable, "-m", "venv", folder])
+    installed = run_within([str(python), "-m", "pip", "install", requirement], ALONE, timeout_s=600)
     assert installed.returncode == 0, installed.output
-    (tmp_path / "main.py").write_text(block_of("python"))
-    mpirun(python, 2, [tmp_path / "main.py"], cwd=tmp_path, env=alone)
-    assert (tmp_path / "out" / "history.nc").exists()
-    where = checked([python, "-c", "import tailrace; print(tailrace.__file__)"], **alone)
-    assert Path(where).is_relative_to(tmp_path)
-    assert checked([python, "-c", "from tailrace import _core; print(_core.WITH_MPI)"], **alone).strip() == "True"
-    # xarray finds the engine by the entry point of the package.
-    look = "import xarray, sys; print(*xarray.open_dataset(sys.argv[1], engine='tailrace').load().sizes)"
-    assert "time" in checked([python, "-c", look, tmp_path / "out" / "history.nc"], **alone)
-    binaries = [path for path in Path(where).parent.rglob("*") if path.suffix == ".so" or ".so." in path.name]
-    assert len({path.name.partition(".so")[0] for path in binaries if path.name.startswith("lib")}) == sum(
-        path.name.startswith("lib") for path in binaries
-    ), "each library is there once"
+    return python
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As `pip install .` builds it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    built = run_within([sys.executable, "-m", "venv", str(folder / "builder")])
+    assert built.returncode == 0, built.output
+    words = [folder / "builder" / "bin" / "python", "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder, ROOT]
+    built = run_within([str(word) for word in words], ALONE, timeout_s=1500)
+    assert built.returncode == 0, built.output
+    return next(folder.glob("tailrace-*.whl"))
+
+
+@pytest.mark.full
+@pytest.mark.timeout(2400)
+def test_wheel_has_each_library_once_and_stripped(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    binaries = [path for path in tmp_path.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+    names = [path.name.partition(".so")[0] for path in binaries]
+    libraries = [name for name in names if name.startswith("lib")]
+    assert len(libraries) == len(set(libraries)), sorted(libraries)
+    assert {"libtailrace", "libtailrace-preload", "libtailrace_fortran"} <= set(libraries)
+    others = sorted(set(names) - set(libraries))
+    assert others == sorted({f"_core.{KIND}", f"_journal.{KIND}", "tailrace-switch", "tailraced"})
+    assert names.count(f"_core.{KIND}") == 2, "for MPI, and for one process"
     for path in binaries:
         assert ".debug_info" not in checked(["readelf", "--section-headers", "--wide", path]), f"{path} is not stripped"
-    assert "verify" in checked([python.with_name("tailrace"), "--help"], **alone)
+    facts = next(tmp_path.glob("*.dist-info"))
+    entries = configparser.ConfigParser()
+    entries.read(facts / "entry_points.txt")
+    assert entries["xarray.backends"]["tailrace"] == "tailrace.xarray_engine:TailraceBackendEntrypoint"
+    assert entries["console_scripts"]["tailrace"] == "tailrace.cli:main"
+    pages = {path.name for path in (ROOT / "docs" / "man").iterdir()}
+    assert {path.name for path in next(tmp_path.glob("*.data/data/share/man/man1")).iterdir()} == pages
+
+
+@pytest.mark.full
+@pytest.mark.timeout(2400)
+def test_base_install(wheel: Path, tmp_path: Path) -> None:
+    """One process, without mpi4py, pyarrow and xarray."""
+    python = environment(tmp_path / "venv", str(wheel))
+    command = python.with_name("tailrace")
+    write = (
+        "import numpy as np, tailrace, tailrace.trace\n"
+        "with tailrace.open('out', 'history') as stream:\n"
+        "    stream.dim('x', 3); stream.var('T', ('x',), 'f4')\n"
+        "    with stream.step(0.0) as step: step['T'] = np.ones(3, 'f4')\n"
+        "with tailrace.open_read('out', 'history', verify=True) as reader: assert reader.get('T').sum() == 3\n"
+    )
+    written = run_within([str(python), "-c", write], ALONE, cwd=tmp_path)
+    assert written.returncode == 0, written.output
+    for words in WORKS:
+        done = run_within([str(command), *words], ALONE, cwd=tmp_path)
+        assert done.returncode == 0, done.output
+    for extra, commands in NEEDS.items():
+        for words in commands:
+            done = run_within([str(command), *words], ALONE, cwd=tmp_path)
+            assert done.returncode == 2, done.output
+            assert f"pip install 'tailrace[{extra}]'" in done.output
+
+
+@pytest.mark.full
+@pytest.mark.timeout(2400)
+def test_install_with_mpi_and_xarray(wheel: Path, tmp_path: Path, mpirun: Mpirun) -> None:
+    python = environment(tmp_path / "venv", f"tailrace[mpi,netcdf] @ file://{wheel}")
+    (tmp_path / "main.py").write_text(block_of("python"))
+    mpirun(python, 2, [tmp_path / "main.py"], cwd=tmp_path, env=ALONE)
+    assert (tmp_path / "out" / "history.nc").exists()
+    where = checked([python, "-c", "import tailrace; print(tailrace.__file__)"], **ALONE)
+    assert Path(where).is_relative_to(tmp_path)
+    assert checked([python, "-c", "from tailrace import _core; print(_core.WITH_MPI)"], **ALONE).strip() == "True"
+    # xarray finds the engine by the entry point of the package.
+    look = "import xarray, sys; print(*xarray.open_dataset(sys.argv[1], engine='tailrace').load().sizes)"
+    assert "time" in checked([python, "-c", look, tmp_path / "out" / "history.nc"], **ALONE)
     assert (tmp_path / "venv" / "share" / "man" / "man1" / "tailrace-verify.1").exists()
-    checked([python.with_name("tailrace"), "verify", "--deep", tmp_path / "out"], **alone)
+    checked([python.with_name("tailrace"), "verify", "--deep", tmp_path / "out"], **ALONE)

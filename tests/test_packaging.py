@@ -86,7 +86,7 @@ def test_libraries_and_version(load: Any, folder: str) -> None:
 def test_python_packages(load: Any) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = {*project["project"]["dependencies"], *project["build-system"]["requires"]}
-    assert {f"py-{re.split('[>=]', name)[0].lower()}" for name in wanted} == {
+    assert {f"py-{re.split('[<>=]', name)[0].lower()}" for name in wanted} == {
         name for name in load("py_tailrace").names if name.startswith("py-")
     }
 

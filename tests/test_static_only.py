@@ -123,20 +123,29 @@ def test_steps_may_follow(tmp_path: Path, keys: dict[str, Any]) -> None:
 
 def test_what_needs_a_step_is_told(tmp_path: Path) -> None:
     stream = tailrace.open(tmp_path, "geometry", layout="fpp")
-    stream.dim("x", 3)
+    stream.coord("x", np.arange(3.0))
     stream.var("depth", ("x",), static=True)
     with pytest.raises(
         errors.BadOrder, match=r"closed without a step, and static variable 'depth' is distributed .*TAILRACE_REPLICATED"
     ):
         stream.close()
     stream = tailrace.open(tmp_path, "geometry", layout="fpp")
+    stream.coord("x", np.arange(3.0))
     stream.var("radius", (), static=True)
     with pytest.raises(errors.BadOrder, match=r"static variable 'radius' was not put; put it before tailrace_close"):
         stream.close()
     assert not (tmp_path / "geometry.nc").exists()
 
 
-@pytest.mark.parametrize("define", [lambda stream: None, lambda stream: stream.var("T")], ids=["nothing", "varies"])
+WAITING: dict[str, Any] = {
+    "nothing": lambda stream: None,
+    "varies": lambda stream: stream.var("T"),
+    "static": lambda stream: stream.var("radius", (), static=True),
+    "static, distributed": lambda stream: (stream.dim("x", 3), stream.var("depth", ("x",), static=True)),
+}
+
+
+@pytest.mark.parametrize("define", WAITING.values(), ids=WAITING)
 def test_a_stream_that_waits_for_its_steps_is_not_written(tmp_path: Path, define: Any) -> None:
     with tailrace.open(tmp_path, "geometry", layout="fpp") as stream:
         define(stream)
@@ -153,3 +162,13 @@ def test_ranks(mpirun: Mpirun, tmp_path: Path) -> None:
     shown = run_within(["ncdump", str(tmp_path / "out" / "out.nc")])
     assert "x = 1, 2, 3 ;" in shown.stdout
     assert "time" not in shown.stdout
+
+
+def test_an_array_that_one_rank_did_not_put_is_told(mpirun: Mpirun, tmp_path: Path) -> None:
+    script = "all open out layout='fpp'\nall dim x 3\nall var x f8 3 x\n0 whole x 1 2 3\nall close\n"
+    (tmp_path / "script").write_text(script)
+    (tmp_path / "answers").mkdir()
+    mpirun(PROGRAMS["C"], 2, [tmp_path / "script", tmp_path / "out", tmp_path / "answers"])
+    for rank in range(2):
+        assert (tmp_path / "answers" / str(rank)).read_text().splitlines()[-1].split()[1] != "OK"
+    assert not (tmp_path / "out" / "out.nc").exists()

@@ -34,7 +34,7 @@ PACKAGES = [
     "typing_extensions.py",
     "tomli_w",
     "elftools",
-    "capstone",
+    "iced_x86",
     "pydantic",
     "pydantic_core",
     "annotated_types",

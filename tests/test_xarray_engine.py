@@ -63,6 +63,7 @@ def opened(path: Path, **choices: Any) -> xarray.Dataset:
 def same(ours: xarray.Dataset, theirs: xarray.Dataset) -> None:
     theirs.attrs = {name: text for name, text in theirs.attrs.items() if not name.startswith("tailrace_")}  # of the file
     xarray.testing.assert_identical(ours.load(), theirs.load())
+    assert ours.encoding["unlimited_dims"] == theirs.encoding["unlimited_dims"]
     assert {name: v.dtype for name, v in ours.variables.items()} == {name: v.dtype for name, v in theirs.variables.items()}
 
 

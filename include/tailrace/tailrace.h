@@ -280,7 +280,9 @@ void tailrace_free(char *text);
 /* What a layout would do, without doing it. `request` is JSON:
  *   {"layout": TOML text, "ranks": n, "nodes": n, "steps": n, "name": stream name,
  *    "variables": [{"name", "type": "f4", "shape": [..], "grid": [..] blocks along each dimension}, ...], "rank": optional}
- * The answer: {"layout": {...}, "files", "directories", "writers", "bytes", "messages", ...,
+ * The answer: {"layout": {...}, "files", "directories", "writers", "bytes" of the arrays and times, "messages", ...,
+ *   "metadata_bytes": of all parts beside them: superblocks, object headers, indexes of chunks, checksums, gaps between aligned
+ *   arrays; "index_bytes": NAME.nc and its subindexes, 0 where NAME.nc is a part. Attributes and coordinates are not in them,
  *   "parts": [{"path", "writers", "bytes"}, ...],
  *   "notes": what the figures leave out,
  *   "rank_plan": with "rank", each write of that rank: {"path", "address", "bytes", "variable"}}. */

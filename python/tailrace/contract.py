@@ -73,7 +73,8 @@ def plan(
     """What a layout would do, without doing it: files, directories, writers, bytes and messages.
 
     A variable is {"name", "type": "f4", "shape": [...], "grid": [blocks along each dimension]}. Nothing is written; a million
-    ranks are planned in seconds.
+    ranks are planned in seconds. `metadata_bytes` is what all parts hold beside the arrays, `index_bytes` the length of the index,
+    0 where NAME.nc is a part; both are for a stream without attributes and coordinates.
     """
     request = {
         "layout": options_toml(layout, **choices),

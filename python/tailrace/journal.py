@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import tailrace._journal as _journal
+from tailrace.json_text import parse_json
 
 VERSION: str = _journal.version
 SYNC_EVERY_S = 1.0  # an fsync for each line would allow some 300 lines a second
@@ -45,7 +46,7 @@ def line_at(file: Any, at: int) -> dict[str, Any]:
 
 
 def _object(line: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(line)
+    found: dict[str, Any] = parse_json(line)
     found.pop("sum", None)
     return found
 

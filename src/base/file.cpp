@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -24,12 +25,31 @@ namespace {
 
 constexpr uint64_t kMostMapped = 16u << 20;  // mapped at once: the page tables of a mapping need memory, too
 
-int open_checked(const char* doing, const std::string& path, int flags) {
+// What is not a regular file; "" for one.
+const char* kind_that_is_no_file(mode_t mode) {
+    if (S_ISREG(mode)) return "";
+    return S_ISLNK(mode)    ? "a symbolic link"
+           : S_ISFIFO(mode) ? "a FIFO"
+           : S_ISDIR(mode)  ? "a directory"
+           : S_ISSOCK(mode) ? "a socket"
+                            : "a device";
+}
+
+// `mode`: of what has the path. RATIONALE: a link that somebody puts in place of a file of ours would make us read or overwrite any
+// file of the user, and opening a FIFO waits for ever.
+void refuse_unless_regular(const std::string& path, mode_t mode) {
+    const std::string_view kind = kind_that_is_no_file(mode);
+    if (kind.empty()) return;
+    fail(Status::CORRUPT, path, " is ", kind,
+         ", and not a file: Tailrace opens no links, FIFOs or devices in place of the files of ",
+         "a stream; put the file itself there", kind == "a symbolic link" ? ", or link the whole directory" : "");
+}
+
+int open_once(const std::string& path, int flags) {
     int descriptor;
     do {
         descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
     } while (descriptor < 0 && errno == EINTR);
-    if (descriptor < 0) fail_system(doing, path, errno);
     return descriptor;
 }
 
@@ -71,6 +91,29 @@ uint64_t copy_cached(int descriptor, uint64_t address, const iovec& into, Fastes
 
 }  // namespace
 
+int open_regular_file(const char* doing, const std::string& path, int flags, Links links) {
+    const int all = flags | O_NONBLOCK | (links == Links::refused ? O_NOFOLLOW : 0);
+    int descriptor = open_once(path, all);
+    if (descriptor < 0) {
+        const int code = errno;
+        struct stat status;
+        const bool is_no_file = code == ELOOP || code == ENXIO || code == EISDIR;
+        if (is_no_file && links == Links::refused && ::lstat(path.c_str(), &status) == 0)
+            refuse_unless_regular(path, status.st_mode);
+        if (code != EWOULDBLOCK) fail_system(doing, path, code);
+        // Another process has a lease on the file, and gives it up when somebody waits for it.
+        descriptor = open_once(path, all & ~O_NONBLOCK);
+        if (descriptor < 0) fail_system(doing, path, errno);
+    }
+    struct stat status;
+    const bool may_be_device = links == Links::followed;
+    if (::fstat(descriptor, &status) == 0 && !S_ISREG(status.st_mode) && !(may_be_device && S_ISCHR(status.st_mode))) {
+        ::close(descriptor);
+        refuse_unless_regular(path, status.st_mode);
+    }
+    return descriptor;
+}
+
 File::File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
 
 File& File::operator=(File&& other) noexcept {
@@ -86,15 +129,27 @@ File::~File() {
     if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-File File::create(const std::string& path) { return {open_checked("create", path, O_RDWR | O_CREAT | O_TRUNC), path}; }
-File File::open_write(const std::string& path) { return {open_checked("open for writing", path, O_RDWR), path}; }
-File File::open_read(const std::string& path) { return {open_checked("open", path, O_RDONLY), path}; }
+File File::create(const std::string& path) { return {open_regular_file("create", path, O_RDWR | O_CREAT | O_TRUNC), path}; }
+File File::open_write(const std::string& path) { return {open_regular_file("open for writing", path, O_RDWR), path}; }
+File File::open_read(const std::string& path) { return {open_regular_file("open", path, O_RDONLY), path}; }
 File File::open_append(const std::string& path, bool make) {
-    return {open_checked("open for appending", path, O_WRONLY | O_APPEND | (make ? O_CREAT : 0)), path};
+    return {open_regular_file("open for appending", path, O_WRONLY | O_APPEND | (make ? O_CREAT : 0)), path};
+}
+
+File File::open_users_file(const std::string& path) { return {open_regular_file("open", path, O_RDONLY, Links::followed), path}; }
+File File::open_of_process(const std::string& path) {
+    return {open_regular_file("open for writing", path, O_RDWR, Links::followed), path};
+}
+
+File File::open_directory(const std::string& path) {
+    const int descriptor = open_once(path, O_RDONLY | O_DIRECTORY);
+    if (descriptor < 0) fail_system("open", path, errno);
+    return {descriptor, path};
 }
 
 File File::create_unnamed(const std::string& directory) {
-    return {open_checked("make a file without a name in", directory, O_RDWR | O_TMPFILE), directory + " (a file without a name)"};
+    return {open_regular_file("make a file without a name in", directory, O_RDWR | O_TMPFILE, Links::followed),
+            directory + " (a file without a name)"};
 }
 
 std::string File::path_for_others() const { return text("/proc/", getpid(), "/fd/", descriptor_); }

@@ -15,6 +15,11 @@
 
 namespace tailrace {
 
+// Opens a regular file with open()'s flags; programs that are started do not inherit it. What else has the path is CORRUPT: a FIFO,
+// a directory and, unless links are followed, a link or a device. It never waits for the other end of a FIFO.
+enum class Links { refused, followed };
+int open_regular_file(const char* doing, const std::string& path, int flags, Links links = Links::refused);
+
 // Closes itself. A write is complete or an error.
 class File {
 public:
@@ -25,11 +30,16 @@ public:
     File& operator=(const File&) = delete;
     ~File();
 
+    // As open_regular_file(), without following links.
     static File create(const std::string& path);      // new or emptied, read and write
     static File open_write(const std::string& path);  // existing, read and write
     static File open_read(const std::string& path);
     static File open_append(const std::string& path, bool make = true);  // absent: made, or NOT_FOUND
-    static File create_unnamed(const std::string& directory);            // has no name: gone when it is closed
+    // Follow links: a file that the user names and keeps where he likes, and one at another process's path_for_others().
+    static File open_users_file(const std::string& path);      // for reading
+    static File open_of_process(const std::string& path);      // read and write
+    static File open_directory(const std::string& path);       // for sync()
+    static File create_unnamed(const std::string& directory);  // has no name: gone when it is closed
 
     // While the file is open here, another process of this user and node can open it at this path, even if it has no name.
     std::string path_for_others() const;

@@ -29,16 +29,36 @@ std::optional<Json> parse_line(std::string_view line) {
     const std::string_view tail = line.substr(body.size());
     if (!tail.starts_with(kSumKey) || !tail.ends_with(kLineEnd)) return std::nullopt;
     if (tail.substr(kSumKey.size(), kSumDigits) != hex(Checksum::of(body.data(), body.size()))) return std::nullopt;
-    Json object = Json::parse(std::string(body) + "}", nullptr, false);
+    Json object = parse_json(std::string(body) + "}");
     if (!object.is_object()) return std::nullopt;
     return object;
 }
 
-// Whether a damaged line contains an intact one: then the newline between the two was damaged.
+// Whether the quote at `at` ends or begins a string: an odd number of backslashes before it makes it a part of one.
+bool is_delimiter(std::string_view text, size_t at) {
+    size_t backslashes = 0;
+    while (backslashes < at && text[at - backslashes - 1] == '\\') ++backslashes;
+    return backslashes % 2 == 0;
+}
+
+// Where the object begins that ends with the text; npos where there is none.
+size_t begin_of_last_object(std::string_view text) {
+    size_t depth = 0;
+    bool is_in_string = false;
+    for (size_t at = text.find_last_of('}') + 1; at-- > 0;) {
+        if (text[at] == '"' && is_delimiter(text, at)) is_in_string = !is_in_string;
+        if (is_in_string) continue;
+        if (text[at] == '}') ++depth;
+        if (text[at] == '{' && --depth == 0) return at;
+    }
+    return std::string_view::npos;
+}
+
+// Whether a damaged line ends with an intact one: then the newline between the two was damaged. RATIONALE: only the object that
+// ends there is looked at. The checksum of all that begin with a brace takes time that grows with the square of the length.
 bool hides_intact_line(std::string_view line) {
-    for (size_t at = line.find('{', 1); at != std::string_view::npos; at = line.find('{', at + 1))
-        if (parse_line(line.substr(at))) return true;
-    return false;
+    const size_t begin = line.ends_with(kLineEnd) ? begin_of_last_object(line) : std::string_view::npos;
+    return begin != std::string_view::npos && begin > 0 && parse_line(line.substr(begin)).has_value();
 }
 
 // Whether the file's last line is intact, reading no more than that line where lines are short.
@@ -92,7 +112,7 @@ std::optional<Json> read_first_line(const std::string& path) {
     }
 }
 
-JournalContent read_journal(const std::string& path, uint64_t end_bytes) {
+JournalContent read_journal(const std::string& path, uint64_t end_bytes, Damage damage) {
     JournalContent content;
     if (!path_exists(path)) return content;
     std::string all = File::open_read(path).read_all();
@@ -104,11 +124,16 @@ JournalContent read_journal(const std::string& path, uint64_t end_bytes) {
         const std::string_view line = std::string_view(all).substr(begin, end - begin);
         auto object = parse_line(line);
         if (!object && torn_at == std::string::npos) torn_at = begin;
-        if (torn_at != std::string::npos && (object || hides_intact_line(line)))
-            fail(Status::CORRUPT, path, ": the line at byte ", torn_at,
-                 " is damaged, and intact lines follow it; see 'tailrace verify'");
+        if (torn_at != std::string::npos && !content.damaged_at && (object || hides_intact_line(line))) {
+            if (damage == Damage::refused)
+                fail(Status::CORRUPT, path, ": the line at byte ", torn_at,
+                     " is damaged, and intact lines follow it; `tailrace repair` of a stream keeps what stands before it");
+            content.damaged_at = torn_at;
+            content.lines_before_damage = content.lines.size();
+        }
         if (object) {
             content.lines.push_back(std::move(*object));
+            content.ends.push_back(end);
             content.intact_bytes = end;
         }
         begin = end;

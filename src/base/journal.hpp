@@ -5,27 +5,34 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/file.hpp"
+#include "base/json.hpp"
 
 namespace tailrace {
 
-using Json = nlohmann::ordered_json;
-
 struct JournalContent {
     std::vector<Json> lines;
+    std::vector<uint64_t> ends;  // of each line: the byte behind it
     uint64_t intact_bytes = 0;
     uint64_t torn_bytes = 0;
+    // With Damage::passed_over: the first damaged line that has intact ones after it, and how many lines stand before it.
+    std::optional<uint64_t> damaged_at;
+    size_t lines_before_damage = 0;
 };
 
-// Throws CORRUPT when a damaged line has intact ones after it; an absent file is an empty journal. Bytes from `end_bytes` on do not
-// count.
-JournalContent read_journal(const std::string& path, uint64_t end_bytes = UINT64_MAX);
+// What happens where a damaged line has intact ones after it.
+enum class Damage {
+    refused,      // CORRUPT
+    passed_over,  // `lines` has the intact ones after it, too
+};
+
+// An absent file is an empty journal. Bytes from `end_bytes` on do not count.
+JournalContent read_journal(const std::string& path, uint64_t end_bytes = UINT64_MAX, Damage damage = Damage::refused);
 // The first line; nothing where there is no intact one.
 std::optional<Json> read_first_line(const std::string& path);
 

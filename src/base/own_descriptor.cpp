@@ -4,13 +4,12 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <mutex>
 #include <set>
 #include <utility>
 
+#include "base/file.hpp"
 #include "base/paths.hpp"
-#include "base/system_error.hpp"
 
 namespace tailrace {
 namespace {
@@ -41,10 +40,7 @@ struct Opened {
 OwnDescriptor::OwnDescriptor(const char* doing, const std::string& path, int flags) {
     Opened& opened = Opened::all();
     const std::lock_guard lock(opened.mutex);
-    do {
-        descriptor_ = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
-    } while (descriptor_ < 0 && errno == EINTR);
-    if (descriptor_ < 0) fail_system(doing, path, errno);
+    descriptor_ = open_regular_file(doing, path, flags);
     opened.places.insert(&descriptor_);
 }
 

@@ -108,7 +108,7 @@ void remove_file(const std::string& path) {
 }
 
 void sync_directory(const std::string& path) {
-    File directory = File::open_read(path.empty() ? "." : path);
+    File directory = File::open_directory(path.empty() ? "." : path);
     directory.sync();
 }
 
@@ -130,6 +130,11 @@ bool path_exists(const std::string& path) {
     if (::lstat(path.c_str(), &status) == 0) return true;
     if (errno != ENOENT && errno != ENOTDIR) fail_system("check for", path, errno);
     return false;
+}
+
+bool is_directory(const std::string& path) {
+    struct stat status;
+    return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 bool directory_has(const std::string& directory, const std::string& name) {

@@ -19,6 +19,7 @@ void sync_directory(const std::string& path);
 void sync_directories(const std::string& path);            // and all below it
 void sync_directory_if_readable(const std::string& path);  // who may not read a directory cannot flush it
 bool path_exists(const std::string& path);
+bool is_directory(const std::string& path);  // not a link to one
 // Whether a directory has an entry. Opens the directory anew, so that a network file system asks its server.
 bool directory_has(const std::string& directory, const std::string& name);
 // Makes an empty file. False where there is one of this name: of several callers, one makes it.

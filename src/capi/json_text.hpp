@@ -16,7 +16,9 @@ int return_json(char** json, Make&& make) {
 }
 
 inline Json parse_json(const char* text, const char* argument) {
-    Json json = Json::parse(required(text, argument), nullptr, false);
+    if (const char* why = beyond_limits(required(text, argument)); why != nullptr)
+        fail(Status::BAD_ARGUMENT, "'", argument, "' is JSON that is not read: ", why);
+    Json json = tailrace::parse_json(std::string_view(text));
     if (json.is_discarded()) fail(Status::BAD_ARGUMENT, "'", argument, "' is not JSON: ", text);
     return json;
 }

@@ -5,6 +5,7 @@
 
 #include "capi/json_text.hpp"
 #include "layout/keys.hpp"
+#include "stream/planned_files.hpp"
 
 using tailrace::Json;
 using tailrace::return_json;
@@ -12,7 +13,16 @@ using tailrace::return_json;
 extern "C" {
 
 int tailrace_plan(const char* request, char** json) {
-    return return_json(json, [&] { return tailrace::plan_json(tailrace::parse_json(request, "request")); });
+    return return_json(json, [&] {
+        const Json submitted = tailrace::parse_json(request, "request");
+        auto answer = tailrace::plan_json(submitted);
+        tailrace::StreamConfig config;
+        const tailrace::PlanRequest planned = tailrace::plan_request(submitted, config);
+        const tailrace::PlannedFiles files = tailrace::planned_files(planned, config);
+        answer["metadata_bytes"] = files.metadata_bytes;
+        answer["index_bytes"] = files.index_bytes;
+        return answer;
+    });
 }
 
 int tailrace_keys(char** json) {

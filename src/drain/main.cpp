@@ -1,14 +1,19 @@
-// The program tailraced: carries files from scratch to their target, and reads bundles. Prints one JSON object a line.
+// The program tailraced: carries files from scratch to their target, says how far that is, and reads bundles. Prints JSON, one
+// object a line.
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <string>
+#include <thread>
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/own_descriptor.hpp"
+#include "stage/bundle_set.hpp"
 #include "stage/drain.hpp"
 #include "stage/extract.hpp"
+#include "stage/leftovers.hpp"
+#include "stage/status.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -17,9 +22,11 @@ namespace tailrace {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: tailraced copy SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N] [--files N] [--wait SECONDS]\n"
-    "       tailraced list BUNDLE [NAME...]\n"
-    "       tailraced extract BUNDLE FOLDER [NAME...]\n";
+    "usage: tailraced copy SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N] [--files N] [--wait SECONDS] [--torn FILE]\n"
+    "       tailraced status SCRATCH [--wait SECONDS]\n"
+    "       tailraced scavenge FOLDER [--remove] [--any-node]\n"
+    "       tailraced list BUNDLE|FOLDER [NAME...]\n"
+    "       tailraced extract BUNDLE|FOLDER INTO [NAME...]\n";
 
 void print(const Json& line) {
     std::puts(line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
@@ -48,11 +55,26 @@ Json described(const char* kind, const DrainProgress& progress, double seconds) 
             {"seconds", seconds}};
 }
 
+Json described_left(const std::vector<Left>& left) {
+    Json all = Json::array();
+    for (const Left& one : left) all.push_back({{"path", escaped(one.path)}, {"why", one.why}});
+    return all;
+}
+
 uint64_t number(const char* text_of) {
     char* end = nullptr;
     const unsigned long long value = std::strtoull(text_of, &end, 10);
     if (end == text_of || *end != 0) fail(Status::BAD_ARGUMENT, text_of, " is no number");
     return value;
+}
+
+// Paths, each with a zero byte behind it.
+std::vector<std::string> names_in_file(const std::string& path) {
+    const std::string all = File::open_read(path).read_all();
+    std::vector<std::string> names;
+    for (size_t begin = 0, end; (end = all.find('\0', begin)) != std::string::npos; begin = end + 1)
+        names.push_back(all.substr(begin, end - begin));
+    return names;
 }
 
 DrainOptions parse(int count, char** words) {
@@ -67,6 +89,8 @@ DrainOptions parse(int count, char** words) {
             options.shipment_bytes = std::max<uint64_t>(number(value), 1);
         else if (key == "--files")
             options.shipment_files = number(value);
+        else if (key == "--torn")
+            options.torn = names_in_file(value);
         else if (key == "--wait")
             options.wait_s = std::strtod(value, nullptr);
         else
@@ -77,12 +101,23 @@ DrainOptions parse(int count, char** words) {
     return options;
 }
 
+// `status` and `scavenge` take the lock for a moment, to see whether it is free. So one attempt is not enough.
+OwnDescriptor lock_of(const Scratch& scratch) {
+    const std::string path = scratch.state_path() + "/lock";
+    constexpr int kMostTimes = 10;
+    constexpr auto kPause = std::chrono::milliseconds(20);
+    for (int times = 0; times < kMostTimes; ++times, std::this_thread::sleep_for(kPause)) {
+        OwnDescriptor lock("open", path, O_RDWR | O_CREAT | O_NOFOLLOW);
+        if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && lock.is_at(path)) return lock;
+    }
+    fail(Status::IN_USE, scratch.path(), " is being drained by another process of this node: `tailrace drain wait ", scratch.path(),
+         "` waits for it");
+}
+
 int copy(const std::string& folder, const DrainOptions& options) {
     Leases leases;
     Scratch scratch(folder, leases);
-    const OwnDescriptor lock("open", scratch.state_path() + "/lock", O_RDWR | O_CREAT | O_NOFOLLOW);
-    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
-        fail(Status::IN_USE, folder, " is being drained by another process of this node: wait for it, or end it");
+    const OwnDescriptor lock = lock_of(scratch);
     const double began_s = seconds_now();
     double next_s = began_s;
     const auto report = [&](const DrainProgress& progress) {
@@ -94,9 +129,9 @@ int copy(const std::string& folder, const DrainOptions& options) {
     Drain drain(scratch, options, report);
     const DrainProgress progress = drain.run();
     Json end = described("end", progress, seconds_now() - began_s);
-    Json left = Json::array();
-    for (const Left& one : progress.left) left.push_back({{"path", escaped(one.path)}, {"why", one.why}});
-    end["left"] = left;
+    end["left"] = described_left(progress.left);
+    end["torn"] = Json::array();
+    for (const std::string& path : progress.torn) end["torn"].push_back(escaped(path));
     print(end);
     return progress.left.empty() ? 0 : 1;
 }
@@ -110,7 +145,56 @@ std::vector<std::string> names_of(int count, char** words, int first) {
     return names;
 }
 
-void print_member(const Member& member) {
+int show_status(const std::string& folder, int count, char** words) {
+    bool is_in_time = true;
+    if (count == 5 && std::strcmp(words[3], "--wait") == 0)
+        is_in_time = wait_for_drain(folder, std::strtod(words[4], nullptr));
+    else if (count != 3)
+        fail(Status::BAD_ARGUMENT, kUsage);
+    const DrainStatus status = status_of(folder);
+    print({{"kind", "status"},
+           {"outcome", outcome_name(status.outcome)},
+           {"is_in_time", is_in_time},
+           {"process", status.process},
+           {"target", escaped(status.target)},
+           {"sink", status.sink},
+           {"bundle_bytes", status.bundle_bytes},
+           {"started_s", status.started_s},
+           {"ended_s", status.ended_s},
+           {"delivered_files", status.delivered_files},
+           {"delivered_bytes", status.delivered_bytes},
+           {"staged_files", status.staged_files},
+           {"staged_bytes", status.staged_bytes},
+           {"oldest_s", status.oldest_s},
+           {"to_remove", status.to_remove},
+           {"stopped_because", status.stopped_because},
+           {"left", described_left(status.left)}});
+    return 0;
+}
+
+int search_leftovers(const std::string& folder, int count, char** words) {
+    ScavengeOptions options;
+    for (int at = 3; at < count; ++at) {
+        const std::string word = words[at];
+        if (word != "--remove" && word != "--any-node") fail(Status::BAD_ARGUMENT, "unknown option ", word, "; ", kUsage);
+        (word == "--remove" ? options.remove : options.any_node) = true;
+    }
+    const uint64_t unreadable = scavenge(folder, options, [](const Leftover& found) {
+        print({{"kind", "leftover"},
+               {"path", escaped(found.path)},
+               {"of", kind_name(found.kind)},
+               {"state", state_name(found.state)},
+               {"node", found.node},
+               {"made_s", found.made_s},
+               {"files", found.files},
+               {"bytes", found.bytes},
+               {"removed", found.is_removed}});
+    });
+    print({{"kind", "end"}, {"unreadable_folders", unreadable}});
+    return 0;
+}
+
+void print_member(const BundleReader& bundle, const Member& member) {
     constexpr const char* kKinds[] = {"file", "symbolic_link", "hard_link", "folder"};
     print({{"kind", "member"},
            {"name", escaped(member.name)},
@@ -119,25 +203,28 @@ void print_member(const Member& member) {
            {"mode", member.mode},
            {"bytes", member.data_bytes},
            {"mtime_ns", member.mtime_ns},
-           {"data_at", member.data_at}});
+           {"data_at", member.data_at},
+           {"bundle", escaped(bundle.path())}});
 }
 
 int list(const std::string& path, const std::vector<std::string>& names) {
     const double began_s = seconds_now();
-    const BundleReader bundle(path);
     uint64_t shown = 0;
-    for (const std::string& name : names) shown += each_member(bundle, name, print_member);
-    print({{"kind", "end"}, {"members", bundle.count()}, {"shown", shown}, {"seconds", seconds_now() - began_s}});
+    const uint64_t members = each_member_of(path, names, [&](const BundleReader& bundle, const Member& member) {
+        print_member(bundle, member);
+        ++shown;
+    });
+    print({{"kind", "end"}, {"members", members}, {"shown", shown}, {"seconds", seconds_now() - began_s}});
     return 0;
 }
 
 int extract(const std::string& path, const std::string& folder, const std::vector<std::string>& names) {
     const double began_s = seconds_now();
-    const BundleReader bundle(path);
-    Extraction extraction(bundle, folder);
-    for (const std::string& name : names) extraction.take(name);
+    Extraction extraction(folder);
+    const uint64_t members =
+        each_member_of(path, names, [&](const BundleReader& bundle, const Member& member) { extraction.make(bundle, member); });
     print({{"kind", "end"},
-           {"members", bundle.count()},
+           {"members", members},
            {"files", extraction.files()},
            {"bytes", extraction.bytes()},
            {"seconds", seconds_now() - began_s}});
@@ -151,6 +238,8 @@ int main(int count, char** words) {
     using namespace tailrace;
     try {
         if (count >= 4 && std::strcmp(words[1], "copy") == 0) return copy(words[2], parse(count, words));
+        if (count >= 3 && std::strcmp(words[1], "status") == 0) return show_status(words[2], count, words);
+        if (count >= 3 && std::strcmp(words[1], "scavenge") == 0) return search_leftovers(words[2], count, words);
         if (count >= 3 && std::strcmp(words[1], "list") == 0) return list(words[2], names_of(count, words, 3));
         if (count >= 4 && std::strcmp(words[1], "extract") == 0) return extract(words[2], words[3], names_of(count, words, 4));
         std::fputs(kUsage, stderr);

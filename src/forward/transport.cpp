@@ -130,7 +130,7 @@ ReceivedStep Transport::receive_step(uint64_t from, const StepId& id) {
     if (!is_shared) return step;
     Mapping& mapping = mappings_[{from, header.buffer}];
     if (mapping.base == nullptr) {
-        File file = File::open_write(header.path);
+        File file = File::open_of_process(header.path);
         mapping = {static_cast<std::byte*>(file.map(0, header.buffer_bytes)), header.buffer_bytes};
     }
     step.base_ = mapping.base;

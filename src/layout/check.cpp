@@ -8,6 +8,7 @@ namespace tailrace {
 namespace {
 
 constexpr uint64_t kLeastTreeEntries = 8;
+constexpr uint64_t kMostAlignmentBytes = uint64_t{1} << 40;
 
 // The choice, as KEY = VALUE, that this version cannot write; "" when it can write all.
 std::string missing_feature(const Layout& layout) {
@@ -56,6 +57,9 @@ void check_choices(const Layout& layout) {
         refuse("tree = ", layout.tree_entries, " is too small a bound on the entries of a directory; set at least ",
                kLeastTreeEntries, ", or tree = flat");
     const Storage& storage = layout.storage;
+    if (storage.alignment_bytes > kMostAlignmentBytes)
+        refuse("alignment = ", size_text(storage.alignment_bytes), " leaves most of a file empty; set at most ",
+               size_text(kMostAlignmentBytes));
     const bool compresses = storage.compression.kind != Compression::Kind::none;
     if (!compresses && storage.chunk_bytes > 0)
         refuse("chunk = ", size_text(storage.chunk_bytes), " has no effect without compression: an array is stored as one extent; ",

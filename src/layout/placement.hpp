@@ -39,6 +39,7 @@ struct PartBytes {
 class Placement {
 public:
     Placement() = default;
+    // Throws BAD_SHAPE where the arrays are more bytes than a file may have.
     Placement(PartBytes bytes, const Storage& storage);
 
     // Addresses of the static arrays and their seals, and the first address at which steps may begin.
@@ -69,9 +70,8 @@ struct StepBlock {
     uint64_t address = 0;  // of its first step
 };
 
-inline uint64_t block_end(const Placement& placement, const StepBlock& block) {
-    return block.address + block.steps * placement.step_pitch();
-}
+// Throws BAD_SHAPE where the steps are more bytes than a file may have.
+uint64_t block_end(const Placement& placement, const StepBlock& block);
 
 // The address of a step that is laid out in one of the blocks.
 uint64_t step_address(const Placement& placement, const std::vector<StepBlock>& blocks, uint64_t step);

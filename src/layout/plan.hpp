@@ -19,6 +19,7 @@
 
 #include "base/type.hpp"
 #include "layout/decomposition.hpp"
+#include "layout/keys.hpp"
 #include "layout/layout.hpp"
 #include "layout/topology.hpp"
 
@@ -76,7 +77,9 @@ void check_request(const PlanRequest& request);
 RankPlan plan_rank(const PlanRequest& request, uint64_t rank);
 Summary summarise(const PlanRequest& request);
 
-// The C contract's tailrace_plan: request and result as documented there.
+// The C contract's tailrace_plan: request and result as documented there, the figures of the files' metadata excepted. `config`: of
+// the request's layout.
+PlanRequest plan_request(const nlohmann::json& request, StreamConfig& config);
 nlohmann::ordered_json plan_json(const nlohmann::json& request);
 
 }  // namespace tailrace

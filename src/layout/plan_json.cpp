@@ -73,24 +73,6 @@ PlanVariable variable_of(const Input& input, uint64_t ranks) {
     return variable;
 }
 
-PlanRequest request_of(const Input& input, StreamConfig& config) {
-    check_names(input, "it", {"layout", "ranks", "nodes", "steps", "name", "variables", "rank"});
-    config = resolve({parse_options(input.contains("layout") ? string(input["layout"], "layout") : "", "layout")});
-    PlanRequest request;
-    request.layout = config.layout;
-    request.time_name = config.time_name;
-    request.topology.ranks = whole_number_or(input, "ranks", 1);
-    request.topology.nodes = whole_number_or(input, "nodes", 1);
-    request.steps = whole_number_or(input, "steps", 1);
-    if (input.contains("name")) request.stream = string(input["name"], "name");
-    if (!input.contains("variables") || !input["variables"].is_array() || input["variables"].empty())
-        bad_request("'variables' is a list of at least one {\"name\", \"type\", \"shape\", \"grid\"}");
-    if (request.topology.ranks > 0)
-        for (const Input& variable : input["variables"]) request.variables.push_back(variable_of(variable, request.topology.ranks));
-    check_request(request);
-    return request;
-}
-
 // The parts of the first group of steps.
 Output parts_json(const PlanRequest& request, const Flow& flow) {
     const PartMap& map = flow.parts();
@@ -177,7 +159,9 @@ Output notes_of(const PlanRequest& request, uint64_t files) {
             "flushes it before a step is committed");
     if (layout.storage.compression.kind != Compression::Kind::none)
         notes.push_back(
-            "figures are for uncompressed arrays: with compression, all ranks of a part compress chunks of large arrays, and their "
+            "figures are for uncompressed arrays, and without the indexes of chunks: with compression, all ranks of a part "
+            "compress "
+            "chunks of large arrays, and their "
             "addresses are known only afterwards");
     if (layout.writers.kind == Writers::Kind::dedicated)
         notes.push_back(
@@ -188,9 +172,27 @@ Output notes_of(const PlanRequest& request, uint64_t files) {
 
 }  // namespace
 
+PlanRequest plan_request(const Input& input, StreamConfig& config) {
+    check_names(input, "it", {"layout", "ranks", "nodes", "steps", "name", "variables", "rank"});
+    config = resolve({parse_options(input.contains("layout") ? string(input["layout"], "layout") : "", "layout")});
+    PlanRequest request;
+    request.layout = config.layout;
+    request.time_name = config.time_name;
+    request.topology.ranks = whole_number_or(input, "ranks", 1);
+    request.topology.nodes = whole_number_or(input, "nodes", 1);
+    request.steps = whole_number_or(input, "steps", 1);
+    if (input.contains("name")) request.stream = string(input["name"], "name");
+    if (!input.contains("variables") || !input["variables"].is_array() || input["variables"].empty())
+        bad_request("'variables' is a list of at least one {\"name\", \"type\", \"shape\", \"grid\"}");
+    if (request.topology.ranks > 0)
+        for (const Input& variable : input["variables"]) request.variables.push_back(variable_of(variable, request.topology.ranks));
+    check_request(request);
+    return request;
+}
+
 Output plan_json(const nlohmann::json& input) {
     StreamConfig config;
-    const PlanRequest request = request_of(input, config);
+    const PlanRequest request = plan_request(input, config);
     const Flow flow(request);
     const Summary summary = summarise(request);
     Output answer{{"layout", effective_json(config)},

@@ -15,6 +15,7 @@
 #include "maintain/combine_copy.hpp"
 #include "maintain/combine_log.hpp"
 #include "maintain/combine_plan.hpp"
+#include "part/reading_process.hpp"
 #include "view/catalog.hpp"
 #include "view/dataset.hpp"
 #include "view/index.hpp"
@@ -168,7 +169,13 @@ private:
 Json combine_stream(const std::string& directory, const std::string& stream, const std::string& output,
                     const CombineOptions& options) {
     require_stream(directory, stream);
-    return Combiner(directory, stream, output, options).run();
+    CombineOptions within = options;  // the progress is that of this process
+    return in_reading_process(
+        [&](const ChildProgress& progress) {
+            if (options.progress) within.progress = progress;
+            return Combiner(directory, stream, output, within).run();
+        },
+        options.progress);
 }
 
 }  // namespace tailrace

@@ -1,5 +1,7 @@
 #include "maintain/combine_log.hpp"
 
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "base/error.hpp"
@@ -33,36 +35,56 @@ Json chunks_json(const CombinePlan& plan, const ChunkPlaces& chunks, uint64_t fi
 }  // namespace
 
 CombineLog::CombineLog(const std::string& output) : path_(output + ".combining.jsonl"), lock_(File::open_append(path_)) {
-    if (!lock_.try_lock())
+    // A combine that was killed may hold the lock for a moment: its child ends after it.
+    constexpr auto kPause = std::chrono::milliseconds(20);
+    constexpr int kMostTimes = 100;
+    for (int times = 0; !lock_.try_lock(); ++times) {
+        if (times < kMostTimes) {
+            std::this_thread::sleep_for(kPause);
+            continue;
+        }
         fail(Status::BAD_ORDER, "another process is combining to ", output, "; let it end, or choose another output");
+    }
 }
 
 std::optional<CombineProgress> CombineLog::read(const std::string& identity, const CombinePlan& plan) {
     const std::vector<Json> lines = read_journal(path_).lines;
-    if (lines.empty() || lines.front().value("combining", "") != identity) return std::nullopt;
+    const auto is = [](const Json& line, const char* key, const Json& value) {
+        return line.contains(key) && line.at(key) == value;
+    };
+    if (lines.empty() || !is(lines.front(), "combining", identity)) return std::nullopt;
     const std::string boot = boot_id();
     size_t last = 0;
     for (size_t i = 0; i < lines.size(); ++i)
-        if (lines[i].value("synced", false) || (!boot.empty() && lines[i].value("boot", "") == boot)) last = i;
+        if (is(lines[i], "synced", true) || (!boot.empty() && is(lines[i], "boot", boot))) last = i;
     CombineProgress progress{0, plan.end(), ChunkPlaces(plan.output.arrays.size())};
-    for (size_t i = 1; i <= last; ++i) apply(lines[i], plan, progress);
+    try {
+        for (size_t i = 1; i <= last; ++i) apply(lines[i], plan, progress);
+    } catch (const Json::exception& error) {
+        refuse(error.what());
+    }
     return progress;
 }
 
+void CombineLog::refuse(const std::string& why) const {
+    fail(Status::CORRUPT, path_, ": ", why, ", so the combine cannot continue; run `rm '", path_, "'` and combine again");
+}
+
 void CombineLog::apply(const Json& line, const CombinePlan& plan, CombineProgress& progress) {
-    const uint64_t from = line.value("from", logged_steps_);
-    progress.steps = logged_steps_ = line.at("steps_done").get<uint64_t>();
-    if (!line.contains("chunks")) return;  // nothing is compressed
-    progress.end = line.at("end").get<uint64_t>();
+    const uint64_t from = count_at(line, "from", logged_steps_), done = count_at(line, "steps_done");
+    if (from > done || done > plan.steps.steps) refuse(text("it has steps ", from, " to ", done, " of ", plan.steps.steps));
+    progress.steps = logged_steps_ = done;
+    if (!plan.is_compressed()) return;
+    progress.end = count_at(line, "end");
     for (size_t a = 0; a < progress.chunks.size(); ++a) {
         std::vector<Extent>& chunks = progress.chunks[a];
         // Lines that a crash of the machine made void may stand between those that count. So each says where it continues.
         const uint64_t before = from * plan.chunks_of_step(a);
-        if (chunks.size() < before)
-            fail(Status::CORRUPT, path_, ": lines before step ", from, " are missing, so the combine cannot continue; run `rm '",
-                 path_, "'` and combine again");
+        if (chunks.size() < before) refuse(text("lines before step ", from, " are missing"));
         chunks.resize(before);
-        const auto numbers = line.at("chunks").at(a).get<std::vector<uint64_t>>();
+        const std::vector<uint64_t> numbers = counts_of(line.at("chunks").at(a), "the places of chunks");
+        if (numbers.size() != 2 * (done - from) * plan.chunks_of_step(a))
+            refuse(text(numbers.size() / 2, " chunks of steps ", from, " to ", done));
         for (size_t i = 0; i + 1 < numbers.size(); i += 2) chunks.push_back({numbers[i], numbers[i + 1]});
     }
 }

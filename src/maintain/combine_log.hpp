@@ -34,6 +34,7 @@ public:
     void remove() const { remove_file(path_); }
 
 private:
+    [[noreturn]] void refuse(const std::string& why) const;
     void apply(const Json& line, const CombinePlan& plan, CombineProgress& progress);
     std::string path_;
     File lock_;

@@ -96,7 +96,7 @@ private:
         for (const Json& line : read_segments(find_segments(source_journal_)).lines) {
             const std::string bytes = line.dump();
             sum.add(bytes.data(), bytes.size());
-            if (line.value("kind", "") == "step" && line.value("step", uint64_t{0}) == last_step)
+            if (kind_of(line) == "step" && count_at(line, "step") == last_step)
                 return {{"last_step", last_step}, {"journal", hex_digest(sum.value())}};
         }
         return {{"last_step", last_step}};
@@ -108,7 +108,7 @@ private:
         const History target = read_history(to_ + "/" + journal_path(name_));
         const std::vector<double> times = target.times();
         const bool same = std::ranges::all_of(target.runs, [&](const RunEntry& run) {
-            return run.origin.contains("last_step") && run.origin == origin(run.origin.at("last_step").get<uint64_t>());
+            return run.origin.contains("last_step") && run.origin == origin(count_at(run.origin, "last_step"));
         });
         if (!same || times.size() > all_ || !std::equal(times.begin(), times.end(), source_->times().begin()))
             fail(Status::BAD_ARGUMENT, to_, " has other steps of a stream '", name_,

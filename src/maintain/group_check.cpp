@@ -22,7 +22,8 @@ public:
     }
 
     GroupReport check(bool deep) {
-        for (uint64_t part = 0; part < group_.parts; ++part) {
+        const uint64_t parts = parts_to_look_at(directory_, stream_, group_);
+        for (uint64_t part = 0; part < parts; ++part) {
             const std::string path = directory_ + "/" + part_path(group_, stream_, part);
             attempt(path, std::nullopt, PartProblem::Of::steps, [&] {
                 if (!path_exists(path)) fail(Status::NOT_FOUND, "the part is missing");
@@ -31,6 +32,9 @@ public:
                 check_part(file, path, deep);
             });
         }
+        if (parts < group_.parts)
+            report_.problems.push_back({directory_ + "/" + group_path(group_, stream_), std::nullopt, PartProblem::Of::steps,
+                                        text("parts ", parts, " to ", group_.parts - 1, " are missing, too")});
         // Each part may be whole, but a part of another run: compare with what the journal has committed.
         const std::string path = directory_ + "/" + group_path(group_, stream_);
         if (group_.layout.steps != 1 || !report_.problems.empty() || group_.steps == 0) return std::move(report_);

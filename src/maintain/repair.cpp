@@ -7,9 +7,12 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/paths.hpp"
+#include "gather/agree.hpp"
 #include "layout/parts.hpp"
 #include "maintain/group_check.hpp"
 #include "part/part_reader.hpp"
+#include "part/reading_process.hpp"
+#include "part/seal.hpp"
 #include "record/write_access.hpp"
 #include "stream/dataset_steps.hpp"
 #include "stream/group.hpp"
@@ -24,11 +27,13 @@ namespace {
 class Repair {
 public:
     Repair(const std::string& directory, const std::string& stream, bool takes_over)
-        : directory_(directory), stream_(stream), access_(directory, stream, {.takes_over = takes_over}) {}
+        : directory_(directory), stream_(stream),
+          access_(directory, stream, {.takes_over = takes_over, .earlier = WriteAccess::Earlier::is_salvaged}) {}
 
     Json run() {
-        cut_journal();
         history_ = access_.take_history();
+        (void)in_reading_process([&](const ChildProgress&) { return try_to_read(); });
+        cut_journal();
         if (access_.is_contested()) {
             copy_dataset(history_, {directory_, stream_, access_.number(), access_.part_number()}, true, access_);
         } else {
@@ -39,8 +44,10 @@ public:
         }
         // The last group first: a group with the static arrays of later ones is repaired after these.
         for (const size_t g : history_.needed_groups() | std::views::reverse) repair_group(g);
-        for (const size_t g : history_.needed_groups())
-            for (uint64_t part = 0; part < history_.groups[g].parts; ++part) try_write_times(g, part);
+        for (const size_t g : history_.needed_groups()) {
+            const uint64_t parts = parts_to_look_at(directory_, stream_, history_.groups[g]);
+            for (uint64_t part = 0; part < parts; ++part) try_write_times(g, part);
+        }
         remove_uncommitted();
         const bool is_dataset = !history_.groups.empty() && history_.groups.back().layout.part_is_dataset();
         access_.end();
@@ -61,7 +68,26 @@ private:
         actions_.push_back({{"action", action}, {"path", path}, {"steps", steps}, {"why", why}});
     }
 
+    // HDF5 reads all files in another process first. This one then refuses those that have ended it.
+    Json try_to_read() const {
+        (void)attempt([&] { (void)is_index(path_of(dataset_path(stream_)), stream_); });
+        for (const size_t g : history_.needed_groups()) {
+            const GroupEntry& group = history_.groups[g];
+            const std::string& time = history_.runs[group.run].definitions.time_name();
+            const uint64_t parts = parts_to_look_at(directory_, stream_, group);
+            for (uint64_t part = 0; part < parts; ++part)
+                (void)attempt([&] {
+                    const std::string path = path_of(part_path(group, stream_, part));
+                    const PartReader reader(path);
+                    (void)reader.find({time, Type::F64, {}, true}, 0);
+                    (void)read_seal_map(path);
+                });
+        }
+        return Json::object();
+    }
+
     void cut_journal() {
+        if (access_.cut()) return leave_out(*access_.cut());
         const std::string path = access_.present_path();
         const JournalContent content = read_journal(path);
         if (content.torn_bytes == 0) return;
@@ -70,6 +96,47 @@ private:
         file.sync();
         file.close();
         report("cut", path, Json::array(), text("its last ", content.torn_bytes, " bytes were not a whole line"));
+    }
+
+    // The bytes stay where they are: this command's segment says that they do not count.
+    void leave_out(const WholeLines::Cut& cut) {
+        const std::string where =
+            text("the journal from byte ", cut.at, " of ", cut.path, " on does not count any longer: ", cut.why);
+        if (history_.empty() && !history_.is_static_only())
+            fail(Status::CORRUPT, "stream '", stream_, "' in ", directory_, " has no whole step before the damage, so nothing was ",
+                 "changed: byte ", cut.at, " of ", cut.path, ": ", cut.why, "; restore the journal from a copy");
+        (void)access_.segment();
+        report("left out", cut.path, cut.steps, where);
+        for (const auto& [start, segment] : cut.groups) set_aside_left_out(start, segment);
+        // Where the damaged line was that of a step, no line says which files it has.
+        for (uint64_t segment = 0; segment <= access_.number(); ++segment) set_aside_left_out(history_.next_step(), segment);
+        hide_left_out();
+    }
+
+    // Later steps get the names of these files.
+    void set_aside_left_out(uint64_t start, uint64_t segment) {
+        if (history_.groups.empty()) return;
+        GroupEntry group = history_.groups.back();
+        if (start < history_.next_step() || group.layout.part_is_dataset()) return;
+        group.start = start;
+        group.segment = segment;
+        set_aside(group);
+    }
+
+    // A part that grew further shows the steps that count.
+    void hide_left_out() {
+        if (history_.empty()) return;
+        const size_t g = history_.groups.size() - 1;
+        const GroupEntry& group = history_.groups[g];
+        const std::string path = path_of(part_path(group, stream_, 0));
+        if (group.layout.steps == 1 || group.steps == 0 || !path_exists(path)) return;
+        try {
+            const uint64_t there = PartReader(path).steps_of(history_.runs[group.run].definitions.time_name());
+            if (group.layout.part_is_dataset() && there > shown_steps(history_, g))
+                show_steps(path, history_, shown_steps(history_, g));
+        } catch (const Error& error) {
+            problems_.push_back({{"path", path}, {"step", group.start}, {"problem", error.what()}});
+        }
     }
 
     void remove_pending() {
@@ -82,7 +149,7 @@ private:
 
     // A run that ends between the rename of its parts and the journal line leaves the parts of a step that is not committed.
     void remove_uncommitted() {
-        if (history_.groups.empty() || history_.groups.back().layout.part_is_dataset()) return;
+        if (history_.groups.empty() || history_.groups.back().layout.part_is_dataset() || access_.cut()) return;
         const std::string path = path_of(group_path(history_.groups.back().layout, stream_, history_.next_step()));
         if (!path_exists(path)) return;
         remove_tree(path);

@@ -7,6 +7,7 @@
 #include "base/paths.hpp"
 #include "layout/parts.hpp"
 #include "maintain/group_check.hpp"
+#include "part/reading_process.hpp"
 #include "record/history.hpp"
 #include "record/stream_lock.hpp"
 #include "view/catalog.hpp"
@@ -95,9 +96,11 @@ private:
 
     void verify_index(const History& history) {
         if (!has_index(history)) return verify_dataset(history);
+        constexpr int kMostNamed = 100;  // one command mends all
+        int missing = 0;
         for (const std::string& file : index_files(history, stream_)) {
             const std::string path = path_of(file);
-            if (path_exists(path)) continue;
+            if (path_exists(path) || ++missing > kMostNamed) continue;
             add(path, nullptr,
                 text("the index is missing; write it with `tailrace index ", directory_, " -s ", stream_,
                      "`; the next run does so, too"),
@@ -118,6 +121,7 @@ private:
 
     // A stream that never had a step has no journal and no files: it is whole. If it has files, the journal was lost.
     void verify_without_journal() {
+        if (is_written_now_) return;  // a run names its first parts before it begins the journal
         const std::string parts = parts_directory(stream_);
         // The names of parts, and of directories with parts, begin with the number of a step.
         const bool has_parts = std::ranges::any_of(list_directory(path_of(parts)), [](const std::string& name) {
@@ -142,7 +146,7 @@ private:
 Json verify_stream(const std::string& directory, const std::string& stream, bool deep) {
     require_directory(directory);
     if (!path_exists(directory + "/" + parts_directory(stream))) require_stream(directory, stream);
-    return Verification(directory, stream, deep).run();
+    return in_reading_process([&](const ChildProgress&) { return Verification(directory, stream, deep).run(); });
 }
 
 }  // namespace tailrace

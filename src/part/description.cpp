@@ -71,7 +71,7 @@ void check_sources(const Description& description, const Array& array) {
     }
 }
 
-void check_array(const Description& description, size_t number) {
+void check_array(const Description& description, size_t number, const std::unordered_set<std::string>& dimensions) {
     const Array& array = description.arrays[number];
     for (const int d : array.dims)
         if (d < 0 || static_cast<size_t>(d) >= description.dimensions.size())
@@ -79,8 +79,7 @@ void check_array(const Description& description, size_t number) {
     if (array.dims.size() > kMaxDims)
         fail(Status::BAD_SHAPE, "'", array.name, "' has ", array.dims.size(), " dimensions; the most are ", kMaxDims);
     if (array.varies && description.time_name.empty()) fail(Status::INTERNAL, "'", array.name, "' varies, but there is no time");
-    const bool named_as_dimension = std::any_of(description.dimensions.begin(), description.dimensions.end(),
-                                                [&](const Dimension& dimension) { return dimension.name == array.name; });
+    const bool named_as_dimension = array.name != description.time_name && dimensions.contains(array.name);
     if (named_as_dimension && coordinate_of(description, array) < 0)
         fail(Status::BAD_SHAPE, "'", array.name,
              "' is also the name of a dimension, and an array of that name must be its coordinate: ",
@@ -136,7 +135,7 @@ void check(const Description& description) {
     if (!description.time_name.empty()) check_unique("dimension", description.time_name, dimensions);
     for (size_t a = 0; a < description.arrays.size(); ++a) {
         check_unique("array", description.arrays[a].name, arrays);
-        check_array(description, a);
+        check_array(description, a, dimensions);
     }
     if (!description.time_name.empty() && !arrays.contains(description.time_name))
         fail(Status::INTERNAL, "there is no array '", description.time_name, "' with the times");

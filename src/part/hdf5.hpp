@@ -14,8 +14,10 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/system_error.hpp"
 #include "layout/shape.hpp"
+#include "part/reading_process.hpp"
 
 namespace tailrace::hdf5 {
 
@@ -24,10 +26,14 @@ namespace tailrace::hdf5 {
 class Quiet {
 public:
     Quiet() : alone_(mutex()) {
+        enter_calls();
         H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
         H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
     }
-    ~Quiet() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+    ~Quiet() {
+        H5Eset_auto2(H5E_DEFAULT, function_, data_);
+        leave_calls();
+    }
     Quiet(const Quiet&) = delete;
     Quiet& operator=(const Quiet&) = delete;
 
@@ -163,7 +169,10 @@ inline FileId create_file(const std::string& path, hid_t creation, hid_t access)
     return FileId(check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access), "H5Fcreate", path));
 }
 // Opens for reading, without a file lock: some file systems have no locks, and a part with its final name is not changed.
+// Throws CORRUPT for a link or a FIFO.
 inline FileId open_file(const std::string& path) {
+    (void)File::open_read(path);
+    begin_reading(path);
     const Properties access = create_properties(H5P_FILE_ACCESS);
     check(H5Pset_file_locking(access, false, true), "H5Pset_file_locking", path);
     return FileId(check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), "H5Fopen", path, Status::CORRUPT));
@@ -306,6 +315,8 @@ inline bool attribute_holds_integers(hid_t attribute, const std::string& name) {
 inline std::string attribute_text(hid_t attribute, const std::string& name) {
     const TypeId type(check(H5Aget_type(attribute), "H5Aget_type", name, Status::CORRUPT));
     if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 || attribute_elements(attribute, name) != 1) return "";
+    constexpr size_t kMostBytes = 64u << 20;  // netCDF's tools read no longer ones
+    if (H5Tget_size(type) > kMostBytes) return "";
     std::string text(H5Tget_size(type), '\0');
     check(H5Aread(attribute, type, text.data()), "H5Aread", name, Status::CORRUPT);
     return text.substr(0, text.find('\0'));

@@ -21,8 +21,11 @@ constexpr size_t kReadBuffers = 512;           // of one vectored read
 
 std::vector<uint64_t> read_numbers(hid_t object, const char* name) {
     const hdf5::AttributeId attribute = hdf5::open_attribute(object, name);
-    std::vector<uint64_t> values(hdf5::attribute_elements(attribute, name));
-    if (!hdf5::attribute_holds_integers(attribute, name)) fail(Status::CORRUPT, "attribute ", name, " holds no integers");
+    const uint64_t count = hdf5::attribute_elements(attribute, name);
+    if (!hdf5::attribute_holds_integers(attribute, name) || count > kMaxDims)
+        fail(Status::CORRUPT, "attribute ", name, " holds ", count, " elements, not an integer for each of up to ", kMaxDims,
+             " dimensions");
+    std::vector<uint64_t> values(count);
     if (!values.empty()) hdf5::read_attribute(attribute, H5T_NATIVE_UINT64, values.data(), name);
     return values;
 }
@@ -137,7 +140,10 @@ StoredArray PartReader::find(const Wanted& array, uint64_t step, const Box& box)
         stored.address = find_chunk(dataset, first, array.name).address;
     } else {
         stored.address = hdf5::contiguous_address(dataset);
-        if (stored.address != HADDR_UNDEF && array.varies) stored.address += step * bytes;
+        uint64_t before = 0;
+        if (array.varies && __builtin_mul_overflow(step, bytes, &before)) refuse("leaves the file");
+        if (stored.address != HADDR_UNDEF && __builtin_add_overflow(stored.address, before, &stored.address))
+            refuse("leaves the file");
     }
     if (stored.address == HADDR_UNDEF) refuse("has no values");
     if (stored.address > bytes_ || bytes > bytes_ - stored.address) refuse("leaves the file: it was truncated");

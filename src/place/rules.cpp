@@ -210,16 +210,31 @@ bool Rules::is_tree(const Rule& rule, const char* directory, uint32_t bytes) con
     return bytes > 1 && directory[0] == 'k' && digits_at(directory + 1, bytes - 1) == bytes - 1;
 }
 
-const Rule* Rules::find(const char* folder, uint32_t folder_bytes, const char* name, uint32_t name_bytes, char* target,
-                        uint32_t& target_bytes) const {
-    Fields fields;
-    for (uint32_t r = 0; r < count(); ++r) {
+bool Rules::has_rule_for(const char* name, uint32_t bytes, NamedRule& first) const {
+    for (first.rule = 0; first.rule < count(); ++first.rule)
+        if (has_name(rule(first.rule), name, bytes, first.fields)) return true;
+    return false;
+}
+
+const Rule* Rules::find(const NamedRule& first, const char* folder, uint32_t folder_bytes, const char* name, uint32_t name_bytes,
+                        char* target, uint32_t& target_bytes) const {
+    Fields other;
+    for (uint32_t r = first.rule; r < count(); ++r) {
         const Rule& candidate = rule(r);
-        if (!has_name(candidate, name, name_bytes, fields) || !has_folder(candidate, folder, folder_bytes)) continue;
-        target_bytes = put_target(candidate, name, name_bytes, fields, target);
+        // The folder first: it is one comparison, where the name is one for each token.
+        if (!has_folder(candidate, folder, folder_bytes)) continue;
+        if (r != first.rule && !has_name(candidate, name, name_bytes, other)) continue;
+        target_bytes = put_target(candidate, name, name_bytes, r == first.rule ? first.fields : other, target);
         return target_bytes > 0 ? &candidate : nullptr;
     }
     return nullptr;
+}
+
+const Rule* Rules::find(const char* folder, uint32_t folder_bytes, const char* name, uint32_t name_bytes, char* target,
+                        uint32_t& target_bytes) const {
+    NamedRule first;
+    if (!has_rule_for(name, name_bytes, first)) return nullptr;
+    return find(first, folder, folder_bytes, name, name_bytes, target, target_bytes);
 }
 
 uint32_t Rules::logical_folder(const char* folder, uint32_t folder_bytes, const char* name, uint32_t name_bytes) const {

@@ -71,6 +71,12 @@ struct Fields {
     Field of[kMostFields];
 };
 
+// The first rule that has a name, and the name's fields by it.
+struct NamedRule {
+    uint32_t rule;
+    Fields fields;
+};
+
 // The rules in memory, which must outlive it.
 class Rules {
 public:
@@ -93,7 +99,12 @@ public:
     // Whether a directory of the rule's folder may belong to its tree.
     bool is_tree(const Rule& rule, const char* directory, uint32_t bytes) const;
 
-    // The rule for a name in a folder, and its target; nullptr: none.
+    // Most names have no rule, in no folder. False: this one has none.
+    bool has_rule_for(const char* name, uint32_t bytes, NamedRule& first) const;
+    // The rule for such a name in a folder, and its target; nullptr: none. The name is not compared with `first` again.
+    const Rule* find(const NamedRule& first, const char* folder, uint32_t folder_bytes, const char* name, uint32_t name_bytes,
+                     char* target, uint32_t& target_bytes) const;
+    // The same for any name.
     const Rule* find(const char* folder, uint32_t folder_bytes, const char* name, uint32_t name_bytes, char* target,
                      uint32_t& target_bytes) const;
     // The bytes of the logical folder of a file in this physical folder; 0: the file is in no tree.

@@ -137,22 +137,20 @@ void PlacedPath::lead(const char* path) {
     const auto name_bytes = static_cast<uint32_t>(bytes - begin);
     if (bytes >= 4096 || name_bytes == 0) return;
     const place::Rules all = rules();
-    place::Fields fields;
-    uint32_t r = 0;
-    while (r < all.count() && !all.has_name(all.rule(r), name, name_bytes, fields)) ++r;
-    if (r == all.count()) return;
+    place::NamedRule first;
+    if (!all.has_rule_for(name, name_bytes, first)) return;
     char target[place::kTargetBytes];
     uint32_t target_bytes = 0;
     const uint32_t folder_bytes = begin == 1 ? 1 : begin == 0 ? 0 : begin - 1;
     uint32_t at = text_of_folder(directory_, path, folder_bytes, text_);
-    const place::Rule* found = at > 0 ? all.find(text_, at, name, name_bytes, target, target_bytes) : nullptr;
+    const place::Rule* found = at > 0 ? all.find(first, text_, at, name, name_bytes, target, target_bytes) : nullptr;
     if (found == nullptr) {
         const uint64_t hash = at == 0 ? 0 : place::checksum(text_, at);
         std::atomic<uint64_t>& known = known_without_rule[hash % kKnown];
         if (hash != 0 && known.load(std::memory_order_relaxed) == hash) return;
         if (at == 0 || folder_bytes > 0) at = real_folder(directory_, path, folder_bytes, text_);
         if (at == 0) return;
-        found = all.find(text_, at, name, name_bytes, target, target_bytes);
+        found = all.find(first, text_, at, name, name_bytes, target, target_bytes);
         if (found == nullptr) {
             if (hash != 0) known.store(hash, std::memory_order_relaxed);
             return;

@@ -27,16 +27,23 @@ void check_own_name(const char* of, const std::string& name) {
              " begins with _nc4_ or tailrace_, which are reserved; use another name");
 }
 
-// Whether a further block of `variable` has this name in a part: NAME.1, NAME.2, ...
-bool is_block_of(const std::string& variable, const std::string& name) {
-    return name.size() > variable.size() + 1 && name.starts_with(variable) && name[variable.size()] == '.' &&
-           std::all_of(name.begin() + static_cast<long>(variable.size()) + 1, name.end(),
-                       [](unsigned char c) { return c >= '0' && c <= '9'; });
+// The variable of which a further block has this name in a part, NAME.1, NAME.2, ...; "" for other names.
+std::string_view owner_of_block(std::string_view name) {
+    const size_t end = name.find_last_not_of("0123456789");
+    return end == std::string_view::npos || end + 1 == name.size() || name[end] != '.' ? "" : name.substr(0, end);
 }
 
 // For a name that is there in another form of Unicode, and so looks the same.
 const char* spelling_hint(const std::string& given, const std::string& name) {
     return given == name ? "" : " (names are stored in Unicode's form NFC, in which both are the same)";
+}
+
+// Dimensions without elements do not count: with ragged ones, others may be any number.
+bool fits_in_file(const Variable& variable) {
+    uint64_t bytes = type_bytes(variable.type);
+    for (const uint64_t length : variable.shape)
+        if (length > 0 && __builtin_mul_overflow(bytes, length, &bytes)) return false;
+    return bytes <= INT64_MAX;
 }
 
 double number_at(const Attribute& attribute, uint64_t i) {
@@ -113,6 +120,21 @@ private:
     Checksum sum_;
 };
 
+// The length of a ragged dimension is known only when a step ends. The index joins the elements of all steps along it. So it is the
+// first dimension, of a variable that is neither static nor replicated.
+void check_ragged(const Definitions& definitions, const Variable& variable) {
+    for (size_t d = 0; d < variable.dims.size(); ++d) {
+        const Dimension& of = definitions.dimension(variable.dims[d]);
+        if (!of.ragged) continue;
+        if (d > 0)
+            fail(Status::BAD_SHAPE, "variable '", variable.name, "': the ragged dimension '", of.name, "' is its dimension ",
+                 dimension_text(d, variable.dims.size()), "; make it the slowest dimension");
+        if (variable.is_static || variable.replicated)
+            fail(Status::BAD_SHAPE, "variable '", variable.name, "': the dimension '", of.name,
+                 "' is ragged, so the variable cannot be static or replicated; leave out the flags");
+    }
+}
+
 }  // namespace
 
 Definitions::Definitions(std::string time_name, Spelling spelling)
@@ -123,10 +145,9 @@ Definitions::Definitions(std::string time_name, Spelling spelling)
 std::string Definitions::spelled(const std::string& name) const { return spelling_ == Spelling::nfc ? nfc(name) : name; }
 
 int Definitions::find_dimension(const std::string& name) const {
-    for (const std::string& spelling : {name, nfc(name)})
-        for (size_t d = 0; d < dimensions_.size(); ++d)
-            if (dimensions_[d].name == spelling) return static_cast<int>(d);
-    return -1;
+    auto found = dimension_numbers_.find(name);
+    if (found == dimension_numbers_.end()) found = dimension_numbers_.find(nfc(name));
+    return found == dimension_numbers_.end() ? -1 : static_cast<int>(found->second);
 }
 
 void Definitions::define_dimension(const std::string& given, uint64_t length) {
@@ -136,43 +157,27 @@ void Definitions::define_dimension(const std::string& given, uint64_t length) {
         fail(Status::BAD_ARGUMENT, "dimension '", name,
              "' is the time dimension, which every stream has; give this one another name, or the time dimension with 'time' in "
              "the options");
-    for (const Dimension& dimension : dimensions_)
-        if (dimension.name == name)
-            fail(Status::BAD_ARGUMENT, "dimension '", name, "' is defined twice; define it once", spelling_hint(given, name));
+    if (dimension_numbers_.contains(name))
+        fail(Status::BAD_ARGUMENT, "dimension '", name, "' is defined twice; define it once", spelling_hint(given, name));
     if (numbers_.contains(name))
         fail(Status::BAD_ARGUMENT, "dimension '", name,
              "' has the name of a variable; define the dimension before its coordinate variable, or rename one of them");
     check_name_is_free("dimension", name);
-    if (length == TAILRACE_RAGGED) {
-        ragged_.push_back(static_cast<int>(dimensions_.size()));
-        dimensions_.push_back({name, 0, true});
-        for (const Variable& variable : variables_) check_name_is_free("variable", variable.name);
-        for (const Dimension& dimension : dimensions_) check_name_is_free("dimension", dimension.name);
-    } else {
-        dimensions_.push_back({name, length});
-    }
+    dimension_numbers_.emplace(name, dimensions_.size());
+    dimensions_.push_back({name, length});
+    if (length != TAILRACE_RAGGED) return;
+    dimensions_.back() = {name, 0, true};
+    ragged_.push_back(static_cast<int>(dimensions_.size()) - 1);
+    const std::string row_size = row_size_name(dimensions_.back());
+    row_size_names_.insert(row_size);
+    for (const char* what : {"variable", "dimension"})
+        if ((*what == 'v' ? numbers_ : dimension_numbers_).contains(row_size)) check_name_is_free(what, row_size);
 }
 
 void Definitions::check_name_is_free(const char* what, const std::string& name) const {
-    for (const int d : ragged_)
-        if (name == row_size_name(dimension(d)))
-            fail(Status::BAD_ARGUMENT, what, " '", name,
-                 "' has the name of the variable in which the index stores the lengths of '", dimension(d).name, "'; rename it");
-}
-
-// The length of a ragged dimension is known only when a step ends. The index joins the elements of all steps along it. So it is the
-// first dimension, of a variable that is neither static nor replicated.
-void Definitions::check_ragged(const Variable& variable) const {
-    for (size_t d = 0; d < variable.dims.size(); ++d) {
-        const Dimension& of = dimension(variable.dims[d]);
-        if (!of.ragged) continue;
-        if (d > 0)
-            fail(Status::BAD_SHAPE, "variable '", variable.name, "': the ragged dimension '", of.name, "' is its dimension ",
-                 dimension_text(d, variable.dims.size()), "; make it the slowest dimension");
-        if (variable.is_static || variable.replicated)
-            fail(Status::BAD_SHAPE, "variable '", variable.name, "': the dimension '", of.name,
-                 "' is ragged, so the variable cannot be static or replicated; leave out the flags");
-    }
+    if (!row_size_names_.contains(name)) return;
+    fail(Status::BAD_ARGUMENT, what, " '", name, "' has the name of the variable in which the index stores the lengths of '",
+         name.substr(0, name.size() - row_size_name({}).size()), "'; rename it");
 }
 
 void Definitions::define_variable(const std::string& given, int type, int ndims, const char* const* dims, int flags) {
@@ -203,37 +208,60 @@ void Definitions::define_variable(const std::string& given, int type, int ndims,
         variable.dims.push_back(at);
         variable.shape.push_back(dimension(at).length);
     }
-    uint64_t bytes = type_bytes(variable.type);
-    for (const uint64_t length : variable.shape)
-        if (length > 0 && __builtin_mul_overflow(bytes, length, &bytes)) bytes = UINT64_MAX;
-    if (bytes > INT64_MAX)
+    if (!fits_in_file(variable))
         fail(Status::BAD_SHAPE, "variable '", name, "' has more bytes a step than a file may have (2^63); give it fewer elements");
     check_name_is_free("variable", name);
-    for (const Variable& other : variables_)
-        if (is_block_of(other.name, name) || is_block_of(name, other.name))
-            fail(Status::BAD_ARGUMENT, "variables '", other.name, "' and '", name,
-                 "': a part names the blocks of a variable NAME.1, NAME.2 and so on, so these names collide; rename one of them");
-    check_ragged(variable);
+    check_blocks(name);
+    check_ragged(*this, variable);
     if (array_name(variable).size() > kMaxOwnNameBytes)
         fail(Status::BAD_ARGUMENT, "variable '", name, "' has the name of a dimension and is not its coordinate, so files name it ",
              kNoCoordinatePrefix, "NAME; use a name of at most ", kMaxOwnNameBytes - kNoCoordinatePrefix.size(), " bytes");
+    if (const std::string_view owner = owner_of_block(name); !owner.empty()) block_owners_.emplace(owner);
     numbers_.emplace(name, variables_.size());
     variables_.push_back(std::move(variable));
 }
 
-void Definitions::put_attribute(const std::string& variable, Attribute attribute) {
+void Definitions::check_blocks(const std::string& name) const {
+    std::string other(owner_of_block(name));
+    if (block_owners_.contains(name))
+        other = std::ranges::find_if(variables_, [&](const Variable& v) { return owner_of_block(v.name) == name; })->name;
+    else if (!numbers_.contains(other))
+        return;
+    fail(Status::BAD_ARGUMENT, "variables '", other, "' and '", name,
+         "': a part names the blocks of a variable NAME.1, NAME.2 and so on, so these names collide; rename one of them");
+}
+
+std::vector<Attribute>& Definitions::attributes_of(const std::string& variable) {
+    if (variable.empty()) return attributes_;
+    return spelled(variable) == time_name_ ? time_attributes_ : variables_[index_of(variable)].attributes;
+}
+
+void Definitions::check_attribute_of(const std::string& variable, Attribute& attribute) {
     attribute.name = spelled(attribute.name);
     check_attribute(variable.empty() ? "the stream" : "variable '" + variable + "'", attribute);
-    if (variable.empty()) return set(attributes_, std::move(attribute));
-    if (spelled(variable) == time_name_) return set(time_attributes_, std::move(attribute));
+    if (attribute.name != "_FillValue" || variable.empty() || spelled(variable) == time_name_) return;
     Variable& owner = variables_[index_of(variable)];
-    if (attribute.name == "_FillValue") {
-        if (attribute.count != 1 || attribute.type != owner.type)
-            fail(Status::BAD_ATTRIBUTE, "_FillValue of variable '", variable, "' is one element of the variable's own type, ",
-                 type_code(owner.type));
-        owner.fill = attribute.values;
+    if (attribute.count != 1 || attribute.type != owner.type)
+        fail(Status::BAD_ATTRIBUTE, "_FillValue of variable '", variable, "' is one element of the variable's own type, ",
+             type_code(owner.type));
+    owner.fill = attribute.values;
+}
+
+void Definitions::put_attribute(const std::string& variable, Attribute attribute) {
+    std::vector<Attribute>& attributes = attributes_of(variable);
+    check_attribute_of(variable, attribute);
+    set(attributes, std::move(attribute));
+}
+
+void Definitions::put_attributes(const std::string& variable, std::vector<Attribute> attributes) {
+    std::vector<Attribute>& known = attributes_of(variable);
+    Numbers numbers;
+    for (size_t a = 0; a < known.size(); ++a) numbers.emplace(known[a].name, a);
+    for (Attribute& attribute : attributes) {
+        check_attribute_of(variable, attribute);
+        const auto [at, is_new] = numbers.emplace(attribute.name, known.size());
+        is_new ? known.push_back(std::move(attribute)) : void(known[at->second] = std::move(attribute));
     }
-    set(owner.attributes, std::move(attribute));
 }
 
 void Definitions::replace_attributes(const std::string& variable, std::vector<Attribute> attributes) {
@@ -252,6 +280,11 @@ size_t Definitions::index_of(const std::string& variable) const {
     for (size_t v = 0; v < std::min<size_t>(variables_.size(), 20); ++v) known += (v ? ", " : "") + variables_[v].name;
     fail(Status::NOT_FOUND, "variable '", variable, "' is not defined; defined are: ", known.empty() ? "none" : known,
          variables_.size() > 20 ? ", ..." : "");
+}
+
+std::optional<size_t> Definitions::find_variable(std::string_view name) const {
+    const auto found = numbers_.find(name);
+    return found == numbers_.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool Definitions::has_static_distributed() const {
@@ -282,7 +315,7 @@ bool Definitions::is_coordinate(const Variable& variable) const {
 }
 
 std::string Definitions::array_name(const Variable& variable) const {
-    const bool has_dimensions_name = std::ranges::find(dimensions_, variable.name, &Dimension::name) != dimensions_.end();
+    const bool has_dimensions_name = dimension_numbers_.contains(variable.name);
     return has_dimensions_name && !is_coordinate(variable) ? std::string(kNoCoordinatePrefix) + variable.name : variable.name;
 }
 
@@ -300,8 +333,13 @@ void Definitions::set_ragged_lengths(const std::vector<uint64_t>& lengths) {
     if (lengths.size() != ragged_.size())
         fail(Status::CORRUPT, "a step has the lengths of ", lengths.size(), " ragged dimensions, the stream has ", ragged_.size());
     for (size_t k = 0; k < lengths.size(); ++k) dimensions_[static_cast<size_t>(ragged_[k])].length = lengths[k];
-    for (Variable& variable : variables_)
-        if (is_ragged(variable)) variable.shape[0] = dimension(variable.dims[0]).length;
+    for (Variable& variable : variables_) {
+        if (!is_ragged(variable)) continue;
+        variable.shape[0] = dimension(variable.dims[0]).length;
+        if (!fits_in_file(variable))
+            fail(Status::CORRUPT, "variable '", variable.name, "' has ", variable.shape[0],
+                 " elements along its ragged dimension, which are more bytes than a file may have (2^63)");
+    }
 }
 
 std::string row_size_name(const Dimension& dimension) { return dimension.name + "_row_size"; }

@@ -1,10 +1,14 @@
 // The definitions of a stream: its dimensions, variables and attributes. All ranks define the same.
 #pragma once
 
+#include <algorithm>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/type.hpp"
@@ -42,6 +46,8 @@ public:
     void define_variable(const std::string& name, int type, int ndims, const char* const* dims, int flags);
     // `variable` empty: an attribute of the stream; the name of the time dimension: an attribute of the time coordinate.
     void put_attribute(const std::string& variable, Attribute attribute);
+    // The same for a list, of any length.
+    void put_attributes(const std::string& variable, std::vector<Attribute> attributes);
     // All of them; a _FillValue stays as it was.
     void replace_attributes(const std::string& variable, std::vector<Attribute> attributes);
 
@@ -51,6 +57,7 @@ public:
     const std::vector<Attribute>& attributes() const { return attributes_; }
     const std::vector<Attribute>& time_attributes() const { return time_attributes_; }
     size_t index_of(const std::string& variable) const;  // throws NOT_FOUND; the message lists the variables that are defined
+    std::optional<size_t> find_variable(std::string_view name) const;  // as it is stored
     bool has_static_distributed() const;
     // The coordinate of the dimension of its name: 1-D, static and replicated. A file has no other array of a dimension's name.
     bool is_coordinate(const Variable& variable) const;
@@ -64,10 +71,15 @@ public:
     bool is_ragged(const Variable& variable) const {
         return !ragged_.empty() && !variable.dims.empty() && dimension(variable.dims[0]).ragged;
     }
+    // The number of a ragged variable's first dimension in ragged().
+    size_t ragged_number(const Variable& variable) const {
+        return static_cast<size_t>(std::ranges::find(ragged_, variable.dims[0]) - ragged_.begin());
+    }
     const Dimension& dimension(int d) const { return dimensions_[static_cast<size_t>(d)]; }
     // Which dimension of a variable has this name, from 0. Throws NOT_FOUND.
     size_t dimension_of(const Variable& variable, const std::string& dimension) const;
     std::vector<uint64_t> ragged_lengths() const;
+    // Throws CORRUPT for another number of lengths, and where an array would have more bytes than a file may have.
     void set_ragged_lengths(const std::vector<uint64_t>& lengths);
 
     // With so many dimensions and variables, or all, and without the others.
@@ -79,15 +91,26 @@ public:
     bool same_structure(const Definitions& other, std::string& why) const;
 
 private:
+    // Finds names in constant time: a journal may define any number of them.
+    struct Hash : std::hash<std::string_view> {
+        using is_transparent = void;
+    };
+    using Numbers = std::unordered_map<std::string, size_t, Hash, std::equal_to<>>;
+    using Names = std::unordered_set<std::string, Hash, std::equal_to<>>;
+
     std::string spelled(const std::string& name) const;
+    void check_attribute_of(const std::string& variable, Attribute& attribute);
+    std::vector<Attribute>& attributes_of(const std::string& variable);
+    void check_blocks(const std::string& name) const;
     void check_name_is_free(const char* what, const std::string& name) const;
-    void check_ragged(const Variable& variable) const;
 
     Spelling spelling_;
     std::string time_name_;
     std::vector<Dimension> dimensions_;
     std::vector<Variable> variables_;
-    std::unordered_map<std::string, size_t> numbers_;  // of the variables, by name
+    Numbers numbers_, dimension_numbers_;  // by name
+    Names block_owners_;                   // for each variable NAME.N: NAME
+    Names row_size_names_;                 // of the ragged dimensions
     std::vector<Attribute> attributes_, time_attributes_;
     std::vector<int> ragged_;
 };

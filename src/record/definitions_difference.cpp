@@ -41,7 +41,7 @@ std::string difference_in_structure(const Definitions& earlier, const Definition
     const Definitions first = now.first(dimensions, variables);
     if (first.same_structure(earlier, why)) return "";
     const bool has_all = now.variables().size() > variables && std::ranges::all_of(earlier.variables(), [&](const Variable& v) {
-                             return std::ranges::find(now.variables(), v.name, &Variable::name) != now.variables().end();
+                             return now.find_variable(v.name).has_value();
                          });
     return why + (has_all ? " (a new variable is defined behind those that are there, and so is its dimension)" : "");
 }
@@ -50,8 +50,8 @@ std::string difference_in_meaning(const Definitions& earlier, const Definitions&
     std::string found = difference(now.time_name(), earlier.time_attributes(), now.time_attributes());
     for (const Variable& variable : now.variables()) {
         if (!found.empty()) break;
-        const auto before = std::ranges::find(earlier.variables(), variable.name, &Variable::name);
-        if (before != earlier.variables().end()) found = difference(variable.name, before->attributes, variable.attributes);
+        if (const auto before = earlier.find_variable(variable.name))
+            found = difference(variable.name, earlier.variables()[*before].attributes, variable.attributes);
     }
     return found;
 }

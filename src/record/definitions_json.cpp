@@ -35,14 +35,22 @@ std::vector<Attribute> attributes_of(const Json& list) {
         if (a.contains("texts")) {
             attributes.push_back(texts_attribute(a.at("name"), a.at("texts").get<std::vector<std::string>>()));
         } else if (a.contains("text")) {
-            attributes.push_back(text_attribute(a.at("name"), a.at("text").get<std::string>()));
+            attributes.push_back(text_attribute(a.at("name"), a.at("text").get_ref<const std::string&>()));
         } else {
-            const std::vector<std::byte> bytes = bytes_of_hex(a.at("hex").get<std::string>());
+            const std::vector<std::byte> bytes = bytes_of_hex(a.at("hex").get_ref<const std::string&>());
             const Type type = *type_of_code(a.at("type"));
+            if (bytes.size() % type_bytes(type) != 0)
+                fail(Status::CORRUPT, "attribute ", a.at("name"), " has ", bytes.size(), " bytes, no whole number of elements of ",
+                     type_bytes(type));
             attributes.push_back(number_attribute(a.at("name"), type, bytes.size() / type_bytes(type), bytes.data()));
         }
     }
     return attributes;
+}
+
+int flags_of(const Json& variable) {
+    return (variable.at("static").get<bool>() ? TAILRACE_STATIC : 0) |
+           (variable.at("replicated").get<bool>() ? TAILRACE_REPLICATED : 0);
 }
 
 }  // namespace
@@ -88,20 +96,21 @@ Json definitions_json(const Definitions& definitions) {
 
 Definitions definitions_of(const Json& json, Definitions::Spelling spelling) {
     Definitions result(json.at("time").at("name").get<std::string>(), spelling);
-    for (Attribute& a : attributes_of(json.at("time").at("attributes"))) result.put_attribute(result.time_name(), std::move(a));
+    result.put_attributes(result.time_name(), attributes_of(json.at("time").at("attributes")));
     for (const Json& d : json.at("dimensions"))
-        result.define_dimension(d.at("name"), d.contains("ragged") ? TAILRACE_RAGGED : d.at("length").get<uint64_t>());
+        result.define_dimension(d.at("name"), d.contains("ragged") ? TAILRACE_RAGGED : count_at(d, "length"));
     for (const Json& v : json.at("variables")) {
-        std::vector<std::string> names = v.at("dimensions");
+        const std::vector<std::string> names = v.at("dimensions");
+        if (names.size() > TAILRACE_MAX_DIMS)
+            fail(Status::CORRUPT, "variable ", v.at("name"), " has ", names.size(), " dimensions; the most are ",
+                 TAILRACE_MAX_DIMS);
         std::vector<const char*> dims;
         for (const std::string& name : names) dims.push_back(name.c_str());
-        const int flags =
-            (v.at("static").get<bool>() ? TAILRACE_STATIC : 0) | (v.at("replicated").get<bool>() ? TAILRACE_REPLICATED : 0);
         result.define_variable(v.at("name"), static_cast<int>(*type_of_code(v.at("type"))), static_cast<int>(dims.size()),
-                               dims.data(), flags);
-        for (Attribute& a : attributes_of(v.at("attributes"))) result.put_attribute(v.at("name"), std::move(a));
+                               dims.data(), flags_of(v));
+        result.put_attributes(v.at("name"), attributes_of(v.at("attributes")));
     }
-    for (Attribute& a : attributes_of(json.at("attributes"))) result.put_attribute("", std::move(a));
+    result.put_attributes("", attributes_of(json.at("attributes")));
     return result;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -23,6 +24,7 @@ namespace tailrace {
 namespace {
 
 constexpr auto kInterval = std::chrono::seconds(20);
+constexpr uint64_t kMostHeartbeatBytes = 64u << 10;  // of a heartbeat that is read; longer files are no heartbeats
 
 // The heartbeats of this process, and the thread that renews them. There is a thread only while there are heartbeats.
 class Beating {
@@ -127,7 +129,10 @@ std::optional<FoundHeartbeat> find_heartbeat(const std::string& path) {
     FoundHeartbeat found;
     found.renewed_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
     try {
-        found.writer = Writer::of_json(Json::parse(File::open_read(path).read_all(), nullptr, false));
+        const File file = File::open_read(path);
+        std::string content(std::min(file.size_bytes(), kMostHeartbeatBytes), '\0');
+        file.read_at(0, content.data(), content.size());
+        found.writer = Writer::of_json(parse_json(content));
     } catch (const Error&) {
         // It was removed meanwhile, or it cannot be read: its time counts.
     }

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/hex.hpp"
 #include "record/definitions_json.hpp"
+#include "record/history_reader.hpp"
 
 namespace tailrace {
 namespace {
@@ -23,16 +24,20 @@ StreamConfig config_of(const Json& effective) {
     Settings settings{"journal", {}};
     for (const auto& [key, value] : effective.items())
         if (find_key(key) != nullptr) settings.values.emplace_back(key, value.get<std::string>());
-    return resolve({settings});
+    StreamConfig config = resolve({settings});
+    check_choices(config.layout);
+    return config;
 }
 
-std::vector<std::vector<PartBox>> boxes_of(const Json& line) {
+// `lists`: how many lists of boxes there may be.
+std::vector<std::vector<PartBox>> boxes_of(const Json& line, uint64_t lists) {
     std::vector<std::vector<PartBox>> boxes;
     for (const Json& entry : line.at("boxes")) {
-        const std::vector<uint64_t> words = entry;
+        const std::vector<uint64_t> words = counts_of(entry, "a box of a plan");
         if (words.size() < 3 || words.size() > 3 + 2 * kMaxDims || (words.size() - 3) % 2 != 0)
             fail(Status::CORRUPT, "a box of a plan has ", words.size(),
                  " numbers, not 3 and an offset and a count for each dimension");
+        if (words[0] >= lists) fail(Status::CORRUPT, "a box of a plan is of variable or list ", words[0], " of ", lists);
         const size_t dims = (words.size() - 3) / 2;
         const auto begin = words.begin() + 3, middle = begin + static_cast<long>(dims);
         if (words[0] >= boxes.size()) boxes.resize(words[0] + 1);
@@ -41,14 +46,19 @@ std::vector<std::vector<PartBox>> boxes_of(const Json& line) {
     return boxes;
 }
 
-// The boxes of a "boxes" line, which are of lists of variables.
-std::vector<std::vector<PartBox>> boxes_of_many(const Json& line) {
-    const std::vector<std::vector<PartBox>> of_lists = boxes_of(line);
+// The boxes of a "boxes" line, which are of lists of variables. Each variable is in one list.
+std::vector<std::vector<PartBox>> boxes_of_many(const Json& line, uint64_t variables) {
+    const std::vector<std::vector<PartBox>> of_lists = boxes_of(line, variables);
     std::vector<std::vector<PartBox>> boxes;
+    std::vector<bool> has_boxes;
     const Json& lists = line.at("variables");
     for (size_t list = 0; list < std::min(lists.size(), of_lists.size()); ++list)
-        for (const size_t variable : lists[list]) {
-            if (variable >= boxes.size()) boxes.resize(variable + 1);
+        for (const uint64_t variable : counts_of(lists[list], "a list of variables of a plan")) {
+            if (variable >= variables)
+                fail(Status::CORRUPT, "a plan has boxes of variable ", variable, ", and there are ", variables);
+            if (variable >= boxes.size()) boxes.resize(variable + 1), has_boxes.resize(variable + 1);
+            if (has_boxes[variable]) fail(Status::CORRUPT, "a plan has two lists of boxes of variable ", variable);
+            has_boxes[variable] = true;
             boxes[variable] = of_lists[list];
         }
     return boxes;
@@ -70,50 +80,58 @@ std::string hex_digest(uint64_t digest) {
 
 void History::apply(const Json& line) {
     const std::string kind = line.at("kind");
+    const uint64_t variables = runs.empty() ? kMostVariables : runs.back().definitions.variables().size();
     if (kind == "run") {
         apply_run(line);
     } else if (kind == "plan") {
-        plans[line.at("plan")] = boxes_of(line);
+        plans[count_at(line, "plan")] = boxes_of(line, variables);
     } else if (kind == "boxes") {
-        plans[line.at("plan")] = boxes_of_many(line);
+        plans[count_at(line, "plan")] = boxes_of_many(line, variables);
     } else if (kind == "coordinate") {
-        coordinates[line.at("variable")] = bytes_of_hex(line.at("hex").get<std::string>());
+        coordinates[count_at(line, "variable")] = bytes_of_hex(line.at("hex").get_ref<const std::string&>());
     } else if (kind == "blocks") {
-        growth = {line.at("group"), line.at("writers"), line.at("slot"), {}};
-        for (const Json& block : line.at("blocks")) growth.blocks.push_back({block.at(0), block.at(1), block.at(2)});
+        growth = {count_at(line, "group"), count_at(line, "writers"), count_at(line, "slot"), {}};
+        for (const Json& block : line.at("blocks")) {
+            const std::vector<uint64_t> words = counts_of(block, "a block of steps");
+            if (words.size() < 3) fail(Status::CORRUPT, "a block of steps has ", words.size(), " numbers, not 3");
+            growth.blocks.push_back({words[0], words[1], words[2]});
+        }
     } else if (kind == "step") {
         apply_step(line);
     } else if (kind == "copy") {
-        if (!groups.empty() && groups.back().start == line.at("group").get<uint64_t>()) groups.back().segment = line.at("segment");
+        if (!groups.empty() && groups.back().start == count_at(line, "group")) groups.back().segment = count_at(line, "segment");
     } else if (kind == "drop") {
-        drop(line.at("first"), line.at("last"), line.at("why").get<std::string>() != kDropOld && !line.value("kept", false));
+        const bool torn = line.at("why").get_ref<const std::string&>() != kDropOld && !line.value("kept", false);
+        drop(count_at(line, "first"), count_at(line, "last"), torn);
     }
 }
 
 void History::apply_run(const Json& line) {
-    runs.push_back({config_of(line.at("layout")), line.at("requested"), definitions_of(line.at("definitions")), line.at("ranks"),
-                    line.at("nodes"), line.value("storage", Json::object()), line.value("origin", Json::object())});
+    runs.push_back({config_of(line.at("layout")), line.at("requested"), definitions_of(line.at("definitions")),
+                    count_at(line, "ranks"), count_at(line, "nodes"), line.value("storage", Json::object()),
+                    line.value("origin", Json::object())});
 }
 
 void History::apply_step(const Json& line) {
     if (runs.empty()) fail(Status::CORRUPT, "a step line comes before the first run line");
-    const uint64_t start = line.at("group"), number = line.at("step");
+    const uint64_t start = count_at(line, "group"), number = count_at(line, "step");
     if (number + 1 == next_step() && !steps.empty()) {
         // The step was written again: its first line reached storage, but the call that wrote it failed.
+        GroupEntry& group = groups[steps.back().group];
         steps.pop_back();
-        if (--groups.back().steps == 0) groups.pop_back();
+        if (--group.steps == 0 && &group == &groups.back()) groups.pop_back();
     }
     if (number != next_step()) fail(Status::CORRUPT, "it has step ", number, " where step ", next_step(), " must follow");
-    const uint64_t segment = line.value("segment", uint64_t{0});
+    const uint64_t segment = count_at(line, "segment", 0);
     if (groups.empty() || groups.back().start != start || groups.back().steps == 0 || groups.back().segment != segment)
-        groups.push_back({start, runs.back().config.layout, line.at("files"), runs.back().ranks, runs.size() - 1, line.at("plan"),
-                          line.at("static"), 0, 0, "", false, segment});
+        groups.push_back({start, runs.back().config.layout, count_at(line, "files"), runs.back().ranks, runs.size() - 1,
+                          count_at(line, "plan"), line.at("static"), 0, 0, "", false, segment});
     if (line.value("records", false)) groups.back().lengths = Lengths::committed;
     ++groups.back().steps;
-    groups.back().files_bytes = line.at("bytes");
+    groups.back().files_bytes = count_at(line, "bytes");
     groups.back().digest = line.at("digest");
-    steps.push_back({number, line.at("time"), groups.size() - 1, line.at("files"), line.at("bytes"),
-                     line.value("ragged", std::vector<uint64_t>{})});
+    steps.push_back({number, real_at(line, "time"), groups.size() - 1, count_at(line, "files"), count_at(line, "bytes"),
+                     line.contains("ragged") ? counts_of(line.at("ragged"), "the key 'ragged'") : std::vector<uint64_t>{}});
 }
 
 std::vector<double> History::times() const {
@@ -138,6 +156,21 @@ void History::drop(uint64_t first, uint64_t last, bool torn) {
         if (--group.steps == 0) group.torn = torn;
         return true;
     });
+}
+
+void History::forget_groups(const std::vector<size_t>& gone) {
+    std::vector<uint64_t> number(groups.size());
+    size_t kept = 0;
+    for (size_t g = 0, next = 0; g < groups.size(); ++g) {
+        if (next < gone.size() && gone[next] == g) {
+            ++next;
+            continue;
+        }
+        if (kept != g) groups[kept] = std::move(groups[g]);
+        number[g] = kept++;
+    }
+    groups.resize(kept);
+    for (StepEntry& step : steps) step.group = number[step.group];
 }
 
 const GroupEntry* History::static_group(uint64_t group) const {
@@ -170,15 +203,14 @@ std::vector<size_t> History::needed_groups() const {
 History read_history(const std::string& path) { return history_of(read_segments(find_segments(path)), path); }
 
 History history_of(const SegmentLines& journal, const std::string& path) {
-    History history;
+    HistoryReader reader;
+    for (size_t k = 0; k < journal.lines.size(); ++k)
+        if (const auto why = reader.add(journal.lines[k]))
+            fail(why->status(), path, ": line ", k + 1, " of those that count ",
+                 why->status() == Status::CORRUPT ? "contradicts" : "does not fit", " what is before it: ", why->what(),
+                 "; `tailrace repair` keeps the steps before that line");
+    History history = reader.take();
     history.torn_bytes = journal.torn_bytes;
-    try {
-        for (const Json& line : journal.lines) history.apply(line);
-    } catch (const Json::exception& error) {
-        fail(Status::CORRUPT, path, ": a line is not a line of a stream's journal: ", error.what());
-    } catch (const Error& error) {
-        throw Error(error.status(), path + ": " + error.what());
-    }
     return history;
 }
 

@@ -34,6 +34,8 @@
 
 namespace tailrace {
 
+constexpr uint64_t kMostVariables = 1u << 20;  // in a plan whose definitions are not known
+
 // What the lengths along time say in a part of several steps.
 enum class Lengths {
     laid_out,   // room for steps, as versions before 0.2 wrote them: time is NaN where there is none
@@ -117,7 +119,11 @@ struct History {
     size_t first_run_with(size_t variable) const;
     // Groups with steps, and groups whose static variables belong to such steps; ascending.
     std::vector<size_t> needed_groups() const;
-    // Applies a line. Kinds that it does not know, of a later version, are passed over.
+    // Groups without steps whose files are gone; ascending. Those after them get other numbers. Without it each step of a long run
+    // with retention would cost more than the one before.
+    void forget_groups(const std::vector<size_t>& gone);
+    // Applies a line. Kinds that it does not know, of a later version, are passed over. Numbers are of the right kind then; whether
+    // they fit the lines before is checked by history_of().
     void apply(const Json& line);
     // Drops the steps [first, last].
     void drop(uint64_t first, uint64_t last, bool torn);
@@ -131,7 +137,7 @@ private:
 };
 
 // Reads all segments of the journal, given the path of the first. Throws CORRUPT with the path for a line that is not of the
-// format.
+// format, or contradicts those before it (history_reader.hpp).
 History read_history(const std::string& path);
 History history_of(const SegmentLines& journal, const std::string& path);  // `path`: for messages
 

@@ -1,8 +1,10 @@
 #include "record/segments.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <filesystem>
+#include <variant>
 
 #include "base/error.hpp"
 #include "base/paths.hpp"
@@ -17,7 +19,12 @@ std::optional<Segment> open_segment(const std::string& journal, uint64_t number)
     Segment segment;
     segment.path = segment_path(journal, number);
     const auto line = read_first_line(segment.path);
-    const auto head = line ? SegmentHead::of_json(*line) : std::nullopt;
+    std::optional<SegmentHead> head;
+    try {
+        if (line) head = SegmentHead::of_json(*line);
+    } catch (const Error& error) {
+        fail(error.status(), segment.path, ": its first line is not that of a segment of a journal: ", error.what());
+    }
     if (!line) read_journal(segment.path);  // damaged, unless nothing follows it
     if (!head && (number > 0 || !line)) return std::nullopt;
     segment.has_head = head.has_value();
@@ -52,16 +59,25 @@ Json SegmentHead::json() const {
 }
 
 std::optional<SegmentHead> SegmentHead::of_json(const Json& line) {
-    if (line.value("kind", "") != "segment") return std::nullopt;
+    if (kind_of(line) != "segment") return std::nullopt;
     SegmentHead head;
-    head.format = line.value("format", kJournalFormat);
-    head.number = line.value("number", uint64_t{0});
-    if (line.contains("follows")) head.follows = line.at("follows").get<uint64_t>();
-    head.bytes = line.value("bytes", uint64_t{0});
-    head.is_contested = line.value("contested", false);
-    head.least_reader = line.value("least_reader", 1);
-    head.writer = Writer::of_json(line.value("writer", Json::object()));
+    head.format = format_at(line, "format", kJournalFormat);
+    head.number = count_at(line, "number", 0);
+    if (line.contains("follows")) head.follows = count_at(line, "follows");
+    head.bytes = count_at(line, "bytes", 0);
+    if (const auto contested = line.find("contested"); contested != line.end()) head.is_contested = *contested == true;
+    head.least_reader = format_at(line, "least_reader", 1);
+    if (const auto writer = line.find("writer"); writer != line.end()) head.writer = Writer::of_json(*writer);
     return head;
+}
+
+int format_at(const Json& line, const char* key, int absent) {
+    return static_cast<int>(std::min<uint64_t>(count_at(line, key, static_cast<uint64_t>(absent)), INT_MAX));
+}
+
+std::string kind_of(const Json& line) {
+    const auto kind = line.find("kind");
+    return kind != line.end() && kind->is_string() ? kind->get<std::string>() : "";
 }
 
 std::string segment_path(const std::string& journal, uint64_t number) {
@@ -78,30 +94,34 @@ std::vector<std::string> segment_paths(const std::string& journal) {
     return paths;
 }
 
-SegmentChain find_segments(const std::string& journal) {
+SegmentChain find_segments(const std::string& journal, uint64_t most) {
     SegmentChain chain;
-    std::vector<std::optional<Segment>> all;
-    for (const std::string& path : segment_paths(journal)) {
+    // An error counts only where the segment does: `repair` continues behind damaged ones.
+    std::vector<std::variant<std::optional<Segment>, Error>> all;
+    const std::vector<std::string> paths = segment_paths(journal);
+    for (size_t k = 0; k < std::min<uint64_t>(paths.size(), most); ++k) {
         try {
-            all.push_back(open_segment(journal, all.size()));
-        } catch (const Json::exception& error) {
-            fail(Status::CORRUPT, path, ": its first line is not that of a segment of a journal: ", error.what());
+            all.emplace_back(open_segment(journal, k));
+        } catch (const Error& error) {
+            all.emplace_back(error);
         }
     }
-    chain.next_number = all.size();
+    chain.next_number = paths.size();
     uint64_t end_bytes = UINT64_MAX;
     for (size_t k = all.size(); k-- > 0;) {
-        if (!all[k]) {
+        if (const Error* error = std::get_if<Error>(&all[k])) throw Error(error->status(), error->what());
+        std::optional<Segment>& segment = std::get<std::optional<Segment>>(all[k]);
+        if (!segment) {
             if (chain.empty()) continue;
             fail(Status::CORRUPT, segment_path(journal, k),
                  ": the first line is damaged, and a later segment of the journal follows it");
         }
-        all[k]->end_bytes = end_bytes;
-        chain.segments.push_back(*all[k]);
-        if (!all[k]->head.follows) break;
-        if (*all[k]->head.follows >= k) fail(Status::CORRUPT, all[k]->path, ": it follows segment ", *all[k]->head.follows);
-        end_bytes = all[k]->head.bytes;
-        k = *all[k]->head.follows + 1;
+        segment->end_bytes = end_bytes;
+        chain.segments.push_back(*segment);
+        if (!segment->head.follows) break;
+        if (*segment->head.follows >= k) fail(Status::CORRUPT, segment->path, ": it follows segment ", *segment->head.follows);
+        end_bytes = segment->head.bytes;
+        k = *segment->head.follows + 1;
     }
     std::ranges::reverse(chain.segments);
     return chain;
@@ -111,7 +131,7 @@ SegmentLines read_segments(const SegmentChain& chain) {
     SegmentLines all;
     for (const Segment& segment : chain.segments) {
         JournalContent content = read_journal(segment.path, segment.end_bytes);
-        all.has_ended = !segment.has_head || (!content.lines.empty() && content.lines.back().value("kind", "") == "end");
+        all.has_ended = !segment.has_head || (!content.lines.empty() && kind_of(content.lines.back()) == "end");
         all.torn_bytes = content.torn_bytes;
         all.bytes = content.intact_bytes;
         const auto first = content.lines.begin() + (segment.has_head && !content.lines.empty() ? 1 : 0);
@@ -140,8 +160,13 @@ void OwnSegment::begin() {
     }
     state_ = State::created;
     // Only now: what earlier runs append from here on, they will not report as written.
-    const SegmentChain before = follows_ == Follows::last ? find_segments(first_) : SegmentChain();
-    if (!before.empty()) {
+    const SegmentChain before = cut_before_                 ? SegmentChain{{*cut_before_}, 0}
+                                : follows_ == Follows::last ? find_segments(first_)
+                                                            : SegmentChain();
+    if (cut_before_) {
+        head_.follows = cut_before_->head.number;
+        head_.bytes = cut_before_->end_bytes;
+    } else if (!before.empty()) {
         head_.follows = before.segments.back().head.number;
         head_.bytes = read_journal(before.segments.back().path).intact_bytes;
     }

@@ -31,9 +31,13 @@ struct SegmentHead {
     int least_reader = 1;  // a reader of an older format would read it wrong
 
     Json json() const;
-    // Nothing for another kind of line.
+    // Nothing for another kind of line. Throws CORRUPT where a key has another kind of value.
     static std::optional<SegmentHead> of_json(const Json& line);
 };
+
+std::string kind_of(const Json& line);  // "": it has none
+// The number of a format; a large one stands for any that is not known. Throws CORRUPT for what is no number.
+int format_at(const Json& line, const char* key, int absent);
 
 struct Segment {
     std::string path;
@@ -52,9 +56,9 @@ struct SegmentChain {
 };
 
 std::string segment_path(const std::string& journal, uint64_t number);  // `journal`: the path of segment 0
-// Reads the first lines. Throws CORRUPT where one is missing that another follows; UNSUPPORTED where only a newer version can read
-// the stream.
-SegmentChain find_segments(const std::string& journal);
+// Reads the first lines, of the first `most` segments. Throws CORRUPT where one is missing or damaged that another follows;
+// UNSUPPORTED where only a newer version can read the stream.
+SegmentChain find_segments(const std::string& journal, uint64_t most = UINT64_MAX);
 std::vector<std::string> segment_paths(const std::string& journal);  // of all segments that exist
 
 struct SegmentLines {
@@ -73,6 +77,8 @@ public:
     // Creates it, then reads which segment is the last one before it, and how many bytes of that count. Throws OVERTAKEN where
     // another process was first. After another error it may be called again.
     void begin();
+    // Before begin(): it follows this segment, of which no more bytes count than `end_bytes`, and none of later ones.
+    void follow(const Segment& before) { cut_before_ = before; }
     bool has_begun() const { return state_ == State::begun; }
 
     uint64_t number() const { return head_.number; }
@@ -91,6 +97,7 @@ private:
 
     const std::string first_, path_, parts_, next_name_;  // `next_name_`: of the segment that another run would begin
     const Follows follows_;
+    std::optional<Segment> cut_before_;
     State state_ = State::absent;
     SegmentHead head_;
     Journal journal_;

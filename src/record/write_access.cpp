@@ -8,9 +8,9 @@ namespace tailrace {
 
 WriteAccess::WriteAccess(const std::string& directory, const std::string& stream, const Wish& wish)
     : journal_(directory + "/" + journal_path(stream)), lock_(directory, stream, wish.takes_over, wish.nodes) {
-    read(wish.replaces);
+    read(wish.earlier);
     check_version();
-    if (wish.replaces) lines_.lines = {};
+    if (wish.earlier == Earlier::is_replaced) lines_.lines = {};
     number_ = chain_.next_number;
     const Writer before = chain_.empty() ? Writer() : chain_.segments.back().head.writer;
     // A run that has created a segment, and not written its first line, may do so at any time.
@@ -20,16 +20,23 @@ WriteAccess::WriteAccess(const std::string& directory, const std::string& stream
     names_parts_ = contested_ || chain_.is_contested();
     if (!contested_) return;
     // From here on the earlier run gets an error at its next step.
-    chain_.empty() && wish.replaces ? segment_of_new_stream() : segment();
-    read(false);
+    chain_.empty() && wish.earlier == Earlier::is_replaced ? segment_of_new_stream() : segment();
+    read(wish.earlier == Earlier::is_salvaged ? wish.earlier : Earlier::counts);
 }
 
-void WriteAccess::read(bool replaces) {
+void WriteAccess::read(Earlier earlier) {
     try {
+        if (earlier == Earlier::is_salvaged) {
+            WholeLines whole = read_whole_lines(journal_);
+            chain_ = std::move(whole.chain);
+            lines_ = std::move(whole.lines);
+            if (whole.cut) cut_ = std::move(whole.cut);
+            return;
+        }
         chain_ = find_segments(journal_);
         lines_ = read_segments(chain_);
     } catch (const Error& error) {
-        if (!replaces || error.status() != Status::CORRUPT) throw;
+        if (earlier != Earlier::is_replaced || error.status() != Status::CORRUPT) throw;
         chain_ = {{}, segment_paths(journal_).size()};
         lines_ = {};
     }
@@ -43,7 +50,10 @@ void WriteAccess::check_version() const {
     };
     for (const Segment& segment : chain_.segments) take(segment.head.format, segment.head.writer.version);
     for (const Json& line : lines_.lines)
-        if (line.value("kind", "") == "run") take(line.value("format", 1), line.value("version", ""));
+        if (kind_of(line) == "run") {
+            const auto by = line.find("version");
+            take(format_at(line, "format", 1), by != line.end() && by->is_string() ? by->get<std::string>() : "");
+        }
     if (format > kJournalFormat)
         fail(Status::UNSUPPORTED, journal_, ": Tailrace ", version, " has written the stream, in format ", format,
              "; this version can read it, and writes format ", kJournalFormat, ": install Tailrace ", version,
@@ -53,6 +63,7 @@ void WriteAccess::check_version() const {
 OwnSegment& WriteAccess::segment() {
     if (!segment_)
         segment_ = std::make_unique<OwnSegment>(journal_, number_, lock_.writer(), names_parts_, OwnSegment::Follows::last);
+    if (cut_ && !segment_->has_begun()) segment_->follow(chain_.segments.back());
     segment_->begin();
     if (!contested_ && segment_->head().follows && segment_->head().bytes != lines_.bytes)
         fail(Status::OVERTAKEN,

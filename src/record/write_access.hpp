@@ -14,6 +14,7 @@
 #include <string>
 
 #include "record/history.hpp"
+#include "record/history_reader.hpp"
 #include "record/segments.hpp"
 #include "record/stream_lock.hpp"
 
@@ -22,9 +23,15 @@ namespace tailrace {
 // Local, on one process.
 class WriteAccess {
 public:
+    // What becomes of the lines that are there.
+    enum class Earlier {
+        counts,
+        is_replaced,  // it may be damaged: it will not count
+        is_salvaged,  // where the journal is damaged or contradicts itself, what stands before counts: see cut()
+    };
     struct Wish {
         bool takes_over = false;
-        bool replaces = false;  // what is written so far may be damaged: it will not count
+        Earlier earlier = Earlier::counts;
         uint64_t nodes = 1;
     };
     // Throws IN_USE; UNSUPPORTED where a newer version has written the stream. The directory of parts exists.
@@ -41,6 +48,9 @@ public:
     bool is_contested() const { return contested_; }
     // The number in the names of this run's parts; 0: none.
     uint64_t part_number() const { return names_parts_ ? number_ : 0; }
+
+    // With Earlier::is_salvaged: what no longer counts once segment() has begun. Nothing where the journal is whole.
+    const std::optional<WholeLines::Cut>& cut() const { return cut_; }
 
     // This run's segment. The first call begins it, unless a contested opening did. Throws OVERTAKEN where another run was first.
     OwnSegment& segment();
@@ -62,13 +72,14 @@ public:
     void release() noexcept { lock_.release(); }
 
 private:
-    void read(bool replaces);
+    void read(Earlier earlier);
     void check_version() const;
 
     const std::string journal_;
     StreamLock lock_;
     SegmentChain chain_;
     SegmentLines lines_;
+    std::optional<WholeLines::Cut> cut_;
     uint64_t number_ = 0;
     bool contested_ = false, names_parts_ = false;
     std::unique_ptr<OwnSegment> segment_;

@@ -47,10 +47,10 @@ public:
             static constexpr char kZeros[kTarBlock] = {};
             put(kZeros, (kTarBlock - bytes % kTarBlock) % kTarBlock);
         }
-        entries_.push_back({item.path,
+        entries_.push_back({item.target_path(),
                             item.link,
                             {.name_at = 0,
-                             .name_bytes = static_cast<uint32_t>(item.path.size()),
+                             .name_bytes = static_cast<uint32_t>(item.target_path().size()),
                              .kind = static_cast<uint32_t>(item.kind),
                              .link_bytes = static_cast<uint32_t>(item.link.size()),
                              .mode = item.identity.mode & 07777,

@@ -125,9 +125,6 @@ uint64_t each_member(const BundleReader& bundle, const std::string& name, const 
             see(member);
         }
     }
-    if (seen == 0 && !name.empty())
-        fail(Status::NOT_FOUND, bundle.path(), " has no ", name, ": `tailrace ls ", bundle.path(), "` lists its ", bundle.count(),
-             " names");
     return seen;
 }
 

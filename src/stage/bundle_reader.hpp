@@ -45,7 +45,7 @@ private:
     std::vector<char> index_;
 };
 
-// Calls `see` for a member, or for a folder and all below it; an empty name: all. Returns their number; throws NOT_FOUND.
+// Calls `see` for a member, or for a folder and all below it; an empty name: all. Returns their number.
 uint64_t each_member(const BundleReader& bundle, const std::string& name, const std::function<void(const Member&)>& see);
 
 // Whether a name stays below the folder that it is taken to: relative, without empty parts, `.` and `..`.

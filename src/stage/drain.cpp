@@ -1,12 +1,14 @@
 #include "stage/drain.hpp"
 
-#include <sys/random.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
+#include <ctime>
+#include <filesystem>
 #include <set>
 #include <thread>
 
@@ -31,18 +33,6 @@ std::string bytes_of(const std::string& hex) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::string new_token() {
-    std::vector<std::byte> bytes(4);
-    if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-        fail_system("draw", "a random name", errno);
-    return hex_bytes(bytes);
-}
-
-std::string node_name() {
-    char name[HOST_NAME_MAX + 1] = {};
-    return ::gethostname(name, sizeof name - 1) == 0 && name[0] != 0 ? name : "node";
-}
-
 std::string aside_name(uint64_t number, size_t at) { return text(number, "-", at); }
 
 // Each file of a shipment is open, in a mirror its copy too.
@@ -65,15 +55,14 @@ Drain::Drain(Scratch& scratch, DrainOptions options, Report report)
       journal_(scratch.state_path() + "/journal.jsonl") {
     options_.shipment_files = most_files(options_);
     make_directories(options_.target);
+    options_.target = std::filesystem::absolute(options_.target);
     recover();
-    temporary_ = options_.target + "/.tailrace-drain-" + token_;
-    remove_tree(temporary_);
 }
 
 SinkPlace Drain::place() const {
     char name[32];
     std::snprintf(name, sizeof name, "-%06llu.tar", static_cast<unsigned long long>(number_ + 1));
-    return {.target = options_.target, .temporary = temporary_, .name = node_name() + "-" + token_ + name};
+    return {.target = options_.target, .temporary = work_->path(), .name = node_name() + "-" + token_ + name};
 }
 
 void Drain::recover() {
@@ -85,7 +74,7 @@ void Drain::recover() {
         if (kind == "freed") published.erase(line.at("number").get<uint64_t>());
     }
     if (token_.empty()) {
-        token_ = new_token();
+        token_ = random_token();
         journal_.append({{"kind", "begin"}, {"token", token_}, {"version", 1}}, false);
     }
     scratch_.look_for_writers();
@@ -104,8 +93,51 @@ void Drain::recover() {
     }
 }
 
+void Drain::note(Json line) {
+    try {
+        journal_.append(line, false);
+    } catch (const Error& error) {
+        if (error.status() != Status::NO_SPACE) throw;  // a full scratch is a reason to drain it
+    }
+}
+
 DrainProgress Drain::run() {
-    make_directories(temporary_);
+    const std::string temporary = ".tailrace-drain-" + token_;
+    remove_tree(options_.target + "/" + temporary);  // of an earlier drain of this folder: only one runs at a time
+    work_.emplace(options_.target, temporary);
+    note({{"kind", "start"},
+          {"time_s", std::time(nullptr)},
+          {"process", ::getpid()},
+          {"target", hex_of(options_.target)},
+          {"sink", options_.sink},
+          {"bundle_bytes", options_.shipment_bytes}});
+    try {
+        carry_what_is_there();
+    } catch (const Error& error) {
+        note({{"kind", "stopped"}, {"time_s", std::time(nullptr)}, {"why", error.what()}});
+        throw;
+    }
+    work_.reset();
+    Json left = Json::array();
+    for (const Left& one : progress_.left) left.push_back(Json::array({hex_of(one.path), one.why}));
+    note({{"kind", "end"}, {"time_s", std::time(nullptr)}, {"left", std::move(left)}});
+    return progress_;
+}
+
+// By what they are, not by their names: a file that gets the name of a torn one meanwhile is whole.
+void Drain::find_torn() {
+    const Descriptor folder = open_folder(scratch_.path());
+    for (const std::string& path : options_.torn) {
+        std::string name;
+        struct stat status;
+        const Descriptor parent = open_parent(folder.get(), path, false, name);
+        if (parent.is_open() && ::fstatat(parent.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+            torn_.emplace(status.st_dev, status.st_ino);
+    }
+}
+
+void Drain::carry_what_is_there() {
+    find_torn();
     const double until_s = seconds_now() + options_.wait_s;
     again_ = scratch_.scan();
     progress_.entries = again_.size();
@@ -119,8 +151,6 @@ DrainProgress Drain::run() {
     for (const std::string& path : again_)
         progress_.left.push_back({path, "a process has it open for writing, or changes it again and again"});
     for (const std::string& folder : folders_) scratch_.remove_folder(folder);
-    remove_tree(temporary_);
-    return progress_;
 }
 
 void Drain::carry_all(const std::vector<std::string>& paths) {
@@ -156,12 +186,13 @@ void Drain::take(const std::string& path, std::vector<Item>& items) {
     if (taken == Taken::taken) {
         reach(DrainState::held);
         if (item.kind == ItemKind::folder) folders_.push_back(path);
+        item.is_torn = item.kind == ItemKind::file && torn_.contains({item.identity.device, item.identity.inode});
         if (item.kind == ItemKind::file && item.identity.links > 1) {
             const Identity& is = item.identity;
             const auto first = std::find_if(items.begin(), items.end(), [&](const Item& other) {
                 return other.kind == ItemKind::file && other.identity.links > 1 && other.identity.has_content_of(is);
             });
-            if (first != items.end()) item.kind = ItemKind::hard_link, item.link = first->path;
+            if (first != items.end()) item.kind = ItemKind::hard_link, item.link = first->target_path();
         }
         items.push_back(std::move(item));
         return;
@@ -249,15 +280,20 @@ bool Drain::publish(std::vector<Item>& items) {
 
 void Drain::record(const std::vector<Item>& items) {
     Json files = Json::array();
+    uint64_t count = 0, bytes = 0;
     for (const Item& item : items) {
         const Identity& is = item.identity;
         files.push_back(Json::array({hex_of(item.path), is.device, is.inode, is.size_bytes, is.mtime_ns}));
         if (item.kind == ItemKind::folder) continue;
-        ++progress_.files;
-        progress_.bytes += item.kind == ItemKind::file ? is.size_bytes : 0;
+        ++count;
+        if (item.is_torn) progress_.torn.insert(item.target_path());
+        bytes += item.kind == ItemKind::file ? is.size_bytes : 0;
     }
+    progress_.files += count;
+    progress_.bytes += bytes;
     if (options_.sink == "bundle") ++progress_.bundles;
-    journal_.append({{"kind", "published"}, {"number", ++number_}, {"files", std::move(files)}}, true);
+    journal_.append({{"kind", "published"}, {"number", ++number_}, {"count", count}, {"bytes", bytes}, {"files", std::move(files)}},
+                    true);
 }
 
 void Drain::free_scratch(std::vector<Item>& items) {

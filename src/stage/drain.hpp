@@ -4,13 +4,17 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/journal.hpp"
 #include "stage/scratch.hpp"
 #include "stage/sink.hpp"
+#include "stage/work_folder.hpp"
 
 namespace tailrace {
 
@@ -18,8 +22,9 @@ struct DrainOptions {
     std::string target;
     std::string sink = "mirror";
     uint64_t shipment_bytes = 256u << 20;
-    size_t shipment_files = 0;  // 0: as many as the limit of open files allows
-    double wait_s = 0;          // for files that are open for writing
+    size_t shipment_files = 0;           // 0: as many as the limit of open files allows
+    double wait_s = 0;                   // for files that are open for writing
+    std::vector<std::string> torn = {};  // of scratch: files that go as NAME.torn
 };
 
 struct Left {
@@ -31,7 +36,8 @@ struct DrainProgress {
     uint64_t entries = 0;           // found: files, links and folders
     uint64_t copied_again = 0;      // changed while they were copied, or read back wrong
     uint64_t bundles = 0;
-    std::vector<Left> left;  // what stays on scratch
+    std::vector<Left> left;      // what stays on scratch
+    std::set<std::string> torn;  // delivered as NAME.torn: these names
 };
 
 class Drain {
@@ -45,6 +51,9 @@ public:
 
 private:
     void recover();
+    void note(Json line);  // in the journal, for `tailrace drain status` and `resume`
+    void carry_what_is_there();
+    void find_torn();
     void carry_all(const std::vector<std::string>& paths);
     void carry(std::span<const std::string> paths);
     void ship(std::span<const std::string> paths);
@@ -60,11 +69,13 @@ private:
     DrainOptions options_;
     Report report_;
     DrainProgress progress_;
-    std::string token_, temporary_;
+    std::string token_;
+    std::optional<WorkFolder> work_;  // at the target, while it runs
     Journal journal_;
     uint64_t number_ = 0;             // of the last shipment
     std::vector<std::string> again_;  // open for writing, or changed
     std::vector<std::string> folders_;
+    std::set<std::pair<uint64_t, uint64_t>> torn_;  // device and inode: a file may have several names
 };
 
 }  // namespace tailrace

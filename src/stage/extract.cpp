@@ -16,6 +16,7 @@ namespace tailrace {
 namespace {
 
 constexpr size_t kExtractBytes = 4u << 20;
+constexpr char kTemporary[] = "file";
 constexpr mode_t kPermissions = 0777;  // a bundle gives no file the rights of another user
 
 timespec time_of(int64_t ns) {
@@ -26,9 +27,10 @@ timespec time_of(int64_t ns) {
 
 }  // namespace
 
-Extraction::Extraction(const BundleReader& bundle, const std::string& folder) : bundle_(bundle), folder_path_(folder) {
-    make_directories(folder);
-    folder_ = open_folder(folder);
+void Extraction::begin() {
+    make_directories(folder_path_);
+    folder_ = open_folder(folder_path_);
+    work_.emplace(folder_path_, ".tailrace-extract-" + std::to_string(::geteuid()));
 }
 
 void Extraction::fail_at(const char* action, const Member& member) const {
@@ -41,11 +43,8 @@ void Extraction::fail_at(const char* action, const Member& member) const {
     fail_system(action, path, code);
 }
 
-void Extraction::take(const std::string& name) {
-    each_member(bundle_, name, [this](const Member& member) { make(member); });
-}
-
-void Extraction::make(const Member& member) {
+void Extraction::make(const BundleReader& bundle, const Member& member) {
+    if (!work_) begin();
     std::string name;
     const Descriptor parent = open_parent(folder_.get(), std::string(member.name), true, name);
     if (!parent.is_open()) fail_at("open the folder of", member);
@@ -58,62 +57,66 @@ void Extraction::make(const Member& member) {
             return;
         case ItemKind::symbolic_link:
             if (!is_link_below(member.name, member.link))
-                fail(Status::BAD_ARGUMENT, bundle_.path(), ": the symbolic link ", std::string(member.name), " leads to ",
+                fail(Status::BAD_ARGUMENT, bundle.path(), ": the symbolic link ", std::string(member.name), " leads to ",
                      std::string(member.link), ", which may be outside of ", folder_path_, ": it is not made; `tar -xf` makes it");
             if (::symlinkat(std::string(member.link).c_str(), parent.get(), name.c_str()) != 0) fail_at("make link", member);
             ::utimensat(parent.get(), name.c_str(), times, AT_SYMLINK_NOFOLLOW);
             break;
-        case ItemKind::hard_link: make_hard_link(member, parent.get(), name); break;
-        case ItemKind::file: make_file(member, parent.get(), name); break;
+        case ItemKind::hard_link: make_hard_link(bundle, member, parent.get(), name); break;
+        case ItemKind::file: make_file(bundle, member, parent.get(), name); break;
     }
     ++files_;
 }
 
 // A name of a file that was extracted before is linked; of one that was not, the bytes are copied.
-void Extraction::make_hard_link(const Member& member, int parent, const std::string& name) {
-    if (made_.contains(member.link)) {
+void Extraction::make_hard_link(const BundleReader& bundle, const Member& member, int parent, const std::string& name) {
+    const auto made = made_.find(member.link);
+    if (made != made_.end() && made->second == bundle.path()) {
         std::string first;
         const Descriptor from = open_parent(folder_.get(), std::string(member.link), false, first);
         if (!from.is_open() || ::linkat(from.get(), first.c_str(), parent, name.c_str(), 0) != 0) fail_at("link", member);
         return;
     }
-    const std::optional<Member> first = bundle_.find(member.link);
+    const std::optional<Member> first = bundle.find(member.link);
     if (!first || first->kind != ItemKind::file)
-        fail(Status::CORRUPT, bundle_.path(), ": ", std::string(member.name), " is a name of ", std::string(member.link),
+        fail(Status::CORRUPT, bundle.path(), ": ", std::string(member.name), " is a name of ", std::string(member.link),
              ", which is no file in it");
-    make_file(*first, parent, name);
+    make_file(bundle, *first, parent, name);
 }
 
-void Extraction::make_file(const Member& member, int parent, const std::string& name) {
+void Extraction::make_file(const BundleReader& bundle, const Member& member, int parent, const std::string& name) {
     buffer_.resize(kExtractBytes);
-    const std::string temporary = ".tailrace-extract-" + std::to_string(::getpid());
-    const Descriptor file(
-        ::openat(parent, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
-    if (!file.is_open()) fail_at("create", member);
+    const int work = work_->descriptor();
+    const Descriptor file(::openat(work, kTemporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (!file.is_open()) fail_system("create", work_->path() + "/" + kTemporary, errno);
     struct Removal {
-        int parent;
-        const std::string& name;
-        ~Removal() { ::unlinkat(parent, name.c_str(), 0); }
-    } const removal{parent, temporary};
+        int work;
+        ~Removal() { ::unlinkat(work, kTemporary, 0); }
+    } const removal{work};
     Checksum sum;
     for (uint64_t at = 0; at < member.data_bytes;) {
         const size_t bytes = std::min<uint64_t>(buffer_.size(), member.data_bytes - at);
-        if (read_up_to(bundle_.descriptor(), member.data_at + at, buffer_.data(), bytes, bundle_.path()) != bytes)
-            fail(Status::CORRUPT, bundle_.path(), ": it became shorter while it was read");
+        if (read_up_to(bundle.descriptor(), member.data_at + at, buffer_.data(), bytes, bundle.path()) != bytes)
+            fail(Status::CORRUPT, bundle.path(), ": it became shorter while it was read");
         sum.add(buffer_.data(), bytes);
         write_fully(file.get(), at, buffer_.data(), bytes, folder_path_ + "/" + std::string(member.name));
         at += bytes;
     }
     if (sum.value() != member.sum)
-        fail(Status::CORRUPT, bundle_.path(), ": the bytes of ", std::string(member.name),
+        fail(Status::CORRUPT, bundle.path(), ": the bytes of ", std::string(member.name),
              " are damaged: their checksum is another; it was not extracted");
     const timespec times[2] = {time_of(member.mtime_ns), time_of(member.mtime_ns)};
     if (::fchmod(file.get(), member.mode & kPermissions) != 0 || ::futimens(file.get(), times) != 0)
         fail_at("set the mode of", member);
     // link refuses a name that is there; rename would replace it.
-    if (::linkat(parent, temporary.c_str(), parent, name.c_str(), 0) != 0) fail_at("make", member);
+    if (::linkat(work, kTemporary, parent, name.c_str(), 0) != 0) {
+        if (errno == EXDEV)
+            fail(Status::BAD_ARGUMENT, folder_path_, "/", std::string(member.name), " is on another file system than ",
+                 folder_path_, ": name a folder of one file system with --into");
+        fail_at("make", member);
+    }
     bytes_ += member.data_bytes;
-    made_.emplace(member.name);
+    made_.emplace(member.name, bundle.path());
 }
 
 }  // namespace tailrace

@@ -17,6 +17,10 @@ struct Item {
     std::string link;  // what a symbolic link says; the path of a hard link's first name
     uint64_t sum = 0;  // XXH3 of the bytes
     bool is_set_aside = false;
+    bool is_torn = false;  // a process was killed that had it open for writing
+
+    // Its path at the target. What may be the half of a file does not get the file's name.
+    std::string target_path() const { return is_torn ? path + ".torn" : path; }
 };
 
 }  // namespace tailrace

@@ -74,7 +74,7 @@ private:
         Descriptor file;
     };
 
-    std::string path_of(const Item& item) const { return place_.target + "/" + item.path; }
+    std::string path_of(const Item& item) const { return place_.target + "/" + item.target_path(); }
 
     void set_attributes(int file, const Item& item) const {
         const Identity& is = item.identity;

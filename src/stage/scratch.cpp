@@ -17,7 +17,7 @@ namespace {
 
 using Folder = std::unique_ptr<DIR, decltype([](DIR* folder) { ::closedir(folder); })>;
 
-void scan_below(int parent, const std::string& name, const std::string& prefix, std::vector<std::string>& found) {
+void scan_folder(int parent, const std::string& name, const std::string& prefix, std::vector<std::string>& found) {
     Descriptor opened(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!opened.is_open() && errno == ENOENT) return;
     if (!opened.is_open()) fail_system("list", prefix + name, errno);
@@ -35,7 +35,7 @@ void scan_below(int parent, const std::string& name, const std::string& prefix, 
     }
     std::sort(entries.begin(), entries.end());
     for (const auto& [entry, is_folder] : entries) {
-        if (is_folder) scan_below(opened.get(), entry, prefix + entry + "/", found);
+        if (is_folder) scan_folder(opened.get(), entry, prefix + entry + "/", found);
         found.push_back(prefix + entry);
     }
 }
@@ -62,9 +62,9 @@ Scratch::Scratch(const std::string& path, Leases& leases) : leases_(leases), fol
     if (!removing_.is_open()) fail_system("open folder", state_path() + "/removing", errno);
 }
 
-std::vector<std::string> Scratch::scan() const {
+std::vector<std::string> scan_below(int folder) {
     std::vector<std::string> found;
-    scan_below(folder_.get(), ".", "", found);
+    scan_folder(folder, ".", "", found);
     return found;
 }
 

@@ -15,6 +15,9 @@ constexpr char kStateFolder[] = ".tailrace-drain";
 
 enum class Taken : uint8_t { taken, open_for_writing, gone, special };
 
+// Files, links and folders below an open folder, sorted; folders behind what is in them. Follows no symbolic link.
+std::vector<std::string> scan_below(int folder);
+
 class Scratch {
 public:
     // Refuses a folder that is another user's, or that others may write to.
@@ -22,8 +25,7 @@ public:
 
     const std::string& path() const { return path_; }
     std::string state_path() const { return path_ + "/" + kStateFolder; }
-    // Files, links and folders, sorted; folders behind what is in them. Follows no symbolic link.
-    std::vector<std::string> scan() const;
+    std::vector<std::string> scan() const { return scan_below(folder_.get()); }
     // Looks at all processes, where the file system's leases do not suffice. Call it before a shipment is taken, and before its
     // removal.
     void look_for_writers();

@@ -64,7 +64,7 @@ char type_of(ItemKind kind) {
 }  // namespace
 
 std::string tar_header(const Item& item) {
-    const std::string name = item.kind == ItemKind::folder ? item.path + "/" : item.path;
+    const std::string name = item.kind == ItemKind::folder ? item.path + "/" : item.target_path();
     const uint64_t bytes = item.kind == ItemKind::file ? item.identity.size_bytes : 0;
     std::string extended;
     if (name.size() > kNameBytes) extended += record("path", name);

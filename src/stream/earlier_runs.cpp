@@ -49,8 +49,10 @@ EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const St
         const bool replaces = config.mode == "replace";
         if (!replaces && !path_exists(paths.parts())) check_index_path(paths.dataset(), paths.name);
         make_directories(paths.parts(), "", config.layout.storage.durability != Durability::none);
-        earlier.access = std::make_shared<WriteAccess>(paths.directory, paths.name,
-                                                       WriteAccess::Wish{config.takes_over, replaces, ranks.nodes()});
+        earlier.access = std::make_shared<WriteAccess>(
+            paths.directory, paths.name,
+            WriteAccess::Wish{config.takes_over, replaces ? WriteAccess::Earlier::is_replaced : WriteAccess::Earlier::counts,
+                              ranks.nodes()});
         const WriteAccess& access = *earlier.access;
         if (!replaces) history = earlier.access->take_history();
         check_unchanged(paths.directory, paths.name, history);

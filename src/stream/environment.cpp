@@ -43,7 +43,7 @@ Json gather_settings(const std::string& stream, const std::string& options) {
     const char* named = std::getenv(variable::CONFIG);
     const std::string path = named != nullptr ? named : "tailrace.toml";
     if (named != nullptr || path_exists(path)) {
-        const std::string toml = File::open_read(path).read_all();
+        const std::string toml = File::open_users_file(path).read_all();
         for (Settings& settings : parse_config_file(toml, path, stream)) sources.push_back(std::move(settings));
         const std::lock_guard lock(settings_mutex);
         settings_read().path = path;

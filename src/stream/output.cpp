@@ -21,6 +21,13 @@ constexpr size_t kMostSharedLists = 64;  // that a put looks through
 
 namespace {
 
+// Whether this rank has put anything. A stream that was not given anything has nothing to write, and nothing is lost.
+bool has_any(const StepData& data) {
+    const auto holds = [](const auto& of_variable) { return !of_variable.empty(); };
+    return std::ranges::any_of(data.boxes, holds) || std::ranges::any_of(data.lists, holds) ||
+           std::ranges::any_of(data.values, holds);
+}
+
 bool has_names_in_nfc(const Definitions& definitions) {
     const auto is_nfc = [](const auto& named) { return nfc(named.name) == named.name; };
     return std::ranges::all_of(definitions.dimensions(), is_nfc) &&
@@ -183,7 +190,7 @@ void Output::check_between_steps(const char* call) const {
 
 bool Output::writes_static_only() const {
     const std::vector<Variable>& variables = definitions_.variables();
-    if (progress_.next_step() > 0 || variables.empty() || !std::ranges::all_of(variables, &Variable::is_static)) return false;
+    if (progress_.next_step() > 0 || !has_any(data_) || !std::ranges::all_of(variables, &Variable::is_static)) return false;
     for (size_t v = 0; v < variables.size(); ++v) {
         const Variable& variable = variables[v];
         if (!variable.replicated)

@@ -208,8 +208,12 @@ void Stream::close() {
             show_committed_steps(steps_were_lost || static_only);
             stages_->journal.end_run();
         };
-        vote =
-            with_facts(*ranks_, [&] { return definition_facts(definitions_); }, [&] { return agree(*ranks_, vote, error, show); });
+        const auto facts = [&] {
+            Facts all = definition_facts(definitions_);
+            all.emplace_back("whether static arrays were put", static_only ? "yes" : "no");
+            return all;
+        };
+        vote = with_facts(*ranks_, facts, [&] { return agree(*ranks_, vote, error, show); });
     } catch (const Error& reported) {
         // Committed steps are shown also where the close fails.
         if (ranks_->rank() == 0 && !was_shown)

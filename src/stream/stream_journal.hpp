@@ -26,6 +26,7 @@ public:
                   EarlierRuns& earlier);
 
     const History& history() const { return history_; }
+    void forget_groups(const std::vector<size_t>& gone) { history_.forget_groups(gone); }
     const StorageChoice& storage() const { return storage_; }
     const Json& requested() const { return requested_; }
     // For a conversion: where its steps are copied from.

@@ -50,16 +50,13 @@ void Upkeep::remove_old_groups() {
     // Torn groups were set aside or removed; another group may have their place by now.
     std::vector<size_t> old;
     for (size_t g = 0; g < history.groups.size(); ++g)
-        if (!history.groups[g].torn && !std::binary_search(needed.begin(), needed.end(), g) && !removed_groups_.contains(g))
-            old.push_back(g);
+        if (!history.groups[g].torn && !std::binary_search(needed.begin(), needed.end(), g)) old.push_back(g);
     if (old.empty() || steps_for_index() == 0) return;
     journal_.access()->check_is_last();
     index_is_stale_ = true;
     refresh_index(true);
-    for (const size_t g : old) {
-        remove_tree(paths_.path(group_path(history.groups[g], paths_.name)));
-        removed_groups_.insert(g);
-    }
+    for (const size_t g : old) remove_tree(paths_.path(group_path(history.groups[g], paths_.name)));
+    journal_.forget_groups(old);
 }
 
 void Upkeep::refresh_index(bool is_last) {

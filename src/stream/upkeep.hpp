@@ -60,7 +60,6 @@ private:
     uint64_t indexed_below_ = 0;  // the index shows the steps below this number as they are; 0: this run has written none
     const double began_s_ = seconds_now();
     double index_cost_s_ = 0, index_at_s_ = began_s_;  // of the index that was written last
-    std::set<size_t> removed_groups_;                  // numbers in the history
     std::string next_directory_;                       // that this rank has made
     std::vector<std::string> unsynced_parts_;
     std::set<std::string> unsynced_directories_;

@@ -52,7 +52,8 @@ Json describe_stream(const std::string& directory, const std::string& stream) {
     uint64_t files = 0, bytes = 0;
     for (const size_t g : history.needed_groups()) {
         const GroupEntry& group = history.groups[g];
-        for (uint64_t part = 0; part < group.parts; ++part) {
+        const uint64_t parts = parts_to_look_at(directory, stream, group);
+        for (uint64_t part = 0; part < parts; ++part) {
             const std::string path = directory + "/" + part_path(group, stream, part);
             if (!path_exists(path)) continue;
             ++files;

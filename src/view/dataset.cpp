@@ -125,8 +125,7 @@ private:
     // The dataset has the elements of all steps one after another along the first dimension, without time.
     std::vector<Source> ragged_sources(size_t v) const {
         const Variable& variable = definitions_.variables()[v];
-        const auto& ragged = definitions_.ragged();
-        const auto k = static_cast<size_t>(std::find(ragged.begin(), ragged.end(), variable.dims[0]) - ragged.begin());
+        const size_t k = definitions_.ragged_number(variable);
         std::vector<Source> sources;
         uint64_t before = 0;
         for (size_t i = first_; i < last_; ++i) {

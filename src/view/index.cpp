@@ -27,6 +27,28 @@ std::string where_parts_are(const std::string& stream) {
     return "virtual datasets over the parts in " + parts_directory(stream) + "/";
 }
 
+// A file of the index: where its own arrays are, and its metadata.
+struct IndexFile {
+    IndexFile(const Description& description, uint64_t steps)
+        : placement(part_bytes(description, 0), {}), block{0, steps, placement.static_end()},
+          image(make_image(description, placement, {block}, steps, block_end(placement, block))) {}
+    Placement placement;
+    StepBlock block;
+    Image image;
+};
+
+// NAME.nc, which shows the first `shown` steps.
+Description describe_index(const History& history, const std::string& stream, size_t shown,
+                           const std::vector<Subindex>& subindexes) {
+    Description description = describe_steps(history, stream, 0, shown, subindexes);
+    description.time_unlimited = !description.time_name.empty();
+    description.attributes.push_back(text_attribute(
+        kIndexAttribute, where_parts_are(stream) + "; keep both together; 'tailrace verify' checks that all parts are there"));
+    if (const std::string note = note_of_open_files(history, stream); !note.empty())
+        description.attributes.push_back(text_attribute(kOpenFilesAttribute, note));
+    return description;
+}
+
 // Writes an index file under a temporary name, in the directory of the parts, where no other program has files.
 class IndexWriter {
 public:
@@ -36,13 +58,11 @@ public:
     // `write_arrays`: those that are not virtual; given the file, their places, the placement and the block of steps.
     template <class WriteArrays>
     void write(const std::string& path, const Description& description, uint64_t steps, WriteArrays&& write_arrays) const {
-        const Placement placement(part_bytes(description, 0), {});
-        const StepBlock block{0, steps, placement.static_end()};
-        const Image image = make_image(description, placement, {block}, steps, block_end(placement, block));
+        const IndexFile file(description, steps);
         try {
             File out = File::create(temporary_);
-            write_arrays(out, places_of(description, placement), placement, block);
-            put_in_force(out, image);
+            write_arrays(out, places_of(description, file.placement), file.placement, file.block);
+            put_in_force(out, file.image);
             if (sync_) out.sync();
             out.close();
             rename_path(temporary_, directory_ + "/" + path);
@@ -151,12 +171,7 @@ void write_index(const std::string& directory, const std::string& stream, const 
     const std::vector<Subindex> subindexes = subindexes_of(history, stream, shown);
     const IndexWriter writer(directory, stream, sync, run);
     write_subindexes(writer, directory, stream, history, subindexes, steps.unchanged_below, sync);
-    Description description = describe_steps(history, stream, 0, shown, subindexes);
-    description.time_unlimited = !description.time_name.empty();
-    description.attributes.push_back(text_attribute(
-        kIndexAttribute, where_parts_are(stream) + "; keep both together; 'tailrace verify' checks that all parts are there"));
-    if (const std::string note = note_of_open_files(history, stream); !note.empty())
-        description.attributes.push_back(text_attribute(kOpenFilesAttribute, note));
+    const Description description = describe_index(history, stream, shown, subindexes);
     writer.write(dataset_path(stream), description, shown,
                  [&](File& out, const auto& places, const Placement& placement, const StepBlock& block) {
                      write_arrays_without_sources(out, description, places, placement, block, history, 0);
@@ -165,6 +180,15 @@ void write_index(const std::string& directory, const std::string& stream, const 
     for (const std::string& path : index_paths(directory, stream))
         if (path != directory + "/" + dataset_path(stream)) remove_file(path);
     remove_subindexes(directory, stream, subindexes);
+}
+
+uint64_t index_bytes(const History& history, const std::string& stream) {
+    const std::vector<Subindex> subindexes = subindexes_of(history, stream);
+    const uint64_t shown = history.steps.size();
+    uint64_t bytes = IndexFile(describe_index(history, stream, shown, subindexes), shown).image.file_bytes;
+    for (const Subindex& subindex : subindexes)
+        bytes += IndexFile(describe_subindex(history, stream, subindex), subindex.length).image.file_bytes;
+    return bytes;
 }
 
 void remove_index(const std::string& directory, const std::string& stream) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct IndexedSteps {
 };
 void write_index(const std::string& directory, const std::string& stream, const History& history, const IndexedSteps& steps,
                  bool sync, uint64_t run = 0);
+// The bytes of NAME.nc and its subindexes, as write_index() would write them. The history has the boxes of all parts.
+uint64_t index_bytes(const History& history, const std::string& stream);
 // NAME.nc, its subindexes, and the files NAME.SSSSSS.nc that versions before 0.2 wrote.
 void remove_index(const std::string& directory, const std::string& stream);
 // For a run that was overtaken, and a command without the lock: the index, or the dataset, as the journal on storage has it, also

@@ -14,7 +14,30 @@ std::string path_of_part(const std::string& directory, const std::string& stream
     return directory + "/" + part_path(group, stream, part);
 }
 
+// The files NAME.nc in a directory and below it; at least `most` where there are more.
+uint64_t count_files(const std::string& directory, uint64_t most, int levels) {
+    uint64_t files = 0;
+    for (const std::string& name : list_directory(directory)) {
+        if (files >= most) break;
+        const std::string path = directory + "/" + name;
+        if (name.ends_with(".nc"))
+            ++files;
+        else if (levels > 0 && is_directory(path))
+            files += count_files(path, most - files, levels - 1);
+    }
+    return files;
+}
+
 }  // namespace
+
+uint64_t parts_to_look_at(const std::string& directory, const std::string& stream, const GroupEntry& group) {
+    constexpr uint64_t kAlways = 256;
+    constexpr int kMostLevels = 8;
+    if (group.parts <= kAlways) return group.parts;
+    const std::string path = directory + "/" + group_path(group, stream);
+    const uint64_t files = is_directory(path) ? count_files(path, group.parts, kMostLevels) : 0;
+    return std::min(group.parts, 2 * files + kAlways);
+}
 
 uint64_t shown_steps(const History& history, size_t group) {
     uint64_t steps = 0;
@@ -35,7 +58,8 @@ std::vector<std::string> bring_up_group(const std::string& directory, const std:
     std::vector<std::string> paths;
     const uint64_t steps = shown_steps(history, group);
     if (entry.layout.steps == 1 || entry.lengths != Lengths::committed || steps == 0) return paths;
-    for (uint64_t part = 0; part < entry.parts; ++part) {
+    const uint64_t parts = parts_to_look_at(directory, stream, entry);
+    for (uint64_t part = 0; part < parts; ++part) {
         const std::string path = path_of_part(directory, stream, entry, part);
         if (!path_exists(path) || state_of_part(File::open_read(path), steps) != PartState::outdated) continue;
         File file = File::open_write(path);

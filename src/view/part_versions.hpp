@@ -10,6 +10,9 @@
 
 namespace tailrace {
 
+// How many parts of a group a command looks at, from the first on: all, but where most of them are missing. A damaged journal may
+// name millions.
+uint64_t parts_to_look_at(const std::string& directory, const std::string& stream, const GroupEntry& group);
 // The steps that a part of the group must show: up to the last one that the stream has of it.
 uint64_t shown_steps(const History& history, size_t group);
 // Of a part of a group of several steps. Throws NOT_FOUND where it is missing.

@@ -20,6 +20,7 @@
 #include "record/block_name.hpp"
 #include "record/definitions_json.hpp"
 #include "view/catalog.hpp"
+#include "view/step_boxes.hpp"
 
 namespace tailrace {
 namespace {
@@ -139,6 +140,7 @@ void Reader::scan_parts(StepLocation& location) const {
             for (PartReader::Block& block : reader.blocks()) {
                 const auto [variable, number] = variable_of_block(stream_.definitions, block.array);
                 mine[variable].push_back({p, number, std::move(block.box)});
+                check_block(stream_.definitions, variable, mine[variable].back(), path);
             }
         }
     });

@@ -7,6 +7,7 @@
 #include "base/paths.hpp"
 #include "part/part_reader.hpp"
 #include "record/block_name.hpp"
+#include "record/box_check.hpp"
 
 namespace tailrace {
 namespace {
@@ -24,12 +25,21 @@ std::vector<std::vector<PartBox>> boxes_in_parts(const std::string& directory, c
         for (PartReader::Block& block : PartReader(path).blocks()) {
             const auto [variable, number] = variable_of_block(definitions, block.array);
             boxes[variable].push_back({part, number, std::move(block.box)});
+            check_block(definitions, variable, boxes[variable].back(), path);
         }
     }
     return boxes;
 }
 
 }  // namespace
+
+void check_block(const Definitions& definitions, size_t variable, const PartBox& box, const std::string& path) {
+    try {
+        check_stored_box(definitions, variable, box);
+    } catch (const Error& error) {
+        fail(error.status(), path, ": ", error.what(), "; the part was changed after it was written");
+    }
+}
 
 std::vector<StepSpan> spans_of_steps(const History& history, size_t first, size_t last) {
     std::vector<StepSpan> spans;

@@ -37,6 +37,9 @@ void for_each_box(const History& history, const GroupEntry& group, size_t variab
         if (box.box.elements() > 0) visit(box);
 }
 
+// Throws CORRUPT with the part's path where a box that it has is none of the variable.
+void check_block(const Definitions& definitions, size_t variable, const PartBox& box, const std::string& path);
+
 // Whether two variables have the same boxes in all plans. Then they can share their list of sources, which is long.
 bool have_same_boxes(const History& history, size_t v, size_t w);
 

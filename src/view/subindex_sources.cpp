@@ -10,11 +10,6 @@
 namespace tailrace {
 namespace {
 
-size_t number_of_ragged(const Definitions& definitions, const Variable& variable) {
-    const auto& ragged = definitions.ragged();
-    return static_cast<size_t>(std::find(ragged.begin(), ragged.end(), variable.dims[0]) - ragged.begin());
-}
-
 // The boxes of the parts that a subindex shows of a group, joined.
 std::vector<Box> boxes_of_subindex(const History& history, const GroupEntry& group, const Variable& variable, size_t v,
                                    const Box& whole, const Subindex& subindex) {
@@ -144,7 +139,7 @@ private:
     std::vector<Source> of_steps(size_t v) const {
         const Variable& variable = definitions_.variables()[v];
         const bool is_ragged = definitions_.is_ragged(variable);
-        const size_t k = is_ragged ? number_of_ragged(definitions_, variable) : 0;
+        const size_t k = is_ragged ? definitions_.ragged_number(variable) : 0;
         std::vector<Source> sources;
         const auto add = [&](const GroupEntry& group, const Box& whole, uint64_t in_group, uint64_t steps) {
             for_each_shown(group, v, whole, [&](const PartBox& box) {
@@ -191,7 +186,7 @@ std::vector<Source> sources_in_subindexes(const History& history, size_t variabl
                 sources.add(subindex, span);
             }
     } else {
-        const size_t k = number_of_ragged(definitions, of);
+        const size_t k = definitions.ragged_number(of);
         std::vector<uint64_t> row(last + 1, 0);  // where the rows of each step begin
         for (size_t i = first; i < last; ++i)
             row[i + 1] =

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/error.hpp"
 #include "layout/parts.hpp"
 
 namespace tailrace {
 namespace {
+
+constexpr uint64_t kMostShownParts = 1u << 28;  // of a million subindexes
 
 std::string subindex_path(const std::string& stream, const Subindex& subindex) {
     char numbers[64];
@@ -63,7 +66,11 @@ uint64_t shown_parts(const History& history, size_t end) {
 
 std::vector<Subindex> subindexes_of(const History& history, const std::string& stream, size_t end) {
     std::vector<Subindex> subindexes;
-    if (shown_parts(history, end) <= kMaxIndexParts) return subindexes;
+    const uint64_t parts = shown_parts(history, end);
+    if (parts <= kMaxIndexParts) return subindexes;
+    if (parts > kMostShownParts)
+        fail(Status::CORRUPT, "stream '", stream, "' has ", parts, " parts by its journal; more than ", kMostShownParts,
+             " cannot be shown by an index");
     const std::vector<uint64_t> starts = starts_of_subindexes(history);
     end = std::min(end, history.steps.size());
     for (size_t first = 0, last = 0; first < end; first = last) {

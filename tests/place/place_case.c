@@ -406,26 +406,32 @@ static void renamed(void) {
     list(".");
 }
 
-/* Prints nanoseconds of processor time a call: stat, open with close, and stat of another path. */
+static long ns_a_call(const struct timespec *begin, long calls) {
+    struct timespec end;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    return ((end.tv_sec - begin->tv_sec) * 1000000000 + end.tv_nsec - begin->tv_nsec) / calls;
+}
+
+#define TIMED(what)                                     \
+    do {                                                \
+        struct timespec begin;                          \
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin); \
+        for (long i = 0; i < calls; ++i) what;          \
+        printf("%ld ", ns_a_call(&begin, calls));       \
+    } while (0)
+
+/* Prints nanoseconds of processor time a call: stat, open with close, stat of another path, write and read by a descriptor. */
 static void timing(long calls) {
-    struct timespec begin, end;
     struct stat file;
+    char byte = 'x';
     mkdir("data", 0755);
-    close(open("data/a.0.1", O_WRONLY | O_CREAT, 0600));
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-    for (long i = 0; i < calls; ++i)
-        if (stat("data/a.0.1", &file) != 0) exit(3);
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-    printf("%ld ", ((end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec) / calls);
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-    for (long i = 0; i < calls; ++i) close(open("data/a.0.1", O_WRONLY | O_CREAT, 0600));
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-    printf("%ld ", ((end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec) / calls);
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-    for (long i = 0; i < calls; ++i)
-        if (stat("/usr/lib", &file) != 0) exit(3);
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-    printf("%ld\n", ((end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec) / calls);
+    const int descriptor = open("data/a.0.1", O_RDWR | O_CREAT, 0600);
+    TIMED(if (stat("data/a.0.1", &file) != 0) exit(3));
+    TIMED(close(open("data/a.0.1", O_WRONLY | O_CREAT, 0600)));
+    TIMED(if (stat("/usr/lib", &file) != 0) exit(3));
+    TIMED(if (pwrite(descriptor, &byte, 1, 0) != 1) exit(3));
+    TIMED(if (pread(descriptor, &byte, 1, 0) != 1) exit(3));
+    close(descriptor);
 }
 
 int main(int argc, char **argv) {

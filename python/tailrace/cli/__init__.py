@@ -1,8 +1,10 @@
 """The command `tailrace`. A command is a module of this folder with a function `command`, a group of commands one with a Typer
-`group`; both are registered by their name in `commands`. `tailrace run` starts without all that: see run_options."""
+`group`; both are registered by their name in `commands`. `tailrace run` and `tailrace --help` start without all that: see
+run_options and whole_help."""
 
 from __future__ import annotations
 
+import os
 import sys
 
 from tailrace.cli import run_options
@@ -16,6 +18,11 @@ def main(arguments: list[str] | None = None) -> int:
         from tailrace.cli.any_run import run
 
         return run(choices)
+    if arguments in ([], ["-h"], ["--help"]) and "_TAILRACE_COMPLETE" not in os.environ:  # a shell asks so for completions
+        from tailrace.cli.whole_help import show
+
+        show()
+        return 0 if arguments else 2
     from tailrace.cli.app import answer
 
     return answer(arguments)

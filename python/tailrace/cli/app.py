@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -11,7 +11,7 @@ import typer.rich_utils
 
 import tailrace
 from tailrace.cli import output
-from tailrace.cli.commands import COMMANDS
+from tailrace.cli.commands import ABOUT, COMMANDS, EXIT_STATUS
 from tailrace.cli.plain_console import PlainConsole
 from tailrace.cluster.values import ClusterError
 from tailrace.stage.drain import StageError
@@ -40,12 +40,12 @@ def _all_commands(
     pass
 
 
-def make_app(names: Sequence[str] = COMMANDS) -> typer.Typer:
+def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     """The command line with these commands; only their modules are loaded."""
     app = typer.Typer(
         name="tailrace",
-        help="Named distributed arrays to plain files, under a layout that is one line of configuration.",
-        epilog="Exit status: 0, done; 1, looked, and it is not well; 2, an error, whose message says how to mend it.",
+        help=ABOUT,
+        epilog=EXIT_STATUS,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",

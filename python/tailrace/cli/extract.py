@@ -1,4 +1,4 @@
-"""tailrace extract: files out of a bundle."""
+"""tailrace extract: files out of bundles."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from tailrace.stage import bundles
 
 
 def command(
-    bundle: Annotated[Path, typer.Argument(help="A tar file that `tailrace drain` has made.")],
+    bundle: Annotated[Path, typer.Argument(help="A tar file that `tailrace drain` has made, or a folder of them.")],
     names: Annotated[list[str] | None, typer.Argument(help="Files or folders in it, as `tailrace ls BUNDLE` lists them.")] = None,
     into: Annotated[Path, typer.Option("--into", help="Folder to make them in; made if absent.")] = Path(),
     everything: Annotated[bool, typer.Option("--all", help="Take all that is in the bundle.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
-    """Makes files of a bundle, by its index: one of 72,000 takes milliseconds.
+    """Makes files of a bundle by its index, or of all bundles of a folder.
 
-    Each file's checksum is compared before it gets its name. Nothing that is there is replaced, and nothing is made outside of
-    the folder: absolute names, `..`, devices, and symbolic links that lead out of it are refused.
+    Of a file that a drain has delivered twice, the later copy counts. Each file's checksum is compared before it gets its name.
+    Nothing that is there is replaced, and nothing is made outside of the folder: absolute names, `..`, devices, and symbolic links
+    that lead out of it are refused.
 
-    Examples: [bold]tailrace extract results/n1-77-000001.tar data/00/u.0003[/] · [bold]tailrace extract big.tar data --into out[/]
+    Examples: [bold]tailrace extract results/n1-77-000001.tar data/00/u.0003[/] · [bold]tailrace extract results data --into out[/]
     """
     if bool(names) == everything:
         raise typer.BadParameter("name the files to take, or write --all")

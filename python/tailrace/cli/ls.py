@@ -17,20 +17,22 @@ SHOWN_STEPS = 12
 
 
 def command(
-    directory: Annotated[Path, typer.Argument(help="Directory with streams, or a bundle of `tailrace drain`.")] = Path(),
+    directory: Annotated[
+        Path, typer.Argument(help="Directory with streams, a bundle of `tailrace drain`, or a folder of bundles.")
+    ] = Path(),
     names: Annotated[list[str] | None, typer.Argument(help="Files or folders in a bundle; all without.")] = None,
     stream: OnlyStream = None,
     every_step: Annotated[bool, typer.Option("--all", "-a", help="List every step, not only the first and last ones.")] = False,
     as_json: output.AsJson = False,
 ) -> None:
-    """The streams of a directory: layout, steps, times, files, bytes and variables. Or the files of a bundle.
+    """The streams of a directory: layout, steps, times, files, bytes and variables. Or the files of bundles.
 
     Examples: [bold]tailrace ls out[/] · [bold]tailrace ls out --stream history --all[/] · [bold]tailrace ls out --json[/] ·
     [bold]tailrace ls results/n1-77-000001.tar data/00[/]
     """
-    if names or directory.suffix == ".tar" or bundles.is_bundle(directory):
+    if names or directory.suffix == ".tar" or bundles.is_bundle(directory) or _has_only_bundles(directory):
         if stream is not None or every_step:
-            raise typer.BadParameter(f"{directory} is a bundle, and has no streams: leave --stream and --all out")
+            raise typer.BadParameter(f"{directory} is or has a bundle, which has no streams: leave --stream and --all out")
         _list_bundle(directory, names or [], as_json)
         return
     streams = contract.list_streams(directory, stream)
@@ -42,10 +44,14 @@ def command(
         _print_stream(console, described, every_step)
 
 
+def _has_only_bundles(directory: Path) -> bool:
+    return bundles.has_bundles(directory) and next(directory.glob("*.parts"), None) is None
+
+
 def _list_bundle(path: Path, names: list[str], as_json: bool) -> None:
     found, facts = bundles.members(path, names)
     if as_json:
-        kept = ("name", "type", "link", "mode", "bytes", "mtime_ns", "data_at")
+        kept = ("name", "type", "link", "mode", "bytes", "mtime_ns", "data_at", "bundle")
         values = [{key: member[key] for key in kept} for member in found]
         output.print_json({"bundle": str(path), "members": facts["members"], "seconds": facts["seconds"], "files": values})
         return

@@ -85,6 +85,11 @@ def _lines(answer: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         ("writers", output.count_text(answer["writers"])),
         ("bytes", output.bytes_text(answer["bytes"])),
+        ("metadata", f"{output.bytes_text(answer['metadata_bytes'])}: headers, indexes of chunks, checksums, gaps"),
+        (
+            "index",
+            output.bytes_text(answer["index_bytes"]) if answer["index_bytes"] else f"none beside {answer['parts'][0]['path']}",
+        ),
         ("bytes a writer", f"{output.bytes_text(share['min'])} to {output.bytes_text(share['max'])}"),
         ("messages", messages),
     ]

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tailrace.cli.any_run import run
-from tailrace.cli.run_options import DEFAULT_BUDGET_MIB, SHARES, RunOptions
+from tailrace.cli.run_options import DEFAULT_BUDGET_MIB, DEFAULT_ROUNDS, SHARES, RunOptions
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
 
@@ -37,6 +37,14 @@ def command(
         Path | None, typer.Option("--config", help="Places files by the rules in [place] of this file, such as tailrace.toml.")
     ] = None,
     trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Records the run; without it, files are only placed.")] = True,
+    compare: Annotated[
+        bool,
+        typer.Option("--compare", help="Runs the command by turns, plainly and placed, in copies of this folder, and compares."),
+    ] = False,
+    rounds: Annotated[
+        int, typer.Option("--rounds", min=1, help="With --compare: runs of each way that count. Fewer than 5 give no interval.")
+    ] = DEFAULT_ROUNDS,
+    as_json: Annotated[bool, typer.Option("--json", help="With --compare: print JSON for machines instead of a table.")] = False,
 ) -> None:
     """Runs a command and records the calls on files of all its programs. Output and exit status are those of the command.
 
@@ -46,7 +54,16 @@ def command(
 
     Examples: [bold]tailrace run -- ./model input.nml[/] · [bold]tailrace run --log first -- mpirun -n 8 ./model[/]
     · [bold]tailrace run --config tailrace.toml --no-trace -- mpirun -n 8 ./model[/]
+    · [bold]tailrace run --compare --config tailrace.toml -- mpirun -n 8 ./model[/]
     """
     named, placed = (str(path) if path is not None else None for path in (log, config))
     options = RunOptions(tuple(command_line), named, budget_mib, follow, share.value, placed, trace)
+    if compare:
+        from tailrace.cli.compared_run import run_compared
+
+        if log is not None:
+            raise typer.BadParameter("--log is for one run; --compare keeps its logs in tailrace-compare-N")
+        raise typer.Exit(run_compared(options, rounds, as_json=as_json))
+    if as_json or rounds != DEFAULT_ROUNDS:
+        raise typer.BadParameter("--json and --rounds go with --compare")
     raise typer.Exit(run(options))

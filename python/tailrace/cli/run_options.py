@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 DEFAULT_BUDGET_MIB = 64  # of log for each process; later calls are only counted
+DEFAULT_ROUNDS = 5  # of --compare
 VALUES = ("--log", "--budget", "--share", "--config")
 SHARES = ("owner", "group", "all")  # who may read the logs
 SWITCHES = {
@@ -18,6 +19,7 @@ SWITCHES = {
     "--trace": ("trace", True),
     "--no-trace": ("trace", False),
 }
+LEFT_TO_TYPER = ("--compare", "--rounds", "--json")
 
 
 class RunOptions(NamedTuple):

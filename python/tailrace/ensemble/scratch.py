@@ -20,6 +20,7 @@ from pathlib import Path
 
 from tailrace.ensemble.keeping import end_processes_of
 from tailrace.ensemble.values import EnsembleError, Inputs, MemberError
+from tailrace.json_text import parse_json
 
 FOLDER = "tailrace-ensemble"
 OWNER = "owner.json"
@@ -219,7 +220,7 @@ def sweep(folder: Path) -> list[Path]:
     removed = []
     for path in _abandoned(folder):
         with contextlib.suppress(OSError, ValueError):
-            end_processes_of(json.loads((path / OWNER).read_text())["run"] + f"/{path.name.rpartition('-')[2]}")
+            end_processes_of(parse_json((path / OWNER).read_text())["run"] + f"/{path.name.rpartition('-')[2]}")
         shutil.rmtree(path, onerror=_make_writable)
         removed.append(path)
     return removed
@@ -230,7 +231,7 @@ def _abandoned(folder: Path) -> Iterator[Path]:
         return
     for path in folder.iterdir():
         try:
-            owner = json.loads((path / OWNER).read_text())
+            owner = parse_json((path / OWNER).read_text())
             here = owner["host"] == socket.gethostname()
             alive = owner["boot"] == boot_id() and start_time(int(owner["pid"])) == owner["start"]
         except (OSError, ValueError, KeyError, TypeError):

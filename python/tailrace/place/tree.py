@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tailrace.json_text import parse_json
 from tailrace.place.files import flat_files, tree_files, tree_folders
 from tailrace.place.mapping import Mapping
 
@@ -85,7 +86,7 @@ def recorded_rules(folder: str) -> bytes | None:
     """The compiled rules that a folder's tree was made with; None: it has recorded none. Raises TreeError."""
     path = Path(folder, JOURNAL)
     try:
-        record = json.loads(path.read_text())
+        record = parse_json(path.read_text())
         if record["version"] != VERSION:
             raise TreeError(f"{path}: version {record['version']}: of another version of Tailrace")
         return base64.b64decode(record["rules"], validate=True)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tailrace.stage.drain import StageError, program, shown_name
+from tailrace.stage.drain import StageError, answers, shown_name
 
 MAGIC = b"TRBUNDLE"
 END_BYTES = 64
+BUNDLE_NAME = re.compile(r".+-[0-9a-f]{8}-\d+\.tar")
 
 
 def is_bundle(path: Path) -> bool:
@@ -25,33 +25,36 @@ def is_bundle(path: Path) -> bool:
         return False
 
 
+def has_bundles(folder: Path) -> bool:
+    """Whether a folder has files that are named as bundles are: NODE-TOKEN-NUMBER.tar."""
+    return folder.is_dir() and any(BUNDLE_NAME.fullmatch(name) for name in os.listdir(folder))
+
+
 def members(bundle: Path, names: Sequence[str] = ()) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The members of these names, and all below those that are folders; without names: all. Each has name, type, link, mode, bytes,
-    mtime_ns and data_at. Behind them: members, shown and seconds, in which nothing of Python is. Raises StageError."""
+    """The members of these names, and all below those that are folders; without names: all. `bundle` may be a folder of bundles.
+
+    Each member has name, type, link, mode, bytes, mtime_ns, data_at and bundle. Behind them: members, shown and seconds, in which
+    nothing of Python is. Raises StageError."""
     found: list[dict[str, Any]] = []
-    for line in _answers("list", str(bundle), *names):
+    for line in answers("list", str(bundle), *names):
         if line["kind"] == "end":
             return found, line
-        found.append({**line, "name": shown_name(line["name"]), "link": shown_name(line["link"])})
+        found.append(
+            {**line, "name": shown_name(line["name"]), "link": shown_name(line["link"]), "bundle": shown_name(line["bundle"])}
+        )
     raise _silent(bundle)
 
 
 def extract(bundle: Path, into: Path, names: Sequence[str] = ()) -> dict[str, Any]:
-    """Makes the files of these names below `into`, and all below those that are folders; without names: all. Nothing that is there
-    is replaced, and nothing is made outside of `into`. Returns members, files, bytes and seconds. Raises StageError."""
-    for line in _answers("extract", str(bundle), str(into), *names):
+    """Makes the files of these names below `into`, and all below those that are folders; without names: all. `bundle` may be a
+    folder of bundles; of a file that was delivered twice the later copy counts.
+
+    Nothing that is there is replaced, and nothing is made outside of `into`. Returns members, files, bytes and seconds. Raises
+    StageError."""
+    for line in answers("extract", str(bundle), str(into), *names):
         if line["kind"] == "end":
             return line
     raise _silent(bundle)
-
-
-def _answers(*words: str) -> Iterator[dict[str, Any]]:
-    done = subprocess.run([program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False)
-    for line in done.stdout.splitlines():
-        answer = json.loads(line)
-        if answer["kind"] == "error":
-            raise StageError(answer["message"])
-        yield answer
 
 
 def _silent(bundle: Path) -> StageError:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -36,6 +38,48 @@ def program() -> str:
     return str(found)
 
 
+def answers(*words: str) -> Iterator[dict[str, Any]]:
+    """What tailraced answers, object by object. Raises StageError."""
+    done = subprocess.run([program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False)
+    for line in done.stdout.splitlines():
+        answer = json.loads(line)
+        if answer["kind"] == "error":
+            raise StageError(answer["message"])
+        yield answer
+
+
+def status(scratch: Path, wait_s: float | None = None) -> dict[str, Any]:
+    """How far the drain of a folder is, once it has ended, or `wait_s` seconds are over. Without a time: now.
+
+    Has outcome (none, running, ended, stopped, killed), is_in_time, process, target, sink, bundle_bytes, started_s, ended_s,
+    delivered_files, delivered_bytes, staged_files, staged_bytes, oldest_s, to_remove, stopped_because, and `left` as copy() has it.
+    Raises StageError."""
+    for found in answers("status", str(scratch), *([] if wait_s is None else ["--wait", str(wait_s)])):
+        del found["kind"]
+        found["target"] = os.fsdecode(unquote_to_bytes(found["target"]))
+        _show_names(found["left"])
+        return found
+    raise StageError(f"tailraced ended while it looked at {scratch}, and did not say why: run it again")
+
+
+def leftovers(folder: Path, *, remove: bool = False, any_node: bool = False) -> tuple[list[dict[str, Any]], int]:
+    """What killed jobs have left below a folder, and how many folders could not be read. Each has path, of, state, node, made_s,
+    files, bytes and removed. Raises StageError."""
+    found: list[dict[str, Any]] = []
+    options = [*(["--remove"] if remove else []), *(["--any-node"] if any_node else [])]
+    for line in answers("scavenge", str(folder), *options):
+        if line["kind"] == "end":
+            return found, int(line["unreadable_folders"])
+        del line["kind"]
+        found.append({**line, "path": shown_name(line["path"])})
+    raise StageError(f"tailraced ended while it looked through {folder}, and did not say why: run it again")
+
+
+def _show_names(left: list[dict[str, Any]]) -> None:
+    for one in left:
+        one["path"] = shown_name(one["path"])
+
+
 def copy(
     scratch: Path,
     target: Path,
@@ -43,27 +87,34 @@ def copy(
     bundle_bytes: int = BUNDLE_BYTES,
     wait_s: float = 0,
     progress: Progress | None = None,
+    torn: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Carries all files of the folder `scratch` to `target`, and removes each from scratch once its copy was read again.
+    """Carries all files of the folder `scratch` to `target`, and removes each from scratch once its copy was read again. Those of
+    the paths `torn` get NAME.torn there.
 
-    Returns files, bytes, bundles, copied_again, seconds, and `left`: a list of path and why, for what is still on scratch. Raises
-    StageError where the drain had to stop, such as with a full target; then all that is not delivered is on scratch."""
+    Returns files, bytes, bundles, copied_again, seconds, `torn`: names at the target that end with .torn, and `left`: a list of
+    path and why, for what is still on scratch. Raises StageError where the drain had to stop, such as with a full target; then all
+    that is not delivered is on scratch."""
     words = [program(), "copy", str(scratch), str(target), "--sink", sink]
     words += ["--bundle-bytes", str(bundle_bytes), "--wait", str(wait_s)]
     last: dict[str, Any] = {}
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            last = json.loads(line)
-            if last["kind"] == "progress" and progress is not None:
-                progress(last)
+    with tempfile.NamedTemporaryFile() as names:
+        names.write(b"".join(os.fsencode(path) + b"\0" for path in torn))
+        names.flush()
+        words += ["--torn", names.name]
+        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                last = json.loads(line)
+                if last["kind"] == "progress" and progress is not None:
+                    progress(last)
     if last.get("kind") == "error":
         raise StageError(last["message"])
     if last.get("kind") != "end":
         raise StageError(
             f"tailraced ended with {process.returncode} and did not say why; {scratch} has what is not delivered: run it again"
         )
-    for left in last["left"]:
-        left["path"] = shown_name(left["path"])
+    _show_names(last["left"])
+    last["torn"] = [shown_name(path) for path in last["torn"]]
     del last["kind"]
     return last

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import json
 import os
 import shlex
 import shutil
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tailrace.json_text import parse_json
 from tailrace.launch.mpi import pass_to_ranks
 from tailrace.process import NOT_STARTED, Finished, run_program, tail
 from tailrace.results.runs import FAILED, OK, TIMED_OUT, UNVERIFIED, Case, LayoutChoice, Phase, RunResult, Times
@@ -86,7 +86,7 @@ def _measured(result: RunResult, spec: StudySpec, places: command.Places, reader
         fsync_s = measure.make_durable(output)
         stored = measure.stored_in(output)
         needs_record = not spec.trace or record_file.exists()
-        record = json.loads(record_file.read_text(), parse_constant=refuse_constant) if needs_record else {}
+        record = parse_json(record_file.read_text(), parse_constant=refuse_constant) if needs_record else {}
         phases = phases_of_trace(trace) if spec.trace else phases_of(record)
         names = spec.application.output_phases
         return_s = time_to_return(phases, names) if names else time_in_calls(trace)
@@ -199,7 +199,7 @@ def _verified(result: RunResult, spec: StudySpec, case: Case, places: command.Pl
         return dataclasses.replace(result, status=UNVERIFIED, note=f"the verifier: {messages}")
     note = printed.strip()[-SHOWN_CHARACTERS:]
     try:
-        report = json.loads(printed)
+        report = parse_json(printed)
         is_good = finished.exit_code == 0 and report["ok"] is True and report["bytes_checked"] > 0
     except (ValueError, KeyError, TypeError):
         is_good, note = False, f"the verifier must print JSON with `ok` and `bytes_checked`; it printed: {note}"

@@ -29,7 +29,7 @@ def make_log_folder(folder: Path | None, share: str = OWNER) -> Path:
     tailrace-run-N that does not exist. Raises NotTraceable."""
     try:
         if folder is None:
-            folder = _make_numbered()
+            folder = make_numbered(Path(), "tailrace-run-")
         else:
             folder.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileExistsError):
@@ -57,15 +57,16 @@ def write_new(folder: Path, name: str, text: str, share: str = OWNER) -> None:
             file.write(text)
 
 
-def _make_numbered() -> Path:
+def make_numbered(parent: Path, stem: str) -> Path:
+    """Makes the first folder STEM1, STEM2, ... that does not exist. Raises NotTraceable, and OSError."""
     for number in range(1, 10**6):
-        path = Path(f"tailrace-run-{number}")
+        path = parent / f"{stem}{number}"
         try:
             path.mkdir(mode=FOLDER_MODES[OWNER])
         except FileExistsError:
             continue
         return path
-    raise NotTraceable("tailrace-run-1 to tailrace-run-999999 are there; name a new folder with --log")
+    raise NotTraceable(f"{stem}1 to {stem}999999 are there; name a new folder with --log")
 
 
 def _refuse_folder_of_others(folder: Path, status: os.stat_result) -> None:

@@ -102,13 +102,14 @@ def _is_inside_instruction(code: bytes, address: int, at: int, functions: Sequen
     begin = functions[before - 1] - address if before else -1
     if begin < 0 or at - begin > LONGEST_FUNCTION:
         return False
-    import capstone  # here, because it takes 50 ms and most commands do not need it
+    from iced_x86 import Decoder  # here, because it takes 50 ms and most commands do not need it
 
-    decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-    for where, size, _, _ in decoder.disasm_lite(code[begin : at + BYTES_BEFORE], begin):
-        if where + size > at:
-            return bool(where < at)
-    return False  # decoding stopped before this place
+    for instruction in Decoder(64, code[begin : at + BYTES_BEFORE], ip=begin):
+        if not instruction:  # these bytes are no instruction
+            return False
+        if instruction.next_ip > at:
+            return bool(instruction.ip < at)
+    return False
 
 
 def _number(code: bytes, at: int) -> int | None:

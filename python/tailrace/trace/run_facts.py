@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import socket
@@ -10,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
+
+from tailrace.json_text import parse_json
 
 RECORD = "run.json"
 MOST_RECORD_BYTES = 16 << 20
@@ -128,7 +129,7 @@ def _record(path: Path) -> Mapping[str, Any]:
     try:
         if not path.is_file() or path.stat().st_size > MOST_RECORD_BYTES:
             return {}
-        record = json.loads(path.read_bytes())
+        record = parse_json(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <limits.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -88,7 +89,7 @@ TEST_F(FileTest, FailuresNameThePathTheReasonAndTheStatus) {
 
 TEST_F(FileTest, AFullDeviceIsNoSpace) {
     if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
-    File full = File::open_write("/dev/full");
+    File full = File::open_of_process("/dev/full");
     const Error error = error_of([&] { full.write_at(0, "x", 1); });
     EXPECT_EQ(error.status(), Status::NO_SPACE);
     EXPECT_EQ(message_of(error),
@@ -212,6 +213,30 @@ TEST_F(FileTest, ReservedRoomKeepsContent) {
     file.read_at(0, bytes, 3);
     EXPECT_EQ(std::string(bytes, 3), "abc");
     file.reserve(0, 0);
+}
+
+TEST_F(FileTest, WhatIsNoFileIsNotOpened) {
+    const std::string data = directory_ / "data", link = directory_ / "link", fifo = directory_ / "fifo",
+                      folder = directory_ / "folder";
+    File::create(data).write_at(0, "x", 1);
+    std::filesystem::create_symlink(data, link);
+    std::filesystem::create_directory(folder);
+    ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+    for (const auto& [path, kind] : {std::pair(link, "a symbolic link"), {fifo, "a FIFO"}, {folder, "a directory"}}) {
+        const auto refused = [&, &path = path, &kind = kind](auto&& open) {
+            const Error error = error_of(open);
+            EXPECT_EQ(error.status(), Status::CORRUPT);
+            EXPECT_NE(message_of(error).find(path + " is " + kind), std::string::npos) << message_of(error);
+        };
+        refused([&, &path = path] { File::open_read(path); });
+        refused([&, &path = path] { File::open_write(path); });
+        refused([&, &path = path] { File::open_append(path); });
+        refused([&, &path = path] { File::create(path); });
+    }
+    EXPECT_EQ(File::open_users_file(link).read_all(), "x");
+    EXPECT_EQ(error_of([&] { File::open_users_file(fifo); }).status(), Status::CORRUPT);
+    EXPECT_EQ(File::open_read(data).read_all(), "x") << "nothing was written through the link";
+    File::open_directory(folder).sync();
 }
 
 }  // namespace

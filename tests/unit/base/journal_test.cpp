@@ -96,8 +96,9 @@ TEST_F(Journals, DamageBeforeIntactLinesIsFoundAtEveryByte) {
         const std::string path = write(first + damaged + last);
         const Error error = error_of([&] { read_journal(path); });
         ASSERT_EQ(error.status(), Status::CORRUPT) << "byte " << at;
-        ASSERT_EQ(error.what(), path + ": the line at byte " + std::to_string(first.size()) +
-                                    " is damaged, and intact lines follow it; see 'tailrace verify'");
+        ASSERT_EQ(error.what(),
+                  path + ": the line at byte " + std::to_string(first.size()) +
+                      " is damaged, and intact lines follow it; `tailrace repair` of a stream keeps what stands before it");
     }
 }
 

@@ -18,6 +18,9 @@ RunEntry run_of(const char* options) {
     run.definitions.define_dimension("x", 4);
     const char* const dims[] = {"x"};
     run.definitions.define_variable("T", TAILRACE_F32, 1, dims, 0);
+    run.definitions.define_dimension("y", 2);
+    const char* const of_y[] = {"y"};
+    run.definitions.define_variable("y", TAILRACE_U8, 1, of_y, TAILRACE_STATIC | TAILRACE_REPLICATED);
     run.ranks = 2;
     run.nodes = 1;
     return run;
@@ -26,13 +29,13 @@ RunEntry run_of(const char* options) {
 class HistoryTest : public testing::Test {
 protected:
     void append(const Json& line) { Journal(path_).append(line, false); }
-    void append_step(uint64_t step, uint64_t group, uint64_t bytes = 100) {
+    void append_step(uint64_t step, uint64_t group, uint64_t bytes = 100, uint64_t files = 2) {
         GroupEntry entry;
         entry.start = group;
         entry.plan = 1;
         entry.has_static = group == 0;
         entry.digest = hex_digest(step);
-        append(Json::parse(step_text({step, 0.1 * static_cast<double>(step), 0, 2, bytes}, entry)));
+        append(Json::parse(step_text({step, 0.1 * static_cast<double>(step), 0, files, bytes}, entry)));
     }
     static GroupEntry group_of(uint64_t start, uint64_t segment) {
         GroupEntry group;
@@ -69,11 +72,11 @@ TEST_F(HistoryTest, ComesBackFromItsLines) {
     append(run_line(run_of("layout = 'fpp'\nsteps = 2")));
     const std::vector<std::vector<PartBox>> boxes = {{{0, 0, {{0}, {2}}}, {1, 0, {{2}, {2}}}}};
     append(Json::parse(plan_text(1, boxes)));
-    append(coordinate_line(0, {std::byte{1}, std::byte{0xFF}}));
+    append(coordinate_line(1, {std::byte{1}, std::byte{0xFF}}));
     append(blocks_line({0, 2, 512, {{0, 8, 4096}, {8, 16, 65536}}}));
     for (const uint64_t step : {0, 1, 2}) append_step(step, step / 2 * 2, 100 + step);
     append(run_line(run_of("layout = 'single'")));
-    append_step(3, 3);
+    append_step(3, 3, 100, 1);
 
     const History history = read_history(path_);
     ASSERT_EQ(history.runs.size(), 2u);
@@ -94,7 +97,7 @@ TEST_F(HistoryTest, ComesBackFromItsLines) {
     ASSERT_EQ(history.plans.at(1).size(), 1u);
     EXPECT_EQ(history.plans.at(1)[0][1].part, 1u);
     EXPECT_EQ(history.plans.at(1)[0][1].box, (Box{{2}, {2}}));
-    EXPECT_EQ(history.coordinates.at(0), (std::vector<std::byte>{std::byte{1}, std::byte{0xFF}}));
+    EXPECT_EQ(history.coordinates.at(1), (std::vector<std::byte>{std::byte{1}, std::byte{0xFF}}));
     ASSERT_EQ(history.growth.blocks.size(), 2u);
     EXPECT_EQ(history.growth.blocks[1].first_step, 8u);
     EXPECT_EQ(history.growth.blocks[1].address, 65536u);
@@ -130,6 +133,24 @@ TEST_F(HistoryTest, StepWrittenAgainReplacesTheOneBefore) {
     EXPECT_EQ(history.groups[1].steps, 1u);
 }
 
+TEST_F(HistoryTest, GroupsThatAreGoneAreForgotten) {
+    append(run_line(run_of("layout = 'fpp'")));
+    for (uint64_t step = 0; step < 6; ++step) append_step(step, step, 100 + step);
+    History history = read_history(path_);
+    history.groups[1].has_static = true;  // the steps after it have their static arrays there
+    history.drop(0, 3, false);
+    EXPECT_EQ(history.needed_groups(), (std::vector<size_t>{1, 4, 5}));
+    history.forget_groups({0, 2, 3});
+    ASSERT_EQ(history.groups.size(), 3u);
+    EXPECT_EQ(history.groups[0].start, 1u);
+    EXPECT_EQ(history.needed_groups(), (std::vector<size_t>{0, 1, 2}));
+    for (const StepEntry& step : history.steps) EXPECT_EQ(history.groups[step.group].start, step.step);
+    EXPECT_EQ(history.static_group(history.steps.back().group), &history.groups[0]);
+    EXPECT_EQ(history.next_step(), 6u);
+    history.forget_groups({});
+    EXPECT_EQ(history.groups.size(), 3u);
+}
+
 TEST_F(HistoryTest, DamageBeforeIntactLinesIsToldWithThePath) {
     append(run_line(run_of("layout = 'fpp'")));
     append_step(0, 0);
@@ -158,16 +179,17 @@ TEST_F(HistoryTest, LinesThatDoNotFitTogetherAreDamage) {
     refused("a line is not a line of a stream's journal");
     append({{"no", "kind"}});
     refused("a line is not a line of a stream's journal");
+    append(run_line(run_of("")));
     append({{"kind", "plan"}, {"plan", 1}, {"boxes", {{0, 0, 0, 1}}}});
     refused("a box of a plan has 4 numbers");
 }
 
 TEST_F(HistoryTest, LaterVersions) {
-    append(run_line(run_of("")));
+    append(run_line(run_of("layout = 'fpp'")));
     append({{"kind", "remark"}, {"text", "of a version to come"}});
     append_step(0, 0);
     EXPECT_EQ(read_history(path_).steps.size(), 1u) << "kinds that are not known are passed over";
-    Json run = run_line(run_of(""));
+    Json run = run_line(run_of("layout = 'fpp'"));
     run["format"] = kJournalFormat + 1;
     run["colour"] = "red";
     run["layout"]["of_a_later_version"] = "7";
@@ -180,7 +202,7 @@ TEST_F(HistoryTest, LaterVersions) {
 
 TEST_F(HistoryTest, GroupsOfAContestedStreamHaveANumber) {
     append(run_line(run_of("")));
-    append_step(0, 0);
+    append_step(0, 0, 100, 1);
     append(copy_line(group_of(0, 3)));
     append(Json::parse(step_text({1, 0.1, 0, 1, 100}, group_of(0, 3))));
     append(Json::parse(step_text({2, 0.2, 0, 1, 100}, group_of(2, 4))));

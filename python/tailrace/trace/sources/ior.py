@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tailrace.json_text import parse_json
 from tailrace.regular_file import open_regular, read_text
 from tailrace.trace.log import LogError
 from tailrace.trace.schema import empty, table_of
@@ -83,7 +83,7 @@ def _of_csv(text: str) -> Iterator[Row]:
 
 def _of_json(text: str) -> Iterator[Row]:
     """Some versions store the results in the test, others in its options."""
-    for test in json.loads(text)["tests"]:
+    for test in parse_json(text)["tests"]:
         options = test.get("Options", {})
         about = {**test.get("Parameters", {}), **options}
         iterations: Counter[str] = Counter()

@@ -24,7 +24,7 @@ class PyTailrace(PythonPackage):
 
     depends_on("python@3.11:", type=("build", "run"))
     for needed in (
-        "capstone",
+        "iced-x86",
         "numpy",
         "pyelftools",
         "rich",

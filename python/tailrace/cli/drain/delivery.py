@@ -1,0 +1,61 @@
+"""What `copy` and `resume` do: the drain runs, its progress is shown, and what is left is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from tailrace.cli import output
+from tailrace.stage import drain
+
+
+def deliver(scratch: Path, target: Path, sink: str, bundle_bytes: int, wait_s: float, log: Path | None, *, as_json: bool) -> None:
+    """Ends the command with status 0, or 1 where files are left or torn."""
+    progress = None if as_json else _print_progress
+    answer = drain.copy(scratch, target, sink, bundle_bytes, wait_s, progress, _torn(scratch, log))
+    if as_json:
+        output.print_json(answer)
+    else:
+        _print(target, answer)
+    raise typer.Exit(1 if answer["left"] or answer["torn"] else 0)
+
+
+def _torn(scratch: Path, log: Path | None) -> list[str]:
+    if log is None:
+        return []
+    from tailrace.trace.log import LogError
+    from tailrace.trace.torn import torn_below
+
+    try:
+        return torn_below(scratch, log)
+    except LogError as error:
+        raise drain.StageError(str(error)) from None
+
+
+def print_left(left: list[dict[str, Any]]) -> None:
+    for one in left:
+        output.console().print(output.plain(f"  left on scratch: {one['path']}: {one['why']}"), markup=False, soft_wrap=True)
+
+
+def _text(answer: dict[str, Any]) -> str:
+    rate = answer["bytes"] / max(answer["seconds"], 1e-9)
+    size = f"{output.bytes_text(answer['bytes'])}, {output.bytes_text(int(rate))}/s"
+    return f"{output.count_text(answer['files'])} files, {size}"
+
+
+def _print_progress(answer: dict[str, Any]) -> None:
+    done = answer["files"] / max(answer["entries"], 1)
+    left_s = answer["seconds"] / done - answer["seconds"] if done > 0 else 0
+    output.error_console().print(f"{100 * min(done, 1):.0f} %, {_text(answer)}, {max(left_s, 0):.0f} s left")
+
+
+def _print(target: Path, answer: dict[str, Any]) -> None:
+    bundles = f" in {answer['bundles']} bundles" if answer["bundles"] else ""
+    output.console().print(f"{output.escape(str(target))}: {_text(answer)}{bundles}, in {answer['seconds']:.2f} s", soft_wrap=True)
+    for path in answer["torn"]:
+        output.console().print(
+            output.plain(f"  torn, because its process was killed while it had it open: {path}"), markup=False, soft_wrap=True
+        )
+    print_left(answer["left"])

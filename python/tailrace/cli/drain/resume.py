@@ -1,0 +1,24 @@
+"""tailrace drain resume: continues a drain that was killed, or that had to stop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tailrace.cli import output
+from tailrace.cli.drain.choices import Log, Scratch, Wait
+from tailrace.cli.drain.delivery import deliver
+from tailrace.stage import drain
+from tailrace.stage.drain import StageError
+
+
+def command(scratch: Scratch, wait_s: Wait = 0, log: Log = None, as_json: output.AsJson = False) -> None:
+    """Continues the last drain of a folder: to the same target, as single files or in bundles as before.
+
+    What was delivered is not carried again. The exit status is 1 when files are left or torn; they are named.
+
+    Examples: [bold]tailrace drain resume $TMPDIR/out[/]
+    """
+    status = drain.status(scratch)
+    if not status["target"]:
+        raise StageError(f"{scratch} was not drained before: `tailrace drain copy {scratch} TARGET` begins")
+    deliver(scratch, Path(status["target"]), status["sink"], status["bundle_bytes"], wait_s, log, as_json=as_json)

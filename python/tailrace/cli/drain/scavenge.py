@@ -1,0 +1,80 @@
+"""tailrace drain scavenge: finds what killed jobs have left, and removes it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tailrace.cli import output
+from tailrace.quantities import seconds_text
+from tailrace.stage import drain
+
+OF = {
+    "extraction": "unfinished files of an extraction",
+    "drain": "unfinished copies of a drain",
+    "outbox": "the drain's own folder on scratch",
+    "comparison": "a run's copy of the working folder",
+}
+
+
+def command(
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Where to look, with all folders below.")],
+    remove: Annotated[bool, typer.Option("--remove", help="Remove what may go. Without it, nothing is changed.")] = False,
+    any_node: Annotated[
+        bool, typer.Option("--any-node", help="Jobs on other nodes are gone as well: treat theirs as yours.")
+    ] = False,
+    as_json: output.AsJson = False,
+) -> None:
+    """Finds what drains, extractions and comparisons have left that were killed. Says what would be removed; --remove removes it.
+
+    What a living process uses stays: its lock says so. Files on scratch that are not delivered are named, and never removed. The
+    exit status is 1 where something was found that is still there.
+
+    Examples: [bold]tailrace drain scavenge $TMPDIR results[/] · [bold]tailrace drain scavenge $TMPDIR results --remove[/]
+    """
+    found: list[dict[str, Any]] = []
+    unreadable = 0
+    for folder in folders:
+        more, skipped = drain.leftovers(folder, remove=remove, any_node=any_node)
+        found += [each for each in more if each["state"] != "in use"]
+        unreadable += skipped
+    if as_json:
+        output.print_json({"found": found, "unreadable_folders": unreadable})
+    else:
+        for each in found:
+            output.console().print(output.plain(_text(each)), markup=False, soft_wrap=True)
+        _print_end(found, unreadable)
+    raise typer.Exit(0 if all(each["removed"] for each in found) else 1)
+
+
+def _text(each: dict[str, Any]) -> str:
+    age = seconds_text(max(time.time() - each["made_s"], 0)) if each["made_s"] else "an unknown time"
+    size = f"{output.count_text(each['files'])} files, {output.bytes_text(each['bytes'])}"
+    return f"{_verdict(each)}: {each['path']}: {OF[each['of']]}, {size}, made {age} ago"
+
+
+def _verdict(each: dict[str, Any]) -> str:
+    if each["removed"]:
+        return "removed"
+    match each["state"]:
+        case "abandoned":
+            return "would be removed"
+        case "undelivered":
+            return f"stays, because files are not delivered (`tailrace drain resume {Path(each['path']).parent}`)"
+        case "elsewhere":
+            return f"stays, because it is of node {each['node']} (look there, or --any-node)"
+        case _:
+            return "stays, because no lock says whether its process lives"
+
+
+def _print_end(found: list[dict[str, Any]], unreadable: int) -> None:
+    console = output.error_console()
+    if not found:
+        console.print("nothing is left of killed jobs")
+    if any(each["state"] == "abandoned" and not each["removed"] for each in found):
+        console.print("nothing was changed; --remove removes what may go")
+    if unreadable:
+        console.print(f"{unreadable} folders could not be read")

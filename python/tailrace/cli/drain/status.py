@@ -1,0 +1,71 @@
+"""tailrace drain status: what of a folder is delivered, what is still on scratch, and what failed."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from tailrace.cli import output
+from tailrace.cli.drain.choices import Scratch
+from tailrace.cli.drain.delivery import print_left
+from tailrace.quantities import seconds_text
+from tailrace.stage import drain
+
+
+def command(scratch: Scratch, as_json: output.AsJson = False) -> None:
+    """Says how far the drain of a folder is: delivered, on scratch, failed, and how old the oldest file is. Changes nothing.
+
+    The exit status is 1 where files are on scratch and no drain carries them.
+
+    Examples: [bold]tailrace drain status $TMPDIR/out[/]
+    """
+    show(scratch, drain.status(scratch), as_json=as_json)
+
+
+def show(scratch: Path, status: dict[str, Any], *, as_json: bool) -> None:
+    """Prints it, and ends the command."""
+    if as_json:
+        output.print_json({"scratch": str(scratch), **status})
+    else:
+        console = output.console()
+        for text in _texts(scratch, status):
+            console.print(output.plain(text), markup=False, soft_wrap=True)
+        print_left(status["left"])
+    raise typer.Exit(0 if status["outcome"] == "running" or is_delivered(status) else 1)
+
+
+def is_delivered(status: dict[str, Any]) -> bool:
+    return status["staged_files"] == 0 and status["to_remove"] == 0
+
+
+def _texts(scratch: Path, status: dict[str, Any]) -> list[str]:
+    now = time.time()
+    texts = [f"{scratch}: {_outcome(scratch, status, now)}"]
+    if status["target"]:
+        delivered = f"{output.count_text(status['delivered_files'])} files, {output.bytes_text(status['delivered_bytes'])}"
+        texts.append(f"  delivered: {delivered}, to {status['target']} ({status['sink']})")
+    staged = f"{output.count_text(status['staged_files'])} files, {output.bytes_text(status['staged_bytes'])}"
+    oldest = f", the oldest written {seconds_text(max(now - status['oldest_s'], 0))} ago" if status["staged_files"] else ""
+    texts.append(f"  on scratch: {staged}{oldest}")
+    if status["to_remove"]:
+        texts.append(f"  delivered, and not yet removed from scratch: {output.count_text(status['to_remove'])} files")
+    return texts
+
+
+def _outcome(scratch: Path, status: dict[str, Any], now: float) -> str:
+    remedy = f"`tailrace drain resume {scratch}` continues"
+    match status["outcome"]:
+        case "none":
+            return f"not drained yet: `tailrace drain copy {scratch} TARGET` begins"
+        case "running":
+            return f"process {status['process']} drains it since {seconds_text(max(now - status['started_s'], 0))}"
+        case "killed":
+            return f"the last drain was killed before its end; {remedy}"
+        case "stopped":
+            return f"the last drain had to stop: {status['stopped_because']}; {remedy}"
+        case _:
+            ended = f"the last drain ended {seconds_text(max(now - status['ended_s'], 0))} ago"
+            return f"{ended}, and everything is delivered" if is_delivered(status) else f"{ended}; {remedy} with what is there"

@@ -1,0 +1,80 @@
+"""The folder of a comparison, and the copy of the working folder that each run gets in it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from tailrace.trace.log_folder import NotTraceable, make_numbered
+
+STEM = "tailrace-compare-"
+COPY, LOCK = "copy", "lock"
+LEFT_OUT = (STEM, "tailrace-run-")  # beginnings of names in the working folder that are not copied: earlier results
+
+
+class CompareError(RuntimeError):
+    """No comparison can be made; the text says why, and what to do."""
+
+
+class Copies:
+    """`tailrace-compare-N` in the working folder, so that copies are on the same file system. It is locked while it is used."""
+
+    def __init__(self, source: Path) -> None:
+        self.source = source
+        try:
+            self.folder = make_numbered(source, STEM)
+            self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            with contextlib.suppress(OSError):  # some file systems have no locks; `drain scavenge` then leaves the folder alone
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except NotTraceable as error:
+            raise CompareError(str(error)) from None
+
+    @property
+    def copy(self) -> Path:
+        """The same path for all runs: programs may write it into their files."""
+        return self.folder / COPY
+
+    def close(self) -> None:
+        self.remove_copy()
+        (self.folder / LOCK).unlink(missing_ok=True)
+        os.close(self._lock)
+        with contextlib.suppress(OSError):  # of a comparison that did not begin, nothing stays
+            self.folder.rmdir()
+
+    def remove_copy(self) -> None:
+        if self.copy.exists():
+            shutil.rmtree(self.copy)
+
+    @contextlib.contextmanager
+    def fresh(self) -> Iterator[Path]:
+        """A new copy, on the device before a run begins. It is removed at the end."""
+        self.remove_copy()
+        self.copy.mkdir(mode=0o700)
+        shutil.copymode(self.source, self.copy)
+        names = [os.fsencode(entry.name) for entry in os.scandir(self.source) if not entry.name.startswith(LEFT_OUT)]
+        if names:
+            words = ["xargs", "-0", "cp", "-a", "--reflink=auto", "-t", os.fspath(self.copy), "--"]
+            done = subprocess.run(words, input=b"\0".join(sorted(names)), cwd=self.source, capture_output=True, check=False)
+            if done.returncode != 0:
+                said = done.stderr.decode(errors="replace").strip().splitlines()
+                raise CompareError(f"{self.source} could not be copied to {self.copy}: {said[-1] if said else 'cp failed'}")
+        _sync(self.copy)
+        try:
+            yield self.copy
+        finally:
+            self.remove_copy()
+
+
+def _sync(folder: Path) -> None:
+    """What was written before, by the copy or by the last run, is not written to the device during the next run."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        ctypes.CDLL(None, use_errno=True).syncfs(descriptor)
+    finally:
+        os.close(descriptor)

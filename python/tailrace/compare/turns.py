@@ -1,0 +1,174 @@
+"""One run of a comparison: plain or placed, recorded or not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailrace.compare.copies import CompareError, Copies
+from tailrace.compare.outputs import Outputs, outputs_of, stamps_of
+from tailrace.findings.two_runs import verdict_or_none
+from tailrace.place.files import folders_of, tree_files
+from tailrace.place.mapping import MappingError
+from tailrace.place.placing import PLACE_KEY, Placing
+from tailrace.process import run_program, tail
+from tailrace.toml_table import TomlError
+from tailrace.trace import launch
+from tailrace.trace.log import LogError
+from tailrace.trace.log_folder import NotTraceable, make_log_folder
+from tailrace.trace.model import Run
+from tailrace.trace.program_file import launch_warning
+from tailrace.trace.system_files import is_user_data
+
+PLAIN, PLACED = "plain", "placed"
+WAYS = (PLAIN, PLACED)
+MOST_NAMED = 3
+TIMEOUT_S = 30 * 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class Command:
+    words: tuple[str, ...]
+    config: Path  # relative to the working folder
+    budget_bytes: int
+    follow: bool
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one run took and left."""
+
+    wall_s: float
+    calls_s: float | None  # of the wall clock, in calls on files; None: not recorded
+    outputs: Outputs
+    outside: tuple[str, ...]  # files that were written outside of the copy; only recorded runs know
+    notes: tuple[str, ...]
+
+
+def command_of(words: Sequence[str], config: Path, budget_bytes: int, *, follow: bool) -> Command:
+    """Raises CompareError where the rules or the program cannot be used for a comparison."""
+    here = Path.cwd()
+    real = Path(os.path.abspath(config))
+    if not real.is_relative_to(here):
+        raise CompareError(
+            f"{config} is not in the working folder {here}, of which each run gets a copy: change to {real.parent}, and name the "
+            "program from there"
+        )
+    try:
+        launch.traced_command(words)
+    except NotTraceable as error:
+        raise CompareError(str(error)) from None
+    if why := launch_warning(words[0]):
+        raise CompareError(f"the files of {words[0]} cannot be placed: {why}")
+    return Command(tuple(words), real.relative_to(here), budget_bytes, follow)
+
+
+def make_turn(command: Command, copies: Copies, way: str, *, recorded: bool) -> Turn:
+    """Runs the command in a fresh copy of the working folder. Raises CompareError where it fails."""
+    with copies.fresh() as copy:
+        placing = _placing(command, copy, way)
+        before = stamps_of(copy)
+        log = _log_folder(copies, way) if recorded else None
+        words, environment = _start_of(command, placing, way, copies, log)
+        stdout, stderr = copies.folder / f"{way}.stdout", copies.folder / f"{way}.stderr"
+        finished = run_program(words, environment, copy, stdout, stderr, TIMEOUT_S)
+        if finished.exit_code != 0:
+            raise CompareError(_failed(way, finished.exit_code, stderr))
+        outputs = outputs_of(copy, before, placing.mapping)
+        notes = [text.replace(f"{os.path.realpath(copy)}/", "").replace(f"{copy}/", "") for text in _said(placing, way)]
+        if log is None:
+            return Turn(finished.wall_s, None, outputs, (), tuple(notes))
+        try:
+            run = Run.read(log, with_calls=True)
+        except (LogError, OSError) as error:
+            raise CompareError(f"the log of the {way} run cannot be read: {error}; --no-trace compares without logs") from None
+        return Turn(finished.wall_s, _calls_s(run, notes), outputs, _written_outside(run, copies), tuple(notes))
+
+
+def _placing(command: Command, copy: Path, way: str) -> Placing:
+    config = copy / command.config
+    try:
+        placing = Placing(config)
+    except (TomlError, MappingError) as error:
+        raise CompareError(str(error).replace(f"{config}", f"{command.config}")) from None
+    for rule in placing.rules:
+        if not Path(rule.folder).is_relative_to(os.path.realpath(copy)):
+            raise CompareError(
+                f"{command.config}: {rule.title} is for a folder outside of the working folder, which all runs would share: "
+                "compare in a folder that has it"
+            )
+    if way == PLAIN:
+        for folder in folders_of(placing.rules, placing.mapping):
+            if any(logical is not None for _, logical in tree_files(placing.mapping, folder)):
+                where = os.path.relpath(folder, copy)
+                raise CompareError(
+                    f"{where}: files lie in the tree of the rules already, where a plain run does not find them: "
+                    f"`tailrace tree undo --config {command.config}` moves them back"
+                )
+    return placing
+
+
+def _said(placing: Placing, way: str) -> list[str]:
+    return [*placing.said_before(), *placing.said_after()] if way == PLACED else []
+
+
+def _log_folder(copies: Copies, way: str) -> Path:
+    """A new one each time: the log of the last run of each way stays."""
+    log = copies.folder / way
+    if log.exists():
+        shutil.rmtree(log)
+    try:
+        return make_log_folder(log)
+    except NotTraceable as error:
+        raise CompareError(str(error)) from None
+
+
+def _start_of(command: Command, placing: Placing, way: str, copies: Copies, log: Path | None) -> tuple[list[str], dict[str, str]]:
+    environment = launch.own_environment()
+    follow = command.follow
+    if log is None and way == PLAIN:
+        return list(command.words), environment
+    more = (PLACE_KEY,) if way == PLACED else ()
+    variables = placing.begin(copies.folder if log is None else log) if way == PLACED else {}
+    words = launch.traced_command(command.words, follow=follow, trace=log is not None, more=more)
+    if log is None:
+        return words, launch.placed_environment(variables, environment, follow=follow)
+    return words, {**launch.traced_environment(log, command.budget_bytes, environment, follow=follow), **variables}
+
+
+def _failed(way: str, status: int, stderr: Path) -> str:
+    ended = f"was ended by signal {-status}" if status < 0 else f"ended with {status}"
+    remedy = "compare a command that ends with 0" if way == PLAIN else "placing changes what it does, or it fails now and then"
+    last = tail(stderr).splitlines()[-1:]
+    said = f"; it said last: {last[0]}" if last else ""
+    return f"the {way} run of the command {ended}: {remedy}{said} ({stderr} has all)"
+
+
+def _calls_s(run: Run, notes: list[str]) -> float | None:
+    verdict = verdict_or_none(run)
+    if verdict is None:
+        return None
+    if verdict.counted_calls > 0:
+        notes.append(f"{verdict.counted_calls:,} calls are only counted, so the time in calls is not known: name a larger --budget")
+        return None
+    return verdict.io_s
+
+
+def _written_outside(run: Run, copies: Copies) -> tuple[str, ...]:
+    activity = run.activity
+    if activity is None:
+        return ()
+    written = activity.file[activity.in_group("write", "stdio_write", merged=True) & (activity.file >= 0)]
+    names = {activity.files[number] for number in set(written.tolist())}
+    inside = f"{os.path.realpath(copies.folder)}/"
+    found = tuple(sorted(name for name in names if is_user_data(name) and not name.startswith(inside)))
+    own = f"{os.path.realpath(copies.source)}/"
+    if mine := [name for name in found if name.startswith(own)]:
+        named = ", ".join(mine[:MOST_NAMED]) + (" and others" if len(mine) > MOST_NAMED else "")
+        raise CompareError(
+            f"the command has written to {named}, not to its copy of the working folder: name its files by relative paths"
+        )
+    return found

@@ -1,0 +1,145 @@
+"""Files that a killed process had open for writing, by its log: what is in them may be the half of it."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+
+from tailrace.trace.log import Log, LogError, read_run
+from tailrace.trace.renamed import Renamed
+from tailrace.trace.summed import summed_calls
+
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+STATE, START = 0, 19  # fields of /proc/PID/stat behind the program's name
+TICK_S = 0.02  # of the clock of process starts, rounded up
+BY_DESCRIPTOR = 1  # detail of fopen: the stream is of a descriptor that was open before (fdopen)
+
+
+class Access(Enum):
+    """What a descriptor is open for."""
+
+    TO_READ = 1
+    TO_WRITE = 2
+    UNKNOWN = 3  # of fopen, whose mode is not in the log, until the first read or write
+
+
+@dataclass
+class OpenFile:
+    """A descriptor at one moment."""
+
+    file: int
+    begin_ns: int
+    access: Access
+
+
+@dataclass
+class Counts:
+    """What one process did to one file, where the order of calls is not in the log."""
+
+    opens: int = 0
+    closes: int = 0
+    writes: int = 0
+
+    @property
+    def is_torn(self) -> bool:
+        is_open = self.opens > self.closes or (self.opens == 0 and self.closes == 0)  # or its parent had opened it
+        return is_open and self.writes > 0
+
+
+def torn_below(folder: Path, run: Path) -> list[str]:
+    """Paths below `folder`, relative to it, of files that a process of the recorded run had open for writing when it was killed.
+
+    Processes of other nodes have other files under these names. A process without an end in its log was killed, or became a program
+    without the C library, or it runs. Where calls are only counted, a file that was written and is open counts, in whatever way it
+    is open. Raises LogError, also where a log is damaged, and OSError."""
+    logs, damaged = read_run(run)
+    if damaged:
+        raise LogError(f"which files are torn is not known: {damaged[0]}")
+    top = os.path.realpath(folder)
+    found: dict[str, None] = {}
+    for log in logs:
+        if log.ended or log.header["host"] != os.uname().nodename or _runs(log):
+            continue
+        for name in _torn_names(log):
+            real = os.path.join(os.path.realpath(os.path.dirname(name)), os.path.basename(name))
+            if real.startswith(f"{top}/"):
+                found[os.path.relpath(real, top)] = None
+    return sorted(found)
+
+
+def _runs(log: Log) -> bool:
+    """Whether the process lives: another one of its number has begun after the log."""
+    try:
+        fields = Path(f"/proc/{log.header['process']}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return False
+    if fields[STATE] in (b"Z", b"X"):
+        return False
+    began_s = int(fields[START]) / os.sysconf("SC_CLK_TCK")
+    return began_s <= log.header["begin_ns"] / 1e9 + TICK_S
+
+
+def _torn_names(log: Log) -> list[str]:
+    renamed = Renamed(log)
+    names = []
+    for file, begin_ns in _counted(log) if _is_counted(log) else _followed(log):
+        final = renamed.final(np.array([file], np.uint64), np.array([begin_ns], np.uint64))[0]
+        names += [log.name_of(number) for number in dict.fromkeys((file, int(final)))]
+    return [name for name in names if name.startswith("/")]
+
+
+def _is_counted(log: Log) -> bool:
+    """Whether calls that open or close files are in sums."""
+    groups = {log.calls[number].group for number in set(summed_calls(log)["call"].tolist()) if number in log.calls}
+    return bool(groups & {"open", "close"})
+
+
+def _followed(log: Log) -> Iterator[tuple[int, int]]:
+    """Files that are open to write at the end of the log, and when they were opened: each call in its order."""
+    open_files: dict[int, OpenFile] = {}
+    for event in log.events[log.events["result"] >= 0]:
+        call = log.calls.get(int(event["call"]))
+        descriptor, file, begin_ns = int(event["descriptor"]), int(event["file"]), int(event["begin_ns"])
+        match call.group if call else "":
+            case "open" if call and call.name == "dup":
+                if descriptor in open_files:
+                    open_files[int(event["result"])] = replace(open_files[descriptor])
+            case "open" if call and not (call.name == "fopen" and int(event["detail"]) == BY_DESCRIPTOR):
+                open_files[descriptor] = OpenFile(file, begin_ns, _access_of(call.name, int(event["detail"])))
+            case "close":
+                open_files.pop(descriptor, None)
+            case "read" | "stdio_read":
+                opened = open_files.setdefault(descriptor, OpenFile(file, begin_ns, Access.TO_READ))
+                opened.access = Access.TO_WRITE if opened.access is Access.TO_WRITE else Access.TO_READ
+            case "write" | "stdio_write":
+                open_files.setdefault(descriptor, OpenFile(file, begin_ns, Access.TO_WRITE)).access = Access.TO_WRITE
+    return ((one.file, one.begin_ns) for one in open_files.values() if one.access is not Access.TO_READ)
+
+
+def _access_of(call: str, flags: int) -> Access:
+    if call == "fopen":
+        return Access.UNKNOWN
+    return Access.TO_WRITE if call == "mkstemp" or flags & WRITES else Access.TO_READ
+
+
+def _counted(log: Log) -> Iterator[tuple[int, int]]:
+    counts: dict[int, Counts] = defaultdict(Counts)
+    events = log.events[log.events["result"] >= 0]
+    rows = [(event["file"], event["call"], 1, event["detail"]) for event in events]
+    rows += [(row["file"], row["call"], row["calls"], 0) for row in summed_calls(log)]
+    for file, number, calls, detail in rows:
+        call, count = log.calls.get(int(number)), counts[int(file)]
+        match call.group if call else "":
+            case "open" if call and not (call.name == "fopen" and int(detail) == BY_DESCRIPTOR):
+                count.opens += int(calls)
+            case "close":
+                count.closes += int(calls)
+            case "write" | "stdio_write":
+                count.writes += int(calls)
+    return ((file, 0) for file, count in counts.items() if count.is_torn)

@@ -1,0 +1,101 @@
+#include "stage/bundle_set.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/paths.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr std::string_view kEnding = ".tar";
+
+// NODE-TOKEN-NUMBER.tar: the drain is NODE-TOKEN. An empty drain: no name of a bundle.
+struct BundleName {
+    std::string drain;
+    uint64_t number = 0;
+};
+BundleName parsed(std::string_view path) {
+    const std::string_view name = path.substr(path.rfind('/') + 1);
+    const size_t dash = name.rfind('-');
+    if (!name.ends_with(kEnding) || dash == std::string_view::npos) return {};
+    const std::string_view digits = name.substr(dash + 1, name.size() - kEnding.size() - dash - 1);
+    const std::string_view drain = name.substr(0, dash);
+    constexpr size_t kMostDigits = 18, kToken = 8;
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    if (digits.empty() || digits.size() > kMostDigits || !std::ranges::all_of(digits, is_digit)) return {};
+    const size_t token = drain.rfind('-');
+    if (token == std::string_view::npos || drain.size() - token - 1 != kToken) return {};
+    return {std::string(drain), std::stoull(std::string(digits))};
+}
+
+bool is_folder(const std::string& path) {
+    struct stat status;
+    return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+}  // namespace
+
+std::vector<std::string> bundles_in(const std::string& path) {
+    if (!is_folder(path)) return {path};
+    std::vector<std::pair<BundleName, std::string>> found;
+    for (const std::string& name : list_directory(path))
+        if (BundleName parts = parsed(name); !parts.drain.empty()) found.emplace_back(std::move(parts), path + "/" + name);
+    std::ranges::sort(found, [](const auto& a, const auto& b) {
+        return a.first.drain != b.first.drain ? a.first.drain < b.first.drain : a.first.number > b.first.number;
+    });
+    if (found.empty())
+        fail(Status::NOT_FOUND, path,
+             " has no bundle of `tailrace drain`, whose names are NODE-TOKEN-NUMBER.tar: name the bundle itself");
+    std::vector<std::string> paths;
+    for (auto& [parts, bundle] : found) paths.push_back(std::move(bundle));
+    return paths;
+}
+
+uint64_t each_member_of(const std::string& path, const std::vector<std::string>& names, const SeeMember& see) {
+    std::vector<std::string> bundles = bundles_in(path);
+    std::optional<BundleReader> only;
+    if (bundles.size() == 1) only.emplace(bundles.front());
+    const auto with_each = [&](const std::function<void(const BundleReader&)>& use) {
+        if (only) return use(*only);
+        for (const std::string& bundle : bundles) use(BundleReader(bundle));
+    };
+    // First where each name is, so that nothing is handed over where one is missing, or is of two drains.
+    std::map<std::string, std::string, std::less<>> places;  // names, and the bundle whose copy counts
+    std::vector<bool> is_found(names.size(), false);
+    uint64_t members = 0;
+    with_each([&](const BundleReader& bundle) {
+        members += bundle.count();
+        const auto place = [&](const Member& member) {
+            const auto [at, is_new] = places.try_emplace(std::string(member.name), bundle.path());
+            if (!is_new && member.kind != ItemKind::folder && parsed(at->second).drain != parsed(bundle.path()).drain)
+                fail(Status::BAD_ARGUMENT, std::string(member.name), " is in ", at->second, " and in ", bundle.path(),
+                     ", which two drains have made: name the bundle that you want");
+        };
+        for (size_t i = 0; i < names.size(); ++i)
+            if (each_member(bundle, names[i], place) > 0) is_found[i] = true;
+    });
+    for (size_t i = 0; i < names.size(); ++i)
+        if (!is_found[i] && !names[i].empty())
+            fail(Status::NOT_FOUND, path, " has no ", names[i], ": `tailrace ls ", path, "` lists its ", members, " names");
+    std::set<std::string> used;
+    for (const auto& [name, bundle] : places) used.insert(bundle);
+    std::erase_if(bundles, [&](const std::string& bundle) { return !used.contains(bundle); });
+    with_each([&](const BundleReader& bundle) {
+        const auto hand_over = [&](const Member& member) {
+            const auto at = places.find(member.name);
+            if (at == places.end() || at->second != bundle.path()) return;
+            see(bundle, member);
+            places.erase(at);
+        };
+        for (const std::string& name : names) each_member(bundle, name, hand_over);
+    });
+    return members;
+}
+
+}  // namespace tailrace

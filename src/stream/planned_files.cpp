@@ -1,0 +1,254 @@
+#include "stream/planned_files.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "layout/flow.hpp"
+#include "layout/part_boxes.hpp"
+#include "layout/parts.hpp"
+#include "layout/placement.hpp"
+#include "record/definitions.hpp"
+#include "record/history.hpp"
+#include "stream/box_plan.hpp"
+#include "stream/part_content.hpp"
+#include "stream/part_space.hpp"
+#include "view/index.hpp"
+
+namespace tailrace {
+namespace {
+
+constexpr uint64_t kMostParts = 16384;  // of more, every so many are computed
+// An index of more is computed for fewer parts and steps, and continued as a line.
+constexpr uint64_t kMostSources = 100'000, kMostIndexSteps = 20'000;
+constexpr uint64_t kMostVersions = 64;  // of a part: after so many steps, one for each block of steps
+
+uint64_t rounded_up(uint64_t value, uint64_t by) { return value / by + (value % by != 0); }
+
+uint64_t steps_of_group(const PlanRequest& request) {
+    return request.layout.steps == Layout::kAllSteps ? request.steps : std::min(request.layout.steps, request.steps);
+}
+
+// The names of dimensions are not planned, only lengths.
+Definitions planned_definitions(const PlanRequest& request) {
+    Definitions definitions(request.time_name);
+    std::map<std::pair<uint64_t, uint64_t>, std::string> names;  // by length, and which of a variable's dimensions of that length
+    const auto is_taken = [&](const std::string& name) {
+        return name == request.time_name || std::ranges::any_of(request.variables, [&](const auto& v) { return v.name == name; });
+    };
+    for (const PlanVariable& variable : request.variables) {
+        std::vector<const char*> dims;
+        std::map<uint64_t, uint64_t> seen;
+        for (const uint64_t length : variable.shape) {
+            std::string& name = names[{length, seen[length]++}];
+            if (name.empty()) {
+                name = "dim" + std::to_string(definitions.dimensions().size());
+                while (is_taken(name)) name += "_";
+                definitions.define_dimension(name, length);
+            }
+            dims.push_back(name.c_str());
+        }
+        definitions.define_variable(variable.name, static_cast<int>(variable.type), static_cast<int>(dims.size()), dims.data(), 0);
+    }
+    return definitions;
+}
+
+// The variables with the same decomposition, which have the same boxes.
+class Decompositions {
+public:
+    explicit Decompositions(const PlanRequest& request) {
+        for (const PlanVariable& variable : request.variables) {
+            const Decomposition decomposition(variable.shape, variable.grid);
+            const auto found = std::ranges::find(different_, decomposition);
+            of_variable_.push_back(static_cast<size_t>(found - different_.begin()));
+            if (found == different_.end()) different_.push_back(decomposition);
+        }
+    }
+    // [decomposition]
+    std::vector<std::vector<Box>> boxes(const Layout& layout, uint64_t first_rank, uint64_t last_rank) const {
+        std::vector<std::vector<Box>> boxes;
+        for (const Decomposition& decomposition : different_)
+            boxes.push_back(decomposition.shape().empty() ? std::vector<Box>{}
+                                                          : boxes_of_part(layout, decomposition, first_rank, last_rank));
+        return boxes;
+    }
+    const Decomposition& of(size_t variable) const { return different_[of_variable_[variable]]; }
+    size_t number(size_t variable) const { return of_variable_[variable]; }
+
+private:
+    std::vector<Decomposition> different_;
+    std::vector<size_t> of_variable_;
+};
+
+// What of its boxes decides the length of a part: their shapes, and which of them have the same elements along a dimension.
+std::vector<uint64_t> alike(const std::vector<std::vector<Box>>& boxes, uint64_t writers) {
+    std::vector<uint64_t> key{writers};
+    for (const std::vector<Box>& of_decomposition : boxes) {
+        key.push_back(of_decomposition.size());
+        for (const Box& box : of_decomposition)
+            for (size_t d = 0; d < box.count.size(); ++d) {
+                const auto same = [&](const Box& other) { return other.offset[d] == box.offset[d]; };
+                key.push_back(box.count[d]);
+                key.push_back(static_cast<uint64_t>(std::ranges::find_if(of_decomposition, same) - of_decomposition.begin()));
+            }
+    }
+    return key;
+}
+
+class PlannedParts {
+public:
+    PlannedParts(const PlanRequest& request, const StreamConfig& config, const Definitions& definitions)
+        : request_(request), config_(config), definitions_(definitions), decompositions_(request), flow_(request),
+          parts_(request.layout, request.topology) {}
+
+    // What all parts of so many steps in one group hold beside the arrays.
+    uint64_t metadata_bytes(uint64_t steps) {
+        known_.clear();
+        const uint64_t every = rounded_up(parts_.parts(), kMostParts);
+        uint64_t bytes = 0, computed = 0;
+        for (uint64_t part = 0; part < parts_.parts(); part += every, ++computed)
+            bytes += bytes_of_part(part, steps) - flow_.bytes(part) * steps;
+        return every == 1 ? bytes
+                          : static_cast<uint64_t>(static_cast<double>(bytes) / static_cast<double>(computed) *
+                                                  static_cast<double>(parts_.parts()));
+    }
+
+    // For a history: [variable], of the first parts.
+    std::vector<std::vector<PartBox>> boxes(uint64_t parts) const {
+        std::vector<std::vector<PartBox>> boxes(request_.variables.size());
+        for (uint64_t part = 0; part < parts; ++part) {
+            const auto of_part = decompositions_.boxes(request_.layout, parts_.first_rank(part), parts_.last_rank(part));
+            for (size_t v = 0; v < boxes.size(); ++v)
+                for (uint64_t block = 0; const Box& box : of_part[decompositions_.number(v)])
+                    boxes[v].push_back({part, block++, box});
+        }
+        return boxes;
+    }
+    uint64_t parts() const { return parts_.parts(); }
+
+private:
+    uint64_t bytes_of_part(uint64_t part, uint64_t steps) {
+        const uint64_t first = parts_.first_rank(part), last = parts_.last_rank(part), writers = parts_.writers(part);
+        const auto boxes = decompositions_.boxes(request_.layout, first, last);
+        const auto [known, is_new] = known_.try_emplace(alike(boxes, writers), 0);
+        if (is_new) known->second = bytes_of_file(content_of(boxes, last - first, writers), steps);
+        return known->second;
+    }
+
+    std::shared_ptr<DescribedPart> content_of(const std::vector<std::vector<Box>>& boxes, uint64_t ranks, uint64_t writers) const {
+        std::vector<BoxPlan> plans;
+        uint64_t direct_spans = 0;
+        for (size_t v = 0; v < request_.variables.size(); ++v)
+            for (uint64_t number = 0; const Box& box : boxes[decompositions_.number(v)]) {
+                const BoxSpans spans = spans_in_box(decompositions_.of(v), box, type_bytes(request_.variables[v].type));
+                if (is_written_by_owners(request_.layout, ranks, spans)) direct_spans += spans.most;
+                plans.push_back({v, number++, box, {}});
+            }
+        const uint64_t records = seal_records_of_writer(request_.variables.size(), plans.size(), direct_spans);
+        const uint64_t slot = request_.layout.storage.checksum ? seal_slot_bytes(records) : 0;
+        return std::make_shared<DescribedPart>(DescribedPart{describe_part(definitions_, config_, plans, slot, true, writers)});
+    }
+
+    // As a run lays out and shows its steps, one after another.
+    uint64_t bytes_of_file(std::shared_ptr<DescribedPart> part, uint64_t steps) const {
+        PartSpace space(request_.layout);
+        space.set_content(std::move(part));
+        for (uint64_t step = 0; step < steps;) {
+            if (step == space.laid_out_steps()) {
+                space.add(space.next_block());
+                space.update_metadata();
+            }
+            if (!space.has_several_steps()) return space.image()->file_bytes;
+            step = step < kMostVersions ? step + 1 : std::min(steps, space.laid_out_steps());
+            space.version(step);
+        }
+        return space.last_version(steps).file_bytes;
+    }
+
+    const PlanRequest& request_;
+    const StreamConfig& config_;
+    const Definitions& definitions_;
+    const Decompositions decompositions_;
+    const Flow flow_;
+    const PartMap parts_;
+    std::map<std::vector<uint64_t>, uint64_t> known_;  // the length of parts that are alike
+};
+
+// The value at `x` of the line through two points.
+double on_line(uint64_t x0, double y0, uint64_t x1, double y1, uint64_t x) {
+    return y0 + (y1 - y0) * (static_cast<double>(x) - static_cast<double>(x0)) / static_cast<double>(x1 - x0);
+}
+
+// The index grows with parts and with steps as a line does, but for the first file of it that is full.
+class PlannedIndex {
+public:
+    PlannedIndex(const PlanRequest& request, const StreamConfig& config, const Definitions& definitions, const PlannedParts& parts)
+        : request_(request), config_(config), definitions_(definitions), parts_(parts), in_group_(steps_of_group(request)) {}
+
+    double bytes() const {
+        constexpr uint64_t few = 2 * kMaxIndexParts;
+        if (parts_.parts() <= 2 * few || 2 * parts_.parts() * request_.variables.size() <= kMostSources)
+            return bytes(parts_.parts());
+        return on_line(few, bytes(few), 2 * few, bytes(2 * few), parts_.parts());
+    }
+
+private:
+    double bytes(uint64_t parts) const {
+        const bool is_one_group = in_group_ >= request_.steps;
+        const uint64_t unit = is_one_group ? 1 : in_group_ * std::max<uint64_t>(1, kMaxIndexParts / parts);
+        const uint64_t groups = kMostSources / (parts * request_.variables.size());
+        uint64_t most = is_one_group ? kMostIndexSteps : std::min(groups, kMostIndexSteps / in_group_) * in_group_;
+        most = std::max(most / unit, uint64_t{2}) * unit;
+        if (request_.steps <= most) return exact(parts, request_.steps);
+        const uint64_t half = std::max(most / unit / 2, uint64_t{1}) * unit;
+        return on_line(half, exact(parts, half), most, exact(parts, most), request_.steps);
+    }
+
+    double exact(uint64_t parts, uint64_t steps) const {
+        History history;
+        RunEntry run;
+        run.config = config_;
+        run.definitions = definitions_;
+        run.ranks = request_.topology.ranks;
+        run.nodes = request_.topology.nodes;
+        history.runs.push_back(std::move(run));
+        history.plans[0] = parts_.boxes(parts);
+        for (uint64_t step = 0; step < steps; ++step) {
+            if (step % in_group_ == 0) {
+                GroupEntry group;
+                group.start = step;
+                group.layout = request_.layout;
+                group.parts = parts;
+                group.lengths = Lengths::committed;
+                history.groups.push_back(group);
+            }
+            ++history.groups.back().steps;
+            history.steps.push_back({step, static_cast<double>(step), history.groups.size() - 1});
+        }
+        return static_cast<double>(index_bytes(history, request_.stream));
+    }
+
+    const PlanRequest& request_;
+    const StreamConfig& config_;
+    const Definitions& definitions_;
+    const PlannedParts& parts_;
+    const uint64_t in_group_;
+};
+
+}  // namespace
+
+PlannedFiles planned_files(const PlanRequest& request, const StreamConfig& config) {
+    const Definitions definitions = planned_definitions(request);
+    PlannedParts parts(request, config, definitions);
+    const uint64_t in_group = steps_of_group(request), rest = request.steps % in_group;
+    PlannedFiles files;
+    files.metadata_bytes = request.steps / in_group * parts.metadata_bytes(in_group);
+    if (rest > 0) files.metadata_bytes += parts.metadata_bytes(rest);
+    if (!request.layout.part_is_dataset())
+        files.index_bytes = static_cast<uint64_t>(PlannedIndex(request, config, definitions, parts).bytes());
+    return files;
+}
+
+}  // namespace tailrace

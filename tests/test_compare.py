@@ -1,0 +1,130 @@
+"""`tailrace run --compare`: the files of both ways, what is refused, and what the times say."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tailrace.compare.comparison import Measure, verdict_text
+from tailrace.compare.outputs import Directories, Entry, Outputs, difference_of
+
+CONFIG = '[[place.tree]]\nfiles = "data/{stream}.{rank:number}.{step:number}"\nto = "{rank}/{stream}"\n'
+MODEL = """
+import os, sys
+os.makedirs("data", exist_ok=True)
+for rank in range(2):
+    for step in range(4):
+        open(f"data/u.{rank}.{step}", "w").write(f"{rank} {step}")
+os.remove("data/u.0.0")
+os.rename("data/u.0.1", "data/u.1.9")
+open("input", "a").write("more")
+open("process", "w").write(str(os.getpid()))
+"""
+SEES_TREE = 'open("data/seen", "w").write(str(os.path.isdir("data/1")))\n'
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "tailrace.toml").write_text(CONFIG)
+    (folder / "input").write_text("as it was")
+    (folder / "model.py").write_text(MODEL)
+    return folder
+
+
+def compare(
+    command: list[str], here: Path, *options: str, words: tuple[str, ...] = ("python3", "model.py"), status: int = 0
+) -> str:
+    line = [*command, "run", "--compare", "--rounds", "1", *options, "--", *words]
+    done = subprocess.run(line, cwd=here, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout if status < 2 else " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("trace", ["--trace", "--no-trace"])
+def test_both_ways_leave_the_same_files(tailrace_command: list[str], here: Path, trace: str) -> None:
+    found: dict[str, Any] = json.loads(compare(tailrace_command, here, "--json", trace))
+    files = found["files"]
+    assert files["identical"]
+    assert files["not_comparable"] == ["process"]
+    assert files["same"] == len(["data", "input", "model.py", "tailrace.toml"]) + 7
+    assert found["directories"]["plain"]["entries"] == {".": 5, "data": 7}
+    assert found["directories"]["placed"]["entries"] == {".": 5, "data/0/u": 2, "data/1/u": 5}
+    assert set(found["measures"]) == {"time"} | ({"time in calls on files"} if trace == "--trace" else set())
+    assert found["measures"]["time"]["interval"] is None
+    assert found["verdict"].startswith("Undecided")
+    kept = {path.name for path in here.iterdir()}
+    assert kept == {"input", "model.py", "tailrace.toml", "tailrace-compare-1"}, "the working folder is as before"
+    assert (here / "input").read_text() == "as it was"
+    inner = {path.name for path in Path(found["folder"]).iterdir()}
+    assert {"plain", "placed", "comparison.json"} <= inner
+    assert not {"copy", "lock"} & inner
+
+
+def test_what_differs_is_named(tailrace_command: list[str], here: Path) -> None:
+    (here / "model.py").write_text(MODEL + SEES_TREE)
+    said = compare(tailrace_command, here, "--no-trace", status=1)
+    assert "Different after placed runs (1): data/seen" in said
+
+
+def test_a_command_that_writes_to_the_users_folder_is_refused(tailrace_command: list[str], here: Path) -> None:
+    (here / "model.py").write_text(f'open("{here}/result", "w").write("x")\n')
+    said = compare(tailrace_command, here, status=2)
+    assert "name its files by relative paths" in said
+    assert not (here / "tailrace-compare-1/copy").exists()
+
+
+def test_refusals_say_why(tailrace_command: list[str], here: Path, tmp_path: Path) -> None:
+    said = compare(tailrace_command, here, words=("sh", "-c", "echo no input >&2; exit 3"), status=2)
+    assert "the plain run of the command ended with 3: compare a command that ends with 0; it said last: no input" in said
+    assert "no such program" in compare(tailrace_command, here, words=("./none",), status=2)
+    other = tmp_path / "other.toml"
+    other.write_text(CONFIG)
+    assert f"change to {tmp_path}" in compare(tailrace_command, here, "--config", str(other), status=2)
+    (here / "far.toml").write_text(CONFIG.replace("data/", "../data/"))
+    assert "outside of the working folder" in compare(tailrace_command, here, "--config", "far.toml", status=2)
+    (here / "data/0/u").mkdir(parents=True)
+    (here / "data/0/u/u.0.5").write_text("placed before")
+    assert "tailrace tree undo --config tailrace.toml" in compare(tailrace_command, here, status=2)
+    (here / "tailrace.toml").unlink()
+    assert "tailrace.toml: no such file" in compare(tailrace_command, here, status=2)
+    assert "go with --compare" in compare_without(tailrace_command, here)
+
+
+def compare_without(command: list[str], here: Path) -> str:
+    done = subprocess.run(
+        [*command, "run", "--rounds", "3", "true"], cwd=here, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 2
+    return " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_the_verdict_follows_the_interval() -> None:
+    alike = Measure("time", tuple((1.0 + k / 100, 1.0 + (k * 3 % 7) / 100) for k in range(7)))
+    assert verdict_text(alike).startswith("No measurable difference: ")
+    assert alike.to_json()["differs"] is False
+    faster = Measure("time", tuple((3.0 + k / 100, 1.0 + k / 200) for k in range(5)))
+    assert verdict_text(faster).startswith("The run takes 1.01 s instead of 3.02 s when placed: 2.99× as fast, 95 % interval 2.9")
+    slower = Measure("time", tuple((placed, plain) for plain, placed in faster.runs))
+    assert "0.33× as fast" in verdict_text(slower)
+    few = Measure("time", faster.runs[:4])
+    assert few.to_json()["interval"] is None
+    assert verdict_text(few).startswith("Undecided: 2.99× as fast when placed, but fewer than 5 rounds")
+
+
+def outputs(*twice: str, **contents: str) -> Outputs:
+    entries = {name: Entry("file", 0o644, len(content), content) for name, content in contents.items()}
+    return Outputs(entries, Directories({}), len(entries), twice)
+
+
+def test_differences_are_told_apart(tmp_path: Path) -> None:
+    plain = [outputs(a="1", b="1", c="1", e="1"), outputs(a="1", b="2", c="1", e="1")]
+    placed = [outputs("a", a="1", b="3", d="1", e="2"), outputs(a="1", b="3", c="1", e="1")]
+    found = difference_of(plain, placed, tmp_path)
+    assert found.not_comparable == ("b",)
+    assert found.different == ("a", "e"), "a has two files once"
+    assert (found.only_plain, found.only_placed, found.same) == (("c",), ("d",), 0)
