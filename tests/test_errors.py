@@ -447,7 +447,7 @@ def test_journal_is_damaged(mpirun: Mpirun, tmp_path: Path) -> None:
     at = content.index(b'"time":1.0')
     journal.write_bytes(content[: at + 7] + b"9" + content[at + 8 :])
     calls = run_case(mpirun, 2, tmp_path, LAYOUT_OPTIONS["fpp"], "none")
-    refused_open(calls, "CORRUPT", r"journal\.jsonl: the line at byte \d+ is damaged.*tailrace verify")
+    refused_open(calls, "CORRUPT", r"journal\.jsonl: the line at byte \d+ is damaged.*tailrace repair")
 
 
 def test_journal_is_of_a_later_format(mpirun: Mpirun, tmp_path: Path) -> None:

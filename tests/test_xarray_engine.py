@@ -313,3 +313,20 @@ def test_static_arrays_alone(tmp_path: Path) -> None:
         stream.put_static("area", np.arange(4.0))
     with opened(tmp_path) as ours, xarray.open_dataset(tmp_path / "grid.nc", engine="netcdf4") as theirs:
         same(ours, theirs)
+
+
+def test_a_scalar_with_the_name_of_a_dimension(tmp_path: Path) -> None:
+    with tailrace.open(tmp_path, "h", layout="fpp") as stream:
+        stream.dim("x", 2)
+        stream.var("x", (), "f8", static=True, replicated=True)
+        stream.var("T", ("x",), "f8")
+        stream.put("x", 5.0)
+        with stream.step(0.0) as step:
+            step["T"] = [1.0, 2.0]
+    with pytest.raises(errors.ERRORS["UNSUPPORTED"], match=r"a variable 'x' without dimensions .* drop_variables=\['x'\]"):
+        opened(tmp_path / "h.nc")
+    for left_out in ("x", ["x"]):
+        with opened(tmp_path / "h.nc", drop_variables=left_out) as dataset:
+            assert dataset["T"].values.tolist() == [[1.0, 2.0]]
+    with opened(tmp_path / "h.nc", drop_variables="T") as dataset:
+        assert dataset["x"].values == 5.0

@@ -163,6 +163,19 @@ class StreamStore(AbstractDataStore):
             encoding["preferred_chunks"] = chunks
         return Variable(dims, indexing.LazilyIndexedArray(array), attributes, encoding)
 
+    def check_scalars(self, left_out: set[str]) -> None:
+        """netCDF allows a variable without dimensions that has the name of one. A dataset of xarray cannot hold both."""
+        from tailrace.errors import ERRORS
+
+        kept = {name: variable for name, variable in self.variables.items() if name not in left_out}
+        used = {dimension for variable in kept.values() for dimension in variable.dims}
+        for name, variable in kept.items():
+            if not variable.dims and name in used:
+                raise ERRORS["UNSUPPORTED"](
+                    f"stream '{self.steps.stream}' has a variable '{name}' without dimensions beside a dimension '{name}', which a "
+                    f"dataset of xarray cannot hold; leave it out with drop_variables=['{name}']"
+                )
+
     def get_variables(self) -> dict[str, Variable]:
         return self.variables
 
@@ -250,6 +263,11 @@ class TailraceBackendEntrypoint(BackendEntrypoint):
         from tailrace.steps import Steps  # here: xarray imports every engine to list them
 
         store = StreamStore(Steps(*_place(filename_or_obj, stream), verify=verify))
+        try:
+            store.check_scalars({drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ()))
+        except BaseException:
+            store.close()
+            raise
         return StoreBackendEntrypoint().open_dataset(
             store,
             mask_and_scale=mask_and_scale,

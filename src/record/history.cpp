@@ -2,6 +2,7 @@
 
 #include <tailrace/tailrace.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 
@@ -124,8 +125,8 @@ void History::apply_step(const Json& line) {
     if (number != next_step()) fail(Status::CORRUPT, "it has step ", number, " where step ", next_step(), " must follow");
     const uint64_t segment = count_at(line, "segment", 0);
     if (groups.empty() || groups.back().start != start || groups.back().steps == 0 || groups.back().segment != segment)
-        groups.push_back({start, runs.back().config.layout, count_at(line, "files"), runs.back().ranks, runs.size() - 1,
-                          count_at(line, "plan"), line.at("static"), 0, 0, "", false, segment});
+        add_group({start, runs.back().config.layout, count_at(line, "files"), runs.back().ranks, runs.size() - 1,
+                   count_at(line, "plan"), line.at("static"), 0, 0, "", false, segment});
     if (line.value("records", false)) groups.back().lengths = Lengths::committed;
     ++groups.back().steps;
     groups.back().files_bytes = count_at(line, "bytes");
@@ -156,6 +157,14 @@ void History::drop(uint64_t first, uint64_t last, bool torn) {
         if (--group.steps == 0) group.torn = torn;
         return true;
     });
+}
+
+GroupEntry& History::add_group(GroupEntry group) {
+    const auto before = std::find_if(groups.rbegin(), groups.rend(), [](const GroupEntry& other) { return !other.torn; });
+    const bool joins = before != groups.rend() && before->index_parts + group.parts <= kMaxIndexParts;
+    group.index_start = joins ? before->index_start : group.start;
+    group.index_parts = joins ? before->index_parts + group.parts : group.parts;
+    return groups.emplace_back(std::move(group));
 }
 
 void History::forget_groups(const std::vector<size_t>& gone) {

@@ -56,6 +56,8 @@ struct GroupEntry {
     bool torn = false;         // it was dropped because it was damaged, or rewound: another group may have its place by now
     uint64_t segment = 0;      // the number in the names of its files; 0: none
     Lengths lengths = Lengths::laid_out;
+    // History::add_group sets them: the first step of the index file that shows the group, and that file's parts up to here.
+    uint64_t index_start = 0, index_parts = 0;
 };
 
 // Its paths below the stream's directory.
@@ -119,6 +121,9 @@ struct History {
     size_t first_run_with(size_t variable) const;
     // Groups with steps, and groups whose static variables belong to such steps; ascending.
     std::vector<size_t> needed_groups() const;
+    // Adds a group after the others. One index file shows groups of together at most kMaxIndexParts parts; which ones never changes,
+    // though earlier groups lose their steps and are forgotten.
+    GroupEntry& add_group(GroupEntry group);
     // Groups without steps whose files are gone; ascending. Those after them get other numbers. Without it each step of a long run
     // with retention would cost more than the one before.
     void forget_groups(const std::vector<size_t>& gone);

@@ -222,7 +222,7 @@ private:
                 group.layout = request_.layout;
                 group.parts = parts;
                 group.lengths = Lengths::committed;
-                history.groups.push_back(group);
+                history.add_group(group);
             }
             ++history.groups.back().steps;
             history.steps.push_back({step, static_cast<double>(step), history.groups.size() - 1});

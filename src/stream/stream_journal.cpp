@@ -80,8 +80,8 @@ void StreamJournal::journal_step(const StepInFlight& step, uint64_t digest, Writ
     const bool new_group = history_.groups.empty() || history_.groups.back().start != step.group->start() || appears;
     const uint64_t parts = PartMap(config_.layout, ranks_.topology()).parts();
     if (new_group)
-        history_.groups.push_back({step.group->start(), config_.layout, parts, ranks_.size(), history_.runs.size() - 1, step.plan,
-                                   step.group->with_static(), 0, step.bytes, "", false, step.group->segment()});
+        history_.add_group({step.group->start(), config_.layout, parts, ranks_.size(), history_.runs.size() - 1, step.plan,
+                            step.group->with_static(), 0, step.bytes, "", false, step.group->segment()});
     GroupEntry& group = history_.groups.back();
     if (config_.layout.steps != 1) group.lengths = Lengths::committed;  // also where an earlier version began the part
     const StepEntry entry{step.step, step.time, history_.groups.size() - 1, parts, step.bytes, step.ragged_lengths};

@@ -36,21 +36,6 @@ const GroupEntry* group_of_static(const History& history, size_t end) {
     return has_any ? group : nullptr;
 }
 
-// By the number of a group: the first step of the subindex that it is in. Groups whose steps have left count, so that subindexes
-// begin with the same steps as before.
-std::vector<uint64_t> starts_of_subindexes(const History& history) {
-    std::vector<uint64_t> starts(history.groups.size(), 0);
-    uint64_t parts = 0, start = 0;
-    for (size_t g = 0; g < starts.size(); ++g) {
-        const GroupEntry& group = history.groups[g];
-        if (group.torn) continue;
-        if (parts == 0 || parts + group.parts > kMaxIndexParts) parts = 0, start = group.start;
-        parts += group.parts;
-        starts[g] = start;
-    }
-    return starts;
-}
-
 }  // namespace
 
 std::string subindexes_directory(const std::string& stream) { return parts_directory(stream) + "/index"; }
@@ -71,12 +56,11 @@ std::vector<Subindex> subindexes_of(const History& history, const std::string& s
     if (parts > kMostShownParts)
         fail(Status::CORRUPT, "stream '", stream, "' has ", parts, " parts by its journal; more than ", kMostShownParts,
              " cannot be shown by an index");
-    const std::vector<uint64_t> starts = starts_of_subindexes(history);
     end = std::min(end, history.steps.size());
     for (size_t first = 0, last = 0; first < end; first = last) {
         const size_t group = history.steps[first].group;
-        const uint64_t start = starts[group];
-        while (last < end && starts[history.steps[last].group] == start) ++last;
+        const uint64_t start = history.groups[group].index_start;
+        while (last < end && history.groups[history.steps[last].group].index_start == start) ++last;
         Subindex subindex;
         subindex.from = first, subindex.to = last, subindex.start = start;
         subindex.length = history.steps[last - 1].step + 1 - start;

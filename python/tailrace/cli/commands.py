@@ -27,7 +27,7 @@ COMMANDS = {
     "trace": "Shows what a run did to files, as `tailrace run` recorded it, and exports it as tables and traces for other tools.",
     "coverage": "Compares the logs of a run with the kernel's counts of its processes, and lists what was not recorded.",
     "drain": "Carries files from node-local scratch to their target: checked, in large writes, and resumable.",
-    "extract": "Makes files of a bundle, by its index: one of 72,000 takes milliseconds.",
+    "extract": "Makes files of a bundle by its index, or of all bundles of a folder.",
     "cluster": "One machine as a cluster: nodes with links, disks, a distributed file system and Slurm.",
     "keys": "The configuration keys, their values, defaults and meaning; the presets; and, as Markdown, which choices go together.",
     "resolve": "What is in force for a stream opened here and now: requested and effective values.",

@@ -60,7 +60,8 @@ TEST_F(HeldFileTest, WhatIsSyncedIsThere) {
 }
 
 TEST_F(HeldFileTest, ErrorComesAtTheLatestWithClose) {
-    HeldFile file(File::open_read("/dev/null"), true);
+    File::create(path("file")).close();
+    HeldFile file(File::open_read(path("file")), true);
     file.write_at(0, "x", 1);
     EXPECT_THROW(file.close(), Error);
 }

@@ -20,7 +20,7 @@ History history_of(const std::vector<std::pair<uint64_t, uint64_t>>& groups) {
         group.steps = steps;
         group.parts = parts;
         for (uint64_t k = 0; k < steps; ++k) history.steps.push_back({history.steps.size(), 0, history.groups.size(), parts, 0});
-        history.groups.push_back(group);
+        history.add_group(group);
     }
     return history;
 }
@@ -99,6 +99,24 @@ TEST(Subindexes, KeepPositionsWhenStepsLeave) {
     EXPECT_EQ(history.steps[after[0].from].step, kMaxIndexParts + 10);
     EXPECT_EQ(after[0].start, before[1].start);
     check(history);
+}
+
+// As a run with retention does it: the groups whose files are gone are forgotten, and others follow.
+TEST(Subindexes, KeepPositionsWhenGroupsAreForgotten) {
+    History history = same_groups(3 * kMaxIndexParts, 1, 1);
+    for (uint64_t step = history.next_step(); step < 6 * kMaxIndexParts; ++step) {
+        history.drop(0, step - 2 * kMaxIndexParts, false);
+        std::vector<size_t> gone;
+        for (size_t g = 0; g < history.groups.size(); ++g)
+            if (history.groups[g].steps == 0) gone.push_back(g);
+        history.forget_groups(gone);
+        history.steps.push_back({step, 0, history.groups.size(), 1, 0});
+        GroupEntry group;
+        group.start = step, group.steps = 1;
+        history.add_group(group);
+        check(history);
+        for (const Subindex& subindex : subindexes_of(history, "h")) ASSERT_EQ(subindex.start % kMaxIndexParts, 0u);
+    }
 }
 
 TEST(Subindexes, OfStaticArrays) {
