@@ -81,7 +81,7 @@ def check(folder: Path, steps: int, sizes: formula.Sizes) -> None:
     assert report["ok"], report
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("steps_per_file", STEPS)
 @pytest.mark.parametrize(("files", "writers"), WRITTEN)
 def test_written(mpirun: Mpirun, tmp_path: Path, rng: random.Random, files: str, writers: str, steps_per_file: str) -> None:

@@ -35,7 +35,7 @@ SIZES = formula.Sizes()
 DECOMPOSITIONS = ("rows", "columns", "blocks2d", "irregular")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("steps_per_file", STEPS_PER_FILE)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_reader_sees_it(mpirun: Mpirun, tmp_path: Path, rng: random.Random, preset: str, steps_per_file: str) -> None:

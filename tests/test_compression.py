@@ -50,7 +50,7 @@ def whole_matrix() -> list[Case]:
     return cases
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", whole_matrix(), ids=lambda case: case.label)
 def test_every_value(mpirun: Mpirun, tmp_path: Path, rng: random.Random, case: Case) -> None:
     """Two runs, each read back by other ranks; and all of it as one plain file."""

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.both_mpis(4, 20)
 WRAPPING = formula.Sizes(lev=11, lat=61, lon=67)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("ranks_per_node", [0, 1, pytest.param(2, marks=pytest.mark.full)])
 @pytest.mark.parametrize("decomposition", ["irregular", pytest.param("columns", marks=pytest.mark.full)])
@@ -70,7 +70,7 @@ def test_storage_keys(mpirun: Mpirun, tmp_path: Path, preset: str, extra: str) -
     check_values(tmp_path, "types", SMALL, 2)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "lev_lat_lon", [(1, 1, 1), *(pytest.param(sizes, marks=pytest.mark.full) for sizes in [(2, 1, 5), (1, 7, 2)])]
 )

@@ -52,7 +52,7 @@ def is_refused(case: Case) -> bool:
     return "compression" in case.extra and "'one'" not in case.extra and case.steps_per_file != "1"
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("drawn", written_cases())
 def test_every_value(mpirun: Mpirun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: tuple[Case, int, int]) -> None:
     """Two runs; the second goes on. TAILRACE_RANKS_PER_NODE makes nodes of ranks, between which steps travel as messages."""

@@ -138,7 +138,7 @@ def check_once(
     assert failures >= (5 if writes else 0), "hardly any of the faults was noticed"
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("durability", ["step", "close"])
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -149,7 +149,7 @@ def test_call_fails_once(
     check_once(mpirun, injector, in_memory, layout, rank, rng.randrange(len(STATUS_OF)), durability)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_call_fails_once_where_a_run_goes_on(
@@ -160,7 +160,7 @@ def test_call_fails_once_where_a_run_goes_on(
     check_once(mpirun, injector, in_memory, layout, rank, rng.randrange(len(STATUS_OF)), durability, "again")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_no_memory_to_share(mpirun: Mpirun, injector: Path, tmp_path: Path, layout: str, rank: int) -> None:
@@ -172,7 +172,7 @@ def test_no_memory_to_share(mpirun: Mpirun, injector: Path, tmp_path: Path, layo
     assert failures >= (2 if exchanges else 0), "hardly any of the faults was noticed"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rank", [0, 3])
 @pytest.mark.parametrize("layout", ["single", "collective", "node", "split:2"])
 def test_one_node_has_no_memory_to_share(mpirun: Mpirun, injector: Path, tmp_path: Path, layout: str, rank: int) -> None:
@@ -192,7 +192,7 @@ def test_every_call_fails_with_every_error(
     check_once(mpirun, injector, in_memory, layout, rng.randrange(2), shift, "step")
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_calls_fail_from_then_on(
@@ -208,7 +208,7 @@ def test_calls_fail_from_then_on(
         check_whole(in_memory / str(number), steps + 1, f"fault {number}: {fault}: {answers}")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_call_fails_while_reading(
@@ -228,7 +228,7 @@ def test_call_fails_while_reading(
 # ---- a directory in trouble -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("kind", ["moved", "hidden", "readonly"])
 def test_directory_in_trouble(mpirun: Mpirun, in_memory: Path, kind: str, rank: int) -> None:
@@ -256,7 +256,7 @@ def test_directory_in_trouble(mpirun: Mpirun, in_memory: Path, kind: str, rank: 
 # ---- a full device --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_full_device(mpirun: Mpirun, small_device: Path, layout: str) -> None:
     """Steps until nothing fits, and a few more: the same answer on all ranks; then, with room again, the next run goes on."""

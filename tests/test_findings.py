@@ -46,7 +46,7 @@ def in_memory() -> Iterator[Path]:
         yield Path(directory)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 def test_rule_finds_its_cause_and_nothing_without_it(rule: str, tailrace_command: list[str], slow: Path, in_memory: Path) -> None:
     program = causes.Cause(rule, in_memory)
     logs = [program.record(which, in_memory / which, tailrace_command, slow) for which in ("cause", "twin")]

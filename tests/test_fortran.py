@@ -96,7 +96,7 @@ def test_case_table(mpirun: Mpirun, tmp_path: Path, language: str, preset: str) 
     check_case(read(tmp_path / "out" / "case.nc"), 3)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("language", PROGRAMS)
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("steps_per_file", STEPS_PER_FILE)

@@ -200,7 +200,7 @@ def kill_many(
     return possible
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("part", range(4))
 def test_killed_rank(
     mpirun: Mpirun, traces: Traces, tmp_path: Path, part: int, rng: random.Random, record_property: Callable[..., None]
@@ -229,7 +229,7 @@ def test_killed_rank_in_every_state(
 # ---- a run that is stopped ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("layout", IS_DATASET)
 def test_dataset_opens_at_every_moment(mpirun: Mpirun, tmp_path: Path, layout: str, rng: random.Random) -> None:
     """The ranks are stopped again and again, and stock HDF5 opens what is there: never a step that is not committed, never fewer

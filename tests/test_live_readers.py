@@ -119,7 +119,7 @@ def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.002)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_readers_see_committed_steps_while_a_run_writes(
     layout: str, tmp_path: Path, rng: random.Random, needs: Callable[..., None]

@@ -302,7 +302,7 @@ def test_input_cut_off_is_refused(refused: Callable, maps: Path, tmp_path: Path)
 # ---- through the library -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 @pytest.mark.parametrize("layout", PRESETS)
 def test_tailrace_bytes(olam: Callable, tmp_path: Path, layout: str, ranks: int) -> None:
@@ -311,7 +311,7 @@ def test_tailrace_bytes(olam: Callable, tmp_path: Path, layout: str, ranks: int)
     assert set(run["streams"]) == {"plot", "results", "history"}
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("steps", ["1", "2", "'all'"])
 @pytest.mark.parametrize("layout", PRESETS)
 def test_tailrace_steps_in_a_file(olam: Callable, tmp_path: Path, layout: str, steps: str) -> None:

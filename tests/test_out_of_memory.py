@@ -122,7 +122,7 @@ def drawn(rng: random.Random, count: int) -> list[int]:
     return sorted(rng.sample(range(1, count + 1), min(TRIES, count)))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_one_rank_has_no_memory(
@@ -132,7 +132,7 @@ def test_one_rank_has_no_memory(
     runs.check_all(drawn(rng, runs.count()))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_while_steps_are_in_flight(mpirun: Mpirun, allocator: Path, in_memory: Path, layout: str, rng: random.Random) -> None:
     options = f"{LAYOUTS[layout]}\noverlap = 2"
@@ -147,7 +147,7 @@ def aside(mpirun: Mpirun, allocator: Path, in_memory: Path, steps: str, overlap:
     return lambda rank: Runs(mpirun, allocator, in_memory, options, rank, "aside", RANKS + 1, writes_later=overlap > 0)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("overlap", [0, 2])
 @pytest.mark.parametrize("steps", ["1", "2", "all"])
 def test_where_another_rank_writes(aside: Callable[[int], Runs], rng: random.Random) -> None:
@@ -155,7 +155,7 @@ def test_where_another_rank_writes(aside: Callable[[int], Runs], rng: random.Ran
     runs.check_all(drawn(rng, runs.count()))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("overlap", [0, 2])
 @pytest.mark.parametrize("steps", ["1", "2", "all"])
 def test_a_rank_that_writes_for_others(aside: Callable[[int], Runs], rng: random.Random) -> None:
@@ -169,7 +169,7 @@ def test_a_rank_that_writes_for_others(aside: Callable[[int], Runs], rng: random
         runs.check_ended(number, answers[number], finished)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_while_it_reads(mpirun: Mpirun, allocator: Path, in_memory: Path, layout: str, rng: random.Random) -> None:
     """The program compares what it has read; the second time it must go well."""

@@ -54,7 +54,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("case", params)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 def test_same_values_as_without(mpirun: Mpirun, tmp_path: Path, case: Case) -> None:
     write(mpirun, tmp_path, case, SMALL, STEPS)
     check_values(tmp_path, "climate", SMALL, STEPS)
@@ -129,7 +129,7 @@ def test_bad_choices(mpirun: Mpirun, tmp_path: Path, choice: str, message: str) 
 IN_FLIGHT = "\noverlap = 2\noverlap_memory = '1 MiB'"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_call_fails_while_the_run_goes_on(

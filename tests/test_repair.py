@@ -54,7 +54,7 @@ def check_kept(mpirun: Mpirun, folder: Path, steps: list[int]) -> None:
     assert f"{len(steps)} steps, " in read(mpirun, folder, 3, "set=climate", "decomposition=blocks2d")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("harm", ["byte", "truncated", "missing"])
 def test_a_damaged_step_is_dropped_and_the_rest_stays(

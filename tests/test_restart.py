@@ -59,7 +59,7 @@ def read(mpirun: Mpirun, folder: Path, ranks: int, *choices: str, sizes: formula
     return mpirun("read_case", ranks, [folder, "history", sizes.argument, *choices]).output
 
 
-@pytest.mark.sampled(18)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("case", whole_matrix(), ids=lambda case: case.label)
 def test_reads_what_others_wrote(mpirun: Mpirun, tmp_path: Path, case: Case) -> None:
     options = f"layout = '{case.preset}'\nsteps = {case.steps_per_file}"
@@ -69,7 +69,7 @@ def test_reads_what_others_wrote(mpirun: Mpirun, tmp_path: Path, case: Case) -> 
     assert f"{STEPS} steps, " in output
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", ["fpp", "shared"])
 @pytest.mark.parametrize("preset", PRESETS)
 def test_appends_with_another_layout_and_other_ranks(mpirun: Mpirun, tmp_path: Path, preset: str, first: str) -> None:

@@ -199,7 +199,7 @@ def test_a_time_that_is_none(tmp_path: Path, value: Any, said: str) -> None:
         tailrace.open(tmp_path, "history", layout={"resume_before": value})
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("preset", ["fpp", "split:2", "single", "shared", "collective"])
 @pytest.mark.parametrize("steps", ["1", "2", "'all'"])
 def test_on_other_ranks(mpirun: Mpirun, tmp_path: Path, preset: str, steps: str) -> None:

@@ -79,7 +79,7 @@ def created(tmp_path: Path, tool: str) -> list[tuple[int, int]]:
     return [tuple(int(words[words.index(flag) + 1]) for flag in ("-c", "-S")) for words in told]  # type: ignore[misc]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("preset", "files"), [("single", 1), ("shared", 1), ("fpp", 2), ("split:2", 2)])
 @pytest.mark.parametrize("tool", TOOLS)
 def test_every_part_is_created_striped(

@@ -30,7 +30,7 @@ def two_runs(preloaded: Callable[[str], Path]) -> Path:
     return preloaded("faults/two_runs")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", range(CASES))
 def test_interleavings(two_runs: Path, tmp_path: Path, rng: random.Random, number: int) -> None:
     """Runs that stop before any call, go on or die there, while others begin."""
@@ -69,7 +69,7 @@ def test_interleavings(two_runs: Path, tmp_path: Path, rng: random.Random, numbe
     check_all_is_there(folder, two_runs, options, processes, context)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("look", [2, 3, 4, 5])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_run_stops_between_its_line_and_the_look(two_runs: Path, tmp_path: Path, layout: str, look: int) -> None:
@@ -148,7 +148,7 @@ def killed_writers() -> Iterator[list[Writer]]:
             writer.end()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("number", range(10))
 def test_mpirun_is_killed_and_started_again(
     mpirun: Mpirun, tmp_path: Path, rng: random.Random, killed_writers: list[Writer], number: int
