@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 import tailrace
 
+from tests.presets import PRESETS
+
 LENGTH = 5000
 ONE_FILE: dict[str, Any] = {"layout": "single", "steps": "all"}
 
@@ -227,3 +229,32 @@ def test_a_file_that_is_replaced_while_a_run_writes_it_is_an_error(keys: dict[st
         step.put("T", np.ones(LENGTH, "f4"), offset=(0,))
     with contextlib.suppress(tailrace.Error):
         stream.close()
+
+
+@pytest.mark.parametrize("durability", ["none", "close"])
+@pytest.mark.parametrize("steps", [1, 2, "all"])
+@pytest.mark.parametrize("layout", PRESETS)
+def test_what_is_removed_after_the_last_step_is_told_by_close(layout: str, steps: int | str, durability: str, tmp_path: Path) -> None:
+    """Of this run. Parts of earlier runs may have been archived."""
+    keys = {"layout": layout, "steps": steps, "durability": durability}
+    write(tmp_path, 2, **keys)
+    stream = tailrace.open(tmp_path, "h", **keys)
+    stream.dim("x", LENGTH)
+    stream.var("T", ("x",), "f4", units="K")
+    for number in (2, 3):
+        with stream.step(float(number)) as step:
+            step.put("T", np.full(LENGTH, number, "f4"), offset=(0,))
+    files = sorted({*tmp_path.rglob("*.nc")} - {tmp_path / "h.nc"}) or [tmp_path / "h.nc"]
+    files[-1].unlink()
+    if steps == 1 and layout != "single":  # otherwise the file is in the directory of the parts
+        shutil.rmtree(tmp_path / files[-1].relative_to(tmp_path).parts[0] / files[-1].relative_to(tmp_path).parts[1])
+    with pytest.raises(tailrace.Error, match=r"no longer (there|the file that this run writes)"):
+        stream.close()
+
+
+def test_parts_of_earlier_runs_may_be_elsewhere(tmp_path: Path) -> None:
+    write(tmp_path, 2, layout="fpp", steps=1)
+    shutil.rmtree(tmp_path / "h.parts" / "000000")
+    write(tmp_path, 2, layout="fpp", steps=1)
+    problems = tailrace.verify(tmp_path, "h")["problems"]
+    assert [problem["remedy"] for problem in problems] == ["repair"]

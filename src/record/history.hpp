@@ -121,7 +121,7 @@ struct History {
     size_t first_run_with(size_t variable) const;
     // Groups with steps, and groups whose static variables belong to such steps; ascending.
     std::vector<size_t> needed_groups() const;
-    // Adds a group after the others. One index file shows groups of together at most kMaxIndexParts parts; which ones never changes,
+    // Adds a group after the others. An index file shows groups of together at most kMaxIndexParts parts. Which ones never changes,
     // though earlier groups lose their steps and are forgotten.
     GroupEntry& add_group(GroupEntry group);
     // Groups without steps whose files are gone; ascending. Those after them get other numbers. Without it each step of a long run

@@ -191,8 +191,10 @@ void Group::on_step_committed(uint64_t number, const Written& written) {
 
 void Group::finish() {
     if (!space_.has_several_steps() || !role_.is_writer() || !has_steps()) return;
-    if (role_.is_first_writer()) shown_.show_last(file_, steps_, durability() != Durability::none);
+    const auto gone = attempt([&] { check_path(); });
+    if (role_.is_first_writer() && !gone) shown_.show_last(file_, steps_, durability() != Durability::none);
     close_file();
+    if (gone) throw *gone;
     if (const auto& error = shown_.error()) throw *error;
 }
 

@@ -191,6 +191,7 @@ void Stream::close() {
         stages_->writer.finish_group();
         queue.wait();
         if (const auto late = queue.error(); late && !steps_were_lost) throw *late;
+        if (!steps_were_lost) stages_->upkeep.check_parts();
         if (config_.layout.storage.durability == Durability::close) return stages_->upkeep.sync_written(progress_.next_step() > 0);
         // Before the ranks agree, while the others have work of their own. The index shows only what is committed.
         if (!steps_were_lost && !stages_->upkeep.waits_for_parts())

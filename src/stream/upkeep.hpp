@@ -32,6 +32,8 @@ public:
     // Rank 0, when nothing is being committed: the journal and the history say the same then. Without effect on other ranks.
     void refresh_index_and_retention();
     void refresh_index(bool is_last);
+    // Rank 0, without effect on others: throws NOT_FOUND where another program has removed or moved what this run has committed.
+    void check_parts() const;
 
     // On rank `by`, without effect on the others: makes the directory of the step after this one. It may do so while rank 0
     // commits, which saves rank 0 about 0.1 ms a step.
