@@ -43,6 +43,7 @@ bool has_path(const char* pattern, const char* path, uint32_t bytes) {
             const bool is_of_names = after_stars[-1] == '/';
             do ++stars_at;
             while (is_of_names && stars_at < bytes && path[stars_at - 1] != '/');
+            if (is_of_names && path[stars_at - 1] != '/') return false;
             at = stars_at;
         } else {
             return false;
