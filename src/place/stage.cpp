@@ -7,8 +7,8 @@
 namespace tailrace::place {
 
 bool has_path(const char* pattern, const char* path, uint32_t bytes) {
-    // Where to continue when what follows the last star does not fit: one more character for the star. Of stars without slashes only
-    // the last one counts, and it begins anew when the last `**` takes another character.
+    // Where to continue when what follows the last star does not fit: one more character for the star. Of stars without slashes
+    // only the last one counts, and it begins anew when the last `**` takes another character.
     const char *after_star = nullptr, *after_stars = nullptr;
     uint32_t star_at = 0, stars_at = 0;
     uint32_t at = 0;

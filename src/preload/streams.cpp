@@ -63,7 +63,8 @@ void record_unwritten_streams() {
 #define FOPEN(symbol, parameters, arguments)                                                                                     \
     HOOK(FILE*, symbol, parameters) {                                                                                            \
         Traced call(Call::fopen);                                                                                                \
-        FILE* const stream = placing::opened_file(staging::opening_of(mode), AT_FDCWD, path, [&] { return NEXT(symbol) arguments; }); \
+        const staging::Opening opening = staging::opening_of(mode);                                                              \
+        FILE* const stream = placing::opened_file(opening, AT_FDCWD, path, [&] { return NEXT(symbol) arguments; });              \
         return record_open(call, stream, path);                                                                                  \
     }
 FOPEN(fopen, (const char* path, const char* mode), (path, mode))

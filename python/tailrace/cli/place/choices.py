@@ -20,7 +20,8 @@ from tailrace.stage.scratch_folder import chosen_scratch
 from tailrace.toml_table import TomlError
 
 DEFAULT_CONFIG = Path("tailrace.toml")
-Config = Annotated[Path, typer.Option("--config", help="The file with \\[place] or \\[stage].")]
+Config = Annotated[Path, typer.Option("--config", help="The file with \\[place].")]
+AnyConfig = Annotated[Path, typer.Option("--config", help="The file with \\[place] or \\[stage].")]
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tailrace.cli import output
-from tailrace.cli.place.choices import DEFAULT_CONFIG, Config, all_rules, reported_errors
+from tailrace.cli.place.choices import DEFAULT_CONFIG, AnyConfig, all_rules, reported_errors
 from tailrace.place.mapping import Mapping
 from tailrace.place.rules import TreeRule
 from tailrace.place.stage_rules import StageRules
@@ -18,7 +18,7 @@ from tailrace.quantities import bytes_text
 
 def command(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Names of files, which need not exist.")],
-    config: Config = DEFAULT_CONFIG,
+    config: AnyConfig = DEFAULT_CONFIG,
     as_json: output.AsJson = False,
 ) -> None:
     """Says where files go, and by which rule.
