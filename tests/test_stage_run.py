@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-CASES = ("opening", "attributes", "names", "listing", "threads")
+CASES = ("opening", "attributes", "names", "listing", "threads", "folders", "renamed")
 STAGE = 'files = ["out/**"]\n'
 
 
@@ -313,6 +313,42 @@ def test_with_little_space_files_go_to_their_target(staged: Staged, small_device
     assert f"{20 - on_scratch} files of [stage] were made at their target" in done.stderr
     assert "min_free" in done.stderr
     assert len(list((staged.base / "out").iterdir())) == 20
+
+
+def test_a_full_scratch_is_told_with_the_mark(staged: Staged, small_device: Path) -> None:
+    staged.scratch = small_device
+    staged.configure()
+    script = "import os; os.mkdir('out'); f = os.open('out/a', os.O_CREAT | os.O_WRONLY)\nwhile True: os.write(f, bytes(65536))"
+    done = staged.run([sys.executable, "-c", script])
+    assert "No space left on device" in done.stderr
+    assert "is full, so writes to files on it may have failed" in done.stderr
+    assert "set min_free in [stage] to more than 1 B" in done.stderr
+    assert (staged.base / "out/a").stat().st_size > 500_000
+
+
+ODD_NAMES = """
+import os
+os.mkdir("out")
+names = ["a b", "new\\nline", "ü€", "x" * 255, b"\\xff\\x80", "-rf", "*?[a]", ".hidden", "'\\""]
+for name in names:
+    path = os.path.join(b"out", os.fsencode(name))
+    with open(path, "w") as file:
+        file.write(repr(name))
+    os.rename(path, path[:-1] + b"2")
+print(sorted(os.listdir(b"out")))
+for name in os.listdir(b"out"):
+    print(name, open(os.path.join(b"out", name)).read())
+"""
+
+
+def test_names_may_be_any(staged: Staged, tmp_path: Path) -> None:
+    same_with_and_without(staged, tmp_path, [sys.executable, "-c", ODD_NAMES])
+
+
+def test_attributes_are_delivered(staged: Staged) -> None:
+    script = "import os; os.mkdir('out'); open('out/a', 'w').write('x'); os.setxattr('out/a', 'user.origin', b'step 1')"
+    assert staged.run([sys.executable, "-c", script]).returncode == 0
+    assert os.getxattr(staged.base / "out/a", "user.origin") == b"step 1"
 
 
 def test_a_full_target_keeps_all_on_scratch(tmp_path: Path, tailrace_command: list[str], small_device: Path) -> None:

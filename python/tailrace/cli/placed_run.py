@@ -121,6 +121,11 @@ class PlacedRun(Recording):
                 f"{bytes_text(stage.min_free_bytes)} free (min_free), or was full: {counted.first}"
                 f"{', ...' if counted.at_target > 1 else ''}"
             )
+        if scratch.is_full():
+            say(
+                f"tailrace: {scratch.path} is full, so writes to files on it may have failed (ENOSPC): "
+                f"set min_free in [stage] to more than {bytes_text(stage.min_free_bytes)}"
+            )
         for node in self.placing.nodes_without_scratch():
             say(
                 f"tailrace: processes on {node} have staged nothing and read nothing from scratch: the folder of the run is on "

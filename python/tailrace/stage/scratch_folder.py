@@ -20,6 +20,7 @@ from tailrace.stage.drain import StageError, answers
 
 VARIABLES = ("SLURM_TMPDIR", "TMPDIR", "LOCALWORKDIR")  # of batch systems: the job's folder on the node
 STATE = ".tailrace-drain"
+FULL_BYTES = 64 << 10
 RUN_FILE, COUNTS_FILE, LOCK_FILE = "run.json", "counts", "lock"
 COUNTS = struct.Struct("<QQI1024s")  # src/preload/staging.cpp writes it
 
@@ -80,6 +81,10 @@ class ScratchFolder:
         with open(os.path.join(self.state, COUNTS_FILE), "rb") as file:
             on_scratch, at_target, _, first = COUNTS.unpack(file.read(COUNTS.size))
         return Counted(on_scratch, at_target, os.fsdecode(first.split(b"\0")[0]))
+
+    def is_full(self) -> bool:
+        """Whether there is hardly space: then writes have failed."""
+        return (has := os.statvfs(self.path)).f_bavail * has.f_frsize < FULL_BYTES
 
     def is_empty(self) -> bool:
         """Whether no file is in it."""
