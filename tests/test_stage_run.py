@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import stat
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-CASES = ("opening", "attributes", "names", "listing", "threads", "folders", "renamed")
+CASES = ("opening", "attributes", "names", "listing", "threads")
 STAGE = 'files = ["out/**"]\n'
 
 
@@ -366,6 +367,21 @@ def test_a_full_target_keeps_all_on_scratch(tmp_path: Path, tailrace_command: li
     resumed = staged.drain("resume", str(folder))
     assert resumed.returncode == 0, resumed.stderr
     assert all((staged.base / f"out/{n}").stat().st_size == 300_000 for n in range(6))
+
+
+# Names with and without a pattern: files are renamed between them.
+@pytest.mark.parametrize("patterns", ["out/**", "out/shared/*"])
+def test_many_processes_lose_nothing(staged: Staged, patterns: str) -> None:
+    staged.configure(f'files = ["{patterns}"]\n')
+    program = f"{sys.executable} {Path(__file__).parent / 'place' / 'many_files.py'}"
+    done = staged.run(["sh", "-c", f"for n in 0 1 2; do {program} $n 200 & done; wait"])
+    assert done.returncode == 0
+    expected: dict[str, str] = {}
+    for number in range(3):
+        expected |= json.loads((staged.base / f"expected.{number}.json").read_text())
+    files = [path for path in (staged.base / "out").rglob("*") if path.is_file()]
+    assert {str(path.relative_to(staged.base)): path.read_text() for path in files} == expected
+    assert not staged.folders(), done.stderr
 
 
 def test_the_exit_status_is_the_programs(staged: Staged) -> None:
