@@ -18,16 +18,16 @@ mode_t mode_of(int flags, va_list more) {
 
 }  // namespace
 
-#define OPEN(symbol, parameters, arguments, directory)                                                            \
-    HOOK(int, symbol, parameters) {                                                                               \
-        va_list more;                                                                                             \
-        va_start(more, flags);                                                                                    \
-        const mode_t mode = mode_of(flags, more);                                                                 \
-        va_end(more);                                                                                             \
-        Traced call(Call::open);                                                                                  \
-        const int descriptor =                                                                                    \
+#define OPEN(symbol, parameters, arguments, directory)                                                              \
+    HOOK(int, symbol, parameters) {                                                                                 \
+        va_list more;                                                                                               \
+        va_start(more, flags);                                                                                      \
+        const mode_t mode = mode_of(flags, more);                                                                   \
+        va_end(more);                                                                                               \
+        Traced call(Call::open);                                                                                    \
+        const int descriptor =                                                                                      \
             placing::opened_file(staging::Opening{flags}, directory, path, [&] { return NEXT(symbol) arguments; }); \
-        return record_open(call, descriptor, path, directory, flags);                                             \
+        return record_open(call, descriptor, path, directory, flags);                                               \
     }
 OPEN(open, (const char* path, int flags, ...), (path, flags, mode), AT_FDCWD)
 OPEN(open64, (const char* path, int flags, ...), (path, flags, mode), AT_FDCWD)
@@ -36,12 +36,12 @@ OPEN(__open64, (const char* path, int flags, ...), (path, flags, mode), AT_FDCWD
 OPEN(openat, (int directory, const char* path, int flags, ...), (directory, path, flags, mode), directory)
 OPEN(openat64, (int directory, const char* path, int flags, ...), (directory, path, flags, mode), directory)
 
-#define OPEN_AS(symbol, parameters, arguments, directory, flags)                                                  \
-    HOOK(int, symbol, parameters) {                                                                               \
-        Traced call(Call::open);                                                                                  \
-        const int descriptor =                                                                                    \
+#define OPEN_AS(symbol, parameters, arguments, directory, flags)                                                    \
+    HOOK(int, symbol, parameters) {                                                                                 \
+        Traced call(Call::open);                                                                                    \
+        const int descriptor =                                                                                      \
             placing::opened_file(staging::Opening{flags}, directory, path, [&] { return NEXT(symbol) arguments; }); \
-        return record_open(call, descriptor, path, directory, flags);                                             \
+        return record_open(call, descriptor, path, directory, flags);                                               \
     }
 OPEN_AS(__open_2, (const char* path, int flags), (path, flags), AT_FDCWD, flags)
 OPEN_AS(__open64_2, (const char* path, int flags), (path, flags), AT_FDCWD, flags)

@@ -60,12 +60,12 @@ void record_unwritten_streams() {
             record_buffer_transfer(Call::flush, descriptor_of(stream), unwritten_bytes(*stream));
 }
 
-#define FOPEN(symbol, parameters, arguments)                                                                                     \
-    HOOK(FILE*, symbol, parameters) {                                                                                            \
-        Traced call(Call::fopen);                                                                                                \
-        const staging::Opening opening = staging::opening_of(mode);                                                              \
-        FILE* const stream = placing::opened_file(opening, AT_FDCWD, path, [&] { return NEXT(symbol) arguments; });              \
-        return record_open(call, stream, path);                                                                                  \
+#define FOPEN(symbol, parameters, arguments)                                                                        \
+    HOOK(FILE*, symbol, parameters) {                                                                               \
+        Traced call(Call::fopen);                                                                                   \
+        const staging::Opening opening = staging::opening_of(mode);                                                 \
+        FILE* const stream = placing::opened_file(opening, AT_FDCWD, path, [&] { return NEXT(symbol) arguments; }); \
+        return record_open(call, stream, path);                                                                     \
     }
 FOPEN(fopen, (const char* path, const char* mode), (path, mode))
 FOPEN(fopen64, (const char* path, const char* mode), (path, mode))

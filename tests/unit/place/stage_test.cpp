@@ -13,9 +13,7 @@
 namespace tailrace::place {
 namespace {
 
-bool has(const char* pattern, std::string_view path) {
-    return has_path(pattern, path.data(), static_cast<uint32_t>(path.size()));
-}
+bool has(const char* pattern, std::string_view path) { return has_path(pattern, path.data(), static_cast<uint32_t>(path.size())); }
 
 // The regular way to say what has_path says: tries all lengths of each star.
 bool has_slowly(std::string_view pattern, std::string_view path, bool begins_name) {
