@@ -2,8 +2,8 @@
 
     make bench NAME=stage [SIZE=quick|full]
 
-Four processes make files of 16 KiB on the local disk: plainly without and with fsync, staged by `tailrace run` on the same disk and in
-memory, and as people do it by hand: written to memory, then copied with cp, or with tar, with fsync and comparison.
+Four processes make files of 16 KiB on the local disk: plainly without and with fsync, staged by `tailrace run` on the same disk
+and in memory, and as people do it by hand: written to memory, then copied with cp, or with tar, with fsync and comparison.
 """
 
 from __future__ import annotations
