@@ -384,6 +384,15 @@ def test_many_processes_lose_nothing(staged: Staged, patterns: str) -> None:
     assert not staged.folders(), done.stderr
 
 
+def test_the_drains_own_folder_is_not_the_programs(staged: Staged) -> None:
+    staged.configure('files = ["**"]\n')
+    script = "mkdir .tailrace-drain out; echo mine > .tailrace-drain/journal.jsonl; echo x > out/a; cat .tailrace-drain/journal.jsonl"
+    done = staged.run(["sh", "-c", script])
+    assert (done.stdout, done.returncode) == ("mine\n", 0), done.stderr
+    assert (staged.base / ".tailrace-drain/journal.jsonl").read_text() == "mine\n"
+    assert (staged.base / "out/a").exists()
+
+
 def test_the_exit_status_is_the_programs(staged: Staged) -> None:
     done = staged.run(["sh", "-c", "mkdir out; echo 1 > out/a; exit 7"])
     assert done.returncode == 7

@@ -19,7 +19,7 @@ namespace {
 
 namespace raw = trace::raw;
 
-constexpr char kCounts[] = "/.tailrace-drain/counts";
+constexpr char kDrainFolder[] = ".tailrace-drain", kCounts[] = "/.tailrace-drain/counts";
 
 // What all processes of the node have done, for the command that began them: python/tailrace/stage/staged_run.py reads it.
 struct Counts {
@@ -194,13 +194,16 @@ void StagedPath::lead() {
     const place::Stage all = stage();
     char text[placing::kRoom];
     uint32_t at = known_folder(all, directory_, path_, begin == 1 ? 1 : begin == 0 ? 0 : begin - 1, text);
-    if (at == 0 || at + 1 + name_bytes >= sizeof text) return;
+    if (at == 0 || at + 2 + name_bytes >= sizeof text) return;
     text[at++] = '/';
     memcpy(text + at, name, name_bytes);
     at += static_cast<uint32_t>(name_bytes);
     const uint32_t below = all.below(text, at);
     const place::Text scratch = all.record().scratch;
     if (below == 0 || scratch.bytes + 2 + at - below >= sizeof text_) return;
+    // A drain's folders on scratch are not the program's, and those of a drain that it starts are not staged.
+    text[at] = '\0';
+    if (strncmp(text + below, kDrainFolder, sizeof kDrainFolder - 1) == 0) return;
     memcpy(text_, all.text(scratch), scratch.bytes);
     text_[scratch.bytes] = '/';
     memcpy(text_ + scratch.bytes + 1, text + below, at - below);
