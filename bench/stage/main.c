@@ -1,5 +1,6 @@
 /* Makes small files from several processes: bench_stage FOLDER PROCESSES FILES BYTES SYNC. Each process makes a folder of its own
- * for each thousand of its files. SYNC 1: with fsync of each file and folder. Prints the seconds until the last process has ended. */
+ * for each thousand of its files. SYNC 1: with fsync of each file and folder. Prints the seconds until the last process has
+ * ended. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
