@@ -17,12 +17,14 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 namespace tailrace {
 namespace {
 
 constexpr char kUsage[] =
     "usage: tailraced copy SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N] [--files N] [--wait SECONDS] [--torn FILE]\n"
+    "       tailraced announce SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N]\n"
     "       tailraced status SCRATCH [--wait SECONDS]\n"
     "       tailraced scavenge FOLDER [--remove] [--any-node]\n"
     "       tailraced list BUNDLE|FOLDER [NAME...]\n"
@@ -136,6 +138,16 @@ int copy(const std::string& folder, const DrainOptions& options) {
     return progress.left.empty() ? 0 : 1;
 }
 
+// For the process that has started this one, and has the lock.
+int announce(const std::string& folder, const DrainOptions& options) {
+    Leases leases;
+    Scratch scratch(folder, leases);
+    Drain drain(scratch, options, [](const DrainProgress&) {});
+    drain.announce(static_cast<uint64_t>(::getppid()));
+    print({{"kind", "end"}});
+    return 0;
+}
+
 // A folder may be written with a slash at its end. Without names: all.
 std::vector<std::string> names_of(int count, char** words, int first) {
     std::vector<std::string> names(words + std::min(first, count), words + count);
@@ -238,6 +250,7 @@ int main(int count, char** words) {
     using namespace tailrace;
     try {
         if (count >= 4 && std::strcmp(words[1], "copy") == 0) return copy(words[2], parse(count, words));
+        if (count >= 4 && std::strcmp(words[1], "announce") == 0) return announce(words[2], parse(count, words));
         if (count >= 3 && std::strcmp(words[1], "status") == 0) return show_status(words[2], count, words);
         if (count >= 3 && std::strcmp(words[1], "scavenge") == 0) return search_leftovers(words[2], count, words);
         if (count >= 3 && std::strcmp(words[1], "list") == 0) return list(words[2], names_of(count, words, 3));

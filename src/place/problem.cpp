@@ -93,6 +93,21 @@ bool is_rule(const Bounds& in, const Rule& rule) {
     return rule.target_tokens > 0 || rule.split != kNoField;
 }
 
+bool is_absolute(const Bounds& in, Text text) {
+    return text.bytes > 1 && in.has(text, kMostFolderBytes) && in.memory[text.at] == '/' && !in.has_char(text, '\0') &&
+           in.memory[text.at + text.bytes - 1] != '/';
+}
+
+bool is_stage(const Bounds& in, uint32_t at) {
+    constexpr uint32_t kMostPatternBytes = 1 << 20, kMostNodeBytes = 64;
+    if (at % alignof(StageRecord) != 0 || !in.has(at, sizeof(StageRecord))) return false;
+    const StageRecord& stage = *reinterpret_cast<const StageRecord*>(in.memory + at);
+    if (!is_absolute(in, stage.base) || (stage.base_as.bytes != 0 && !is_absolute(in, stage.base_as))) return false;
+    if (stage.scratch.bytes != 0 && !is_absolute(in, stage.scratch)) return false;
+    if (!in.has(stage.node, kMostNodeBytes) || !in.has(stage.patterns, kMostPatternBytes)) return false;
+    return stage.patterns.bytes > 0 && in.memory[stage.patterns.at + stage.patterns.bytes - 1] == '\0';
+}
+
 }  // namespace
 
 const char* Rules::problem(const void* memory, uint64_t bytes) {
@@ -100,7 +115,8 @@ const char* Rules::problem(const void* memory, uint64_t bytes) {
     Header header;
     memcpy(&header, memory, sizeof header);
     if (memcmp(header.magic, kMagic, sizeof kMagic) != 0) return "not a rules file";
-    if (header.version != kVersion) return "of another version of Tailrace";
+    if (header.version != kVersion)
+        return "of another version of Tailrace: start the command again with `tailrace run` of this version";
     if (header.bytes != bytes) return "its length is not the one that it names";
     const char* const begin = static_cast<const char*>(memory);
     if (checksum(begin + kBehindChecksum, bytes - kBehindChecksum) != header.checksum) return "its checksum is wrong";
@@ -109,6 +125,7 @@ const char* Rules::problem(const void* memory, uint64_t bytes) {
     const Rules rules(memory);
     for (uint32_t r = 0; r < header.rules; ++r)
         if (!is_rule(in, rules.rule(r))) return "a rule in it has no meaning";
+    if (header.stage != 0 && !is_stage(in, header.stage)) return "its record of [stage] has no meaning";
     return nullptr;
 }
 

@@ -1,5 +1,6 @@
 // The rules that say where the files of unmodified programs go: a flat file, read in place. `tailrace run` compiles it from
-// [place] of tailrace.toml; the preload maps it into every process. Needs no C++ library, allocates nothing, throws nothing.
+// [place] and [stage] of tailrace.toml; the preload maps it into every process. Needs no C++ library, allocates nothing, throws
+// nothing.
 //
 // A rule has a folder, a pattern for names of files in it, and a target: folders below that folder. It maps the logical path
 // FOLDER/NAME to the physical path FOLDER/TARGET/NAME, by a pure function of the name.
@@ -10,7 +11,7 @@
 namespace tailrace::place {
 
 constexpr char kMagic[8] = {'T', 'R', 'P', 'L', 'A', 'C', 'E', '\n'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;  // 2: has rules of [stage]
 constexpr uint32_t kMostFields = 8, kMostTokens = 32, kMostRules = 256;
 constexpr uint32_t kNameBytes = 255;     // of a file, as in the kernel
 constexpr uint32_t kTargetBytes = 1024;  // room for what a target expands to
@@ -22,7 +23,8 @@ struct Header {
     char magic[8];
     uint32_t version, bytes;  // of the whole file
     uint64_t checksum;        // FNV-1a of all bytes behind it
-    uint32_t rules, reserved;
+    uint32_t rules;
+    uint32_t stage;  // where the record of [stage] is; 0: no file is staged
 };
 
 struct Text {
@@ -60,6 +62,17 @@ struct Token {
     };
 };
 
+// [stage]: files below `base` that a pattern has are made on scratch, at SCRATCH/PATH BELOW BASE.
+struct StageRecord {
+    Text base;      // absolute, without links, without a slash at its end
+    Text base_as;   // the same folder as the user has written it; empty: no other text
+    Text scratch;   // absolute, without links; of this run alone. Empty: no run, so the rules only explain
+    Text node;      // where scratch is
+    Text patterns;  // of paths below base, each with a zero behind it
+    uint64_t min_free_bytes;
+    uint64_t device, inode;  // of the folder `scratch`
+};
+
 // ---- reading --------------------------------------------------------------------------------------------------------------------
 
 struct Field {
@@ -90,6 +103,10 @@ public:
     const Rule& rule(uint32_t number) const { return reinterpret_cast<const Rule*>(memory_ + sizeof(Header))[number]; }
 
     const char* folder_of(const Rule& rule) const { return text(rule.folder); }
+    const StageRecord* stage() const {
+        return header().stage == 0 ? nullptr : reinterpret_cast<const StageRecord*>(memory_ + header().stage);
+    }
+    const char* text(Text text) const { return memory_ + text.at; }
 
     bool has_name(const Rule& rule, const char* name, uint32_t bytes, Fields& fields) const;
     // Whether the rule is for files in this folder. `folder` is absolute.
@@ -112,7 +129,6 @@ public:
 
 private:
     const Header& header() const { return *reinterpret_cast<const Header*>(memory_); }
-    const char* text(Text text) const { return memory_ + text.at; }
     const Token* tokens(uint32_t at) const { return reinterpret_cast<const Token*>(memory_ + at); }
 
     const char* memory_;

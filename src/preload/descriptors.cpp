@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <sys/types.h>
 
+#include "preload/call_files.hpp"
 #include "preload/open_close.hpp"
-#include "preload/placing.hpp"
 
 namespace tailrace::preload {
 namespace {
@@ -16,19 +16,18 @@ mode_t mode_of(int flags, va_list more) {
     return makes ? va_arg(more, mode_t) : 0;
 }
 
-bool creates(int flags) { return (flags & O_CREAT) != 0; }
-
 }  // namespace
 
-#define OPEN(symbol, parameters, arguments, directory)                                                                          \
-    HOOK(int, symbol, parameters) {                                                                                             \
-        va_list more;                                                                                                           \
-        va_start(more, flags);                                                                                                  \
-        const mode_t mode = mode_of(flags, more);                                                                               \
-        va_end(more);                                                                                                           \
-        Traced call(Call::open);                                                                                                \
-        const int descriptor = placing::made_or_found(creates(flags), directory, path, [&] { return NEXT(symbol) arguments; }); \
-        return record_open(call, descriptor, path, directory, flags);                                                           \
+#define OPEN(symbol, parameters, arguments, directory)                                                              \
+    HOOK(int, symbol, parameters) {                                                                                 \
+        va_list more;                                                                                               \
+        va_start(more, flags);                                                                                      \
+        const mode_t mode = mode_of(flags, more);                                                                   \
+        va_end(more);                                                                                               \
+        Traced call(Call::open);                                                                                    \
+        const int descriptor =                                                                                      \
+            placing::opened_file(staging::Opening{flags}, directory, path, [&] { return NEXT(symbol) arguments; }); \
+        return record_open(call, descriptor, path, directory, flags);                                               \
     }
 OPEN(open, (const char* path, int flags, ...), (path, flags, mode), AT_FDCWD)
 OPEN(open64, (const char* path, int flags, ...), (path, flags, mode), AT_FDCWD)
@@ -37,11 +36,12 @@ OPEN(__open64, (const char* path, int flags, ...), (path, flags, mode), AT_FDCWD
 OPEN(openat, (int directory, const char* path, int flags, ...), (directory, path, flags, mode), directory)
 OPEN(openat64, (int directory, const char* path, int flags, ...), (directory, path, flags, mode), directory)
 
-#define OPEN_AS(symbol, parameters, arguments, directory, flags)                                                                \
-    HOOK(int, symbol, parameters) {                                                                                             \
-        Traced call(Call::open);                                                                                                \
-        const int descriptor = placing::made_or_found(creates(flags), directory, path, [&] { return NEXT(symbol) arguments; }); \
-        return record_open(call, descriptor, path, directory, flags);                                                           \
+#define OPEN_AS(symbol, parameters, arguments, directory, flags)                                                    \
+    HOOK(int, symbol, parameters) {                                                                                 \
+        Traced call(Call::open);                                                                                    \
+        const int descriptor =                                                                                      \
+            placing::opened_file(staging::Opening{flags}, directory, path, [&] { return NEXT(symbol) arguments; }); \
+        return record_open(call, descriptor, path, directory, flags);                                               \
     }
 OPEN_AS(__open_2, (const char* path, int flags), (path, flags), AT_FDCWD, flags)
 OPEN_AS(__open64_2, (const char* path, int flags), (path, flags), AT_FDCWD, flags)
@@ -59,12 +59,11 @@ OPEN_UNNAMED(shm_open, (const char* name, int flags, mode_t mode), (name, flags,
 OPEN_UNNAMED(open_by_handle_at, (int mount, struct file_handle* handle, int flags), (mount, handle, flags))
 
 // The call fills in the name.
-#define MKSTEMP(symbol, parameters, arguments)                                              \
-    HOOK(int, symbol, parameters) {                                                         \
-        Traced call(Call::mkstemp);                                                         \
-        const int descriptor = NEXT(symbol) arguments;                                      \
-        if (descriptor >= 0 && placing::is_on()) placing::move_to_tree(name);               \
-        return record_open(call, descriptor, descriptor < 0 ? nullptr : name, AT_FDCWD, 0); \
+#define MKSTEMP(symbol, parameters, arguments)                                                   \
+    HOOK(int, symbol, parameters) {                                                              \
+        Traced call(Call::mkstemp);                                                              \
+        const int descriptor = placing::temporary(name, [&] { return NEXT(symbol) arguments; }); \
+        return record_open(call, descriptor, descriptor < 0 ? nullptr : name, AT_FDCWD, 0);      \
     }
 MKSTEMP(mkstemp, (char* name), (name))
 MKSTEMP(mkstemp64, (char* name), (name))

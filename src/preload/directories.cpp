@@ -5,9 +5,9 @@
 #include <glob.h>
 #include <string.h>
 
+#include "preload/call_files.hpp"
 #include "preload/file_walk.hpp"
 #include "preload/open_close.hpp"
-#include "preload/placing.hpp"
 #include "preload/walks.hpp"
 #include "preload/working_folder.hpp"
 

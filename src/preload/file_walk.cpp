@@ -57,7 +57,7 @@ private:
             if (!physical && lstat(path_, &file) == 0 && S_ISLNK(file.st_mode)) return call(file, FTW_SLN, base, level);
             return call(file, FTW_NS, base, level);
         }
-        if ((flags_ & FTW_MOUNT) != 0 && file.st_dev != device_) return 0;
+        if ((flags_ & FTW_MOUNT) != 0 && S_ISDIR(file.st_mode) && file.st_dev != device_) return 0;
         if (S_ISLNK(file.st_mode)) return call(file, FTW_SL, base, level);
         if (!S_ISDIR(file.st_mode)) return call(file, FTW_F, base, level);
         for (const Above* up = above; up != nullptr; up = up->above)

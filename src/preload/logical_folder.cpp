@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "preload/handles.hpp"
+#include "preload/staging.hpp"
 #include "preload/tree_walk.hpp"
 
 namespace tailrace::preload::logical_folder {
@@ -58,6 +59,22 @@ void report_two(const char* path, const char* physical) {
     raw::call(SYS_write, 2, raw::address(text), static_cast<int64_t>(bytes));
 }
 
+// The folder on scratch of a folder that is listed.
+struct StagedFolder {
+    int64_t descriptor = -1;
+
+    explicit StagedFolder(const WalkedPath& path) {
+        char folder[staging::kStagedRoom];
+        if (!staging::is_on() || !staging::scratch_of_folder(path.text, path.bytes, folder)) return;
+        descriptor = open_folder(AT_FDCWD, folder);
+    }
+    StagedFolder(const StagedFolder&) = delete;
+    ~StagedFolder() {
+        if (descriptor >= 0) raw::call(SYS_close, descriptor);
+    }
+    bool has(const char* name) const { return descriptor >= 0 && staging::exists_at(static_cast<int>(descriptor), name); }
+};
+
 // Whether a file of the logical folder is hidden by one of the same name in the tree.
 bool is_hidden(WalkedPath& path, const dirent64& entry) {
     char physical[place::kPathRoom];
@@ -72,7 +89,7 @@ bool is_hidden(WalkedPath& path, const dirent64& entry) {
     return true;
 }
 
-bool fill(Listing*& listing, int64_t descriptor, WalkedPath& path) {
+bool fill(Listing*& listing, int64_t descriptor, WalkedPath& path, const StagedFolder& staged) {
     bool fits = true;
     listing->used = listing->position = sizeof(Listing);
     struct stat file;
@@ -83,12 +100,20 @@ bool fill(Listing*& listing, int64_t descriptor, WalkedPath& path) {
     each_entry(descriptor, [&](const dirent64& entry) {
         const auto name = static_cast<uint32_t>(strlen(entry.d_name));
         if (entry.d_type == DT_DIR && place::is_tree_of(placing::rules(), path.text, path.bytes, entry.d_name, name)) return;
+        if (entry.d_type != DT_DIR && staged.has(entry.d_name)) return;
         if (entry.d_type == DT_DIR || !is_hidden(path, entry)) fits = fits && add(listing, entry.d_name, entry.d_ino, entry.d_type);
     });
+    // Folders on scratch are those of the target.
+    if (staged.descriptor >= 0)
+        each_entry(staged.descriptor, [&](const dirent64& entry) {
+            if (entry.d_type != DT_DIR) fits = fits && add(listing, entry.d_name, entry.d_ino, entry.d_type);
+        });
     raw::call(SYS_lseek, descriptor, 0, SEEK_SET);
     walk_tree(
         descriptor, path,
-        [&](int64_t, const dirent64& entry) { fits = fits && add(listing, entry.d_name, entry.d_ino, entry.d_type); },
+        [&](int64_t, const dirent64& entry) {
+            if (!staged.has(entry.d_name)) fits = fits && add(listing, entry.d_name, entry.d_ino, entry.d_type);
+        },
         [](int64_t, const char*) {});
     return fits;
 }
@@ -96,14 +121,16 @@ bool fill(Listing*& listing, int64_t descriptor, WalkedPath& path) {
 Listing* read_all(int directory) {
     WalkedPath path;
     path.bytes = path.logical = placing::real_folder(directory, nullptr, 0, path.text);
-    if (path.bytes == 0 || !place::has_rule(placing::rules(), path.text, path.bytes)) return nullptr;
+    if (path.bytes == 0) return nullptr;
+    const StagedFolder staged(path);
+    if (staged.descriptor < 0 && !place::has_rule(placing::rules(), path.text, path.bytes)) return nullptr;
     const int64_t descriptor = open_folder(directory, ".");
     if (descriptor < 0) return nullptr;
     const int64_t at = raw::call(SYS_mmap, 0, kFirstRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     auto* listing = at < 0 && at > -4096 ? nullptr : reinterpret_cast<Listing*>(at);
     if (listing != nullptr) {
         listing->room = kFirstRoom;
-        fill(listing, descriptor, path);
+        fill(listing, descriptor, path, staged);
     }
     raw::call(SYS_close, descriptor);
     return listing;

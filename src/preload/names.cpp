@@ -9,8 +9,8 @@
 #include <sys/time.h>
 #include <utime.h>
 
+#include "preload/call_files.hpp"
 #include "preload/hook.hpp"
-#include "preload/placing.hpp"
 #include "preload/working_folder.hpp"
 
 namespace tailrace::preload {
@@ -33,6 +33,7 @@ constexpr uint64_t kAfterStat = 1;  // detail of access: the C library has calle
     }
 #define OF_PATH_AS(Result, ...) OF_PLACED_AS(Result, existing, __VA_ARGS__)
 #define OF_PATH(...) OF_PATH_AS(int, __VA_ARGS__)
+#define OF_ATTRIBUTES(...) OF_PLACED_AS(int, attributed, __VA_ARGS__)
 #define OF_NEW_PATH(...) OF_PLACED_AS(int, unplaced, __VA_ARGS__)
 #define OF_DESCRIPTOR(...) OF_DESCRIPTOR_AS(int, __VA_ARGS__)
 
@@ -62,7 +63,6 @@ OF_PATH(access, access, (const char* path, int mode), (path, mode), AT_FDCWD, {}
 OF_PATH(eaccess, access, (const char* path, int mode), (path, mode), AT_FDCWD, {.detail = kAfterStat})
 OF_PATH(euidaccess, access, (const char* path, int mode), (path, mode), AT_FDCWD, {.detail = kAfterStat})
 OF_PATH(faccessat, access, (int directory, const char* path, int mode, int flags), (directory, path, mode, flags), directory, {})
-OF_PATH(unlink, unlink, (const char* path), (path), AT_FDCWD, {})
 OF_NEW_PATH(mkdir, mkdir, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
 OF_NEW_PATH(mkdirat, mkdir, (int directory, const char* path, mode_t mode), (directory, path, mode), directory, {})
 OF_PATH(truncate, truncate, (const char* path, off_t bytes), (path, bytes), AT_FDCWD, {.offset = bytes})
@@ -70,23 +70,26 @@ OF_PATH(truncate64, truncate, (const char* path, off_t bytes), (path, bytes), AT
 OF_DESCRIPTOR(ftruncate, ftruncate, (int descriptor, off_t bytes), (descriptor, bytes), {.offset = bytes})
 OF_DESCRIPTOR(ftruncate64, ftruncate, (int descriptor, off_t bytes), (descriptor, bytes), {.offset = bytes})
 
-// Calls that remove directories: what a tree has left of its own is removed first.
+// Calls that remove files and directories: what a tree has left of its own is removed first.
 template <class Remove>
-static int without_tree(int directory, const char*& path, Remove remove) {
-    const int result = placing::existing(directory, path, remove);
+static int without_tree(int directory, const char*& path, bool takes_files, bool takes_folders, Remove remove) {
+    const auto remove_it = [&] { return placing::removed(directory, path, takes_files, takes_folders, remove); };
+    const int result = remove_it();
     if (result == 0 || !placing::is_on() || (errno != ENOTEMPTY && errno != EEXIST)) return result;
-    return logical_folder::remove_empty_tree(directory, path) ? remove() : result;
+    return logical_folder::remove_empty_tree(directory, path) ? remove_it() : result;
 }
 
-#define REMOVE(symbol, name, parameters, arguments, directory)                                    \
-    HOOK(int, symbol, parameters) {                                                               \
-        Traced call(Call::name);                                                                  \
-        const int result = without_tree(directory, path, [&] { return NEXT(symbol) arguments; }); \
-        return call.finish(result, {}, named_file(call, path, directory, result < 0));            \
+#define REMOVE(symbol, name, parameters, arguments, directory, takes_files, takes_folders)                                    \
+    HOOK(int, symbol, parameters) {                                                                                           \
+        Traced call(Call::name);                                                                                              \
+        const int result = without_tree(directory, path, takes_files, takes_folders, [&] { return NEXT(symbol) arguments; }); \
+        return call.finish(result, {}, named_file(call, path, directory, result < 0));                                        \
     }
-REMOVE(rmdir, rmdir, (const char* path), (path), AT_FDCWD)
-REMOVE(unlinkat, unlink, (int directory, const char* path, int flags), (directory, path, flags), directory)
-REMOVE(remove, unlink, (const char* path), (path), AT_FDCWD)
+REMOVE(rmdir, rmdir, (const char* path), (path), AT_FDCWD, false, true)
+REMOVE(unlink, unlink, (const char* path), (path), AT_FDCWD, true, false)
+REMOVE(unlinkat, unlink, (int directory, const char* path, int flags), (directory, path, flags), directory,
+       (flags & AT_REMOVEDIR) == 0, (flags & AT_REMOVEDIR) != 0)
+REMOVE(remove, unlink, (const char* path), (path), AT_FDCWD, true, true)
 
 #define ALLOCATE(symbol, parameters, arguments) \
     OF_DESCRIPTOR(symbol, fallocate, parameters, arguments, {.offset = offset, .bytes = static_cast<uint64_t>(bytes)})
@@ -113,21 +116,22 @@ POSIX_ADVISE(posix_fadvise64)
 
 OF_NEW_PATH(symlink, symlink, (const char* to, const char* path), (to, path), AT_FDCWD, {})
 OF_NEW_PATH(symlinkat, symlink, (const char* to, int directory, const char* path), (to, directory, path), directory, {})
-OF_PATH(chmod, chmod, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
-OF_PATH(fchmodat, chmod, (int directory, const char* path, mode_t mode, int flags), (directory, path, mode, flags), directory, {})
-OF_PATH(lchmod, chmod, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
+OF_ATTRIBUTES(chmod, chmod, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
+OF_ATTRIBUTES(fchmodat, chmod, (int directory, const char* path, mode_t mode, int flags), (directory, path, mode, flags), directory,
+              {})
+OF_ATTRIBUTES(lchmod, chmod, (const char* path, mode_t mode), (path, mode), AT_FDCWD, {})
 OF_DESCRIPTOR(fchmod, chmod, (int descriptor, mode_t mode), (descriptor, mode), {})
-OF_PATH(chown, chown, (const char* path, uid_t user, gid_t group), (path, user, group), AT_FDCWD, {})
-OF_PATH(lchown, chown, (const char* path, uid_t user, gid_t group), (path, user, group), AT_FDCWD, {})
-OF_PATH(fchownat, chown, (int directory, const char* path, uid_t user, gid_t group, int flags),
-        (directory, path, user, group, flags), directory, {})
+OF_ATTRIBUTES(chown, chown, (const char* path, uid_t user, gid_t group), (path, user, group), AT_FDCWD, {})
+OF_ATTRIBUTES(lchown, chown, (const char* path, uid_t user, gid_t group), (path, user, group), AT_FDCWD, {})
+OF_ATTRIBUTES(fchownat, chown, (int directory, const char* path, uid_t user, gid_t group, int flags),
+              (directory, path, user, group, flags), directory, {})
 OF_DESCRIPTOR(fchown, chown, (int descriptor, uid_t user, gid_t group), (descriptor, user, group), {})
-OF_PATH(utime, utime, (const char* path, const utimbuf* times), (path, times), AT_FDCWD, {})
-OF_PATH(utimes, utime, (const char* path, const timeval* times), (path, times), AT_FDCWD, {})
-OF_PATH(utimensat, utime, (int directory, const char* path, const timespec* times, int flags), (directory, path, times, flags),
-        directory, {})
-OF_PATH(lutimes, utime, (const char* path, const timeval* times), (path, times), AT_FDCWD, {})
-OF_PATH(futimesat, utime, (int directory, const char* path, const timeval* times), (directory, path, times), directory, {})
+OF_ATTRIBUTES(utime, utime, (const char* path, const utimbuf* times), (path, times), AT_FDCWD, {})
+OF_ATTRIBUTES(utimes, utime, (const char* path, const timeval* times), (path, times), AT_FDCWD, {})
+OF_ATTRIBUTES(utimensat, utime, (int directory, const char* path, const timespec* times, int flags),
+              (directory, path, times, flags), directory, {})
+OF_ATTRIBUTES(lutimes, utime, (const char* path, const timeval* times), (path, times), AT_FDCWD, {})
+OF_ATTRIBUTES(futimesat, utime, (int directory, const char* path, const timeval* times), (directory, path, times), directory, {})
 OF_DESCRIPTOR(futimes, utime, (int descriptor, const timeval* times), (descriptor, times), {})
 OF_DESCRIPTOR(futimens, utime, (int descriptor, const timespec* times), (descriptor, times), {})
 OF_PATH(statfs, statfs, (const char* path, struct statfs* to), (path, to), AT_FDCWD, {})
@@ -200,40 +204,42 @@ HOOK(int, shm_unlink, (const char* name)) {
 LOCK(lockf)
 LOCK(lockf64)
 // Calls with two paths: the first is the event's file, the second its detail.
-#define OF_TWO_PATHS(symbol, name, parameters, arguments, from_directory, to_directory)                                  \
-    HOOK(int, symbol, parameters) {                                                                                      \
-        Traced call(Call::name);                                                                                         \
-        const int result = placing::two(from_directory, from, to_directory, to, [&] { return NEXT(symbol) arguments; }); \
-        if (Call::name == Call::rename) working_folder::forget();                                                        \
-        const uint64_t file = named_file(call, from, from_directory, result < 0);                                        \
-        return call.finish(result, {.detail = named_file(call, to, to_directory, result < 0)}, file);                    \
+#define OF_TWO_PATHS(symbol, name, parameters, arguments, from_directory, to_directory, flags)                   \
+    HOOK(int, symbol, parameters) {                                                                              \
+        Traced call(Call::name);                                                                                 \
+        const int result = placing::two(Call::name == Call::link, flags, from_directory, from, to_directory, to, \
+                                        [&] { return NEXT(symbol) arguments; });                                 \
+        if (Call::name == Call::rename) working_folder::forget();                                                \
+        const uint64_t file = named_file(call, from, from_directory, result < 0);                                \
+        return call.finish(result, {.detail = named_file(call, to, to_directory, result < 0)}, file);            \
     }
-OF_TWO_PATHS(rename, rename, (const char* from, const char* to), (from, to), AT_FDCWD, AT_FDCWD)
+OF_TWO_PATHS(rename, rename, (const char* from, const char* to), (from, to), AT_FDCWD, AT_FDCWD, 0)
 OF_TWO_PATHS(renameat, rename, (int directory, const char* from, int to_directory, const char* to),
-             (directory, from, to_directory, to), directory, to_directory)
+             (directory, from, to_directory, to), directory, to_directory, 0)
 OF_TWO_PATHS(renameat2, rename, (int directory, const char* from, int to_directory, const char* to, unsigned flags),
-             (directory, from, to_directory, to, flags), directory, to_directory)
-OF_TWO_PATHS(link, link, (const char* from, const char* to), (from, to), AT_FDCWD, AT_FDCWD)
+             (directory, from, to_directory, to, flags), directory, to_directory, flags)
+OF_TWO_PATHS(link, link, (const char* from, const char* to), (from, to), AT_FDCWD, AT_FDCWD, 0)
 OF_TWO_PATHS(linkat, link, (int directory, const char* from, int to_directory, const char* to, int flags),
-             (directory, from, to_directory, to, flags), directory, to_directory)
+             (directory, from, to_directory, to, flags), directory, to_directory, 0)
 
-// Links of /proc/self/fd lead to files in trees.
-static ssize_t logical_link(char* text, ssize_t bytes) {
-    if (bytes <= 0) return bytes;
-    const auto all = static_cast<uint64_t>(bytes), logical = placing::make_logical(text, all);
-    memset(text + logical, 0, all - logical);  // programs may have cleared the buffer, and look for the end of a text
+// Links of /proc/self/fd lead to files in trees and on scratch.
+static ssize_t logical_link(char* text, size_t room, ssize_t bytes) {
+    if (bytes <= 0 || !placing::is_on()) return bytes;
+    const auto all = static_cast<uint64_t>(bytes), logical = placing::make_logical(text, all, room);
+    if (logical < all) memset(text + logical, 0, all - logical);  // programs look for the end of a text in a cleared buffer
     return static_cast<ssize_t>(logical);
 }
 static char* logical_path(char* text) {
-    if (text != nullptr && placing::is_on()) text[placing::make_logical(text, strlen(text))] = '\0';
+    if (text != nullptr && placing::is_on()) text[placing::make_logical(text, strlen(text), strlen(text))] = '\0';
     return text;
 }
 
-#define READLINK(symbol, parameters, arguments, directory)                                                                   \
-    HOOK(ssize_t, symbol, parameters) {                                                                                      \
-        Traced call(Call::readlink);                                                                                         \
-        const ssize_t result = placing::existing(directory, path, [&] { return logical_link(to, NEXT(symbol) arguments); }); \
-        return call.finish(result, {.bytes = bytes}, named_file(call, path, directory, result < 0));                         \
+#define READLINK(symbol, parameters, arguments, directory)                                                       \
+    HOOK(ssize_t, symbol, parameters) {                                                                          \
+        Traced call(Call::readlink);                                                                             \
+        const ssize_t result =                                                                                   \
+            placing::existing(directory, path, [&] { return logical_link(to, bytes, NEXT(symbol) arguments); }); \
+        return call.finish(result, {.bytes = bytes}, named_file(call, path, directory, result < 0));             \
     }
 READLINK(readlink, (const char* path, char* to, size_t bytes), (path, to, bytes), AT_FDCWD)
 READLINK(__readlink_chk, (const char* path, char* to, size_t bytes, size_t room), (path, to, bytes, room), AT_FDCWD)
@@ -241,15 +247,16 @@ READLINK(readlinkat, (int directory, const char* path, char* to, size_t bytes), 
 READLINK(__readlinkat_chk, (int directory, const char* path, char* to, size_t bytes, size_t room),
          (directory, path, to, bytes, room), directory)
 
-#define REALPATH(symbol, parameters, arguments)                                                                 \
-    HOOK(char*, symbol, parameters) {                                                                           \
-        Traced call(Call::realpath);                                                                            \
-        char* result = placing::existing(AT_FDCWD, path, [&] { return logical_path(NEXT(symbol) arguments); }); \
-        return call.finish(result, {}, named_file(call, path, AT_FDCWD, result == nullptr));                    \
+#define REALPATH(symbol, to, parameters, arguments)                                                                              \
+    HOOK(char*, symbol, parameters) {                                                                                            \
+        Traced call(Call::realpath);                                                                                             \
+        char* result = staging::is_on() ? staging::real_path(path, to) : nullptr;                                                \
+        if (result == nullptr) result = placing::existing(AT_FDCWD, path, [&] { return logical_path(NEXT(symbol) arguments); }); \
+        return call.finish(result, {}, named_file(call, path, AT_FDCWD, result == nullptr));                                     \
     }
-REALPATH(realpath, (const char* path, char* to), (path, to))
-REALPATH(__realpath_chk, (const char* path, char* to, size_t room), (path, to, room))
-REALPATH(canonicalize_file_name, (const char* path), (path))
+REALPATH(realpath, to, (const char* path, char* to), (path, to))
+REALPATH(__realpath_chk, to, (const char* path, char* to, size_t room), (path, to, room))
+REALPATH(canonicalize_file_name, nullptr, (const char* path), (path))
 
 HOOK(char*, mkdtemp, (char* name)) {
     Traced call(Call::mkdir);

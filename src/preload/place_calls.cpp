@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "place/paths.hpp"
+#include "place/stage.hpp"
 
 #define EXPORTED extern "C" [[gnu::visibility("default")]]
 
@@ -10,6 +11,7 @@ namespace tailrace::place {
 EXPORTED const char* tailrace_place_problem(const void* rules, uint64_t bytes);
 EXPORTED int64_t tailrace_place_physical(const void* rules, const char* path, char* to, int32_t* rule);
 EXPORTED int64_t tailrace_place_logical(const void* rules, const char* path, char* to);
+EXPORTED int64_t tailrace_place_staged(const void* rules, const char* path, char* to, int32_t* pattern);
 EXPORTED int tailrace_place_is_tree(const void* rules, const char* folder, const char* name);
 
 const char* tailrace_place_problem(const void* rules, uint64_t bytes) { return Rules::problem(rules, bytes); }
@@ -20,6 +22,10 @@ int64_t tailrace_place_physical(const void* rules, const char* path, char* to, i
 
 int64_t tailrace_place_logical(const void* rules, const char* path, char* to) {
     return static_cast<int64_t>(logical_path(Rules(rules), path, to));
+}
+
+int64_t tailrace_place_staged(const void* rules, const char* path, char* to, int32_t* pattern) {
+    return static_cast<int64_t>(scratch_path(Rules(rules), path, to, *pattern));
 }
 
 int tailrace_place_is_tree(const void* rules, const char* folder, const char* name) {

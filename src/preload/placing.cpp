@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "environment/variables.hpp"
+#include "preload/staging.hpp"
 #include "preload/working_folder.hpp"
 #include "trace/raw.hpp"
 
@@ -51,6 +52,12 @@ const void* map_rules(const char* path, const char*& why) {
     return why == nullptr ? memory : nullptr;
 }
 
+void use(const place::Rules& rules, const void* memory, const char* path) {
+    if (rules.count() == 0 && rules.stage() == nullptr) return;
+    rules_memory.store(memory, std::memory_order_release);
+    staging::begin(rules, path);
+}
+
 [[gnu::constructor(101)]] void begin() {
     const char* path = getenv(variable::PLACE);
     if (path == nullptr || *path == '\0') return;
@@ -58,8 +65,8 @@ const void* map_rules(const char* path, const char*& why) {
     const void* memory = map_rules(path, why);
     if (why != nullptr)
         complain(path, why);
-    else if (place::Rules(memory).count() > 0)
-        rules_memory.store(memory, std::memory_order_release);
+    else
+        use(place::Rules(memory), memory, path);
 }
 
 uint32_t name_of(int64_t descriptor, char* to) {
@@ -187,13 +194,6 @@ void move_to_tree(const char* path) {
         raw::call(SYS_renameat2, AT_FDCWD, raw::address(path), AT_FDCWD, raw::address(placed.physical()), kNoReplace);
 }
 
-ChosenPath::ChosenPath(const char* path, bool creates) : path_(path), placed_() {
-    if (!is_on() || path == nullptr) return;
-    placed_.lead(path);
-    if (!placed_.is_placed()) return;
-    if (placed_.exists() || (creates && !exists_at(AT_FDCWD, path) && placed_.make_folders())) path_ = placed_.physical();
-}
-
 bool PlacedPath::exists() const { return exists_at(directory_, text_); }
 
 bool PlacedPath::make_folders() const {
@@ -210,8 +210,9 @@ bool PlacedPath::make_folders() const {
     return true;
 }
 
-uint64_t make_logical(char* path, uint64_t bytes) {
+uint64_t make_logical(char* path, uint64_t bytes, uint64_t room) {
     if (!is_on() || bytes == 0 || *path != '/' || bytes >= kRoom) return bytes;
+    if (const uint64_t at_target = staging::target_of(path, bytes, path, room)) return at_target;
     const auto* slash = static_cast<const char*>(memrchr(path, '/', bytes));
     const auto folder = static_cast<uint32_t>(slash - path);
     const auto name = static_cast<uint32_t>(bytes) - folder - 1;

@@ -74,11 +74,6 @@ template <class Call>
     if (is_absent(result)) errno = code;
     return result;
 }
-template <class Call>
-auto existing(int directory, const char*& path, Call call) {
-    return is_on() ? placed_existing(directory, path, call) : call();
-}
-
 // Makes a call that makes a regular file, or opens the one that is there.
 template <class Call>
 [[gnu::noinline]] auto placed_created(int directory, const char*& path, Call call) -> decltype(call()) {
@@ -91,15 +86,6 @@ template <class Call>
     path = logical;
     return result;
 }
-template <class Call>
-auto created(int directory, const char*& path, Call call) {
-    return is_on() ? placed_created(directory, path, call) : call();
-}
-template <class Call>
-auto made_or_found(bool creates, int directory, const char*& path, Call call) {
-    return creates ? created(directory, path, call) : existing(directory, path, call);
-}
-
 // Makes a call that makes what is no regular file: directories and links stay where their paths say.
 template <class Call>
 [[gnu::noinline]] auto placed_unplaced(int directory, const char*& path, Call call) -> decltype(call()) {
@@ -111,23 +97,6 @@ template <class Call>
     else
         return -1;
 }
-template <class Call>
-auto unplaced(int directory, const char*& path, Call call) {
-    return is_on() ? placed_unplaced(directory, path, call) : call();
-}
-
-// The path to use where a call cannot be made twice: the physical one where that file is there.
-class ChosenPath {
-public:
-    // `creates`: the call makes the file where it is not there.
-    explicit ChosenPath(const char* path, bool creates = false);
-    const char* path() const { return path_; }
-
-private:
-    const char* path_;
-    PlacedPath placed_;
-};
-
 // For a file that a call has just made under a name of its own choice.
 void move_to_tree(const char* path);
 
@@ -158,12 +127,8 @@ template <class Call>
     to = logical_to;
     return result;
 }
-template <class Call>
-auto two(int from_directory, const char*& from, int to_directory, const char*& to, Call call) {
-    return is_on() ? placed_two(from_directory, from, to_directory, to, call) : call();
-}
-
-// A path as the program should see it: that of a file in a tree becomes its logical path. Returns its bytes, also where it stays.
-uint64_t make_logical(char* path, uint64_t bytes);
+// A path as the program should see it: that of a file in a tree becomes its logical path, one on scratch that of its target.
+// Returns its bytes, also where it stays. It is cut where it is longer than the room.
+uint64_t make_logical(char* path, uint64_t bytes, uint64_t room);
 
 }  // namespace tailrace::preload::placing

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "preload/call_files.hpp"
 #include "preload/child_environment.hpp"
 #include "preload/loader.hpp"
-#include "preload/placing.hpp"
 #include "preload/stream.hpp"
 #include "trace/raw.hpp"
 

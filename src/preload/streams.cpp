@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "preload/placing.hpp"
+#include "preload/call_files.hpp"
 #include "preload/stream.hpp"
 
 // The C library's list of streams, linked by _chain, and the lock that it takes before it changes the list or writes all streams.
@@ -24,9 +24,6 @@ FILE* record_open(Traced& call, FILE* stream, const char* path) {
     }
     return call.finish(stream, {}, file);
 }
-
-// Whether a mode of fopen makes a file that is not there.
-bool creates(const char* mode) { return mode != nullptr && (*mode == 'w' || *mode == 'a'); }
 
 }  // namespace
 
@@ -63,11 +60,12 @@ void record_unwritten_streams() {
             record_buffer_transfer(Call::flush, descriptor_of(stream), unwritten_bytes(*stream));
 }
 
-#define FOPEN(symbol, parameters, arguments)                                                                                \
-    HOOK(FILE*, symbol, parameters) {                                                                                       \
-        Traced call(Call::fopen);                                                                                           \
-        FILE* const stream = placing::made_or_found(creates(mode), AT_FDCWD, path, [&] { return NEXT(symbol) arguments; }); \
-        return record_open(call, stream, path);                                                                             \
+#define FOPEN(symbol, parameters, arguments)                                                                        \
+    HOOK(FILE*, symbol, parameters) {                                                                               \
+        Traced call(Call::fopen);                                                                                   \
+        const staging::Opening opening = staging::opening_of(mode);                                                 \
+        FILE* const stream = placing::opened_file(opening, AT_FDCWD, path, [&] { return NEXT(symbol) arguments; }); \
+        return record_open(call, stream, path);                                                                     \
     }
 FOPEN(fopen, (const char* path, const char* mode), (path, mode))
 FOPEN(fopen64, (const char* path, const char* mode), (path, mode))
@@ -86,7 +84,7 @@ FOPEN_UNNAMED(tmpfile64, (void), ())
     HOOK(FILE*, symbol, (const char* path, const char* mode, FILE* stream)) { \
         TracedStream call(Call::fopen, stream);                               \
         call.prepare_close();                                                 \
-        const placing::ChosenPath chosen(path, creates(mode));                \
+        const placing::ChosenPath chosen(path, staging::opening_of(mode));    \
         FILE* const result = NEXT(symbol)(chosen.path(), mode, stream);       \
         call.record_flush();                                                  \
         return record_open(call, result, path);                               \

@@ -101,16 +101,19 @@ void Drain::note(Json line) {
     }
 }
 
+Json Drain::start_line(uint64_t process) const {
+    return {{"kind", "start"},       {"time_s", std::time(nullptr)},
+            {"process", process},    {"target", hex_of(options_.target)},
+            {"sink", options_.sink}, {"bundle_bytes", options_.shipment_bytes}};
+}
+
+void Drain::announce(uint64_t process) { note(start_line(process)); }
+
 DrainProgress Drain::run() {
     const std::string temporary = ".tailrace-drain-" + token_;
     remove_tree(options_.target + "/" + temporary);  // of an earlier drain of this folder: only one runs at a time
     work_.emplace(options_.target, temporary);
-    note({{"kind", "start"},
-          {"time_s", std::time(nullptr)},
-          {"process", ::getpid()},
-          {"target", hex_of(options_.target)},
-          {"sink", options_.sink},
-          {"bundle_bytes", options_.shipment_bytes}});
+    note(start_line(static_cast<uint64_t>(::getpid())));
     try {
         carry_what_is_there();
     } catch (const Error& error) {

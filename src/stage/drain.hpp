@@ -49,8 +49,12 @@ public:
     // what is not delivered is on scratch.
     DrainProgress run();
 
+    // Notes in the journal where the files are to go, for a process that will drain them when it ends, and may be killed before.
+    void announce(uint64_t process);
+
 private:
     void recover();
+    Json start_line(uint64_t process) const;
     void note(Json line);  // in the journal, for `tailrace drain status` and `resume`
     void carry_what_is_there();
     void find_torn();

@@ -42,17 +42,24 @@ class Recording:
         self.info = {"command": options.command, "began": time.time(), "budget_bytes": budget}
         return traced, environment
 
-    def finish(self, status: int) -> None:
-        if self.folder is None:
-            return
+    def abandon(self) -> None:
+        """The command did not start."""
+
+    def finish(self, status: int) -> int:
+        """Says what is to be said after the run. Returns the status of the whole; less than 0: minus a signal."""
+        if self.folder is not None:
+            self._describe(self.folder, status)
+        return status
+
+    def _describe(self, folder: Path, status: int) -> None:
         record = {**self.info, "ended": time.time(), "status": status, **_machine()}
         try:
-            write_new(self.folder, "run.json", json.dumps(record, indent=2) + "\n", self.options.share)
+            write_new(folder, "run.json", json.dumps(record, indent=2) + "\n", self.options.share)
         except OSError as error:
-            say(f"tailrace: {self.folder}/run.json could not be written: {error.strerror}")
-        say(f"tailrace: the log is in {self.folder}; `tailrace trace show {self.folder}` shows it")
-        _say_counted(self.folder)
-        _name_unrecorded(self.folder)
+            say(f"tailrace: {folder}/run.json could not be written: {error.strerror}")
+        say(f"tailrace: the log is in {folder}; `tailrace trace show {folder}` shows it")
+        _say_counted(folder)
+        _name_unrecorded(folder)
 
 
 def run_with(options: RunOptions, recording: Recording) -> int:
@@ -64,6 +71,7 @@ def run_with(options: RunOptions, recording: Recording) -> int:
     try:
         process = subprocess.Popen(command, env=environment)
     except OSError as error:
+        recording.abandon()
         return fail(f"{options.command[0]}: {error.strerror}")
     signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))  # batch systems send it to the first process only
     while True:
@@ -72,7 +80,7 @@ def run_with(options: RunOptions, recording: Recording) -> int:
             break
         except KeyboardInterrupt:  # the program gets the signal, too, and decides how it ends
             continue
-    recording.finish(status)
+    status = recording.finish(status)
     return status if status >= 0 else 128 - status
 
 

@@ -34,7 +34,8 @@ def command(
     ] = True,
     share: Annotated[Share, typer.Option("--share", help="Who may read the logs.")] = Share.OWNER,
     config: Annotated[
-        Path | None, typer.Option("--config", help="Places files by the rules in [place] of this file, such as tailrace.toml.")
+        Path | None,
+        typer.Option("--config", help="Places and stages files by [place] and [stage] of this file, such as tailrace.toml."),
     ] = None,
     trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Records the run; without it, files are only placed.")] = True,
     compare: Annotated[

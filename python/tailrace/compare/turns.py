@@ -94,6 +94,8 @@ def _placing(command: Command, copy: Path, way: str) -> Placing:
         placing = Placing(config)
     except (TomlError, MappingError) as error:
         raise CompareError(str(error).replace(f"{config}", f"{command.config}")) from None
+    if placing.stage is not None:
+        raise CompareError(f"{command.config}: [stage] cannot be compared yet: leave it out, and compare [[place.tree]] alone")
     for rule in placing.rules:
         if not Path(rule.folder).is_relative_to(os.path.realpath(copy)):
             raise CompareError(

@@ -10,13 +10,15 @@ from pathlib import Path
 from tailrace.fnv import fnv1a
 from tailrace.place.patterns import Kind, Token
 from tailrace.place.rules import TreeRule
+from tailrace.place.stage_rules import StageRecord
 
-MAGIC, VERSION = b"TRPLACE\n", 1
+MAGIC, VERSION = b"TRPLACE\n", 2
 HEADER, RULE, TOKEN = struct.Struct("<8sIIQII"), struct.Struct("<6I8I"), struct.Struct("<IIQ")
+STAGE = struct.Struct("<10I3Q")
 NO_FIELD = 0xFFFFFFFF
 
 
-def compiled(rules: Sequence[TreeRule]) -> bytes:
+def compiled(rules: Sequence[TreeRule], stage: StageRecord | None = None) -> bytes:
     """The rules file."""
     behind = HEADER.size + len(rules) * RULE.size
     room = bytearray()
@@ -45,8 +47,16 @@ def compiled(rules: Sequence[TreeRule]) -> bytes:
         names = (*text(rule.title), *text(rule.folder), *text(rule.folder_as))
         pattern, target = tokens(rule.pattern, fields), tokens(rule.target, fields)
         records.append(RULE.pack(*names, rule.is_below, rule.most, split, pattern, len(rule.pattern), target, len(rule.target), 0))
-    data = struct.pack("<II", len(rules), 0) + b"".join(records) + bytes(room)
-    return HEADER.pack(MAGIC, VERSION, HEADER.size - 8 + len(data), fnv1a(data), len(rules), 0)[: HEADER.size - 8] + data
+    stage_at = 0
+    if stage is not None:
+        of = stage.rules
+        texts = [n for value in (of.base, of.base_as, stage.scratch, stage.node) for n in text(value)]
+        patterns = b"".join(os.fsencode(pattern) + b"\0" for pattern in of.patterns)
+        texts += [put(patterns), len(patterns)]
+        room.extend(bytes(-(behind + len(room)) % 8))
+        stage_at = put(STAGE.pack(*texts, of.min_free_bytes, stage.device, stage.inode))
+    data = struct.pack("<II", len(rules), stage_at) + b"".join(records) + bytes(room)
+    return HEADER.pack(MAGIC, VERSION, HEADER.size - 8 + len(data), fnv1a(data), len(rules), stage_at)[: HEADER.size - 8] + data
 
 
 def write_rules(path: Path, data: bytes) -> None:

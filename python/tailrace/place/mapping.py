@@ -28,6 +28,8 @@ def _library() -> ctypes.CDLL:
         function.restype = ctypes.c_int64
     library.tailrace_place_physical.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int32)]
     library.tailrace_place_logical.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+    library.tailrace_place_staged.restype = ctypes.c_int64
+    library.tailrace_place_staged.argtypes = library.tailrace_place_physical.argtypes
     library.tailrace_place_is_tree.restype = ctypes.c_int
     library.tailrace_place_is_tree.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
     return library
@@ -52,6 +54,11 @@ class Mapping:
     def physical(self, path: str) -> tuple[str, int] | None:
         """Where a file is, and the number of the rule that says so; None: no rule has it, so it is where its path says."""
         size = _library().tailrace_place_physical(self._data, os.fsencode(path), self._to, ctypes.byref(self._rule))
+        return (os.fsdecode(self._to.raw[:size]), self._rule.value) if size > 0 else None
+
+    def staged(self, path: str) -> tuple[str, int] | None:
+        """Where a file is made on scratch, and the number of the pattern of [stage] that says so; None: no pattern has it."""
+        size = _library().tailrace_place_staged(self._data, os.fsencode(path), self._to, ctypes.byref(self._rule))
         return (os.fsdecode(self._to.raw[:size]), self._rule.value) if size > 0 else None
 
     def logical(self, path: str) -> str | None:

@@ -1,7 +1,8 @@
-"""Placing in one run: the rules file that its processes map, and what is said of files that lie beside their place."""
+"""Placing and staging in one run: the rules file that its processes map, and what is said of files that lie beside their place."""
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tailrace.place.compiled import compiled, write_rules
 from tailrace.place.files import RUN_FILE, PlacedFile, all_flat
 from tailrace.place.mapping import Mapping
 from tailrace.place.rules import TreeRule, read_rules
+from tailrace.place.stage_rules import StageRecord, StageRules, read_stage
 from tailrace.toml_table import TomlError
 
 PLACE_KEY = "TAILRACE_PLACE"
@@ -22,19 +24,25 @@ class Placing:
     def __init__(self, config: Path) -> None:
         self.config = config
         self.rules: tuple[TreeRule, ...] = read_rules(config)
-        if not self.rules:
-            raise TomlError(f"{config}: no [[place.tree]], so nothing would be placed; docs/placing.md shows one")
+        self.stage: StageRules | None = read_stage(config)
+        if not self.rules and self.stage is None:
+            raise TomlError(
+                f"{config}: no [[place.tree]] and no [stage], so nothing would be placed; docs/placing.md and docs/staging.md "
+                "show one"
+            )
         self.data = compiled(self.rules)
         self.mapping = Mapping(self.data)
         self._flat_before: dict[str, PlacedFile] = {}
 
-    def begin(self, log: Path | None) -> dict[str, str]:
+    def begin(self, log: Path | None, stage: StageRecord | None = None) -> dict[str, str]:
         """Writes the rules file; returns the variables of the run's processes. Without a log the file is beside the configuration,
-        because all nodes must have it. Raises OSError."""
+        because all nodes must have it. `stage`: where its files are staged. Raises OSError."""
+        self.data = compiled(self.rules, stage)
         folder = log if log is not None else self.config.resolve().parent
         # RATIONALE: runs with other rules in the same folder keep theirs, so the name has the rules' checksum.
         path = folder / (RUN_FILE if log is not None else f".tailrace-{fnv1a(self.data):016x}.{RUN_FILE}")
         write_rules(path, self.data)
+        self.path = path
         self._flat_before = all_flat(self.rules, self.mapping)
         return {PLACE_KEY: str(path)}
 
@@ -43,6 +51,11 @@ class Placing:
             return []
         text = f"{len(self._flat_before):,} files of the rules lie flat and stay in use there: {_names(self._flat_before)}"
         return [f"{text}; `tailrace tree apply --config {self.config}` moves them", *self._two(self._flat_before.values())]
+
+    def nodes_without_scratch(self) -> list[str]:
+        """Nodes whose processes have not found the run's scratch, and so have staged nothing."""
+        begin = f"{self.path}.without-scratch."
+        return sorted(path.removeprefix(begin) for path in glob.glob(glob.escape(begin) + "*"))
 
     def said_after(self) -> list[str]:
         now = all_flat(self.rules, self.mapping)

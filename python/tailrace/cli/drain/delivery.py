@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,17 @@ import typer
 
 from tailrace.cli import output
 from tailrace.stage import drain
+from tailrace.stage.scratch_folder import Folders, run_of
 
 
 def deliver(scratch: Path, target: Path, sink: str, bundle_bytes: int, wait_s: float, log: Path | None, *, as_json: bool) -> None:
     """Ends the command with status 0, or 1 where files are left or torn."""
     progress = None if as_json else _print_progress
+    run = run_of(scratch)
+    folders = Folders(str(scratch), run["base"]) if run else None
     answer = drain.copy(scratch, target, sink, bundle_bytes, wait_s, progress, _torn(scratch, log))
+    if folders is not None and sink == "mirror":
+        folders.restore_times()
     if as_json:
         output.print_json(answer)
     else:
@@ -28,10 +34,16 @@ def _torn(scratch: Path, log: Path | None) -> list[str]:
     from tailrace.trace.log import LogError
     from tailrace.trace.torn import torn_below
 
+    # What is staged by a run has the names of its target in the log.
+    base = run_of(scratch).get("base")
     try:
-        return torn_below(scratch, log)
-    except LogError as error:
-        raise drain.StageError(str(error)) from None
+        return (
+            [path for path in torn_below(Path(base), log) if os.path.lexists(scratch / path)] if base else torn_below(scratch, log)
+        )
+    except (LogError, OSError) as error:
+        raise drain.StageError(
+            f"{error}; which files are whole is not known: `tailrace drain copy {scratch} TARGET` delivers all of them"
+        ) from None
 
 
 def print_left(left: list[dict[str, Any]]) -> None:

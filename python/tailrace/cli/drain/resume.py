@@ -9,16 +9,20 @@ from tailrace.cli.drain.choices import Log, Scratch, Wait
 from tailrace.cli.drain.delivery import deliver
 from tailrace.stage import drain
 from tailrace.stage.drain import StageError
+from tailrace.stage.scratch_folder import run_of
 
 
 def command(scratch: Scratch, wait_s: Wait = 0, log: Log = None, as_json: output.AsJson = False) -> None:
     """Continues the last drain of a folder: to the same target, as single files or in bundles as before.
 
-    What was delivered is not carried again. The exit status is 1 when files are left or torn; they are named.
+    What was delivered is not carried again. Files of a `tailrace run` with [stage] that was killed are delivered, too; what its
+    processes had open is torn, by the log of the run. The exit status is 1 when files are left or torn; they are named.
 
     Examples: [bold]tailrace drain resume $TMPDIR/out[/]
     """
     status = drain.status(scratch)
     if not status["target"]:
         raise StageError(f"{scratch} was not drained before: `tailrace drain copy {scratch} TARGET` begins")
+    if log is None and (run := run_of(scratch)):
+        log = Path(run["log"])
     deliver(scratch, Path(status["target"]), status["sink"], status["bundle_bytes"], wait_s, log, as_json=as_json)

@@ -13,6 +13,7 @@ from tailrace.cli.drain.choices import Scratch
 from tailrace.cli.drain.delivery import print_left
 from tailrace.quantities import seconds_text
 from tailrace.stage import drain
+from tailrace.stage.scratch_folder import run_of
 
 
 def command(scratch: Scratch, as_json: output.AsJson = False) -> None:
@@ -57,7 +58,13 @@ def _texts(scratch: Path, status: dict[str, Any]) -> list[str]:
 
 def _outcome(scratch: Path, status: dict[str, Any], now: float) -> str:
     remedy = f"`tailrace drain resume {scratch}` continues"
+    run = run_of(scratch)
+    of_run = bool(run) and run.get("process") == status["process"]  # no drain has begun since
     match status["outcome"]:
+        case "running" if of_run:
+            return f"the run of process {status['process']} writes to it, and delivers its files when it ends"
+        case "killed" if of_run:
+            return f"the run of process {status['process']} was killed before its files were delivered; {remedy}"
         case "none":
             return f"not drained yet: `tailrace drain copy {scratch} TARGET` begins"
         case "running":

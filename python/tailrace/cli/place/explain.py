@@ -8,15 +8,17 @@ from typing import Annotated
 import typer
 
 from tailrace.cli import output
-from tailrace.cli.place.choices import DEFAULT_CONFIG, Config, reported_errors, rules_and_mapping
+from tailrace.cli.place.choices import DEFAULT_CONFIG, AnyConfig, all_rules, reported_errors
 from tailrace.place.mapping import Mapping
 from tailrace.place.rules import TreeRule
+from tailrace.place.stage_rules import StageRules
 from tailrace.plain_text import plain
+from tailrace.quantities import bytes_text
 
 
 def command(
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Names of files, which need not exist.")],
-    config: Config = DEFAULT_CONFIG,
+    config: AnyConfig = DEFAULT_CONFIG,
     as_json: output.AsJson = False,
 ) -> None:
     """Says where files go, and by which rule.
@@ -26,8 +28,8 @@ def command(
     Examples: [bold]tailrace place explain data/file1.00.0003[/] · [bold]tailrace place explain --config big.toml out/a.1 --json[/]
     """
     with reported_errors(as_json):
-        rules, mapping = rules_and_mapping(config)
-        answers = [_answer(path, rules, mapping) for path in paths]
+        rules, stage, mapping = all_rules(config)
+        answers = [_answer(path, rules, stage, mapping) for path in paths]
     if as_json:
         output.print_json({"paths": answers})
     else:
@@ -37,12 +39,24 @@ def command(
         raise typer.Exit(1)
 
 
-def _answer(path: str, rules: tuple[TreeRule, ...], mapping: Mapping) -> dict[str, object]:
+def _answer(path: str, rules: tuple[TreeRule, ...], stage: StageRules | None, mapping: Mapping) -> dict[str, object]:
     folder, name = os.path.split(path)
     real = os.path.join(os.path.realpath(folder or "."), name)
     found = mapping.physical(real) or mapping.physical(os.path.abspath(path))
     if found is None:
-        return {"path": path, "physical": path, "rule": None, "bound": None, "is_there": os.path.lexists(path), "is_flat": True}
+        plain_answer: dict[str, object] = {
+            "path": path,
+            "physical": path,
+            "rule": None,
+            "bound": None,
+            "is_there": os.path.lexists(path),
+            "is_flat": True,
+        }
+        staged = mapping.staged(real) or mapping.staged(os.path.abspath(path))
+        if staged is None or stage is None:
+            return plain_answer
+        bound = f"at the target at once where scratch has less than {bytes_text(stage.min_free_bytes)} free"
+        return {**plain_answer, "rule": stage.patterns[staged[1]], "bound": bound, "scratch": staged[0], "sink": stage.sink}
     physical, number = found
     target = os.path.relpath(physical, os.path.dirname(real))
     return {
@@ -58,6 +72,12 @@ def _answer(path: str, rules: tuple[TreeRule, ...], mapping: Mapping) -> dict[st
 def _print(answer: dict[str, object]) -> None:
     if answer["rule"] is None:
         print(plain(f"{answer['path']}: no rule has it; it stays where it is"))
+        return
+    if "scratch" in answer:
+        print(plain(f"{answer['path']} -> {answer['scratch']}, then {answer['path']} ({answer['sink']})"))
+        print(plain(f'  by [stage] files = "{answer["rule"]}": {answer["bound"]}'))
+        if answer["is_there"]:
+            print("  now it is at the target, and is used there until it is written anew")
         return
     print(plain(f"{answer['path']} -> {answer['physical']}"))
     print(plain(f'  by files = "{answer["rule"]}": {answer["bound"]}'))

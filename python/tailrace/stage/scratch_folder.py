@@ -1,0 +1,161 @@
+"""The folder on scratch of one run: chosen, made for this user alone, and what the run's processes say in it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import stat
+import struct
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailrace.json_text import parse_json
+from tailrace.stage.drain import StageError, answers
+
+VARIABLES = ("SLURM_TMPDIR", "TMPDIR", "LOCALWORKDIR")  # of batch systems: the job's folder on the node
+STATE = ".tailrace-drain"
+FULL_BYTES = 64 << 10
+RUN_FILE, COUNTS_FILE, LOCK_FILE = "run.json", "counts", "lock"
+COUNTS = struct.Struct("<QQI1024s")  # src/preload/staging.cpp writes it
+
+
+def chosen_scratch(named: str, environment: Mapping[str, str] = os.environ) -> str:
+    """The folder that the user names, or the first of the batch system. Raises StageError where there is none."""
+    if named:
+        return named
+    for variable in VARIABLES:
+        if value := environment.get(variable):
+            return value
+    raise StageError(
+        f"no scratch for [stage]: {', '.join('$' + variable for variable in VARIABLES)} are not set; "
+        'write scratch = "/dev/shm", or another folder on a disk of the node'
+    )
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What the processes of a run have counted."""
+
+    on_scratch: int  # files that were made there
+    at_target: int  # files that a pattern has, and that went to the target because scratch was too full
+    first: str  # of them
+
+
+class ScratchFolder:
+    """The folder of a run. While this lives, its lock says that the run writes to it. Raises StageError."""
+
+    def __init__(self, parent: str, base: str) -> None:
+        real = os.path.realpath(parent)
+        _check_place(parent, real, base)
+        try:
+            # RATIONALE: the name is drawn, and the call fails where it is taken: no folder or link of others is used.
+            self.path = tempfile.mkdtemp(prefix="tailrace-", dir=real)
+            self.state = os.path.join(self.path, STATE)
+            os.mkdir(self.state, 0o700)
+            self._lock = os.open(os.path.join(self.state, LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.write(self._lock, f"{os.uname().nodename} {os.getpid()}\n".encode())
+            with open(os.path.join(self.state, COUNTS_FILE), "xb") as file:
+                file.write(bytes(COUNTS.size + 64))
+            is_ours = os.stat(self.path)
+        except OSError as error:
+            raise StageError(
+                f"scratch cannot be used: {error.filename}: {error.strerror}: name another folder in [stage]"
+            ) from None
+        self.device, self.inode = is_ours.st_dev, is_ours.st_ino
+
+    def announce(self, base: str, target: str, sink: str, bundle_bytes: int, log: Path) -> None:
+        """Notes where the files are to go, so that `tailrace drain` knows it if this process is killed. Raises StageError."""
+        words = ["announce", self.path, target, "--sink", sink, "--bundle-bytes", str(bundle_bytes)]
+        list(answers(*words))
+        with open(os.path.join(self.state, RUN_FILE), "x", encoding="utf-8") as file:
+            json.dump({"log": str(log), "base": base, "process": os.getpid()}, file)
+
+    def counted(self) -> Counted:
+        with open(os.path.join(self.state, COUNTS_FILE), "rb") as file:
+            on_scratch, at_target, _, first = COUNTS.unpack(file.read(COUNTS.size))
+        return Counted(on_scratch, at_target, os.fsdecode(first.split(b"\0")[0]))
+
+    def is_full(self) -> bool:
+        """Whether there is hardly space: then writes have failed."""
+        return (has := os.statvfs(self.path)).f_bavail * has.f_frsize < FULL_BYTES
+
+    def is_empty(self) -> bool:
+        """Whether no file is in it."""
+        return not any(files or _links(folder, names) for folder, names, files in _walk(self.path))
+
+    def release(self) -> None:
+        """Lets a drain have it."""
+        with contextlib.suppress(OSError):
+            os.close(self._lock)
+
+    def remove(self) -> None:
+        """Removes it with all that is in it, which must have been delivered."""
+        self.release()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def run_of(scratch: Path) -> dict[str, Any]:
+    """What the run noted whose files are on scratch; empty where no run has made the folder."""
+    path = scratch / STATE / RUN_FILE
+    try:
+        found = parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) and isinstance(found.get("log"), str) else {}
+
+
+def _walk(top: str) -> Any:
+    for folder, names, files in os.walk(top):
+        if folder == top and STATE in names:
+            names.remove(STATE)
+        yield folder, names, files
+
+
+def _links(folder: str, names: list[str]) -> bool:
+    return any(os.path.islink(os.path.join(folder, name)) for name in names)
+
+
+class Folders:
+    """The folders of the program, which has made them at the target; those on scratch follow. Their modes go to the drain, which
+    delivers them. Their times are kept, because delivery makes files in them."""
+
+    def __init__(self, scratch: str, base: str) -> None:
+        self.times: dict[str, int] = {}
+        for folder, _, _ in _walk(scratch):
+            with contextlib.suppress(OSError):
+                if folder != scratch:
+                    at_target = os.path.join(base, os.path.relpath(folder, scratch))
+                    is_there = os.stat(at_target)
+                    self.times[at_target] = max(os.stat(folder).st_mtime_ns, is_there.st_mtime_ns)
+                    os.chmod(folder, stat.S_IMODE(is_there.st_mode))
+
+    def restore_times(self) -> None:
+        for folder, time_ns in self.times.items():
+            with contextlib.suppress(OSError):
+                os.utime(folder, ns=(os.stat(folder).st_atime_ns, time_ns))
+
+
+def _check_place(named: str, real: str, base: str) -> None:
+    if not os.path.isdir(real):
+        raise StageError(f"scratch = {named}: no such folder: make it, or name another one in [stage]")
+    if os.path.commonpath((real, base)) in (real, base):
+        raise StageError(f"scratch = {named}: one of it and {base} is in the other: name a folder on a disk of the node")
+    folder = real
+    while True:
+        of = os.stat(folder)
+        others_may = of.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not of.st_mode & stat.S_ISVTX
+        if others_may or of.st_uid not in (0, os.geteuid()):
+            raise StageError(
+                f"scratch = {named}: others may rename what is in {folder}, so files in it are not safe: "
+                f"name a folder of your own, or have its owner set the sticky bit (chmod +t {folder})"
+            )
+        if folder == "/":
+            return
+        folder = os.path.dirname(folder)

@@ -1,0 +1,78 @@
+// What each kind of call with a path does with it: see placing.hpp for rules of [place], staged_calls.hpp for those of [stage].
+// `path` is the variable that the call uses; it is as before when these return.
+#pragma once
+
+#include "preload/placing.hpp"
+#include "preload/staged_calls.hpp"
+
+namespace tailrace::preload::placing {
+
+// On a file that should exist.
+template <class Call>
+auto existing(int directory, const char*& path, Call call) {
+    if (staging::is_on()) return staging::existing(directory, path, call);
+    return is_on() ? placed_existing(directory, path, call) : call();
+}
+
+// Opens a file, and may make it.
+template <class Call>
+auto opened_file(const staging::Opening& opening, int directory, const char*& path, Call call) {
+    if (!is_on()) return call();
+    if (staging::is_on() && (opening.creates() || opening.truncates())) return staging::opened_file(opening, directory, path, call);
+    return opening.creates() ? placed_created(directory, path, call) : existing(directory, path, call);
+}
+
+// Makes what is no regular file: directories and links stay where their paths say.
+template <class Call>
+auto unplaced(int directory, const char*& path, Call call) {
+    if (staging::is_on()) return staging::unplaced(directory, path, call);
+    return is_on() ? placed_unplaced(directory, path, call) : call();
+}
+
+// Changes attributes of a file or folder.
+template <class Call>
+auto attributed(int directory, const char*& path, Call call) {
+    return staging::is_on() ? staging::attributed(directory, path, call) : existing(directory, path, call);
+}
+
+// Removes a file or a folder.
+template <class Call>
+auto removed(int directory, const char*& path, bool takes_files, bool takes_folders, Call call) {
+    if (staging::is_on()) return staging::removed(directory, path, takes_files, takes_folders, call);
+    return existing(directory, path, call);
+}
+
+// Renames and links.
+template <class Call>
+auto two(bool is_link, unsigned flags, int from_directory, const char*& from, int to_directory, const char*& to, Call call) {
+    if (staging::is_on()) return staging::two(is_link, flags, from_directory, from, to_directory, to, call);
+    return is_on() ? placed_two(from_directory, from, to_directory, to, call) : call();
+}
+
+// Makes a file under a name of its own choice, which it writes to `name`. Returns a descriptor.
+template <class Call>
+int temporary(char*& name, Call call) {
+    int descriptor = -1;
+    if (staging::is_on() && reinterpret_cast<uint64_t>(name) >= 4096 && staging::temporary(name, call, descriptor))
+        return descriptor;
+    descriptor = call();
+    if (descriptor >= 0 && is_on()) move_to_tree(name);
+    return descriptor;
+}
+
+// The path to use where a call cannot be made twice: the physical one where that file is there, or is to be made.
+class ChosenPath {
+public:
+    explicit ChosenPath(const char* path, const staging::Opening& opening = {}) : path_(path) {
+        if (is_on() && path != nullptr) choose(opening);
+    }
+    const char* path() const { return path_; }
+
+private:
+    void choose(const staging::Opening& opening);
+
+    const char* path_;
+    char text_[kRoom];
+};
+
+}  // namespace tailrace::preload::placing

@@ -1,0 +1,227 @@
+// Calls with paths where files are staged. What is on scratch counts first. Where nothing is there, the call is made as without
+// staging: placed by a tree, or as it is.
+#pragma once
+
+#include <string.h>
+
+#include "preload/placing.hpp"
+#include "preload/staging.hpp"
+#include "trace/raw.hpp"
+
+namespace tailrace::preload::staging {
+
+// An answer to a call that was not made.
+template <class Result>
+Result failed(int code) {
+    errno = code;
+    if constexpr (std::is_pointer_v<Result>)
+        return nullptr;
+    else
+        return Result(-1);
+}
+
+// Makes a call on a file that should exist. A link below the base may lead to a file on scratch, where the kernel does not find it.
+template <class Call>
+[[gnu::noinline]] auto existing(int directory, const char*& path, Call call, uint32_t links = 0) -> decltype(call()) {
+    const char* const logical = path;
+    int first_code = 0;
+    bool is_inside = false;
+    {
+        const StagedPath staged(directory, path);
+        is_inside = staged.is_inside();
+        if (staged.is_file()) {
+            path = staged.scratch();
+            auto result = call();
+            path = logical;
+            if (!placing::is_absent(result)) return result;
+            first_code = errno;  // delivered meanwhile, or no folder, as the call wants it
+        }
+    }
+    auto result = placing::placed_existing(directory, path, call);
+    if (!is_inside || !placing::is_absent(result)) return result;
+    const int code = first_code != 0 ? first_code : errno;
+    char next[kStagedRoom];
+    if (links < kMostLinks && read_link(directory, path, next)) {
+        path = next;
+        result = existing(directory, path, call, links + 1);
+        path = logical;
+        if (!placing::is_absent(result)) return result;
+    }
+    errno = code;
+    return result;
+}
+
+template <class Result>
+bool has_failed(Result result) {
+    if constexpr (std::is_pointer_v<Result>)
+        return result == nullptr;
+    else
+        return result < 0;
+}
+
+// Makes a call that opens a file, and may make it.
+template <class Call>
+[[gnu::noinline]] auto opened_file(const Opening& opening, int directory, const char*& path, Call call, uint32_t links = 0)
+    -> decltype(call()) {
+    const char* const logical = path;
+    StagedPath staged(directory, path);
+    const Choice choice = staged.choose(opening);
+    char next[kStagedRoom];
+    if (choice == Choice::link && links < kMostLinks && read_link(directory, path, next)) {
+        path = next;
+        auto result = opened_file(opening, directory, path, call, links + 1);
+        path = logical;
+        return result;
+    }
+    if (choice == Choice::scratch) {
+        path = staged.scratch();
+        auto result = call();
+        if (placing::is_absent(result) && opening.creates() && staged.make_folders()) result = call();
+        path = logical;
+        if (!has_failed(result)) return result;
+        const bool is_full = (errno == ENOSPC || errno == EDQUOT) && !staged.is_file();
+        staged.take_back(is_full);
+        if (!is_full && !placing::is_absent(result)) return result;
+    }
+    return opening.creates() ? placing::placed_created(directory, path, call) : placing::placed_existing(directory, path, call);
+}
+
+// Makes a call that makes what is no regular file.
+template <class Call>
+[[gnu::noinline]] auto unplaced(int directory, const char*& path, Call call) -> decltype(call()) {
+    {
+        const StagedPath staged(directory, path);
+        if (staged.is_file()) return failed<decltype(call())>(EEXIST);
+    }
+    return placing::placed_unplaced(directory, path, call);
+}
+
+// Makes a call that removes a file, or a folder where `takes_folders`. The file of the target that one on scratch hides goes first:
+// otherwise it would be seen again.
+template <class Call>
+[[gnu::noinline]] int removed(int directory, const char*& path, bool takes_files, bool takes_folders, Call call) {
+    const char* const logical = path;
+    {
+        const StagedPath staged(directory, path);
+        if (staged.is_file()) {
+            const int64_t hidden = takes_files ? remove_at(directory, path, 0) : 0;
+            if (hidden != 0 && hidden != -ENOENT) return failed<int>(static_cast<int>(-hidden));
+            path = staged.scratch();
+            const int result = call();
+            path = logical;
+            return result;
+        }
+        if (staged.is_folder() && takes_folders) {
+            const int64_t folder = remove_at(AT_FDCWD, staged.scratch(), AT_REMOVEDIR);
+            if (folder == -ENOTEMPTY || folder == -EEXIST) return failed<int>(ENOTEMPTY);
+        }
+    }
+    return placing::placed_existing(directory, path, call);
+}
+
+// Makes a call that changes attributes. A folder has them on scratch, too: new files there depend on them, and so does delivery.
+template <class Call>
+[[gnu::noinline]] int attributed(int directory, const char*& path, Call call) {
+    const int result = existing(directory, path, call);
+    if (result != 0) return result;
+    const char* const logical = path;
+    const StagedPath staged(directory, path);
+    if (!staged.is_folder()) return result;
+    path = staged.scratch();
+    const int code = errno;
+    call();
+    errno = code;
+    path = logical;
+    return result;
+}
+
+struct TwoPaths {
+    int from_directory;
+    const char* from;
+    int to_directory;
+    const char* to;
+};
+
+// What a rename or a link does besides the call itself.
+enum class Step : uint8_t {
+    refuse,      // with errno
+    at_target,   // the call is made as it is
+    on_scratch,  // the call is made with both paths on scratch
+    replace,     // as it is, then the file on scratch is removed that has the new name
+    move_folder  // as it is, then the folder is renamed on scratch, too
+};
+Step step_of_rename(const TwoPaths& paths, const StagedPath& from, const StagedPath& to, unsigned flags);
+Step step_of_link(const TwoPaths& paths, const StagedPath& from, const StagedPath& to);
+// After the call: false where the folder on scratch could not follow.
+bool move_folder(const StagedPath& from, const StagedPath& to);
+
+template <class Call>
+[[gnu::noinline]] int two(bool is_link, unsigned flags, int from_directory, const char*& from, int to_directory, const char*& to,
+                          Call call) {
+    const StagedPath staged_from(from_directory, from), staged_to(to_directory, to);
+    const TwoPaths paths = {from_directory, from, to_directory, to};
+    switch (is_link ? step_of_link(paths, staged_from, staged_to) : step_of_rename(paths, staged_from, staged_to, flags)) {
+        case Step::refuse: return -1;
+        case Step::on_scratch: {
+            from = staged_from.scratch();
+            to = staged_to.scratch();
+            int result = call();
+            if (placing::is_absent(result) && staged_to.make_folders()) result = call();
+            from = paths.from;
+            to = paths.to;
+            return result;
+        }
+        case Step::replace: {
+            const int result = placing::placed_two(from_directory, from, to_directory, to, call);
+            if (result == 0) remove_at(AT_FDCWD, staged_to.scratch(), 0);
+            return result;
+        }
+        case Step::move_folder: {
+            const int result = placing::placed_two(from_directory, from, to_directory, to, call);
+            if (result != 0) return result;
+            forget_folders();
+            if (move_folder(staged_from, staged_to)) return 0;
+            const int code = errno;
+            from = paths.to;  // what is on scratch must keep its folder
+            to = paths.from;
+            placing::placed_two(to_directory, from, from_directory, to, call);
+            from = paths.from;
+            to = paths.to;
+            return failed<int>(code);
+        }
+        case Step::at_target: break;
+    }
+    return placing::placed_two(from_directory, from, to_directory, to, call);
+}
+
+// Makes a call that makes a file under a name of its own choice: `name` is where it puts it. False: it is to be made at the target.
+template <class Call>
+[[gnu::noinline]] bool temporary(char*& name, Call call, int& descriptor) {
+    constexpr int kMostTimes = 100;
+    char* const logical = name;
+    for (int times = 0; times < kMostTimes; ++times) {
+        char text[kStagedRoom];
+        StagedPath staged(AT_FDCWD, logical);
+        if (staged.is_file() || staged.choose({O_WRONLY | O_CREAT | O_EXCL}) != Choice::scratch) return false;
+        const size_t bytes = strlen(staged.scratch());
+        memcpy(text, staged.scratch(), bytes + 1);
+        name = text;
+        descriptor = call();
+        if (placing::is_absent(descriptor) && staged.make_folders()) descriptor = call();
+        name = logical;
+        if (descriptor < 0) return errno != ENOSPC && errno != EDQUOT && errno != ENOENT;
+        const char* const slash = strrchr(logical, '/');
+        char* const last = logical + (slash == nullptr ? 0 : slash - logical + 1);
+        const size_t last_bytes = strlen(last);
+        char before[place::kNameBytes + 1];
+        memcpy(before, last, last_bytes + 1);
+        memcpy(last, text + bytes - last_bytes, last_bytes);
+        if (!exists_at(AT_FDCWD, logical)) return true;
+        memcpy(last, before, last_bytes);
+        remove_at(AT_FDCWD, text, 0);
+        trace::raw::call(SYS_close, descriptor);
+    }
+    return false;
+}
+
+}  // namespace tailrace::preload::staging
