@@ -320,9 +320,9 @@ def test_a_scalar_with_the_name_of_a_dimension(tmp_path: Path) -> None:
         stream.dim("x", 2)
         stream.var("x", (), "f8", static=True, replicated=True)
         stream.var("T", ("x",), "f8")
-        stream.put("x", 5.0)
         with stream.step(0.0) as step:
-            step["T"] = [1.0, 2.0]
+            step["x"] = 5.0
+            step["T"] = np.array([1.0, 2.0])
     with pytest.raises(errors.ERRORS["UNSUPPORTED"], match=r"a variable 'x' without dimensions .* drop_variables=\['x'\]"):
         opened(tmp_path / "h.nc")
     for left_out in ("x", ["x"]):
