@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tailrace.findings import Finding, Verdict
 from tailrace.quantities import count_text, seconds_text
+from tailrace.trace.file_groups import ranges_text
 from tailrace.trace.model import Share
 
-MOST_RANKS = 8
 NO_TIMES = "the source has sums of calls, and no time of a single call: no cause can be given seconds of the run"
 
 
@@ -45,7 +45,6 @@ def left_out(verdict: Verdict) -> str:
 def how(finding: Finding) -> str:
     """How the seconds of a finding were computed, and from what."""
     count = count_text(finding.calls)
-    ranks = ", ".join(map(str, finding.ranks[:MOST_RANKS])) + (" ..." if len(finding.ranks) > MOST_RANKS else "")
-    where = f", rank{'s' if len(finding.ranks) > 1 else ''} {ranks}" if ranks else ""
+    where = f", rank{'s' if len(finding.ranks) > 1 else ''} {ranges_text(finding.ranks)}" if finding.ranks else ""
     times = f"from {seconds_text(finding.begin_s)} to {seconds_text(finding.end_s)}"
     return f"{finding.how}; {count} calls {times}{where}; confidence: {finding.confidence}"
