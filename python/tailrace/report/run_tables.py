@@ -18,7 +18,9 @@ from tailrace.trace.phases import Phases
 from tailrace.trace.system_files import is_user_data
 
 MOST_ROWS, MOST_GROUPS = 20, 10
+LONG_S = 100  # seconds of which a tenth is enough
 SUMS = ["calls", "read", "written", "self s"]
+MARKS = "phase"  # the layer of marks of phases, which are no I/O
 # Words in the name of a call, and its operation; the first that fits counts.
 OPERATIONS = (
     ("dir", "list"),
@@ -50,9 +52,17 @@ class Table:
 
 def tables_of(run: Run, phases: Phases | None, coverage: Sequence[Coverage]) -> list[Table]:
     found = [_phases(phases)] if phases else []
-    found += [_layers(run), _groups(run), _operations(run), _directories(run), _nodes(run), _ranks(run)]
-    found += [_slowest(run), _failures(run), _coverage(coverage), _unknown(run)]
+    own = without_mpi(run)
+    found += [_layers(run), _groups(own), _operations(own), _directories(own), _nodes(run), _ranks(run)]
+    found += [_slowest(own), _failures(own), _coverage(coverage), _unknown(run)]
     return [table for table in found if table.rows]
+
+
+def without_mpi(run: Run) -> Run:
+    """The run without the files that MPI uses for itself, such as memory that its ranks share."""
+    own = run.select(lambda row: True, with_mpi=False)
+    names = own.by_file().keys()
+    return own.select(lambda row: row["file"] is None or row["file"] in names)
 
 
 def operation(call: CallName) -> str:
@@ -71,8 +81,12 @@ def _size(count: int | None) -> str:
 
 def _sums(row: Mapping[str, Any]) -> list[str]:
     self_ns = row["self_ns"]
-    seconds = "" if self_ns is None else f"{self_ns / 1e9:.4f}"
+    seconds = "" if self_ns is None else _seconds(self_ns / 1e9)
     return [count_text(row["calls"]), _size(row["read_bytes"]), _size(row["written_bytes"]), seconds]
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.4f}" if seconds < LONG_S else f"{seconds:,.1f}".replace(",", " ")
 
 
 def _by_time(totals: Mapping[Any, Mapping[str, Any]]) -> list[tuple[Any, Mapping[str, Any]]]:
@@ -96,7 +110,7 @@ def _phases(phases: Phases) -> Table:
 
 
 def _layers(run: Run) -> Table:
-    rows = [[layer, *_sums(row)] for layer, row in run.by_layer().items()]
+    rows = [[layer, *_sums(row)] for layer, row in run.by_layer().items() if layer != MARKS]
     return Table("Layers", "Self time is the time of calls without that of calls that they made: its sum counts nothing twice.",
                  ["layer", *SUMS], rows)  # fmt: skip
 
@@ -108,7 +122,8 @@ def _groups(run: Run) -> Table:
         [plain(group.name), group.sharing, f"{group.verb} by {group.users_text}", str(len(group.files)), *_sums(row)]
         for group, row in chosen[:MOST_ROWS]
     ]
-    text = "Files whose names differ only in numbers: * is the rank of the only process that uses a file, N another number."
+    text = "Files whose names differ only in numbers: * is the rank of the only process that uses a file, N another number. Files that MPI "
+    text += "uses for itself are left out."
     return Table("Files", text, ["file", "used", "by", "files", *SUMS], rows, 3)
 
 
@@ -162,7 +177,7 @@ def _operations(run: Run) -> Table:
     rows = []
     for total in found:
         if total.file in shown:
-            seconds = "" if total.seconds is None else f"{total.seconds:.4f}"
+            seconds = "" if total.seconds is None else _seconds(total.seconds)
             counts = [count_text(total.calls), count_text(total.failed) if total.failed else "", seconds]
             rows.append([plain(total.file), total.operation, *counts, bytes_text(total.moved) if total.moved else ""])
     text = "Of each group of files: seconds summed over all processes, of all layers. Calls and bytes are those to the system."
@@ -175,7 +190,8 @@ def _directories(run: Run) -> Table:
 
 
 def _nodes(run: Run) -> Table:
-    return Table("Nodes", "", ["node", *SUMS], [[plain(name), *_sums(row)] for name, row in _by_time(run.by_host())[:MOST_ROWS]])
+    rows = [[plain(name), *_sums(row)] for name, row in _by_time(run.by_host())[:MOST_ROWS]]
+    return Table("Nodes", "", ["node", *SUMS], rows if run.hosts else [])
 
 
 def _ranks(run: Run) -> Table:

@@ -118,8 +118,10 @@ class Run:
         def keep(table: pa.Table) -> pa.Table:
             pairs = table.group_by(["log", "file"]).aggregate([]).to_pylist() if len(table) else []
             chosen = [pair for pair in pairs if wanted({"file": files[pair["file"]], "rank": ranks.get(pair["log"])})]
-            codes = {pair["log"] << 32 | pair["file"] + 1 for pair in chosen}
-            code = pc.add(pc.multiply(table["log"].cast(pa.int64()), 1 << 32), pc.add(table["file"].cast(pa.int64()), 1))
+            # Sums that the source has made over all ranks have no log.
+            codes = {(-1 if pair["log"] is None else pair["log"]) << 32 | pair["file"] + 1 for pair in chosen}
+            log = pc.fill_null(table["log"].cast(pa.int64()), -1)
+            code = pc.add(pc.multiply(log, 1 << 32), pc.add(table["file"].cast(pa.int64()), 1))
             mask = pc.is_in(code, pa.array(sorted(codes), pa.int64()))
             if not with_mpi and "within_mpi" in table.column_names:
                 mpi = [number for number, call in enumerate(self.calls) if call.place.layer == "MPI"]
