@@ -177,8 +177,10 @@ def main() -> int:
             f"{row['memory_gib']:.2f} GiB"
         )
         console.print(
-            f"report in {row['report_s']:.1f} s ({row['report_processor_s']:.1f} s of a processor), {row['report_gib']:.2f} GiB; page of {row['page_mib']:.2f} MiB opens in "
-            f"{row['opens_s']:.2f} s, zoom and filter take {row['zoom_and_filter_s']:.2f} s"
+            f"report in {row['report_s']:.1f} s ({row['report_processor_s']:.1f} s of a processor), "
+            f"{row['report_gib']:.2f} GiB; "
+            f"page of {row['page_mib']:.2f} MiB opens in {row['opens_s']:.2f} s, "
+            f"zoom and filter take {row['zoom_and_filter_s']:.2f} s"
         )
     claims = claims_of(rows)
     harness.print_claims(claims, f"Claims ({size.events} events of {size.processes} processes over {size.files} files)")

@@ -13,7 +13,7 @@ from tailrace.trace.log import read_run
 from bench import harness
 
 BYTES, OF_PARENT = 50_000, 7
-# RATIONALE: the parent has two threads, so the kernel's counts of it are those of all threads and of the children that it waited for.
+# RATIONALE: the parent has two threads, so the kernel's counts of it are those of all threads and of children that it waited for.
 CHILD_THAT_ENDS = """
 #include <fcntl.h>
 #include <pthread.h>
@@ -98,9 +98,10 @@ def test_a_child_that_ends_early_is_accounted_for_by_its_own_log(tmp_path: Path,
     assert (of_child.kernel is None) == (end in ("abort", "quick_exit", "9", "15")), "counts of the kernel at the end"
 
 
-def test_ranks_that_end_by_mpi_abort_have_their_bytes(tmp_path: Path, needs: object, tailrace_command: list[str]) -> None:
+def test_ranks_that_end_by_mpi_abort_have_their_bytes(tmp_path: Path, tailrace_command: list[str]) -> None:
     program = built(tmp_path, "mpicc", RANKS_THAT_ABORT)
-    words = [*tailrace_command, "run", "--log", "logs", "--", "mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2", program]
+    mpirun = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2"]
+    words = [*tailrace_command, "run", "--log", "logs", "--", *mpirun, str(program)]
     done = subprocess.run(words, cwd=tmp_path, env=harness.mpi_environment({}), capture_output=True, timeout=120, check=False)
     assert done.returncode != 0
     ranks = {of.rank: of for of in covered(tmp_path / "logs") if of.rank >= 0 and of.descriptors.written_bytes >= BYTES}

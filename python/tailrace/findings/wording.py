@@ -15,8 +15,7 @@ NO_TIMES = "the source has sums of calls, and no time of a single call: no cause
 def headline(verdict: Verdict) -> str:
     """One sentence: what I/O cost, and its first cause."""
     share = verdict.io_s / verdict.duration_s if verdict.duration_s else 0.0
-    percent = f"{100 * share:.0f} %" if share >= SMALL_SHARE else "less than 1 %"
-    text = f"I/O took {percent} of {seconds_text(verdict.duration_s)}"
+    text = f"I/O took {_percent(share)} of {seconds_text(verdict.duration_s)}"
     if not verdict.findings:
         return f"{text}; no cause of it costs 1 % of the run"
     first = verdict.findings[0]
@@ -28,8 +27,12 @@ def headline_of_sums(run: Run) -> str:
     share = run.share()
     if share.of_run is None:
         return "The source does not have the time of I/O"
-    text = f"Processes were in I/O calls for {100 * share.of_run:.0f} % of their time{_longest(run, share.of_run)}"
+    text = f"Processes were in I/O calls for {_percent(share.of_run)} of their time{_longest(run, share.of_run)}"
     return f"{text}; what this cost the run is not known"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= SMALL_SHARE else "less than 1 %"
 
 
 def _longest(run: Run, mean_share: float) -> str:

@@ -122,8 +122,8 @@ def _groups(run: Run) -> Table:
         [plain(group.name), group.sharing, f"{group.verb} by {group.users_text}", str(len(group.files)), *_sums(row)]
         for group, row in chosen[:MOST_ROWS]
     ]
-    text = "Files whose names differ only in numbers: * is the rank of the only process that uses a file, N another number. Files that MPI "
-    text += "uses for itself are left out."
+    text = "Files whose names differ only in numbers: * is the rank of the only process that uses a file, N another number."
+    text += " Files that MPI uses for itself are left out."
     return Table("Files", text, ["file", "used", "by", "files", *SUMS], rows, 3)
 
 
