@@ -20,7 +20,7 @@ from tailrace.trace.model import Run
 from tailrace.trace.phases import Phases, phases_of
 from tailrace.trace.sources import run as folder_of_logs
 
-LAUNCHING = 0.05  # of the duration, from which on the time of the launcher is told apart
+LAUNCHING = 0.05  # of the duration, from which on the time of the launcher is shown apart
 # A unit stays beside its number, and so do three digits behind others.
 UNIT = re.compile(r"(?<=\d) (%|(?:s|ms|us|µs|ns|MiB/s|[KMGT]iB|B)\b|\d{3}\b)")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.plain_text import plain
@@ -59,10 +60,19 @@ def tables_of(run: Run, phases: Phases | None, coverage: Sequence[Coverage]) -> 
 
 
 def without_mpi(run: Run) -> Run:
-    """The run without the files that MPI uses for itself, such as memory that its ranks share."""
-    own = run.select(lambda row: True, with_mpi=False)
-    names = own.by_file().keys()
-    return own.select(lambda row: row["file"] is None or row["file"] in names)
+    """The run without the calls and the files of MPI itself, such as memory that its ranks share."""
+    mpi = pa.array([number for number, call in enumerate(run.calls) if call.place.layer == "MPI"], pa.int32())
+    sums = run.sums.filter(pc.invert(pc.or_(run.sums["within_mpi"], pc.is_in(run.sums["call"], mpi))))
+    files = pc.unique(sums["file"])
+    kept = set(files.to_pylist())
+    return replace(
+        run,
+        sums=sums,
+        sizes=run.sizes.filter(pc.is_in(run.sizes["file"], files)),
+        orders=run.orders.filter(pc.is_in(run.orders["file"], files)),
+        failed_calls=[row for row in run.failed_calls if row["file"] in kept],
+        slow_calls=[row for row in run.slow_calls if row["file"] in kept],
+    )
 
 
 def operation(call: CallName) -> str:
