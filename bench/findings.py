@@ -24,11 +24,13 @@ from tailrace.trace.activity import Activity
 from tailrace.trace.model import calls_of
 
 from bench import harness
-from bench.harness import Claim, causes, console
+from bench.harness import Claim, causes, console, programs
 
 ROUNDS = {"quick": 2, "full": 7}
+PROGRAM_ROUNDS = {"quick": 1, "full": 5}
 FEWEST = 5  # rounds for an interval
 STORM, FILES, LISTS = "create_storm", "8000", ", ext4 without dir_index"
+OF_TWIN = "claimed_of_twin_s"
 COMMAND = (sys.executable, "-m", "tailrace")
 
 
@@ -61,8 +63,38 @@ def run_pair(
         "twin_s": of["twin"][0],
         "gained_s": of["cause"][0] - of["twin"][0],
         "claimed_s": of["cause"][1],
-        "claimed_of_twin_s": of["twin"][1],
+        OF_TWIN: of["twin"][1],
     }
+
+
+def program_pair(program: programs.Program, folder: Path, slow: Path, number: int) -> dict[str, Any]:
+    """A program that was written for no rule: what its remedy should gain, and gains."""
+    order = ("cause", "remedy") if number % 2 == 0 else ("remedy", "cause")
+    seconds, claimed = {}, 0.0
+    chosen = [rule for rule in RULES if rule.NAME in program.rules]
+    for which in order:
+        here = folder / f"program-{number}-{which}"
+        activity = calls_of(program.record(which, here, COMMAND, slow))
+        seconds[which] = span_s(activity)
+        if which == "cause":
+            claimed = verdict_of(activity, chosen).found_s
+        shutil.rmtree(here)
+    row = {"rule": f"program/{program.name}", "round": number, "cause_s": seconds["cause"], "twin_s": seconds["remedy"]}
+    return {**row, "gained_s": seconds["cause"] - seconds["remedy"], "claimed_s": claimed}
+
+
+def claimed_without_cause(program: programs.Program, folder: Path, slow: Path) -> float:
+    """Of the run: the share that all rules together claim."""
+    activity = calls_of(program.record("", folder / "without", COMMAND, slow))
+    shutil.rmtree(folder / "without")
+    return verdict_of(activity).found_s / activity.duration_s
+
+
+def program_rows(memory: Path, slow: Path, rounds: int) -> list[dict[str, Any]]:
+    with tempfile.TemporaryDirectory(dir=harness.BUILD) as name:
+        disk = Path(name)
+        chosen = [(program, disk if program.on_disk else memory) for program in programs.WITH_CAUSE]
+        return [program_pair(program, where, slow, number) for number in range(rounds) for program, where in chosen]
 
 
 def interval_of(claimed: list[float], gained: list[float]) -> tuple[float, float] | None:
@@ -93,11 +125,17 @@ def claims_of(rows: list[dict[str, Any]]) -> list[Claim]:
         interval = None if found is None else folded(*found)
         detail = {"interval": interval, "ratio": ratio}
         claims.append(Claim(f"seconds/{rule}", wanted["seconds"]["text"], off, wanted["seconds"]["bound"], "ratio", detail, True))
+    of_twins = [row for row in rows if OF_TWIN in row]
     twins = [
-        statistics.median(row["claimed_of_twin_s"] / row["twin_s"] for row in rows if row["rule"] == rule)
-        for rule in dict.fromkeys(row["rule"] for row in rows)
+        statistics.median(row[OF_TWIN] / row["twin_s"] for row in of_twins if row["rule"] == rule)
+        for rule in dict.fromkeys(row["rule"] for row in of_twins)
     ]
     return [*claims, Claim("twins", wanted["twins"]["text"], max(twins), wanted["twins"]["bound"], "share of the run", {}, True)]
+
+
+def claim_without_cause(shares: dict[str, float]) -> Claim:
+    wanted = next(claim for claim in harness.bounds("findings")["claims"] if claim["id"] == "without-cause")
+    return Claim(wanted["id"], wanted["text"], max(shares.values()), wanted["bound"], "share of the run", shares, True)
 
 
 def storms(cause: causes.Cause, folder: Path, rounds: int) -> list[dict[str, Any]]:
@@ -119,7 +157,8 @@ def print_results(rows: list[dict[str, Any]]) -> None:
         middle = {key: statistics.median(row[key] for row in of_rule) for key in of_rule[0] if key.endswith("_s")}
         keys = ("cause_s", "twin_s", "gained_s", "claimed_s")
         ratio = f"{middle['claimed_s'] / max(middle['gained_s'], 1e-9):.2f}"
-        table.add_row(rule, *(f"{1000 * middle[key]:.0f}" for key in keys), ratio, f"{1000 * middle['claimed_of_twin_s']:.1f}")
+        of_twin = f"{1000 * middle[OF_TWIN]:.1f}" if OF_TWIN in middle else ""
+        table.add_row(rule, *(f"{1000 * middle[key]:.0f}" for key in keys), ratio, of_twin)
     console.print(table)
 
 
@@ -130,11 +169,11 @@ def main() -> int:
     arguments = parser.parse_args()
     chosen = arguments.rule or [rule.NAME for rule in RULES]
     started = time.monotonic()
-    rows = []
+    rows, shares = [], {}
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as memory:
         folder = Path(memory)
         slow = causes.build_slow(folder)
-        programs = {rule: causes.Cause(rule, folder) for rule in chosen}
+        of_rules = {rule: causes.Cause(rule, folder) for rule in chosen}
         settings = {
             "file system": harness.filesystem_of(folder),
             "rounds": str(ROUNDS[arguments.size]),
@@ -142,11 +181,16 @@ def main() -> int:
         }
         harness.print_settings("Findings: claimed and gained", settings)
         for number in range(ROUNDS[arguments.size]):
-            rows += [run_pair(rule, cause, folder, slow, number) for rule, cause in programs.items()]
-        if STORM in programs:
-            rows += storms(programs[STORM], folder, ROUNDS[arguments.size])
+            rows += [run_pair(rule, cause, folder, slow, number) for rule, cause in of_rules.items()]
+        if STORM in of_rules:
+            rows += storms(of_rules[STORM], folder, ROUNDS[arguments.size])
+        if not arguments.rule:
+            rows += program_rows(folder, slow, PROGRAM_ROUNDS[arguments.size])
+            shares = {program.name: claimed_without_cause(program, folder, slow) for program in programs.WITHOUT_CAUSE}
     print_results(rows)
-    claims = claims_of(rows) if not arguments.rule else []
+    claims = [*claims_of(rows), claim_without_cause(shares)] if not arguments.rule else []
+    for name, share in shares.items():
+        console.print(f"{name}, which has no cause: {100 * share:.2f} % of its run is claimed")
     harness.print_claims(claims, "Claims (seconds claimed and gained: the larger over the smaller, at most 2)")
     path = harness.write_record("findings", {"size": arguments.size, **settings}, rows, claims)
     console.print(f"{len(rows)} pairs in {time.monotonic() - started:.0f} s; {path.relative_to(harness.ROOT)}")

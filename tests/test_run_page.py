@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib.resources
 import re
 import subprocess
 import sys
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tailrace.findings.wording import headline_of_sums
 from tailrace.report.run_charts import WRITE, busy_shares, bytes_moved
+from tailrace.report.run_tables import without_mpi
 from tailrace.trace.model import Run, calls_of
 
 from tests.run_pages import run_with_page
@@ -95,6 +98,16 @@ def test_what_libraries_move_is_in_the_chart(tailrace_command: list[str], tmp_pa
     edges = np.array([0.0, activity.duration_s / 2, activity.duration_s + 1])
     written = bytes_moved(activity, WRITE, edges).sum()
     assert 4 * 8 << 20 <= written <= (4 * 8 << 20) + 100_000
+
+
+def test_of_sums_the_rank_with_most_io_is_named() -> None:
+    logs = Path(str(importlib.resources.files("darshan"))) / "tests" / "input"
+    run = Run.read(logs / "sample-badost.darshan")
+    assert headline_of_sums(run).startswith("Processes were in I/O calls for 4 % of their time, and rank 1507 for 778 s of 780 s;")
+    run = Run.read(logs / "sample.darshan")
+    assert run.select(lambda row: True).by_layer() == without_mpi(run).by_layer() == run.by_layer(), (
+        "sums of all ranks together have no log"
+    )
 
 
 def test_page_of_a_file_that_cannot_be_written(tailrace_command: list[str], folder: Path) -> None:

@@ -1,6 +1,6 @@
 // A slow file system, preloaded behind the tracer: calls take longer by what SLOW says, such as "open=300,write=20" (microseconds).
 //
-//   open, write, read, pwrite, pread, fsync, unlink, stat, fflush   each such call
+//   open (and fopen), write, read, pwrite, pread, fsync, unlink, stat, fflush   each such call
 //   crowd    a create, for each file that this process has made in the same directory before
 //   aside    a pwrite that does not begin at a multiple of 4096
 //   meet     a pwrite, for each other process that is in one on the same file
@@ -86,6 +86,11 @@ static int open_slowly(const char *name, const char *path, int flags, mode_t mod
     }
 OPEN(open)
 OPEN(open64)
+
+FILE *fopen(const char *path, const char *mode) {
+    wait_us(us_of("open"));
+    return REAL(FILE *, fopen, const char *, const char *)(path, mode);
+}
 
 ssize_t write(int fd, const void *from, size_t bytes) {
     wait_us(us_of("write"));

@@ -12,7 +12,10 @@ from tailrace.cli import output
 from tailrace.cli.trace.choices import reported_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tailrace.findings import Finding, Verdict
+    from tailrace.trace.model import Run
 
 
 def command(
@@ -39,7 +42,7 @@ def command(
     Examples: [bold]tailrace report[/] · [bold]tailrace report first --html first.html[/] · [bold]tailrace report first second[/]
     """
     from tailrace.findings import verdict_of
-    from tailrace.findings.wording import NO_TIMES
+    from tailrace.findings.wording import NO_TIMES, headline_of_sums
     from tailrace.trace.anonymous import Anonymous
     from tailrace.trace.model import Run
 
@@ -65,11 +68,14 @@ def command(
 
             write_run_page(None if anonymise else source, run, verdict, page)
     if verdict is None:
-        output.fail(f"{name}: {NO_TIMES}; {page} has the sums")
+        output.console().print(
+            output.escape(f"{name}: {headline_of_sums(run)}. {NO_TIMES[0].upper()}{NO_TIMES[1:]}; {page} has the sums"),
+            soft_wrap=True,
+        )
     elif as_json:
         output.print_json({"source": str(name), **dataclasses.asdict(verdict)})
     else:
-        _print(name, verdict)
+        _print(name, verdict, run)
     for message in run.messages["damaged"]:
         output.fail(message)
     if run.messages["damaged"]:
@@ -111,7 +117,7 @@ def newest_run(as_json: bool = False) -> Path:
     return max(runs, key=lambda path: path.stat().st_mtime)
 
 
-def _print(source: Path, verdict: Verdict) -> None:
+def _print(source: Path, verdict: Verdict, run: Run) -> None:
     from tailrace.findings import wording
 
     console = output.console()
@@ -120,14 +126,14 @@ def _print(source: Path, verdict: Verdict) -> None:
     console.print(f"{output.escape(str(source))}: {ranks}", soft_wrap=True)
     console.print(f"[bold]{output.escape(wording.headline(verdict))}[/]", soft_wrap=True)
     for finding in verdict.findings:
-        _print_finding(finding)
+        _print_finding(finding, [other.title for other in verdict.findings if other.rule in finding.overlaps])
     if together := wording.together(verdict):
         console.print(f"\n{together}")
-    if left_out := wording.left_out(verdict):
+    if left_out := wording.left_out(verdict, run):
         console.print(left_out)
 
 
-def _print_finding(finding: Finding) -> None:
+def _print_finding(finding: Finding, overlaps: Sequence[str]) -> None:
     from tailrace.findings import wording
     from tailrace.quantities import seconds_text
 
@@ -135,7 +141,7 @@ def _print_finding(finding: Finding) -> None:
     seconds = f"{seconds_text(finding.seconds):>8}"
     console.print(f"\n[bold]{seconds}  {output.escape(finding.title)}[/]  ({100 * finding.share:.0f} %)")
     lines = [finding.what, f"remedy: {finding.remedy}", *(f"    {line}" for line in finding.lines), f"how: {wording.how(finding)}"]
-    if finding.overlaps:
-        lines.append(f"some of these seconds are also in: {', '.join(finding.overlaps)}")
+    if overlaps:
+        lines.append(f"some of these seconds are also in: {'; '.join(overlaps)}")
     for line in lines:
         console.print(f"          {output.escape(line)}", soft_wrap=True)

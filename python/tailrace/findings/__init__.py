@@ -15,12 +15,12 @@ from tailrace.findings.files import files_of
 from tailrace.findings.finding import Cause, Finding, Rule
 from tailrace.findings.price import Pricing
 from tailrace.findings.rules import RULES
+from tailrace.findings.shared_seconds import SharedSeconds
 from tailrace.trace.activity import NONE, Activity
 
 LEAST_SHARE = 0.01  # of the run: a finding that costs less is left out
 LEAST_S = 0.005
 MOST_FILES = 3  # that a finding names
-OVERLAP = 0.2  # findings overlap where they share so much of the smaller one's seconds
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,10 @@ def verdict_of(activity: Activity, rules: Sequence[Rule] = RULES) -> Verdict:
     priced = [(rule, cause, min(pricing.seconds(cause.calls, cause.saved_s), io_s)) for rule, cause in causes]
     priced = [each for each in priced if each[2] >= max(LEAST_S, LEAST_SHARE * duration)]
     priced.sort(key=lambda each: -each[2])
-    most = np.zeros(len(activity.begin))
-    for _, cause, _ in priced:
-        most[cause.calls] = np.maximum(most[cause.calls], cause.saved_s)
-    touched = np.flatnonzero(most)
-    found_s = min(pricing.seconds(touched, most[touched]), io_s) if len(touched) else 0.0
-    overlaps = _overlaps(priced, len(activity.begin))
-    findings = [_finding(activity, rule, cause, seconds, overlaps[rule.NAME]) for rule, cause, seconds in priced]
+    shared = SharedSeconds(activity, [cause for _, cause, _ in priced])
+    found_s = min(pricing.seconds(shared.calls, shared.saved_s), io_s) if len(shared.calls) else 0.0
+    overlaps = [tuple(priced[other][0].NAME for other in others) for others in shared.overlaps()]
+    findings = [_finding(activity, *each, its) for each, its in zip(priced, overlaps, strict=True)]
     return Verdict(duration, io_s, findings, found_s, len(activity.ranks), len(activity.processes), activity.counted_calls)
 
 
@@ -74,17 +71,3 @@ def _finding(activity: Activity, rule: Rule, cause: Cause, seconds: float, overl
         float(activity.end[calls].max()),
         overlaps,
     )
-
-
-def _overlaps(priced: Sequence[tuple[Rule, Cause, float]], rows: int) -> dict[str, Sequence[str]]:
-    """By rule: the rules that count some of the same seconds."""
-    found: dict[str, list[str]] = {rule.NAME: [] for rule, _, _ in priced}
-    for k, (rule, cause, _) in enumerate(priced):
-        saved = np.zeros(rows)
-        saved[cause.calls] = cause.saved_s
-        for other, its, _ in priced[:k]:
-            shared = float(np.minimum(saved[its.calls], its.saved_s).sum())
-            if shared > OVERLAP * min(float(cause.saved_s.sum()), float(its.saved_s.sum())):
-                found[rule.NAME].append(other.NAME)
-                found[other.NAME].append(rule.NAME)
-    return {name: tuple(others) for name, others in found.items()}

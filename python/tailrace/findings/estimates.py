@@ -35,20 +35,24 @@ def smoothed(seconds: Array, width: int = 64) -> Array:
     return np.concatenate((medians, np.full(len(rest), float(np.median(rest)) if len(rest) else 0.0)))
 
 
-def keys_of(*columns: Array) -> Array:
-    """A number for each distinct combination of values."""
-    _, key = np.unique(np.stack(columns), axis=1, return_inverse=True)
-    return np.asarray(key).reshape(-1)
-
-
 def parts_done_again(activity: Activity, calls: Array, key: Array) -> Array:
     """Of each transfer: the part of its bytes that earlier transfers with the same key have moved already. `key`: a number for each
     call; transfers of one key are of one file."""
-    again = np.zeros(len(calls))
-    order = np.lexsort((activity.begin[calls], key))
-    for rows in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
-        begin = activity.offset[calls[rows]]
-        again[rows] = repeated(begin, begin + activity.result[calls[rows]])
+    began, begin = activity.begin[calls], activity.offset[calls]
+    end = begin + activity.result[calls]
+    order = np.lexsort((began, end, begin, key))
+    same_key = np.append(False, np.diff(key[order]) == 0)
+    is_same = same_key & np.append(False, (np.diff(begin[order]) == 0) & (np.diff(end[order]) == 0))
+    again = np.empty(len(calls))
+    again[order] = is_same
+    # Ranges that are the same as others or apart from them need no more. That holds for most files, of which there may be many.
+    different = order[~is_same]
+    entangled = np.append(key[different][1:] == key[different][:-1], False)
+    entangled[:-1] &= end[different][:-1] > begin[different][1:]
+    rest = np.flatnonzero(np.isin(key, key[different][entangled]))
+    rest = rest[np.lexsort((began[rest], key[rest]))]
+    for rows in np.split(rest, np.flatnonzero(np.diff(key[rest])) + 1):
+        again[rows] = repeated(begin[rows], end[rows])
     return again
 
 

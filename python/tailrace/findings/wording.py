@@ -4,27 +4,46 @@ from __future__ import annotations
 
 from tailrace.findings import Finding, Verdict
 from tailrace.quantities import count_text, seconds_text
-from tailrace.trace.model import Share
+from tailrace.trace.file_groups import ranges_text
+from tailrace.trace.model import Run
 
-MOST_RANKS = 8
+SMALL_SHARE = 0.005
+LONG_SHARE, LONGER = 0.1, 2  # the I/O of a rank: the least share of its time, and as a multiple of the mean
 NO_TIMES = "the source has sums of calls, and no time of a single call: no cause can be given seconds of the run"
 
 
 def headline(verdict: Verdict) -> str:
     """One sentence: what I/O cost, and its first cause."""
     share = verdict.io_s / verdict.duration_s if verdict.duration_s else 0.0
-    text = f"I/O took {100 * share:.0f} % of {seconds_text(verdict.duration_s)}"
+    text = f"I/O took {_percent(share)} of {seconds_text(verdict.duration_s)}"
     if not verdict.findings:
         return f"{text}; no cause of it costs 1 % of the run"
     first = verdict.findings[0]
     return f"{text}: {seconds_text(first.seconds)} because {first.what}"
 
 
-def headline_of_sums(share: Share) -> str:
+def headline_of_sums(run: Run) -> str:
     """Of a run whose calls are only counted."""
+    share = run.share()
     if share.of_run is None:
         return "The source does not have the time of I/O"
-    return f"Processes were in I/O calls for {100 * share.of_run:.0f} % of their time; what this cost the run is not known"
+    text = f"Processes were in I/O calls for {_percent(share.of_run)} of their time{_longest(run, share.of_run)}"
+    return f"{text}; what this cost the run is not known"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= SMALL_SHARE else "less than 1 %"
+
+
+def _longest(run: Run, mean_share: float) -> str:
+    """The rank with most time in I/O, where it has much more than the others: they are likely to wait for it."""
+    io_s = {log: (row["self_ns"] or 0) / 1e9 for log, row in run.by_process().items() if log is not None}
+    ranks = {row["log"]: row for row in run.processes if row["rank"] is not None and row["seconds"]}
+    log = max(ranks.keys() & io_s.keys(), key=lambda each: io_s[each], default=None)
+    if log is None or io_s[log] < max(LONG_SHARE, LONGER * mean_share) * ranks[log]["seconds"]:
+        return ""
+    spent = seconds_text(min(io_s[log], ranks[log]["seconds"]))
+    return f", and rank {ranks[log]['rank']} for {spent} of {seconds_text(ranks[log]['seconds'])}"
 
 
 def together(verdict: Verdict) -> str:
@@ -34,18 +53,18 @@ def together(verdict: Verdict) -> str:
     return f"together {seconds_text(verdict.found_s)}: seconds that several causes share count once"
 
 
-def left_out(verdict: Verdict) -> str:
+def left_out(verdict: Verdict, run: Run) -> str:
     """What the findings know nothing of; empty where they know all."""
     if not verdict.counted_calls:
         return ""
     count = count_text(verdict.counted_calls)
-    return f"{count} calls were only counted, and are in none of these seconds; give more with `run --budget`"
+    text = f"{count} calls were only counted, and are in none of these seconds"
+    return f"{text}; give more with `run --budget`" if any(row["dropped_events"] for row in run.processes) else text
 
 
 def how(finding: Finding) -> str:
     """How the seconds of a finding were computed, and from what."""
     count = count_text(finding.calls)
-    ranks = ", ".join(map(str, finding.ranks[:MOST_RANKS])) + (" ..." if len(finding.ranks) > MOST_RANKS else "")
-    where = f", rank{'s' if len(finding.ranks) > 1 else ''} {ranks}" if ranks else ""
+    where = f", rank{'s' if len(finding.ranks) > 1 else ''} {ranges_text(finding.ranks)}" if finding.ranks else ""
     times = f"from {seconds_text(finding.begin_s)} to {seconds_text(finding.end_s)}"
     return f"{finding.how}; {count} calls {times}{where}; confidence: {finding.confidence}"

@@ -83,9 +83,14 @@ def in_flight(activity: Activity, kind: str, edges: Array) -> Array:
     return np.asarray(time_in(activity.begin[calls], activity.end[calls], edges) / np.diff(edges))
 
 
+def is_timed(activity: Activity) -> Array:
+    """The program's own calls. A transfer between a buffer and its file has no time of its own: it is in that of another call."""
+    return activity.is_own & ~activity.in_group("fill", "flush", merged=True)
+
+
 def latency_bins(activity: Activity, kind: str) -> Array:
     """The number of the program's own calls of this kind by time: bin k has those of 2^k to 2^(k+1) ns."""
-    calls = activity.is_own & (kind_of(activity) == KINDS.index(kind))
+    calls = is_timed(activity) & (kind_of(activity) == KINDS.index(kind))
     each = np.maximum(activity.seconds[calls] / activity.count[calls] * 1e9, 1)
     return np.bincount(np.floor(np.log2(each)).astype(int), activity.count[calls], minlength=40)
 

@@ -12,7 +12,7 @@ from tailrace.plain_text import plain
 from tailrace.quantities import seconds_text
 from tailrace.report.html_page import text_of, write_html
 from tailrace.report.run_charts import charts_of
-from tailrace.report.run_tables import tables_of
+from tailrace.report.run_tables import tables_of, without_mpi
 from tailrace.report.timeline import MEANINGS, timeline_of
 from tailrace.trace.coverage import Coverage, coverage_of
 from tailrace.trace.log import read_run
@@ -20,6 +20,7 @@ from tailrace.trace.model import Run
 from tailrace.trace.phases import Phases, phases_of
 from tailrace.trace.sources import run as folder_of_logs
 
+LAUNCHING = 0.05  # of the duration, from which on the time of the launcher is shown apart
 # A unit stays beside its number, and so do three digits behind others.
 UNIT = re.compile(r"(?<=\d) (%|(?:s|ms|us|µs|ns|MiB/s|[KMGT]iB|B)\b|\d{3}\b)")
 
@@ -33,12 +34,18 @@ def write_run_page(source: Path | None, run: Run, verdict: Verdict | None, path:
     has_calls = run.activity is not None and len(run.activity.begin) > 0
     findings = verdict.findings if verdict else ()
     values = {
-        "headline": wording.headline(verdict) if verdict else wording.headline_of_sums(run.share()),
+        "headline": wording.headline(verdict) if verdict else wording.headline_of_sums(run),
         "facts": _facts(source, run, verdict),
         "findings": [
-            {"finding": finding, "seconds": seconds_text(finding.seconds), "how": wording.how(finding)} for finding in findings
+            {
+                "finding": finding,
+                "seconds": seconds_text(finding.seconds),
+                "how": wording.how(finding),
+                "overlaps": [other for other in findings if other.rule in finding.overlaps],
+            }
+            for finding in findings
         ],
-        "notes": [text for text in (wording.together(verdict), wording.left_out(verdict)) if text]
+        "notes": [text for text in (wording.together(verdict), wording.left_out(verdict, run)) if text]
         if verdict
         else [wording.NO_TIMES],
         "charts": charts_of(run, phases),
@@ -60,7 +67,7 @@ def _of_logs(source: Path | None, run: Run) -> tuple[Phases | None, Sequence[Cov
 
 
 def _facts(source: Path | None, run: Run, verdict: Verdict | None) -> list[tuple[str, str]]:
-    facts, share = run.facts, run.share()
+    facts, share = run.facts, without_mpi(run).share()
     found = [
         ("log", str(source or "a run")),
         ("command", facts.command or f"not known: {facts.unknown.get('command', 'the source has none')}"),
@@ -70,7 +77,9 @@ def _facts(source: Path | None, run: Run, verdict: Verdict | None) -> list[tuple
         found.append(("started", f"{began:%Y-%m-%d %H:%M:%S} UTC"))
     duration_s = facts.duration_s if facts.duration_s is not None else verdict.duration_s if verdict else None
     if duration_s is not None:
-        found.append(("duration", seconds_text(duration_s)))
+        less = verdict is not None and verdict.duration_s < (1 - LAUNCHING) * duration_s
+        of_logs = f"; of these the recorded processes {seconds_text(verdict.duration_s)}" if verdict and less else ""
+        found.append(("duration", f"{seconds_text(duration_s)}{of_logs}"))
     if facts.status is not None:
         found.append(("status", str(facts.status)))
     ranks = f"{len(run.ranks)} rank{'s' if len(run.ranks) != 1 else ''}, " if run.ranks else ""

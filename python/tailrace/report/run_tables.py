@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.plain_text import plain
@@ -18,7 +19,9 @@ from tailrace.trace.phases import Phases
 from tailrace.trace.system_files import is_user_data
 
 MOST_ROWS, MOST_GROUPS = 20, 10
+LONG_S = 100  # seconds of which a tenth is enough
 SUMS = ["calls", "read", "written", "self s"]
+MARKS = "phase"  # the layer of marks of phases, which are no I/O
 # Words in the name of a call, and its operation; the first that fits counts.
 OPERATIONS = (
     ("dir", "list"),
@@ -50,9 +53,26 @@ class Table:
 
 def tables_of(run: Run, phases: Phases | None, coverage: Sequence[Coverage]) -> list[Table]:
     found = [_phases(phases)] if phases else []
-    found += [_layers(run), _groups(run), _operations(run), _directories(run), _nodes(run), _ranks(run)]
-    found += [_slowest(run), _failures(run), _coverage(coverage), _unknown(run)]
+    own = without_mpi(run)
+    found += [_layers(run), _groups(own), _operations(own), _directories(own), _nodes(run), _ranks(run)]
+    found += [_slowest(own), _failures(own), _coverage(coverage), _unknown(run)]
     return [table for table in found if table.rows]
+
+
+def without_mpi(run: Run) -> Run:
+    """The run without the calls and the files of MPI itself, such as memory that its ranks share."""
+    mpi = pa.array([number for number, call in enumerate(run.calls) if call.place.layer == "MPI"], pa.int32())
+    sums = run.sums.filter(pc.invert(pc.or_(run.sums["within_mpi"], pc.is_in(run.sums["call"], mpi))))
+    files = pc.unique(sums["file"])
+    kept = set(files.to_pylist())
+    return replace(
+        run,
+        sums=sums,
+        sizes=run.sizes.filter(pc.is_in(run.sizes["file"], files)),
+        orders=run.orders.filter(pc.is_in(run.orders["file"], files)),
+        failed_calls=[row for row in run.failed_calls if row["file"] in kept],
+        slow_calls=[row for row in run.slow_calls if row["file"] in kept],
+    )
 
 
 def operation(call: CallName) -> str:
@@ -71,8 +91,12 @@ def _size(count: int | None) -> str:
 
 def _sums(row: Mapping[str, Any]) -> list[str]:
     self_ns = row["self_ns"]
-    seconds = "" if self_ns is None else f"{self_ns / 1e9:.4f}"
+    seconds = "" if self_ns is None else _seconds(self_ns / 1e9)
     return [count_text(row["calls"]), _size(row["read_bytes"]), _size(row["written_bytes"]), seconds]
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.4f}" if seconds < LONG_S else f"{seconds:,.1f}".replace(",", " ")
 
 
 def _by_time(totals: Mapping[Any, Mapping[str, Any]]) -> list[tuple[Any, Mapping[str, Any]]]:
@@ -96,7 +120,7 @@ def _phases(phases: Phases) -> Table:
 
 
 def _layers(run: Run) -> Table:
-    rows = [[layer, *_sums(row)] for layer, row in run.by_layer().items()]
+    rows = [[layer, *_sums(row)] for layer, row in run.by_layer().items() if layer != MARKS]
     return Table("Layers", "Self time is the time of calls without that of calls that they made: its sum counts nothing twice.",
                  ["layer", *SUMS], rows)  # fmt: skip
 
@@ -109,6 +133,7 @@ def _groups(run: Run) -> Table:
         for group, row in chosen[:MOST_ROWS]
     ]
     text = "Files whose names differ only in numbers: * is the rank of the only process that uses a file, N another number."
+    text += " Files that MPI uses for itself are left out."
     return Table("Files", text, ["file", "used", "by", "files", *SUMS], rows, 3)
 
 
@@ -162,7 +187,7 @@ def _operations(run: Run) -> Table:
     rows = []
     for total in found:
         if total.file in shown:
-            seconds = "" if total.seconds is None else f"{total.seconds:.4f}"
+            seconds = "" if total.seconds is None else _seconds(total.seconds)
             counts = [count_text(total.calls), count_text(total.failed) if total.failed else "", seconds]
             rows.append([plain(total.file), total.operation, *counts, bytes_text(total.moved) if total.moved else ""])
     text = "Of each group of files: seconds summed over all processes, of all layers. Calls and bytes are those to the system."
@@ -175,7 +200,8 @@ def _directories(run: Run) -> Table:
 
 
 def _nodes(run: Run) -> Table:
-    return Table("Nodes", "", ["node", *SUMS], [[plain(name), *_sums(row)] for name, row in _by_time(run.by_host())[:MOST_ROWS]])
+    rows = [[plain(name), *_sums(row)] for name, row in _by_time(run.by_host())[:MOST_ROWS]]
+    return Table("Nodes", "", ["node", *SUMS], rows if run.hosts else [])
 
 
 def _ranks(run: Run) -> Table:

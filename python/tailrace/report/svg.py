@@ -15,7 +15,7 @@ from tailrace.quantities import count_text, seconds_text
 Array = np.ndarray[Any, np.dtype[Any]]
 WIDTH, LEFT, RIGHT = 960, 70, 10
 INNER = WIDTH - LEFT - RIGHT
-KEY_PX, LABEL_CHARACTERS = 22, 30
+KEY_PX, LABEL_CHARACTERS, MOST_CHARACTERS = 22, 30, 130
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,16 @@ def curves(lines: Mapping[str, Array], duration_s: float, labels: Mapping[str, s
 
 def stacked_bars(rows: Sequence[tuple[str, Mapping[str, float]]], meanings: Sequence[str]) -> str:
     """A bar of seconds for each row, made of its meanings."""
-    left, bar, right = 240, 22, 90
+    # Long names stand above their bars, whole: cut at the same length, several would look the same.
+    above = 18 if any(len(name) > LABEL_CHARACTERS for name, _ in rows) else 0
+    left, bar, right, step = (LEFT, 14, 90, above + 20) if above else (240, 22, 90, 28)
     most = max((sum(parts.values()) for _, parts in rows), default=0) or 1.0
     body = [key(meanings, left)]
     for number, (name, parts) in enumerate(rows):
-        y, x, every = KEY_PX + number * (bar + 6), float(left), sum(parts.values())
-        short = name if len(name) <= LABEL_CHARACTERS else f"{name[: LABEL_CHARACTERS - 1]}…"
-        body.append(f'<text x="{left - 8}" y="{y + 15}" text-anchor="end">{escape(short)}<title>{escape(name)}</title></text>')
+        y, x, every = KEY_PX + number * step + above, float(left), sum(parts.values())
+        short = name if len(name) <= MOST_CHARACTERS else f"{name[: MOST_CHARACTERS - 1]}…"
+        place = f'x="{left}" y="{y - 4}"' if above else f'x="{left - 8}" y="{y + 15}" text-anchor="end"'
+        body.append(f"<text {place}>{escape(short)}<title>{escape(name)}</title></text>")
         for meaning in meanings:
             width = parts.get(meaning, 0.0) / most * (WIDTH - left - right)
             if width > 0:
@@ -91,9 +94,9 @@ def stacked_bars(rows: Sequence[tuple[str, Mapping[str, float]]], meanings: Sequ
                     f'<rect class="{meaning}" x="{x:.1f}" y="{y}" width="{max(width, 0.5):.1f}" height="{bar}">{title}</rect>'
                 )
                 x += width
-        body.append(f'<text x="{x + 8:.0f}" y="{y + 15}">{seconds_text(every).replace(" ", chr(160))}</text>')
+        body.append(f'<text x="{x + 8:.0f}" y="{y + bar / 2 + 4:.0f}">{seconds_text(every).replace(" ", chr(160))}</text>')
     figures = [[name, {meaning: float(f"{value:.4g}") for meaning, value in parts.items()}] for name, parts in rows]
-    return svg(body, KEY_PX + len(rows) * (bar + 6) + 4, figures)
+    return svg(body, KEY_PX + len(rows) * step + 4, figures)
 
 
 def histogram(labels: Sequence[str], series: Mapping[str, Array]) -> str:

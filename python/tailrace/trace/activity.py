@@ -174,6 +174,15 @@ class Activity:
         return is_first
 
 
+def keys_of(*columns: Array) -> Array:
+    """A number for each distinct combination of values."""
+    found = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        different, place = np.unique(column, return_inverse=True)
+        _, found = np.unique(found * max(len(different), 1) + place, return_inverse=True)
+    return np.asarray(found)
+
+
 def is_software(name: str) -> bool:
     return (
         name.startswith(SOFTWARE)

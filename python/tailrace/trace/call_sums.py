@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.trace import accesses
+from tailrace.trace.activity import keys_of
 from tailrace.trace.kept_calls import KeptCalls, error_number
 from tailrace.trace.layers import BUFFERED, COUNTED, LIBRARY, SYSTEM, TRANSFER, CallName, Place, place_of
 from tailrace.trace.nesting import NO_PARENT, made_within, nested, union_ns
@@ -405,8 +406,8 @@ class _Columns:
         ordered = ordered[np.argsort(self.begin[ordered], kind="stable")]
         layer = self._of_call(lambda call: call.place.layer)[ordered]
         of_layer = (self.kind[ordered] == "read") * 2 + (layer == "POSIX")
-        _, streams = np.unique(np.stack([self.file[ordered], of_layer, stream[ordered]]), axis=1, return_inverse=True)
-        orders = accesses.orders_of(np.asarray(streams).reshape(-1), where[ordered], self.moved[ordered])
+        streams = keys_of(self.file[ordered], of_layer, stream[ordered])
+        orders = accesses.orders_of(streams, where[ordered], self.moved[ordered])
         table = pa.table({"file": self.file[ordered], "call": self.call[ordered], "order": orders})
         counted = table.group_by(["file", "call", "order"]).aggregate([("order", "count")])
         columns = {name: counted[name] for name in ("file", "call", "order")}

@@ -269,7 +269,9 @@ def _unseen(log: Log, events: Events, kernel: KernelCounts | None, rest: KernelC
             "not readable", "the process could not read the kernel's counts at its end: it has another user or fewer rights"
         )
     elif kernel is None:
-        yield Unseen("killed", "the process was killed or replaced, so the kernel's counts at its end are not known")
+        yield Unseen(
+            "killed", "the process was killed, replaced, or left by quick_exit(), so the kernel's counts at its end are not known"
+        )
     mapped = events[np.isin(events["call"], _numbers(log, ["mmap"])) & (events["result"] >= 0)]
     shared = mapped[(mapped["detail"] >> np.uint64(32)).astype(bool)]
     sizes = {log.name_of(int(event["file"])): int(event["bytes"]) for event in shared}

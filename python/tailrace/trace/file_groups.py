@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 NUMBER = re.compile(r"(\d+)")
+VERBS = ("written", "read", "named")  # the first that fits counts
 RANK, STEP = "*", "N"  # a number that is the writer's rank, and another one that differs
 
 
@@ -27,7 +28,7 @@ class Users:
     """The processes that use a file: those that write it, or else those that read it, or else those that name it."""
 
     members: frozenset[Member]
-    verb: str  # "written", "read" or "named"
+    verb: str  # of VERBS
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,9 @@ def file_groups(users: Mapping[str, Users]) -> list[FileGroup]:
 
 
 def _group(names: Sequence[str], users: Sequence[Users]) -> FileGroup:
-    members = sorted({member for each in users for member in each.members}, key=lambda member: member.log)
+    members = sorted(frozenset().union(*{each.members for each in users}), key=lambda member: member.log)
     verbs = {each.verb for each in users}
-    verb = next((verb for verb in ("written", "read", "named") if verb in verbs), "named")
+    verb = next((verb for verb in VERBS if verb in verbs), "named")
     return FileGroup(_name(names, users), tuple(names), _sharing(users, len(members)), tuple(members), verb)
 
 
@@ -97,12 +98,13 @@ def users_text(members: Iterable[Member]) -> str:
         return "all ranks"
     ranks = sorted({member.rank for member in members if member.rank is not None})
     others = len({member.log for member in members if member.rank is None})
-    texts = [f"rank{'s' if len(ranks) > 1 else ''} {_ranges(ranks)}"] if ranks else []
+    texts = [f"rank{'s' if len(ranks) > 1 else ''} {ranges_text(ranks)}"] if ranks else []
     texts += [f"{others} process{'es' if others > 1 else ''}"] if others else []
     return " and ".join(texts)
 
 
-def _ranges(numbers: Sequence[int]) -> str:
+def ranges_text(numbers: Sequence[int]) -> str:
+    """ "0-3, 8", of sorted numbers."""
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and number == ranges[-1][1] + 1:

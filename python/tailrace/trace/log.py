@@ -7,6 +7,7 @@ import mmap
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -254,18 +255,24 @@ def _calls(path: Path, text: bytes) -> dict[int, Call]:
 def _take_names(slots: np.ndarray[Any, np.dtype[Any]], names: dict[int, str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Adds the names in a chunk to `names`. Returns which slots may be events."""
     is_event = slots["call"] != 0
-    raw = slots.view(np.uint8).reshape(len(slots), EVENT.itemsize)
     text_at = NAME_HEAD.fields["text"][1] if NAME_HEAD.fields else 0
     is_event[0] = False
-    for at in map(int, np.flatnonzero(slots["call"] == NAME)):
-        if not is_event[at]:
+    places = np.flatnonzero(slots["call"] == NAME)
+    heads = slots[places].view(NAME_HEAD)
+    raw, end = slots.tobytes() if len(places) else b"", 0
+    for at, number, size, count in zip(
+        *(each.tolist() for each in (places, *(heads[n] for n in ("file", "bytes", "slots")))), strict=True
+    ):
+        if at < end or not at:
             continue  # text of another name
-        head = slots[at : at + 1].view(NAME_HEAD)[0]
-        end = min(at + max(1, int(head["slots"])), len(slots))
-        text = raw[at:end].tobytes()[text_at : text_at + int(head["bytes"])]
+        end = min(at + max(1, count), len(slots))
+        first = at * EVENT.itemsize + text_at
+        text = raw[first : min(first + size, end * EVENT.itemsize)]
         is_event[at:end] = False
-        if len(text) == head["bytes"] and name_hash(text) == head["file"]:
-            names[int(head["file"])] = text.decode(errors="backslashreplace")  # as it can be printed
+        if len(text) == size:
+            known, name = _hash_and_name(text)
+            if known == number:
+                names[number] = name
     return is_event
 
 
@@ -276,6 +283,12 @@ def _threads_of(
     heads = np.flatnonzero(is_event & (slots["call"] == CHUNK))
     heads = np.concatenate(([0], heads))
     return slots[heads].view(CHUNK_HEAD)["thread"][np.searchsorted(heads, np.flatnonzero(is_event), "right") - 1]
+
+
+@lru_cache(maxsize=1 << 17)  # processes of a run use the same files
+def _hash_and_name(text: bytes) -> tuple[int, str]:
+    """The name as it can be printed."""
+    return name_hash(text), text.decode(errors="backslashreplace")
 
 
 def name_hash(text: bytes) -> int:

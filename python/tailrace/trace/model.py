@@ -7,6 +7,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 from tailrace.trace.accesses import ORDER, ORDERS, SIZES
 from tailrace.trace.activity import Activity
 from tailrace.trace.call_sums import ADDED, SUMS, Sums
-from tailrace.trace.file_groups import FileGroup, Member, Users, file_groups
+from tailrace.trace.file_groups import VERBS, FileGroup, Member, Users, file_groups
 from tailrace.trace.kept_calls import KeptCalls
 from tailrace.trace.layers import BUFFERED, COUNTED, IO_KINDS, LAYERS, SYSTEM, TRANSFER, CallName
 from tailrace.trace.row_sums import added_rows, joined_rows, sum_of
@@ -117,8 +118,10 @@ class Run:
         def keep(table: pa.Table) -> pa.Table:
             pairs = table.group_by(["log", "file"]).aggregate([]).to_pylist() if len(table) else []
             chosen = [pair for pair in pairs if wanted({"file": files[pair["file"]], "rank": ranks.get(pair["log"])})]
-            codes = {pair["log"] << 32 | pair["file"] + 1 for pair in chosen}
-            code = pc.add(pc.multiply(table["log"].cast(pa.int64()), 1 << 32), pc.add(table["file"].cast(pa.int64()), 1))
+            # Sums that the source has made over all ranks have no log.
+            codes = {(-1 if pair["log"] is None else pair["log"]) << 32 | pair["file"] + 1 for pair in chosen}
+            log = pc.fill_null(table["log"].cast(pa.int64()), -1)
+            code = pc.add(pc.multiply(log, 1 << 32), pc.add(table["file"].cast(pa.int64()), 1))
             mask = pc.is_in(code, pa.array(sorted(codes), pa.int64()))
             if not with_mpi and "within_mpi" in table.column_names:
                 mpi = [number for number, call in enumerate(self.calls) if call.place.layer == "MPI"]
@@ -214,6 +217,10 @@ class Run:
 
     def groups(self) -> list[tuple[FileGroup, Row]]:
         """Files whose names differ only in numbers, with their sums."""
+        return list(self._groups)
+
+    @cached_property
+    def _groups(self) -> list[tuple[FileGroup, Row]]:
         totals = self.by_file()
         found = file_groups({name: users for name, users in self.users().items() if name in totals})
         return [(group, sum_of(totals[name] for name in group.files)) for group in found]
@@ -222,16 +229,19 @@ class Run:
         """Who writes each file; of files that are not written, who reads or names them."""
         ranks = {row["log"]: row["rank"] for row in self.processes}
         added = added_rows(self.sums, ["file", "log"])
-        verbs: dict[int, dict[str, set[Member]]] = defaultdict(lambda: defaultdict(set))
-        for row in added.to_pylist():
-            verb = "written" if row["written_bytes"] else "read" if row["read_bytes"] else "named"
-            log = row["log"] if row["log"] is not None else -1
-            verbs[row["file"]][verb].add(Member(log, ranks.get(log)))
+        file, log, read, written = (
+            np.asarray(pc.fill_null(added[name].combine_chunks(), -1)) for name in ("file", "log", "read_bytes", "written_bytes")
+        )
+        verb = np.where(written > 0, 0, np.where(read > 0, 1, 2))
+        order = np.lexsort((log, verb, file))
+        order = order[file[order] >= 0]
         found = {}
-        for file, members in verbs.items():
-            verb = next(verb for verb in ("written", "read", "named") if verb in members)
-            if file >= 0:
-                found[self.files[file]] = Users(frozenset(members[verb]), verb)
+        same: dict[bytes, frozenset[Member]] = {}  # files of the same processes
+        for rows in np.split(order, np.flatnonzero(np.diff(file[order])) + 1) if len(order) else ():
+            logs = log[rows[verb[rows] == verb[rows[0]]]]
+            if logs.tobytes() not in same:
+                same[logs.tobytes()] = frozenset(Member(number, ranks.get(number)) for number in logs.tolist())
+            found[self.files[file[rows[0]]]] = Users(same[logs.tobytes()], VERBS[verb[rows[0]]])
         return found
 
     def system_and_buffered(self) -> dict[str, Row]:

@@ -26,7 +26,7 @@ LEAST_IO = 0.2  # of a phase's time, on the rank with most I/O: then the I/O nam
 DIGITS = re.compile(r"\d+")
 AT_INIT = "MPI_Init"
 
-DONE = np.dtype([("interval", "<i8"), ("path", "<u8"), ("file", "<u8"), ("is_read", "?")])
+NONE = -1
 Deed = tuple[Step, ...]  # the functions that did some I/O, or what was done to which files
 
 
@@ -50,16 +50,17 @@ def names_between(collectives: Sequence[Collective], ranks: Sequence[Rank]) -> l
     """The name of what each collective ends, and of what follows the last one."""
     ends = [f"{collective.call} {collective.site}" for collective in collectives]
     found = [Interval(begin, end, 0.0) for begin, end in zip([AT_INIT, *ends], [*ends, ""], strict=True)]
+    deeds = _Deeds()
     for number, rank in enumerate(ranks):
         departures = np.array([c.departures[c.ranks.index(rank.number)] for c in collectives])
-        _add_io(found, rank, departures, number, len(ranks))
+        _add_io(found, rank, departures, number, len(ranks), deeds)
         bounds = np.concatenate(([rank.left_init_s], departures, [rank.ends.max(initial=0.0)]))
         for interval, seconds in zip(found, np.diff(bounds), strict=True):
             interval.seconds += max(float(seconds), 0.0) / len(ranks)
     return _names(found, paths_of({collective.site for collective in collectives}))
 
 
-def _add_io(found: Sequence[Interval], rank: Rank, departures: Array, number: int, ranks: int) -> None:
+def _add_io(found: Sequence[Interval], rank: Rank, departures: Array, number: int, ranks: int, deeds: _Deeds) -> None:
     """Adds a rank's seconds in I/O to the intervals."""
     log = rank.log
     events = log.events
@@ -69,26 +70,36 @@ def _add_io(found: Sequence[Interval], rank: Rank, departures: Array, number: in
     # RATIONALE: calls of HDF5 and netCDF have a variable instead of a path. What they call has the path.
     chosen = outermost & ~_of_library(rank) & rank.on_files & ~np.isin(rank.groups, list(NO_IO)) & (events["file"] != 0)
     chosen &= rank.begins >= rank.left_init_s
-    indices = np.searchsorted(departures, rank.begins[chosen], "right")
-    keys = np.zeros(len(indices), DONE)
-    keys["interval"], keys["is_read"] = indices, np.isin(rank.groups[chosen], READS)
-    keys["path"], keys["file"] = events["detail"][chosen], events["file"][chosen]
-    different, places = np.unique(keys, return_inverse=True)
-    seconds = np.bincount(places.reshape(-1), (rank.ends - rank.begins)[chosen], len(different))
-    texts = {int(path): log.name_of(int(path)) for path in np.unique(different["path"])}
-    paths = paths_of(set(texts.values()))
-    deeds = [_deed(paths[texts[int(key["path"])]], log.name_of(int(key["file"])), bool(key["is_read"])) for key in different]
+    seconds = (rank.ends - rank.begins)[chosen]
+    intervals = np.searchsorted(departures, rank.begins[chosen], "right")
+    numbers, path = np.unique(events["detail"][chosen], return_inverse=True)
+    files, file = np.unique(events["file"][chosen], return_inverse=True)
+    texts = [log.name_of(number) for number in numbers.tolist()]
+    paths = paths_of(set(texts))
+    of_paths = np.array([deeds.of_path(paths[text]) for text in texts], int)[path]
+    names = [log.name_of(number) for number in files.tolist()]
+    of_files = np.array([[deeds.of_file(name, reads) for name in names] for reads in (False, True)], int)
+    deed = np.where(of_paths != NONE, of_paths, of_files[np.isin(rank.groups[chosen], READS).astype(int), file])
     # RATIONALE: openings have no path. They belong to the functions that did most I/O with the same file.
-    has_path = [bool(paths[texts[int(key["path"])]]) for key in different]
-    of_file: dict[int, dict[Deed, float]] = defaultdict(lambda: defaultdict(float))
-    for key, spent, deed, known in zip(different, seconds, deeds, has_path, strict=True):
-        if known:
-            of_file[int(key["file"])][deed] += float(spent)
-    for key, spent, deed, known in zip(different, seconds, deeds, has_path, strict=True):
-        same_file = of_file.get(int(key["file"]))
-        if not known and same_file:
-            deed = max(same_file, key=lambda each: same_file[each])
-        found[int(key["interval"])].io.setdefault(deed, np.zeros(ranks))[number] += spent
+    has_path = np.array([bool(paths[text]) for text in texts], bool)[path]
+    most = _most_of_each(file[has_path], deed[has_path], seconds[has_path], len(files))[file]
+    deed = np.where(~has_path & (most != NONE), most, deed)
+    codes, place = np.unique(intervals * len(deeds.numbers) + deed, return_inverse=True)
+    known = list(deeds.numbers)
+    for code, spent in zip(codes.tolist(), np.bincount(place, seconds, len(codes)).tolist(), strict=True):
+        interval, of_interval = divmod(code, len(known))
+        found[interval].io.setdefault(known[of_interval], np.zeros(ranks))[number] += spent
+
+
+def _most_of_each(group: Array, value: Array, weights: Array, groups: int) -> Array:
+    """Of each group: the value with the largest sum of weights. NONE where it has none."""
+    most = np.full(groups, NONE)
+    if len(group):
+        values = int(value.max()) + 1
+        code, place = np.unique(group * values + value, return_inverse=True)
+        order = np.argsort(np.bincount(place, weights), kind="stable")
+        most[code[order] // values] = code[order] % values  # the last one stays
+    return most
 
 
 def _of_library(rank: Rank) -> Array:
@@ -96,12 +107,28 @@ def _of_library(rank: Rank) -> Array:
     return np.isin(rank.log.events["call"], numbers)
 
 
-def _deed(path: CallPath, file: str, is_read: bool) -> Deed:
-    """The functions that did some I/O. Where their names say nothing: what was done to which files."""
-    named = [frame for frame in path if not frame.is_main]
-    if named:
-        return tuple(Step(frame.function) for frame in named)
-    return (Step(f"{'reading' if is_read else 'writing'} {folded(file)}"),)
+class _Deeds:
+    """Numbers of deeds, in the order in which they were first asked for."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Deed, int] = {}
+        self._of_files: dict[tuple[str, bool], int] = {}
+
+    def of_path(self, path: CallPath) -> int:
+        """The functions that did some I/O. NONE where their names say nothing."""
+        named = [frame for frame in path if not frame.is_main]
+        return self._number(tuple(Step(frame.function) for frame in named)) if named else NONE
+
+    def of_file(self, name: str, is_read: bool) -> int:
+        """What was done to which files."""
+        found = self._of_files.get((name, is_read))
+        if found is None:
+            found = self._number((Step(f"{'reading' if is_read else 'writing'} {folded(name)}"),))
+            self._of_files[name, is_read] = found
+        return found
+
+    def _number(self, deed: Deed) -> int:
+        return self.numbers.setdefault(deed, len(self.numbers))
 
 
 def folded(file: str) -> str:

@@ -72,13 +72,16 @@ def phases_of(logs: Sequence[Log]) -> Phases:
 def _add_rank(phases: dict[str, Phase], rank: Rank, intervals: Sequence[Interval], ranks: int) -> None:
     seconds: dict[str, float] = {}
     read, written = rank.moved("read", "fill"), rank.moved("write", "flush")
-    for name, begin, end, occurrence in intervals:
+    begins, ends = (np.array([interval[at] for interval in intervals], float) for at in (1, 2))
+    io_s = rank.io.between(begins, ends) / ranks
+    moved = [sum_between(each, begins, ends) for each in (read, written)]
+    for k, (name, begin, end, occurrence) in enumerate(intervals):
         phase = phases.setdefault(name, Phase(name))
         seconds[name] = seconds.get(name, 0.0) + end - begin
         phase.times = max(phase.times, occurrence)
-        phase.io_s += float(rank.io.between(begin, end)) / ranks
-        phase.read_bytes += int(sum_between(read, begin, end))
-        phase.written_bytes += int(sum_between(written, begin, end))
+        phase.io_s += float(io_s[k])
+        phase.read_bytes += int(moved[0][k])
+        phase.written_bytes += int(moved[1][k])
     for name, of_rank in seconds.items():
         phase = phases[name]
         phase.seconds += of_rank / ranks

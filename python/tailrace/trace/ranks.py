@@ -64,8 +64,12 @@ class Rank:
         return self._on_files(self.log.events)
 
     def _on_files(self, calls: Array) -> Array:
-        others = [number for number, name in self.log.names.items() if is_no_file(name)]
-        return np.asarray(~np.isin(calls["file"], np.array(others, np.uint64)))
+        return np.asarray(~np.isin(calls["file"], self._no_files))
+
+    @cached_property
+    def _no_files(self) -> Array:
+        """The numbers of these names."""
+        return np.array([number for number, name in self.log.names.items() if is_no_file(name)], np.uint64)
 
     @cached_property
     def own_io(self) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 from tailrace.findings.estimates import smoothed
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.quantities import count_text
 from tailrace.trace.activity import Activity
 
 NAME, TITLE = "create_storm", "Too many files are made in one directory"
@@ -38,7 +39,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         np.concatenate(chosen),
         np.concatenate(saved),
-        f"{count} files are made in {name}; the first took {1e6 * first:.0f} us each, the last {1e6 * last:.0f} us",
+        f"{count_text(count)} files are made in {name}; the first took {1e6 * first:.0f} us each, the last {1e6 * last:.0f} us",
         "time of each create above that of the first 128 files of its directory",
         "spread the files over directories with a bounded number of entries, or write fewer files",
         ("layout = 'hds'  # with the library: at most 1000 entries in a directory",),

@@ -7,6 +7,7 @@ import numpy as np
 from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.quantities import count_text
 from tailrace.trace.activity import Activity
 
 NAME, TITLE = "flush", "Buffers are flushed early"
@@ -22,7 +23,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         calls,
         activity.seconds[calls],
-        f"{many} calls flush a buffer; most for {files_text(activity, calls)}",
+        f"{count_text(many)} calls flush a buffer; most for {files_text(activity, calls)}",
         "time of these calls; the data still has to be written once, in larger pieces",
         "flush when a step is complete, and not after each line or variable",
     )

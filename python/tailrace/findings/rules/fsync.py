@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.estimates import keys_of
-from tailrace.findings.files import files_text
+from tailrace.findings.files import files_text, of_database
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
-from tailrace.trace.activity import Activity
+from tailrace.quantities import count_text
+from tailrace.trace.activity import Activity, keys_of
 
 NAME, TITLE = "fsync", "The run waits for the device"
 
@@ -29,9 +29,12 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         early,
         activity.seconds[early],
-        f"{len(calls)} calls wait until data is on the device; most for {files_text(activity, calls)}",
+        f"{count_text(len(calls))} calls wait until data is on the device; most for {files_text(activity, calls)}",
         "time of these calls, without the last for each file",
         "synchronise at the end, or only after checkpoints that must survive a power cut",
-        ("durability = 'close'  # with the library: once, when a file is closed",),
+        (
+            "durability = 'close'  # with the library: once, when a file is closed",
+            *of_database(activity, calls, "BEGIN; ... COMMIT;  -- SQLite: many changes in one transaction"),
+        ),
         "high",
     )

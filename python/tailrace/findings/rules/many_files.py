@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tailrace.findings.files import where_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.quantities import bytes_text, count_text
 from tailrace.trace.activity import NONE, Activity
 
 NAME, TITLE = "many_files", "Data is spread over many small files"
@@ -25,11 +27,13 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         return None
     calls = np.flatnonzero(activity.in_group("open", "close") & is_file & small[activity.file])
     mean = float(written[small[:-1]].mean())
+    count = int(small.sum())
+    ranks = ("layout = 'collective'  # with the library: one file of all ranks",) if len(activity.ranks) > 1 else ()
     return Cause(
         calls,
         activity.seconds[calls] * (1 - 1 / FILES_OF_ONE),
-        f"{int(small.sum())} files of {mean / 1024:.1f} KiB on average are made, written and closed",
+        f"{count_text(count)} files of {bytes_text(mean)} on average are made, written and closed, {where_text(activity, calls)}",
         f"time of opening and closing these files, if {FILES_OF_ONE} of them were one file",
-        "write several steps, or the data of several ranks, into one file",
-        ("layout = 'collective'  # with the library: one file of all ranks", "steps = 'all'  # one file for all steps"),
+        f"write several {'steps, or the data of several ranks,' if ranks else 'pieces or steps'} into one file",
+        (*ranks, "steps = 'all'  # with the library: one file for all steps"),
     )

@@ -8,6 +8,7 @@ from tailrace.findings.estimates import slower_than_others
 from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.quantities import count_text
 from tailrace.trace.activity import NONE, Activity
 
 NAME, TITLE = "misaligned", "Writes do not begin with a block"
@@ -26,8 +27,8 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         found,
         slower.saved_s,
-        f"{len(found)} large writes do not begin at a multiple of {BLOCK_BYTES} bytes, and take {slower.times:.1f} times as long "
-        f"for each byte as those that do; most in {files_text(activity, found)}",
+        f"{count_text(len(found))} large writes do not begin at a multiple of {BLOCK_BYTES} bytes, and take "
+        f"{slower.times:.1f} times as long for each byte as those that do; most in {files_text(activity, found)}",
         "time of each above that of its bytes at the median rate of aligned writes",
         "let arrays begin at a multiple of the block or stripe",
         ("alignment = '1 MiB'  # with the library",),

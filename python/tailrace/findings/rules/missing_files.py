@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import posixpath
+
 import numpy as np
 
-from tailrace.findings.files import busiest_directory
+from tailrace.findings.files import where_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.quantities import count_text
 from tailrace.trace.activity import NONE, Activity
 
 NAME, TITLE = "missing_files", "Files are looked for that do not exist"
 MANY, ENOENT = 200, -2
+SEARCHED = 0.7  # of the names: if fewer of them differ without their directories, a file is looked for in several
+AGAIN = 1.5  # calls for a name
 
 
 def find(activity: Activity, pricing: Pricing) -> Cause | None:
@@ -19,13 +24,19 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     many = int(activity.count[calls].sum())
     if many < MANY:
         return None
-    directory, in_it = busiest_directory(activity, calls)
-    different = len(np.unique(activity.file[calls]))
+    names = [activity.files[number] for number in np.unique(activity.file[calls]).tolist()]
+    is_search = len({posixpath.basename(name) for name in names}) <= SEARCHED * len(names)
+    if is_search:
+        remedy = "shorten the search path (PATH, LD_LIBRARY_PATH, PYTHONPATH, -I of a compiler)"
+    elif many >= AGAIN * len(names):
+        remedy = "ask once and remember the answer"
+    else:
+        remedy = "do not ask before a file is made: open it with O_CREAT | O_EXCL, and see whether that works"
     return Cause(
         calls,
         activity.seconds[calls],
-        f"{many} calls look for {different} names that do not exist, {in_it} of them in {directory}",
+        f"{count_text(many)} calls look for {count_text(len(names))} names that do not exist, {where_text(activity, calls)}",
         "time of all these calls",
-        "shorten the search path (PATH, LD_LIBRARY_PATH, PYTHONPATH), or ask once and remember the answer",
+        remedy,
         confidence="high",
     )

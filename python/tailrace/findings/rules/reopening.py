@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.estimates import keys_of
 from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
-from tailrace.trace.activity import NONE, Activity
+from tailrace.trace.activity import NONE, Activity, keys_of
 
 NAME, TITLE = "reopening", "Files are opened again and again"
 MANY = 20  # times that a process opens a file

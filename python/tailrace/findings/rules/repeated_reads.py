@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.estimates import keys_of, parts_done_again, share_of_bytes
+from tailrace.findings.estimates import parts_done_again, share_of_bytes
 from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
-from tailrace.trace.activity import NONE, Activity
+from tailrace.trace.activity import NONE, Activity, keys_of
 
 NAME, TITLE = "repeated_reads", "The same bytes are read again and again"
 LEAST_REPEATED = 0.25  # of the bytes that are read

@@ -8,6 +8,7 @@ from tailrace.findings.estimates import slower_than_others
 from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.quantities import count_text
 from tailrace.trace.activity import Activity, Array
 
 NAME, TITLE = "shared_file", "Many ranks write into one file at once"
@@ -18,11 +19,7 @@ LEAST_BYTES = 4096
 def find(activity: Activity, pricing: Pricing) -> Cause | None:
     """Compares writes during which another process writes into the same file with writes during which none does."""
     calls = np.flatnonzero(activity.in_group("write") & activity.of_user_data & (activity.result >= LEAST_BYTES))
-    crowded = np.zeros(len(calls), bool)
-    for file in np.unique(activity.file[calls]).tolist():
-        rows = np.flatnonzero(activity.file[calls] == file)
-        if len(np.unique(activity.process[calls[rows]])) > 1:
-            crowded[rows] = _meets_others(activity, calls[rows])
+    crowded = _meets_others(activity, calls)
     slower = slower_than_others(activity, calls, crowded, SLOWER)
     if slower is None:
         return None
@@ -30,8 +27,8 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         found,
         slower.saved_s,
-        f"{len(found)} writes go into a file into which another process writes at that moment, and take {slower.times:.1f} times "
-        f"as long for each byte as the others; most in {files_text(activity, found)}",
+        f"{count_text(len(found))} writes go into a file into which another process writes at that moment, and "
+        f"take {slower.times:.1f} times as long for each byte as the others; most in {files_text(activity, found)}",
         "time of each above that of its bytes at the median rate of writes that met no other",
         "let one rank of each node write, or write a file for each node",
         ("layout = 'node'  # with the library: a file for each node", "layout = 'collective'  # one file, few writers"),
@@ -39,15 +36,15 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
 
 
 def _meets_others(activity: Activity, calls: Array) -> Array:
-    """Whether another process writes during each of these calls on one file."""
-    begins, ends, process = activity.begin[calls], activity.end[calls], activity.process[calls]
-    own = np.zeros(len(calls), np.int64)
-    for each in np.unique(process).tolist():
-        mine = process == each
-        own[mine] = _during(begins[mine], ends[mine])
-    return _during(begins, ends) > own
+    """Whether another process writes into the same file during each of these calls."""
+    file, process = activity.file[calls].astype(np.int64), activity.process[calls]
+    begins, ends = activity.begin[calls], activity.end[calls]
+    return _during(file, begins, ends) > _during(file * len(activity.processes) + process, begins, ends)
 
 
-def _during(begins: Array, ends: Array) -> Array:
-    """How many of these intervals each of them meets, itself included."""
-    return np.asarray(np.searchsorted(np.sort(begins), ends) - np.searchsorted(np.sort(ends), begins, "right"))
+def _during(group: Array, begins: Array, ends: Array) -> Array:
+    """How many intervals of its group each of these intervals meets, itself included."""
+    times = np.unique(np.concatenate((begins, ends)))
+    # Numbers that are ordered by group, then by time. What lies in groups before is in both counts.
+    first, last = (group * len(times) + np.searchsorted(times, each) for each in (begins, ends))
+    return np.asarray(np.searchsorted(np.sort(first), last) - np.searchsorted(np.sort(last), first, "right"))

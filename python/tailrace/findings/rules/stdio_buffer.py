@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tailrace.findings.estimates import MEMORY_BYTES_PER_S, without_stalls
 from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 from tailrace.findings.small import LARGER_BUFFER
+from tailrace.quantities import bytes_text, count_text
 from tailrace.trace.activity import Activity
 
 NAME, TITLE = "stdio_buffer", "Streams have small buffers"
@@ -28,13 +30,14 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         return None
     usual = float(np.median(activity.seconds[plain])) if plain.any() else 0.0
     size = float(np.median(activity.result[transfers]))
-    saved = np.maximum(activity.seconds[caused] - usual, 0) * (1 - size / LARGE_BYTES)
+    more = without_stalls(activity.seconds[caused]) - usual - size / MEMORY_BYTES_PER_S
+    saved = np.maximum(more, 0) * (1 - size / LARGE_BYTES)
     return Cause(
         caused,
         saved,
-        f"{len(transfers)} transfers move {size:.0f} bytes each (the median) between a buffer and its file; most for "
+        f"{count_text(len(transfers))} transfers move {bytes_text(size)} each (the median) between a buffer and its file; most for "
         f"{files_text(activity, caused)}",
-        "time of the calls that moved a full buffer above that of the others, if buffers had 1 MiB",
+        "time of the calls that moved a full buffer above that of the others and of copying, if buffers had 1 MiB",
         "give the stream a larger buffer",
         LARGER_BUFFER,
     )

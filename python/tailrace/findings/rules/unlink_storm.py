@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tailrace.findings.files import busiest_directory
+from tailrace.findings.files import files_text, of_database, where_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
+from tailrace.quantities import count_text
 from tailrace.trace.activity import Activity
 
-NAME, TITLE = "unlink_storm", "Many files are removed one by one"
+NAME, TITLE = "unlink_storm", "Files are removed one by one"
 MANY = 200
+AGAIN = 5  # removals of a file
 
 
 def find(activity: Activity, pricing: Pricing) -> Cause | None:
@@ -18,12 +20,20 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     many = int(activity.count[calls].sum())
     if many < MANY:
         return None
-    directory, in_it = busiest_directory(activity, calls)
+    different = len(np.unique(activity.file[calls]))
+    is_again = many >= AGAIN * different
+    what = f"{count_text(many)} files are removed, {where_text(activity, calls)}"
+    remedy = "keep fewer and larger files, write over old ones instead of removing them, or remove them after the run"
+    lines: tuple[str, ...] = ("keep = N  # with the library: removes whole files of old steps",)
+    if is_again:
+        files = f"{count_text(different)} files" if different > 1 else "one file"
+        what = f"{count_text(many)} removals remove {files} again and again: {files_text(activity, calls)}"
+        remedy, lines = "write over the file, or empty it, instead of removing it each time", ()
     return Cause(
         calls,
         activity.seconds[calls],
-        f"{many} files are removed, {in_it} of them from {directory}",
+        what,
         "time of all these removals",
-        "keep fewer and larger files, write over old ones instead of removing them, or remove them after the run",
-        ("keep = N  # with the library: removes whole files of old steps",),
+        remedy,
+        lines + of_database(activity, calls, "PRAGMA journal_mode = TRUNCATE;  -- SQLite, or WAL"),
     )

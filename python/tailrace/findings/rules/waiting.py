@@ -6,6 +6,7 @@ from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 from tailrace.findings.unequal import unequal_io
+from tailrace.quantities import count_text
 from tailrace.trace.activity import Activity
 
 NAME, TITLE = "waiting", "Ranks wait in turns for one that does I/O"
@@ -19,8 +20,8 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         calls,
         saved,
-        f"before {io.shape[1]} collectives, the ranks wait for one that does more I/O than the others, each time for another one; "
-        f"most in {files_text(activity, calls)}",
+        f"before {count_text(io.shape[1])} collectives, the ranks wait for one that does more I/O than the others, each time for "
+        f"another one; most in {files_text(activity, calls)}",
         "I/O of each rank above the mean of all ranks before the same collective",
         "write at the same time on all ranks, or write while the run computes",
         ("overlap = 2  # with the library: steps are written while the run computes",),
