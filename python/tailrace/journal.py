@@ -73,8 +73,8 @@ class JournalWriter:
         os.ftruncate(self.descriptor, end)
         self.synced = time.monotonic()
 
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Raises OSError where the line could not be written whole."""
+    def append(self, record: Mapping[str, Any]) -> int:
+        """Returns the byte at which the line begins. Raises OSError where it could not be written whole."""
         line = _journal.line(json.dumps(record, separators=(",", ":")))
         before = os.fstat(self.descriptor).st_size
         try:
@@ -86,6 +86,7 @@ class JournalWriter:
             raise
         if time.monotonic() - self.synced > SYNC_EVERY_S:
             self.sync()
+        return before
 
     def sync(self) -> None:
         os.fdatasync(self.descriptor)

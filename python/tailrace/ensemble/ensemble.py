@@ -77,7 +77,8 @@ class Ensemble:
                 raise EnsembleError(
                     f"parameter '{name}' is in no template, command or environment: write {{{name}}} where its value belongs"
                 )
-        files = input_files(spec.inputs, home)
+        from_templates = {target for target, _ in templates}
+        files = tuple(file for file in input_files(spec.inputs, home) if file.target not in from_templates)
         return Plan(spec, self.folder.run, str(self.folder.kept.absolute()), files, templates, command, environment)
 
     def check(self, member: int = 0) -> Outcome:
@@ -109,7 +110,7 @@ class Ensemble:
             self._refuse_changed(print_now, rerun_changed)
             of_all = folder.hash_of(print_now)
             with JournalWriter(self.folder.journal) as writer:
-                writer.append(folder.head_line(self.spec, plan.run, self.table, print_now))
+                folder.append_head(writer, self.folder, folder.head_line(self.spec, plan.run, self.table, print_now))
                 writer.sync()
 
                 def finished(outcome: Outcome) -> None:
@@ -121,7 +122,6 @@ class Ensemble:
                     run_members(plan, self._left(of_all, rerun_failed, most), finished)
                 finally:
                     close_scratch(self.spec.engine.scratch, plan.run)
-            self.folder.read()
             return self.write_results()
 
     def _refuse_changed(self, print_now: dict[str, Any], rerun_changed: bool) -> None:
@@ -155,9 +155,7 @@ class Ensemble:
 
     def write_results(self) -> dict[str, Any]:
         """members.csv and members.parquet in the folder, from the journal. Returns the summary."""
-        for name, write in (("members.csv", results.write_csv), ("members.parquet", results.write_parquet)):
-            write(self.folder, self.result_names, self.folder.out / name)
-        return results.summary(self.folder)
+        return results.write_tables(self.folder, self.result_names)
 
     # ---- calls: a member for each point --------------------------------------------------------------------------------------
 
@@ -198,7 +196,6 @@ class Ensemble:
             calls, self._calls = self._calls, None
         if calls is not None:
             calls.close()
-            self.folder.read()
             self.write_results()
 
     def __enter__(self) -> Ensemble:
@@ -226,7 +223,7 @@ class _Calls:
         self.executor = self.opened.__enter__()
         self.writer = JournalWriter(self.folder.journal)
         table = ParameterTable(dict.fromkeys(names), 0)  # type: ignore[arg-type]
-        self.writer.append(folder.head_line(ensemble.spec, self.plan.run, table, print_now))
+        folder.append_head(self.writer, self.folder, folder.head_line(ensemble.spec, self.plan.run, table, print_now))
         self.lock = threading.Lock()
 
     def run(self, point: Any) -> Outcome:

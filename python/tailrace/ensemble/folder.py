@@ -26,6 +26,7 @@ from tailrace.journal import VERSION, JournalError, JournalWriter, lines_of
 
 JOURNAL = "members.jsonl"
 FORMAT = 1
+OUTCOME_FIELDS = tuple(one.name for one in dataclasses.fields(Outcome) if one.name not in ("member", "reason", "seconds"))
 
 
 def hash_of(value: Any) -> str:
@@ -74,6 +75,7 @@ class Folder:
     finished: dict[int, int] = field(default_factory=dict)
     identities: dict[int, bytes] = field(default_factory=dict)
     failed: set[int] = field(default_factory=set)
+    texts: set[str] = field(default_factory=set)  # the parameters and results of which a value is text
 
     @property
     def journal(self) -> Path:
@@ -85,7 +87,7 @@ class Folder:
 
     def read(self) -> Folder:
         """Reads the journal again. Raises EnsembleError."""
-        self.heads, self.finished, self.identities, self.failed = [], {}, {}, set()
+        self.heads, self.finished, self.identities, self.failed, self.texts = [], {}, {}, set(), set()
         if not self.journal.exists():
             return self
         try:
@@ -105,12 +107,17 @@ class Folder:
                 raise EnsembleError(f"{self.journal}: run = {line['run']!r}: {problem}; a folder of scratch has this name")
             self.heads.append(dict(line))
         elif line["kind"] == "member":
-            self.note(line["member"], at, line["of"], not line["reason"])
+            self.note(line, at)
 
-    def note(self, member: int, at: int, of: str, ok: bool) -> None:
+    def note(self, line: Mapping[str, Any], at: int) -> None:
+        member = line["member"]
         self.finished[member] = at
-        self.identities[member] = bytes.fromhex(of)
-        (self.failed.discard if ok else self.failed.add)(member)
+        self.identities[member] = bytes.fromhex(line["of"])
+        (self.failed.add if line["reason"] else self.failed.discard)(member)
+        for values in (line.get("parameters", {}), line.get("results", {})):
+            for name, value in values.items():
+                if isinstance(value, str):
+                    self.texts.add(name)
 
     @property
     def run(self) -> str:
@@ -160,12 +167,19 @@ def head_line(spec: Spec, run: str, table: ParameterTable, print_of_spec: Mappin
 
 
 def member_line(outcome: Outcome, of: str) -> dict[str, Any]:
-    line = {"kind": "member", "of": of, **dataclasses.asdict(outcome)}
+    line: dict[str, Any] = {"kind": "member", "of": of, "member": outcome.member, "reason": outcome.reason}
+    for name in OUTCOME_FIELDS:
+        if value := getattr(outcome, name):
+            line[name] = value
     line["seconds"] = {name: round(value, 6) for name, value in outcome.seconds.items()}
-    return {key: value for key, value in line.items() if value or key in ("member", "reason", "kind", "of")}
+    return line
+
+
+def append_head(writer: JournalWriter, folder: Folder, line: dict[str, Any]) -> None:
+    writer.append(line)
+    folder.heads.append(line)
 
 
 def append_outcome(writer: JournalWriter, folder: Folder, outcome: Outcome, of: str) -> None:
-    at = os.fstat(writer.descriptor).st_size
-    writer.append(member_line(outcome, of))
-    folder.note(outcome.member, at, of, outcome.ok)
+    line = member_line(outcome, of)
+    folder.note(line, writer.append(line))

@@ -21,15 +21,21 @@ import time
 from typing import Any
 
 PR_SET_CHILD_SUBREAPER = 36
-POLL_S = 0.05  # how often memory and processes without a descriptor are looked at
+POLL_S = 0.05  # how often memory is looked at
 LEASE_S = 10.0  # how long an output may stay open for writing after all processes of the member have ended
 KILL_S = 20.0  # a process that does not end within this time after SIGKILL waits for a device
+MOST_WAIT_S = 1e6
 PAGE = os.sysconf("SC_PAGE_SIZE")
 BYTES_PER_MIB = 1 << 20
 
 
 class _ParentEndedError(Exception):
     """Nothing reads the reply any more."""
+
+
+_ENVIRONMENT = dict(os.environ)
+_woken, _wakes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)  # a byte for each SIGCHLD
+_events = select.poll()
 
 
 def main() -> None:
@@ -39,6 +45,10 @@ def main() -> None:
     ignored = (signal.SIGINT, signal.SIGHUP, signal.SIGIO, signal.SIGPIPE)  # a lease that is broken sends SIGIO
     for one in ignored:
         signal.signal(one, signal.SIG_IGN)
+    signal.set_wakeup_fd(_wakes, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    _events.register(_woken, select.POLLIN)
+    _events.register(0, 0)  # only its end
     pending = b""
     while True:
         line, found, rest = pending.partition(b"\n")
@@ -62,10 +72,10 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     begin = time.monotonic()
     directory = request["directory"]
     os.chdir(directory)
-    environment = {**os.environ, **request["environment"]}
+    environment = {**_ENVIRONMENT, **request["environment"]}
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644),
+        (os.POSIX_SPAWN_OPEN, 1, request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
     command = request["command"]
@@ -74,12 +84,11 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
         pid = os.posix_spawnp(command[0], command, environment, file_actions=actions, setsid=True, setsigdef=default)
     except OSError as error:
         return {"reason": "start", "message": f"{command[0]}: {error.strerror}", "run_s": 0.0, "wait_s": 0.0}
+    _collected.clear()
     reason, peak = _watch(pid, begin + request["timeout_s"], request["memory_mib"] * BYTES_PER_MIB)
     if reason:
         end_all(request["grace_s"])
-        status, usage = _collected.pop(pid, (None, None))
-    else:
-        _, status, usage = os.wait4(pid, 0)
+    status, usage = _collected.pop(pid, (None, None))
     ended = time.monotonic()
     left = 0
     if not reason:
@@ -93,53 +102,50 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
         reply |= {"cpu_s": usage.ru_utime + usage.ru_stime, "memory_mib": max(peak / BYTES_PER_MIB, usage.ru_maxrss / 1024)}
     if not reason and code == 0:
         reply |= hand_over(request["outputs"], LEASE_S)
+        if not reply["reason"]:
+            reply["closed"] = closed_of(request["inputs"])
     return {**reply, "wait_s": time.monotonic() - ended}
 
 
-_collected: dict[int, Any] = {}  # of the commands that were ended: their status and usage
+_collected: dict[int, Any] = {}  # of processes that have ended: their status and usage
 
 
 def _watch(pid: int, deadline: float, most_bytes: int) -> tuple[str, int]:
     """Waits for the command alone. Returns why it must be ended, and the most memory that was seen."""
-    descriptor = os.pidfd_open(pid)
-    try:
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        poll.register(0, select.POLLHUP)
-        peak = 0
-        while True:
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                return "timeout", peak
-            ready = poll.poll(1000 * min(left_s, POLL_S if most_bytes else left_s))
-            if any(found == 0 for found, _ in ready):
-                raise _ParentEndedError
-            if ready:
-                return "", peak
-            if most_bytes:
-                peak = max(peak, sum(map(_resident_bytes, descendants())))
-                if peak > most_bytes:
-                    return "memory", peak
-    finally:
-        os.close(descriptor)
+    peak = 0
+    while True:
+        _reap()
+        if pid in _collected:
+            return "", peak
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            return "timeout", peak
+        _wait_for_event(min(left_s, POLL_S) if most_bytes else left_s)
+        if most_bytes:
+            peak = max(peak, sum(map(_resident_bytes, descendants())))
+            if peak > most_bytes:
+                return "memory", peak
 
 
 def _wait_for_all(deadline: float) -> int:
     """Waits until no process of the member is left. Returns how many are left at the deadline."""
-    delay = 0.001
     while _reap():
-        if time.monotonic() > deadline:
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
             return len(descendants())
-        if select.select([0], [], [], delay)[0] and _input_has_ended():
-            raise _ParentEndedError
-        delay = min(2 * delay, POLL_S)
+        _wait_for_event(left_s)
     return 0
 
 
-def _input_has_ended() -> bool:
-    poll = select.poll()
-    poll.register(0, select.POLLHUP)
-    return any(event & select.POLLHUP for _, event in poll.poll(0))
+def _wait_for_event(most_s: float, ignores_end: bool = False) -> None:
+    """Until a child has ended, at most so long. Raises _ParentEndedError where nobody waits for the reply."""
+    found = dict(_events.poll(1000 * min(max(most_s, 0), MOST_WAIT_S) + 1))
+    if _woken in found:
+        os.read(_woken, 4096)
+    elif found and ignores_end:
+        time.sleep(min(most_s, 0.002))
+    if 0 in found and not ignores_end:
+        raise _ParentEndedError
 
 
 def _reap() -> bool:
@@ -157,17 +163,16 @@ def _reap() -> bool:
 def end_all(grace_s: float) -> None:
     """SIGTERM for all processes of the member, SIGKILL after the grace. SIGKILL alone reaches processes that ignore SIGTERM, are
     stopped, or are in sessions of their own."""
-    _collected.clear()
     for pid in descendants() if grace_s > 0 else ():
         _send(pid, signal.SIGTERM)
     end = time.monotonic() + grace_s
     while _reap() and time.monotonic() < end:
-        time.sleep(0.01)
+        _wait_for_event(end - time.monotonic(), ignores_end=True)
     end = time.monotonic() + KILL_S
     while _reap() and time.monotonic() < end:
         for pid in descendants():
             _send(pid, signal.SIGKILL)
-        time.sleep(0.002)
+        _wait_for_event(0.002, ignores_end=True)  # what a killed process leaves becomes a child of this one
 
 
 def _send(pid: int, number: int) -> None:
@@ -255,6 +260,21 @@ def _leased_state(name: str, within_s: float) -> tuple[list[int] | None, bool]:
             return [found.st_size, found.st_mtime_ns, found.st_ino], leased
     finally:
         os.close(descriptor)
+
+
+def closed_of(names: list[str]) -> list[str]:
+    """Those of the files that no process has open for writing, as the kernel says. None where the file system knows no leases."""
+    found = []
+    for name in names:
+        with contextlib.suppress(OSError):
+            descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+                fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+                found.append(name)
+            finally:
+                os.close(descriptor)
+    return found
 
 
 if __name__ == "__main__":

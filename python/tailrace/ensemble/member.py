@@ -9,11 +9,12 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tailrace.ensemble.directory import LOG, MemberDirectory
 from tailrace.ensemble.keeping import VARIABLE, keeper_of_thread
 from tailrace.ensemble.readings import read_results
 from tailrace.ensemble.scratch import InputFile, Scratch, scratch_of_process
@@ -21,7 +22,6 @@ from tailrace.ensemble.templates import MEMBER, Text
 from tailrace.ensemble.values import MemberError, Spec, Value
 from tailrace.process import tail
 
-LOG = "tailrace-member.log"  # standard output and error of the command, in the member's directory
 TAIL_LINES = 20
 PIECE_BYTES = 1 << 20
 
@@ -72,26 +72,30 @@ def run_member(plan: Plan, member: int, parameters: dict[str, Value]) -> Outcome
 def _attempt(plan: Plan, member: int, parameters: dict[str, Value]) -> Outcome:
     outcome = Outcome(member, parameters=parameters)
     outcome.facts = {"host": socket.gethostname(), "begin": time.time()}
-    directory: Path | None = None
+    directory: MemberDirectory | None = None
     scratch: Scratch | None = None
+    closed: Sequence[str] = ()
     try:
         with _timed(outcome, "stage"):
             texts = _texts(plan, {**parameters, MEMBER: member})
             scratch = _scratch(plan)
-            directory = scratch.make(f"m{member:06d}", plan.spec.limits.min_free_mib)
-            _write_templates(texts["files"], directory)
-        _run(plan, outcome, scratch, directory, texts)
-        with _timed(outcome, "read"):
-            outcome.results = read_results(plan.spec.readings, Path(plan.spec.home), directory, parameters)
-        with _timed(outcome, "keep"):
-            _keep(plan, outcome, directory)
+            directory = scratch.take(plan.spec.limits.min_free_mib)
+            _write_templates(texts["files"], directory.path)
+        closed = _run(plan, outcome, scratch, directory, texts)
+        if plan.spec.readings:
+            with _timed(outcome, "read"):
+                outcome.results = read_results(plan.spec.readings, Path(plan.spec.home), Path(directory.path), parameters)
+        if plan.spec.keep.files:
+            with _timed(outcome, "keep"):
+                _keep(plan, outcome, Path(directory.path))
     except MemberError as error:
         outcome.reason, outcome.message, outcome.results = error.reason, error.message, {}
         if directory is not None:
-            outcome.log = _last_lines(directory / LOG)
+            outcome.log = _last_lines(Path(directory.path) / LOG)
     finally:
         if directory is not None and scratch is not None:
-            _leave(plan, outcome, scratch, directory)
+            _keep_directory(plan, outcome, directory.path)
+            scratch.give_back(directory, closed if outcome.ok and plan.spec.inputs.reuse else ())
     return outcome
 
 
@@ -121,12 +125,11 @@ def _texts(plan: Plan, values: Mapping[str, Value]) -> dict[str, Any]:
     }
 
 
-def _write_templates(files: list[tuple[str, str]], directory: Path) -> None:
+def _write_templates(files: list[tuple[str, str]], directory: str) -> None:
     try:
         for target, text in files:
-            path = directory / target
+            path = Path(directory, target)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.unlink(missing_ok=True)  # it may be a link to an input of all members
             path.write_text(text)
     except OSError as error:
         raise MemberError("scratch", f"{error.filename}: {error.strerror}") from None
@@ -137,19 +140,21 @@ def outputs_of(spec: Spec) -> list[str]:
     return list(dict.fromkeys([*(one.file for one in spec.readings if one.file), *spec.keep.files]))
 
 
-def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: Path, texts: Mapping[str, Any]) -> None:
+def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: MemberDirectory, texts: Mapping[str, Any]) -> list[str]:
+    """Returns the files of the directory that nothing has open for writing, of the log and the copies of inputs."""
     limits = plan.spec.limits
     mark = f"{plan.run}/{os.getpid()}/{outcome.member}"
     request = {
-        "directory": str(directory),
+        "directory": directory.path,
         "command": texts["command"],
         "environment": {**texts["environment"], VARIABLE: mark},
-        "log": str(directory / LOG),
+        "log": f"{directory.path}/{LOG}",
         "timeout_s": limits.timeout_s,
         "grace_s": limits.grace_s,
         "linger_s": limits.linger_s,
         "memory_mib": limits.memory_mib,
         "outputs": outputs_of(plan.spec),
+        "inputs": [LOG, *directory.copies] if plan.spec.inputs.reuse else [],
     }
     reply = keeper_of_thread().run(request)
     outcome.seconds |= {"run": reply["run_s"], "wait": reply["wait_s"]}
@@ -158,11 +163,13 @@ def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: Path, texts:
         raise MemberError("input changed", f"{changed}: is declared read-only, and its content changed while this member ran")
     _check_reply(plan, reply)
     for name, (size, mtime_ns, inode) in reply.get("outputs", {}).items():
-        now = (directory / name).stat()
+        now = os.stat(os.path.join(directory.path, name))
         if (now.st_size, now.st_mtime_ns, now.st_ino) != (size, mtime_ns, inode):
             raise MemberError("open", f"{name}: changed after the member's processes had ended")
         if size == 0 and any(reading.file == name for reading in plan.spec.readings):
             raise MemberError("missing", f"{name}: is empty")
+    found: list[str] = reply.get("closed", [])
+    return found
 
 
 def _check_reply(plan: Plan, reply: Mapping[str, Any]) -> None:
@@ -189,8 +196,6 @@ def _last_lines(path: Path) -> str:
 
 def _keep(plan: Plan, outcome: Outcome, directory: Path) -> None:
     """Copies outputs to the ensemble's folder: under another name, with a checksum, renamed once it has been read back."""
-    if not plan.spec.keep.files:
-        return
     target = Path(plan.kept) / f"{outcome.member:06d}"
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -225,14 +230,11 @@ def checksum(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _leave(plan: Plan, outcome: Outcome, scratch: Scratch, directory: Path) -> None:
-    """Keeps the member's directory where that is asked for, and frees scratch."""
+def _keep_directory(plan: Plan, outcome: Outcome, directory: str) -> None:
     keep = plan.spec.keep.directory
-    with contextlib.suppress(OSError, shutil.Error):
-        if keep == "always" or (keep == "failed" and not outcome.ok):
+    if keep == "always" or (keep == "failed" and not outcome.ok):
+        with contextlib.suppress(OSError, shutil.Error):
             target = Path(plan.kept) / f"{outcome.member:06d}-directory"
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(directory, target, symlinks=True)
             outcome.directory = str(target)
-    with contextlib.suppress(OSError):
-        scratch.remove_member(directory)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,71 +41,113 @@ def row_of(line: Mapping[str, Any]) -> dict[str, Any]:
     return {"member": line["member"], **given, **about, "attempts": facts.get("attempts", 1), "host": facts.get("host", "")}
 
 
-def write_csv(folder: Folder, results: tuple[str, ...], path: Path) -> None:
-    """Written beside `path`, then renamed. A failed member has empty cells as results."""
+def write_tables(folder: Folder, results: tuple[str, ...]) -> dict[str, Any]:
+    """All tables of the folder, in one pass over the journal and in bounded memory. Returns the summary."""
     columns = columns_of(folder, results)
-    with replaced(path) as beside, beside.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore")
-        writer.writeheader()
+    found = Summary()
+    with (
+        csv_table(columns, folder.out / "members.csv") as to_csv,
+        parquet_table(kinds_of(folder, columns), folder, folder.out / "members.parquet") as to_parquet,
+    ):
         for line in member_lines(folder):
             row = row_of(line)
-            writer.writerow({**row, "seconds": f"{row['seconds']:.4f}", "message": " ".join(row["message"].split())})
+            to_csv(row)
+            to_parquet(row)
+            found.add(line)
+    return found.of(folder)
 
 
-def write_parquet(folder: Folder, results: tuple[str, ...], path: Path) -> None:
-    """With the provenance as the file's metadata. Columns of results are numbers where all values are."""
+Row = Mapping[str, Any]
+
+
+@contextlib.contextmanager
+def csv_table(columns: Sequence[str], path: Path) -> Iterator[Callable[[Row], None]]:
+    """Takes rows. Written beside `path`, then renamed. A failed member has empty cells as results."""
+    with replaced(path) as beside, beside.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+
+        def add(row: Row) -> None:
+            cells = {**row, "seconds": f"{row['seconds']:.4f}", "message": " ".join(row["message"].split())}
+            writer.writerow([cells.get(name, "") for name in columns])
+
+        yield add
+
+
+def kinds_of(folder: Folder, columns: Sequence[str]) -> dict[str, str]:
+    """Of each column: whole, number or text. Columns of parameters and results are numbers where all values are."""
+    kinds = {name: "text" if name in folder.texts else "number" for name in columns}
+    return kinds | {"member": "whole", "attempts": "whole", "reason": "text", "message": "text", "host": "text"}
+
+
+@contextlib.contextmanager
+def parquet_table(kinds: Mapping[str, str], folder: Folder, path: Path) -> Iterator[Callable[[Row], None]]:
+    """Takes rows. The file's metadata has the provenance."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns = columns_of(folder, results)
-    kinds = dict.fromkeys(columns, pa.float64())
-    kinds |= {"member": pa.int64(), "reason": pa.string(), "message": pa.string(), "attempts": pa.int64(), "host": pa.string()}
-    for line in member_lines(folder):
-        for name, value in {**line.get("parameters", {}), **line.get("results", {})}.items():
-            if isinstance(value, str) and name in kinds:
-                kinds[name] = pa.string()
+    types = {"whole": pa.int64(), "number": pa.float64(), "text": pa.string()}
     metadata = {"tailrace": json.dumps(folder.heads)}
-    schema = pa.schema([(name, kinds[name]) for name in columns], metadata=metadata)
+    schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()], metadata=metadata)
     with replaced(path) as beside, pq.ParquetWriter(beside, schema) as writer:
         rows: list[dict[str, Any]] = []
-        for line in member_lines(folder):
-            rows.append(_typed(row_of(line), kinds))
+
+        def flush() -> None:
+            writer.write_table(pa.Table.from_pylist(rows, schema))
+            rows.clear()
+
+        def add(row: Row) -> None:
+            rows.append(_typed(row, kinds))
             if len(rows) == ROWS_A_GROUP:
-                writer.write_table(pa.Table.from_pylist(rows, schema))
-                rows = []
-        writer.write_table(pa.Table.from_pylist(rows, schema))
+                flush()
+
+        yield add
+        flush()
 
 
-def _typed(row: Mapping[str, Any], kinds: Mapping[str, Any]) -> dict[str, Any]:
+def _typed(row: Row, kinds: Mapping[str, str]) -> dict[str, Any]:
     """Text where the column is text, numbers where it is of numbers."""
     found = {}
     for name, kind in kinds.items():
         value = row.get(name)
         if value is not None:
-            found[name] = str(value) if str(kind) == "string" else float(value) if str(kind) == "double" else value
+            found[name] = str(value) if kind == "text" else float(value) if kind == "number" else value
     return found
 
 
-def summary(folder: Folder) -> dict[str, Any]:
-    """Counts, seconds of each part of a member's life, failures by reason with an example. One pass, bounded memory."""
-    reasons: Counter[str] = Counter()
-    examples: dict[str, dict[str, Any]] = {}
-    seconds: Counter[str] = Counter()
-    for line in member_lines(folder):
-        seconds.update(line.get("seconds", {}))
+class Summary:
+    """Counts, seconds of each part of a member's life, failures by reason with an example. Takes lines one by one."""
+
+    def __init__(self) -> None:
+        self.reasons: Counter[str] = Counter()
+        self.examples: dict[str, dict[str, Any]] = {}
+        self.seconds = dict.fromkeys(PARTS, 0.0)
+
+    def add(self, line: dict[str, Any]) -> None:
+        for name, value in line.get("seconds", {}).items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + value
         if line["reason"]:
-            reasons[line["reason"]] += 1
-            examples.setdefault(line["reason"], line)
-    members = folder.heads[-1]["members"] if folder.heads else 0
-    failures = [
-        {
-            "reason": reason,
-            "meaning": REASONS.get(reason, ""),
-            "members": count,
-            "example": {key: examples[reason].get(key, "") for key in ("member", "message", "log")},
-        }
-        for reason, count in reasons.most_common()
-    ]
-    done = len(folder.finished)
-    counts = {"members": members, "good": done - len(folder.failed), "failed": len(folder.failed), "left": max(0, members - done)}
-    return {**counts, "seconds": {name: seconds[name] for name in PARTS}, "failures": failures}
+            self.reasons[line["reason"]] += 1
+            self.examples.setdefault(line["reason"], line)
+
+    def of(self, folder: Folder) -> dict[str, Any]:
+        members = folder.heads[-1]["members"] if folder.heads else 0
+        failures = [
+            {
+                "reason": reason,
+                "meaning": REASONS.get(reason, ""),
+                "members": count,
+                "example": {key: self.examples[reason].get(key, "") for key in ("member", "message", "log")},
+            }
+            for reason, count in self.reasons.most_common()
+        ]
+        done, failed = len(folder.finished), len(folder.failed)
+        counts = {"members": members, "good": done - failed, "failed": failed, "left": max(0, members - done)}
+        return {**counts, "seconds": {name: self.seconds[name] for name in PARTS}, "failures": failures}
+
+
+def summary(folder: Folder) -> dict[str, Any]:
+    found = Summary()
+    for line in member_lines(folder):
+        found.add(line)
+    return found.of(folder)

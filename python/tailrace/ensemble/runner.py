@@ -6,8 +6,9 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+from concurrent.futures import BrokenExecutor, CancelledError, Future
 from pathlib import Path
+from queue import SimpleQueue
 
 from tailrace.ensemble import engines
 from tailrace.ensemble.member import Outcome, Plan, checksum, run_member
@@ -48,6 +49,7 @@ def _with_engine(plan: Plan, executor, tasks: Iterator[Task], finished: Found) -
     """Returns the members that were lost with the engine; empty when all have ended."""
     most = IN_FLIGHT * engines.workers_of(plan.spec.engine)
     in_flight: dict[Future[Outcome], Task] = {}
+    ended: SimpleQueue[Future[Outcome]] = SimpleQueue()
     lost: list[Task] = []
     is_remote = plan.spec.engine.name != "threads"
     try:
@@ -57,26 +59,28 @@ def _with_engine(plan: Plan, executor, tasks: Iterator[Task], finished: Found) -
                 if task is None:
                     break
                 try:
-                    in_flight[executor.submit(run_member, plan, *task)] = task
+                    future = executor.submit(run_member, plan, *task)
                 except (BrokenExecutor, RuntimeError):
                     lost.append(task)
+                else:
+                    in_flight[future] = task
+                    future.add_done_callback(ended.put)
             if not in_flight:
                 return lost
-            done, _ = wait(in_flight, return_when=FIRST_COMPLETED)
-            for future in done:
-                task = in_flight.pop(future)
-                try:
-                    outcome = future.result()
-                except (Exception, CancelledError) as error:
-                    if not _is_loss(error):
-                        raise
-                    lost.append(task)
-                    continue
-                finished(_seen_here(plan, outcome) if is_remote else outcome)
-                if outcome.reason == "input changed":
-                    raise EnsembleError(
-                        f"member {outcome.member} stopped the ensemble: {outcome.message}: list what it may change not as read_only"
-                    )
+            future = ended.get()
+            task = in_flight.pop(future)
+            try:
+                outcome = future.result()
+            except (Exception, CancelledError) as error:
+                if not _is_loss(error):
+                    raise
+                lost.append(task)
+                continue
+            finished(_seen_here(plan, outcome) if is_remote else outcome)
+            if outcome.reason == "input changed":
+                raise EnsembleError(
+                    f"member {outcome.member} stopped the ensemble: {outcome.message}: list what it may change not as read_only"
+                )
     except BaseException:
         for future in in_flight:
             future.cancel()

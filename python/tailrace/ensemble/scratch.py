@@ -7,6 +7,7 @@ import contextlib
 import errno
 import fcntl
 import fnmatch
+import itertools
 import json
 import os
 import shutil
@@ -14,10 +15,12 @@ import socket
 import stat
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from tailrace.ensemble.directory import MemberDirectory, UntidyError
 from tailrace.ensemble.keeping import end_processes_of
 from tailrace.ensemble.values import EnsembleError, Inputs, MemberError
 from tailrace.json_text import parse_json
@@ -115,7 +118,10 @@ class Scratch:
 
     def __init__(self, folder: Path, run: str, files: tuple[InputFile, ...]) -> None:
         self.files = files
+        self.free: list[MemberDirectory] = []  # left by members, for others
+        self.numbers = itertools.count()
         self.folder = folder / f"{run}-{socket.gethostname()}-{os.getpid()}"
+        self.path = str(self.folder)
         self.shared: dict[str, os.stat_result] = {}
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if folder.stat().st_uid != os.getuid():
@@ -138,29 +144,45 @@ class Scratch:
                 copy_file(file.source, str(copy))
                 self.shared[file.target] = copy.stat()
 
-    def make(self, name: str, min_free_mib: int) -> Path:
-        """A member's directory with its inputs. Raises MemberError."""
+    def take(self, min_free_mib: int) -> MemberDirectory:
+        """A directory for one member, with its inputs. Raises MemberError."""
+        directory: MemberDirectory | None = None
         try:
-            space = os.statvfs(self.folder)
+            space = os.statvfs(self.path)
             if space.f_bavail * space.f_frsize < min_free_mib * BYTES_PER_MIB:
                 free = space.f_bavail * space.f_frsize // BYTES_PER_MIB
                 raise MemberError("scratch", f"{self.folder}: {free} MiB are free, and [limits] min_free_mib = {min_free_mib}")
-            directory = self.folder / name
-            self.remove_member(directory)
-            directory.mkdir()
-            made = {directory}
+            try:
+                directory, is_new = self.free.pop(), False
+            except IndexError:
+                directory, is_new = MemberDirectory(f"{self.path}/m{next(self.numbers)}"), True
+                directory.make()
             for file in self.files:
-                target = directory / file.target
-                if target.parent not in made:
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    made.add(target.parent)
-                if file.is_read_only:
-                    os.link(self.folder / "inputs" / file.target, target)
-                else:
-                    copy_file(file.source, str(target))
+                directory.add(file.target, partial(self._place, file), not file.is_read_only)
+            directory.begin(is_new)
         except OSError as error:
+            if directory is not None:
+                self.remove_member(directory.path)
             raise MemberError("scratch", f"{error.filename or self.folder}: {error.strerror}") from None
         return directory
+
+    def _place(self, file: InputFile, target: str) -> None:
+        if file.is_read_only:
+            os.link(f"{self.path}/inputs/{file.target}", target)
+        else:
+            copy_file(file.source, target)
+
+    def give_back(self, directory: MemberDirectory, closed: Collection[str]) -> None:
+        """The member has ended. `closed`: the files that nothing has open for writing, where the member was good."""
+        try:
+            if closed:
+                directory.clean(closed)
+                self.free.append(directory)
+                return
+        except (OSError, UntidyError):
+            pass
+        with contextlib.suppress(OSError):
+            self.remove_member(directory.path)
 
     def changed_input(self) -> str:
         """The name of a read-only input that is not as it was copied; "" where all are. Root may write whatever the mode is."""
@@ -173,7 +195,7 @@ class Scratch:
                 return name
         return ""
 
-    def remove_member(self, directory: Path) -> None:
+    def remove_member(self, directory: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(directory, onerror=_make_writable)
 

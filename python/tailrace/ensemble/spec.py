@@ -67,6 +67,7 @@ def _inputs(table: Table, home: Path) -> Inputs:
         directory=table.text("directory", default=""),
         read_only=table.texts("read_only", default=()),
         skip=table.texts("skip", default=()),
+        reuse=table.typed("reuse", bool, "true or false", default=True),
     )
     if inputs.directory and not (home / inputs.directory).is_dir():
         raise table.fail("directory", f"no such directory in {home}")

@@ -47,6 +47,7 @@ class Inputs:
     directory: str  # its files are the inputs of every member; "" for none
     read_only: tuple[str, ...] = ()  # patterns of files that members get as hard links to one copy on the node
     skip: tuple[str, ...] = ()  # patterns of files that members do not get
+    reuse: bool = True  # what a good member has left as it was serves the next one
 
 
 @dataclass(frozen=True)

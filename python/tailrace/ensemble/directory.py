@@ -1,0 +1,155 @@
+"""A member's directory on scratch: made once, and used again by the next member where a good one has left it as it was.
+
+A file system takes longer to make and remove files than to look at them. So inputs that a member has not touched stay for the next
+one. What shows that: number, mode, links, size and times of the file are those that it had after it was copied, and the kernel
+grants a lease on it, so nothing has it open for writing. The time of a change counts only where the kernel's clock has moved on
+since the copy was made, because two changes within one tick have the same time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+
+LOG = "tailrace-member.log"  # standard output and error of the command, in the member's directory
+COARSE_CLOCK = 5  # CLOCK_REALTIME_COARSE of Linux: the clock of the times of files
+MOST_TICK_S = 0.05
+Stamp = tuple[int, ...]
+
+
+class UntidyError(Exception):
+    """The directory itself was changed. It is not used again."""
+
+
+def stamp_of(found: os.stat_result) -> Stamp:
+    return (found.st_ino, found.st_mode, found.st_nlink, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+@dataclass
+class MemberDirectory:
+    """`copies` has the inputs that are in it, with what the kernel said of them; an empty stamp is of one that is not to be trusted."""
+
+    path: str
+    copies: dict[str, Stamp] = field(default_factory=dict)
+    links: dict[str, int] = field(default_factory=dict)  # the inputs that are hard links, with the number of the file
+    folders: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    top: Stamp = ()
+    log: Stamp = ()
+
+    def make(self) -> None:
+        os.mkdir(self.path)
+        self._note_folder("")
+
+    def make_folder(self, name: str) -> None:
+        """A folder of inputs, with those above it."""
+        if name not in self.folders:
+            self.make_folder(os.path.dirname(name))
+            os.mkdir(os.path.join(self.path, name))
+            self._note_folder(name)
+
+    def _note_folder(self, name: str) -> None:
+        self.folders[name] = self._state_of(name)
+
+    def _state_of(self, name: str) -> tuple[object, ...]:
+        path = os.path.join(self.path, name)
+        found = os.lstat(path)
+        return (found.st_ino, found.st_mode, found.st_uid, *_extended(path))
+
+    def add(self, name: str, make: Callable[[str], None], is_copy: bool) -> None:
+        """An input, where it is not there yet. `make` makes it at a path."""
+        if name in (self.copies if is_copy else self.links):
+            return
+        self.make_folder(os.path.dirname(name))
+        path = os.path.join(self.path, name)
+        make(path)
+        found = os.lstat(path)
+        if is_copy:
+            self.copies[name] = stamp_of(found)
+        else:
+            self.links[name] = found.st_ino
+
+    def begin(self, is_new: bool) -> None:
+        """All inputs are there. Makes the log. A new directory waits for the next tick of the clock, at most some milliseconds."""
+        path = os.path.join(self.path, LOG)
+        if not self.log:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+            self.log = stamp_of(os.lstat(path))
+        self.top = stamp_of(os.lstat(self.path))
+        newest = max(self.top[-1], self.log[-1], *(stamp[-1] for stamp in self.copies.values() if stamp), 0)
+        now_ns, end = time.clock_gettime_ns(COARSE_CLOCK), time.monotonic() + MOST_TICK_S
+        while is_new and now_ns <= newest and time.monotonic() < end:
+            time.sleep(0.0005)
+            now_ns = time.clock_gettime_ns(COARSE_CLOCK)
+        if now_ns <= newest:
+            for name, stamp in self.copies.items():
+                if stamp and stamp[-1] >= now_ns:
+                    self.copies[name] = ()
+            self.top = () if self.top[-1] >= now_ns else self.top
+
+    def clean(self, closed: Collection[str]) -> None:
+        """Removes what a member has left, apart from inputs that are as they were. `closed`: the files that nothing has open for
+        writing. Raises UntidyError, OSError."""
+        if LOG not in closed:
+            raise UntidyError
+        if self.top and self.top == stamp_of(os.lstat(self.path)) and len(self.folders) == 1:
+            here: Iterable[str] = [*self.copies, LOG]  # no name was made, removed or changed
+            for name in here:
+                self._keep_or_remove(name, os.lstat(os.path.join(self.path, name)), closed)
+            return
+        seen: set[str] = set()
+        self._clean_folder("", closed, seen)
+        for names in (self.copies, self.links):
+            for name in set(names) - seen:
+                del names[name]
+        if LOG not in seen:
+            self.log = ()
+
+    def _clean_folder(self, folder: str, closed: Collection[str], seen: set[str]) -> None:
+        if self._state_of(folder) != self.folders[folder]:
+            raise UntidyError
+        with os.scandir(os.path.join(self.path, folder)) as entries:
+            found = list(entries)
+        for entry in found:
+            name = os.path.join(folder, entry.name)
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if is_folder and name in self.folders:
+                self._clean_folder(name, closed, seen)
+            elif is_folder:
+                shutil.rmtree(entry.path)
+            elif name in self.copies or name in self.links or name == LOG:
+                if self._keep_or_remove(name, entry.stat(follow_symlinks=False), closed):
+                    seen.add(name)
+            else:
+                os.unlink(entry.path)
+        if folder and not os.path.isdir(os.path.join(self.path, folder)):
+            raise UntidyError
+
+    def _keep_or_remove(self, name: str, found: os.stat_result, closed: Collection[str]) -> bool:
+        path = os.path.join(self.path, name)
+        if name == LOG:
+            if name in closed and (found.st_ino, found.st_mode, found.st_nlink) == self.log[:3] and stat.S_ISREG(found.st_mode):
+                if found.st_size:
+                    os.truncate(path, 0)
+                return True
+        elif name in self.links:
+            if found.st_ino == self.links[name]:
+                return True
+        elif name in closed and stamp_of(found) == self.copies[name]:
+            return True
+        os.unlink(path)
+        if name == LOG:
+            self.log = ()
+        else:
+            self.copies.pop(name, None)
+        return False
+
+
+def _extended(path: str) -> list[str]:
+    with contextlib.suppress(OSError):
+        return sorted(os.listxattr(path, follow_symlinks=False))
+    return []
