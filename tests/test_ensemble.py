@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from tailrace.ensemble import Ensemble, EnsembleError, MemberError
-from tailrace.ensemble.keeping import VARIABLE, end_processes_of
+from tailrace.ensemble.marks import VARIABLE, end_processes_of
 from tailrace.journal import lines_of
 
 from tests.ensembles import WAYS, compare, table_of, write_ensemble

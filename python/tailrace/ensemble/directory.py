@@ -32,7 +32,7 @@ def stamp_of(found: os.stat_result) -> Stamp:
 
 @dataclass
 class MemberDirectory:
-    """`copies` has the inputs that are in it, with what the kernel said of them; an empty stamp is of one that is not to be trusted."""
+    """`copies` has the inputs that are in it, with what the kernel said of them; an empty stamp is of one not to be trusted."""
 
     path: str
     copies: dict[str, Stamp] = field(default_factory=dict)

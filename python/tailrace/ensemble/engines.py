@@ -10,10 +10,11 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Any
 
 from tailrace.ensemble.values import EngineChoice, EnsembleError
+from tailrace.ensemble.workers import WorkerPool
 
 IN_FLIGHT_CALLS = 2  # calls that wait, for each worker
 
@@ -35,7 +36,7 @@ def open_engine(choice: EngineChoice) -> Iterator[Executor]:
 
 
 def _threads(choice: EngineChoice) -> Any:
-    return ThreadPoolExecutor(workers_of(choice), thread_name_prefix="member")
+    return WorkerPool(workers_of(choice))
 
 
 def _mpi(choice: EngineChoice) -> Any:

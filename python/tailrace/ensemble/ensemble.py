@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.ensemble import engines, folder, results
-from tailrace.ensemble.member import Outcome, Plan, run_member
+from tailrace.ensemble.member import Outcome, Plan
 from tailrace.ensemble.parameters import ParameterTable, load_parameters
 from tailrace.ensemble.readings import result_names
 from tailrace.ensemble.runner import run_members
@@ -18,6 +18,7 @@ from tailrace.ensemble.scratch import close_scratch, input_files
 from tailrace.ensemble.spec import load_spec
 from tailrace.ensemble.templates import parse_text, read_template
 from tailrace.ensemble.values import EnsembleError, MemberError, Spec, Value
+from tailrace.ensemble.workers import run_member
 from tailrace.journal import JournalWriter
 
 FAILED_CHOICES = ("nan", "raise")

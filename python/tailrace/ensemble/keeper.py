@@ -1,8 +1,7 @@
-"""The keeper: a small process that runs the commands of members, one after the other, and ends all that they have started.
+"""The keeper of a worker: runs the commands of members, one after the other, and ends all that they have started.
 
-It is a subreaper: what a command leaves running becomes its child. So "no child is left" means that no process of the member is
-left. Requests come as JSON lines on its standard input, replies leave on its standard output. When its input ends, it ends the
-member, too. It is started as a program and imports little: `keeping.Keeper` is the other end.
+The worker is a subreaper: what a command leaves running becomes its child. So "no child is left" means that no process of the member
+is left. When the process that wants the results ends, the member is ended, too.
 """
 
 from __future__ import annotations
@@ -12,11 +11,9 @@ import ctypes
 import errno
 import fcntl
 import glob
-import json
 import os
 import select
 import signal
-import sys
 import time
 from typing import Any
 
@@ -29,50 +26,50 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 BYTES_PER_MIB = 1 << 20
 
 
-class _ParentEndedError(Exception):
+class ParentEndedError(Exception):
     """Nothing reads the reply any more."""
 
 
-_ENVIRONMENT = dict(os.environ)
-_woken, _wakes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)  # a byte for each SIGCHLD
+_environment: dict[str, str] = {}
+_home = -1  # the directory in which this process was started
+_woken = -1  # gets a byte for each SIGCHLD
 _events = select.poll()
 
 
-def main() -> None:
+_parent = -1  # the descriptor from which requests come: its end is the parent's
+
+
+def begin(parent: int) -> None:
+    """Makes this process a keeper. Raises OSError."""
+    global _parent, _home, _woken
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        sys.exit(f"prctl(PR_SET_CHILD_SUBREAPER): {os.strerror(ctypes.get_errno())}")
-    ignored = (signal.SIGINT, signal.SIGHUP, signal.SIGIO, signal.SIGPIPE)  # a lease that is broken sends SIGIO
-    for one in ignored:
+        number = ctypes.get_errno()
+        raise OSError(number, f"prctl(PR_SET_CHILD_SUBREAPER): {os.strerror(number)}")
+    for one in (signal.SIGINT, signal.SIGHUP, signal.SIGIO, signal.SIGPIPE):  # a lease that is broken sends SIGIO
         signal.signal(one, signal.SIG_IGN)
-    signal.set_wakeup_fd(_wakes, warn_on_full_buffer=False)
+    _environment.update(os.environ)
+    _home = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    _woken, wakes = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    _parent = parent
     _events.register(_woken, select.POLLIN)
-    _events.register(0, 0)  # only its end
-    pending = b""
-    while True:
-        line, found, rest = pending.partition(b"\n")
-        if found:
-            pending = rest
-            try:
-                reply = run(json.loads(line))
-            except _ParentEndedError:
-                end_all(0.0)
-                return
-            os.write(1, json.dumps(reply).encode() + b"\n")
-            continue
-        more = os.read(0, 1 << 16)
-        if not more:
-            return
-        pending += more
+    _events.register(parent, 0)  # only its end
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
     """One command, to the end of all its processes. `reason` is one of tailrace.ensemble.values.REASONS, or ""."""
+    os.chdir(request["directory"])
+    try:
+        return _run_in_directory(request)
+    finally:
+        os.fchdir(_home)
+
+
+def _run_in_directory(request: dict[str, Any]) -> dict[str, Any]:
     begin = time.monotonic()
-    directory = request["directory"]
-    os.chdir(directory)
-    environment = {**_ENVIRONMENT, **request["environment"]}
+    environment = {**_environment, **request["environment"]}
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
@@ -138,14 +135,14 @@ def _wait_for_all(deadline: float) -> int:
 
 
 def _wait_for_event(most_s: float, ignores_end: bool = False) -> None:
-    """Until a child has ended, at most so long. Raises _ParentEndedError where nobody waits for the reply."""
+    """Until a child has ended, at most so long. Raises ParentEndedError where nobody waits for the reply."""
     found = dict(_events.poll(1000 * min(max(most_s, 0), MOST_WAIT_S) + 1))
     if _woken in found:
         os.read(_woken, 4096)
     elif found and ignores_end:
         time.sleep(min(most_s, 0.002))
-    if 0 in found and not ignores_end:
-        raise _ParentEndedError
+    if _parent in found and not ignores_end:
+        raise ParentEndedError
 
 
 def _reap() -> bool:
@@ -275,7 +272,3 @@ def closed_of(names: list[str]) -> list[str]:
             finally:
                 os.close(descriptor)
     return found
-
-
-if __name__ == "__main__":
-    main()

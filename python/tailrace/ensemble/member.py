@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tailrace.ensemble import keeper
 from tailrace.ensemble.directory import LOG, MemberDirectory
-from tailrace.ensemble.keeping import VARIABLE, keeper_of_thread
+from tailrace.ensemble.marks import VARIABLE, mark_of
 from tailrace.ensemble.readings import read_results
 from tailrace.ensemble.scratch import InputFile, Scratch, scratch_of_process
 from tailrace.ensemble.templates import MEMBER, Text
@@ -59,8 +60,10 @@ class Outcome:
         return not self.reason
 
 
-def run_member(plan: Plan, member: int, parameters: dict[str, Value]) -> Outcome:
-    """Runs a member, and again where it fails and may be retried. Never raises, apart from interruptions."""
+def run_here(plan: Plan, member: int, parameters: dict[str, Value]) -> Outcome:
+    """Runs a member in this process, which is a worker, and again where it fails and may be retried.
+
+    Raises ParentEndedError alone."""
     for attempt in range(1, plan.spec.limits.retries + 2):
         outcome = _attempt(plan, member, parameters)
         outcome.facts["attempts"] = attempt
@@ -143,7 +146,7 @@ def outputs_of(spec: Spec) -> list[str]:
 def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: MemberDirectory, texts: Mapping[str, Any]) -> list[str]:
     """Returns the files of the directory that nothing has open for writing, of the log and the copies of inputs."""
     limits = plan.spec.limits
-    mark = f"{plan.run}/{os.getpid()}/{outcome.member}"
+    mark = mark_of(plan.run, scratch.owner, outcome.member)
     request = {
         "directory": directory.path,
         "command": texts["command"],
@@ -156,7 +159,7 @@ def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: MemberDirect
         "outputs": outputs_of(plan.spec),
         "inputs": [LOG, *directory.copies] if plan.spec.inputs.reuse else [],
     }
-    reply = keeper_of_thread().run(request)
+    reply = keeper.run(request)
     outcome.seconds |= {"run": reply["run_s"], "wait": reply["wait_s"]}
     outcome.facts |= {key: reply[key] for key in ("status", "cpu_s", "memory_mib", "leases") if reply.get(key) is not None}
     if changed := scratch.changed_input():

@@ -12,8 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tailrace.ensemble import pest
 from tailrace.ensemble.values import EnsembleError, MemberError, Reading, Value
 from tailrace.regular_file import read_text
@@ -106,6 +104,7 @@ def _csv(reading: Reading, home: Path, directory: Path, parameters: Mapping[str,
 
 def _netcdf_variable(reading: Reading, home: Path, directory: Path, parameters: Mapping[str, Value]) -> dict[str, Value]:
     import netCDF4
+    import numpy as np
 
     path = directory / reading.file
     if not path.exists():

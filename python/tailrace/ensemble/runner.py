@@ -11,8 +11,9 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tailrace.ensemble import engines
-from tailrace.ensemble.member import Outcome, Plan, checksum, run_member
+from tailrace.ensemble.member import Outcome, Plan, checksum
 from tailrace.ensemble.values import EnsembleError, Value
+from tailrace.ensemble.workers import run_member
 
 IN_FLIGHT = 4  # members for each worker: enough that none waits for this process
 MOST_LOSSES = 3  # a member whose engine broke this often has failed

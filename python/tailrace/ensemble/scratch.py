@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import copy
 import errno
 import fcntl
 import fnmatch
@@ -17,11 +18,11 @@ import tempfile
 import threading
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from tailrace.ensemble.directory import MemberDirectory, UntidyError
-from tailrace.ensemble.keeping import end_processes_of
+from tailrace.ensemble.marks import end_processes_of
 from tailrace.ensemble.values import EnsembleError, Inputs, MemberError
 from tailrace.json_text import parse_json
 
@@ -106,6 +107,7 @@ def start_time(pid: int) -> str:
         return ""
 
 
+@cache
 def scratch_folder(chosen: str) -> Path:
     if chosen:
         return Path(os.path.expandvars(chosen)) / f"{FOLDER}-{os.getuid()}"
@@ -120,6 +122,8 @@ class Scratch:
         self.files = files
         self.free: list[MemberDirectory] = []  # left by members, for others
         self.numbers = itertools.count()
+        self.owner = os.getpid()
+        self.prefix = "m"
         self.folder = folder / f"{run}-{socket.gethostname()}-{os.getpid()}"
         self.path = str(self.folder)
         self.shared: dict[str, os.stat_result] = {}
@@ -135,14 +139,25 @@ class Scratch:
         self._copy_read_only()
         atexit.register(self.remove)
 
+    def joined(self) -> Scratch:
+        """For a worker that the owner started: directories have names of its own, and the owner removes all."""
+        found = copy.copy(self)
+        found.free, found.numbers, found.prefix = [], itertools.count(), f"m{os.getpid()}-"
+        return found
+
+    def remove_of(self, worker: int) -> None:
+        """What a worker left that was killed."""
+        for path in self.folder.glob(f"m{worker}-*"):
+            self.remove_member(str(path))
+
     def _copy_read_only(self) -> None:
         for file in self.files:
             if file.is_read_only:
-                copy = self.folder / "inputs" / file.target
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.unlink(missing_ok=True)
-                copy_file(file.source, str(copy))
-                self.shared[file.target] = copy.stat()
+                shared = self.folder / "inputs" / file.target
+                shared.parent.mkdir(parents=True, exist_ok=True)
+                shared.unlink(missing_ok=True)
+                copy_file(file.source, str(shared))
+                self.shared[file.target] = shared.stat()
 
     def take(self, min_free_mib: int) -> MemberDirectory:
         """A directory for one member, with its inputs. Raises MemberError."""
@@ -155,7 +170,7 @@ class Scratch:
             try:
                 directory, is_new = self.free.pop(), False
             except IndexError:
-                directory, is_new = MemberDirectory(f"{self.path}/m{next(self.numbers)}"), True
+                directory, is_new = MemberDirectory(f"{self.path}/{self.prefix}{next(self.numbers)}"), True
                 directory.make()
             for file in self.files:
                 directory.add(file.target, partial(self._place, file), not file.is_read_only)
@@ -227,6 +242,11 @@ def scratch_of_process(chosen: str, run: str, files: tuple[InputFile, ...]) -> S
             sweep(folder)
             _made[key] = Scratch(folder, run, files)
         return _made[key]
+
+
+def join_scratch(scratch: Scratch, run: str) -> None:
+    """In a worker: the scratch of its parent, which owns it."""
+    _made[str(scratch.folder.parent), run, os.getpid()] = scratch.joined()
 
 
 def close_scratch(chosen: str, run: str) -> None:

@@ -1,0 +1,255 @@
+"""Worker processes: one that a thread of an engine uses, and an executor of several, the default engine."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import itertools
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tailrace.ensemble.marks import end_processes_of, mark_of
+from tailrace.ensemble.member import Outcome, Plan
+from tailrace.ensemble.scratch import Scratch, scratch_of_process
+from tailrace.ensemble.values import EnsembleError, Value
+from tailrace.ensemble.worker import READY
+
+AHEAD = 2  # members that a worker has, with the one that it runs: it never waits for this process
+PACKAGES = str(Path(__file__).parents[2])
+
+
+class WorkerLostError(Exception):
+    """The worker was killed."""
+
+
+class WorkerProcess:
+    """It ends when this object is closed, or when this process is killed; its member ends with it."""
+
+    def __init__(self) -> None:
+        # Without the site's folders it starts in half of the time; what they have added to the path of modules is given to it.
+        path = [PACKAGES, *(name for name in sys.path if name != PACKAGES)]
+        code = f"import sys; sys.path[:] = {path!r}; from tailrace.ensemble.worker import main; main()"
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        self.plan: Plan | None = None
+        self.is_ready = False
+
+    def send(self, plan: Plan, member: int, parameters: dict[str, Value]) -> None:
+        """Raises WorkerLostError."""
+        is_known = self.plan is plan or self.plan == plan
+        text = b"" if is_known else pickle.dumps((plan, scratch_for(plan)), pickle.HIGHEST_PROTOCOL)
+        self.plan = plan
+        text += pickle.dumps((member, parameters), pickle.HIGHEST_PROTOCOL)
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(text)
+            self.process.stdin.flush()
+        except (OSError, ValueError):  # ValueError: closed by another thread
+            raise WorkerLostError from None
+
+    def receive(self) -> Outcome:
+        """Waits for the next outcome. Raises WorkerLostError, EnsembleError where no worker can be started."""
+        if not self.is_ready and self._load() != READY:
+            self.close()
+            raise EnsembleError(f"no worker could be started with {sys.executable}: its error is above; try `--engine mpi`")
+        self.is_ready = True
+        found = self._load()
+        if found is None:
+            raise WorkerLostError
+        return found
+
+    def _load(self) -> Any:
+        assert self.process.stdout is not None
+        try:
+            return pickle.load(self.process.stdout)
+        except (EOFError, OSError, pickle.UnpicklingError):
+            return None
+
+    def end(self) -> None:
+        """Lets it end its member and itself."""
+        if self.process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self.process.stdin.close()
+
+    def close(self) -> None:
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        self.process.wait()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self.close()
+
+
+@dataclass
+class _Task:
+    plan: Plan
+    member: int
+    parameters: dict[str, Value]
+    future: Future[Outcome] = field(default_factory=Future)
+    losses: int = 0
+    is_begun: bool = False  # its future can no longer be cancelled
+
+
+def scratch_for(plan: Plan) -> Scratch | None:
+    """This process's, for its workers. None where it cannot be made: each member then says why."""
+    with contextlib.suppress(OSError):
+        return scratch_of_process(plan.spec.engine.scratch, plan.run, plan.files)
+    return None
+
+
+def after_loss(plan: Plan, worker: WorkerProcess, member: int, parameters: dict[str, Value], losses: int) -> Outcome | None:
+    """Ends what a killed worker left running. None: the member may run again."""
+    worker.close()
+    end_processes_of(mark_of(plan.run, os.getpid(), member))
+    if (scratch := scratch_for(plan)) is not None:
+        scratch.remove_of(worker.process.pid)
+    if losses <= plan.spec.limits.retries:
+        return None
+    text = f"its worker ended with status {worker.process.returncode}"
+    return Outcome(member, "lost", text, parameters=parameters, facts={"attempts": losses})
+
+
+_of_thread = threading.local()
+
+
+def run_member(plan: Plan, member: int, parameters: dict[str, Value]) -> Outcome:
+    """Runs a member in the worker process of this thread. Never raises for what happens to the member."""
+    for losses in itertools.count(1):
+        worker: WorkerProcess | None = getattr(_of_thread, "worker", None)
+        if worker is None or worker.process.poll() is not None:
+            worker = _of_thread.worker = WorkerProcess()
+        try:
+            worker.send(plan, member, parameters)
+            return worker.receive()
+        except WorkerLostError:
+            if (outcome := after_loss(plan, worker, member, parameters, losses)) is not None:
+                return outcome
+        except BaseException:  # an interruption: its reply must not be taken for that of the next member
+            worker.close()
+            raise
+    raise AssertionError
+
+
+class WorkerPool(Executor):
+    """Worker processes on this node, with a thread of this process for each."""
+
+    def __init__(self, workers: int) -> None:
+        self.tasks: collections.deque[_Task] = collections.deque()
+        self.changed = threading.Condition()
+        self.is_closed = self.is_interrupted = False
+        self.processes: set[WorkerProcess] = set()
+        self.threads = [threading.Thread(target=self._serve, name=f"worker {number}", daemon=True) for number in range(workers)]
+        self.begun = 0
+
+    def submit(self, function: Any, /, *arguments: Any, **others: Any) -> Future[Any]:
+        """`function` must be run_member: other work has its own threads."""
+        if function is not run_member or others:
+            raise TypeError("this executor runs members alone")
+        task = _Task(*arguments)
+        with self.changed:
+            if self.is_closed:
+                raise RuntimeError("the executor has ended")
+            self.tasks.append(task)
+            if self.begun < len(self.threads):
+                self.threads[self.begun].start()
+                self.begun += 1
+            self.changed.notify()
+        return task.future
+
+    def _serve(self) -> None:
+        """A worker has at most AHEAD tasks. Only the first of them can have begun: it takes them in their order."""
+        worker: WorkerProcess | None = None
+        given: collections.deque[_Task] = collections.deque()
+        while True:
+            while len(given) < AHEAD and (task := self._next(waits=not given)) is not None:
+                given.append(task)
+                if worker is None:
+                    worker = WorkerProcess()
+                    with self.changed:
+                        self.processes.add(worker)
+                with contextlib.suppress(WorkerLostError):  # then the next outcome is missing, too
+                    worker.send(task.plan, task.member, task.parameters)
+            if not given:
+                break
+            assert worker is not None
+            task = given[0]
+            try:
+                outcome: Outcome | None = worker.receive()
+            except WorkerLostError:
+                task.losses += 1
+                outcome = after_loss(task.plan, worker, task.member, task.parameters, task.losses)
+                self._again(list(given)[0 if outcome is None else 1 :])
+                given.clear()
+                worker = self._without(worker)
+            except BaseException as error:
+                for one in given:
+                    one.future.set_exception(error)
+                given.clear()
+                worker = self._without(worker)
+                continue
+            else:
+                given.popleft()
+            if outcome is not None:
+                task.future.set_result(outcome)
+        if worker is not None:
+            self._without(worker)
+
+    def _without(self, worker: WorkerProcess) -> None:
+        """Returns None: the worker has gone."""
+        worker.close()
+        with self.changed:
+            self.processes.discard(worker)
+
+    def _next(self, waits: bool) -> _Task | None:
+        with self.changed:
+            while True:
+                while self.tasks:
+                    task = self.tasks.popleft()
+                    if task.is_begun or task.future.set_running_or_notify_cancel():
+                        task.is_begun = True
+                        return task
+                if not waits or self.is_closed:
+                    return None
+                self.changed.wait()
+
+    def _again(self, tasks: list[_Task]) -> None:
+        """They wait again, before the others; after an interruption they are lost."""
+        with self.changed:
+            if self.is_interrupted:
+                for task in tasks:
+                    task.future.set_result(Outcome(task.member, "lost", "interrupted", parameters=task.parameters))
+                return
+            self.tasks.extendleft(reversed(tasks))
+            self.changed.notify_all()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        with self.changed:
+            self.is_closed = True
+            left = list(self.tasks) if cancel_futures else []
+            for task in left:
+                self.tasks.remove(task)
+            self.changed.notify_all()
+        for task in left:
+            task.future.cancel()
+        for thread in self.threads[: self.begun] if wait else ():
+            thread.join()
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        """After an interruption, members that run are ended."""
+        if kind is not None:
+            with self.changed:
+                self.is_interrupted = True
+                for worker in self.processes:
+                    worker.end()
+        self.shutdown(cancel_futures=kind is not None)
