@@ -80,13 +80,15 @@ class Ensemble:
                 )
         from_templates = {target for target, _ in templates}
         files = tuple(file for file in input_files(spec.inputs, home) if file.target not in from_templates)
-        return Plan(spec, self.folder.run, str(self.folder.kept.absolute()), files, templates, command, environment)
+        kept, fields = str(self.folder.kept.absolute()), str(self.folder.fields.absolute())
+        return Plan(spec, self.folder.run, kept, files, templates, command, environment, fields)
 
     def check(self, member: int = 0) -> Outcome:
         """Runs one member, journals nothing, and returns its outcome."""
         if not 0 <= member < self.table.members:
             raise EnsembleError(f"member {member}: the ensemble has members 0 to {self.table.members - 1}")
-        plan = dataclasses.replace(self.plan(), run=f"check-{self.folder.run}", kept=str(self.folder.out / "check"))
+        checked = self.folder.out.absolute() / "check"
+        plan = dataclasses.replace(self.plan(), run=f"check-{self.folder.run}", kept=str(checked), fields=str(checked / "fields"))
         try:
             return run_member(plan, member, self.table.row(member))
         finally:
@@ -115,6 +117,7 @@ class Ensemble:
                 writer.sync()
 
                 def finished(outcome: Outcome) -> None:
+                    self.folder.compare_fields(outcome)
                     folder.append_outcome(writer, self.folder, outcome, folder.identity(of_all, outcome.parameters))
                     if progress is not None:
                         progress(outcome)
@@ -141,6 +144,7 @@ class Ensemble:
         for member in range(self.table.members):
             parameters = self.table.row(member)
             same = self.folder.identities.get(member) == bytes.fromhex(folder.identity(of_all, parameters))
+            same = same and self.folder.has_fields(member, self.spec)
             if same and not (rerun_failed and member in self.folder.failed):
                 continue
             if most is not None and count >= most:
@@ -155,8 +159,13 @@ class Ensemble:
         return sum(1 for _ in self._left(of_all, rerun_failed=False, most=None))
 
     def write_results(self) -> dict[str, Any]:
-        """members.csv and members.parquet in the folder, from the journal. Returns the summary."""
-        return results.write_tables(self.folder, self.result_names)
+        """The tables of the folder and the file of fields, from the journal. Returns the summary."""
+        summary = results.write_tables(self.folder, self.result_names)
+        if self.spec.fields and summary["good"]:
+            from tailrace.ensemble.gathering import gather
+
+            gather(self.folder.out)
+        return summary
 
     # ---- calls: a member for each point --------------------------------------------------------------------------------------
 
@@ -234,6 +243,7 @@ class _Calls:
             self.next += 1
         outcome = self.executor.submit(run_member, self.plan, member, parameters).result()
         with self.lock:
+            self.folder.compare_fields(outcome)
             folder.append_outcome(self.writer, self.folder, outcome, folder.identity(self.of_all, parameters))
         return outcome
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tailrace.ensemble.fields import difference, path_of
 from tailrace.ensemble.member import Outcome, checksum
 from tailrace.ensemble.parameters import ParameterTable
 from tailrace.ensemble.scratch import input_files
@@ -38,14 +39,20 @@ def fingerprint(spec: Spec) -> dict[str, Any]:
     home = Path(spec.home)
     files = {file.target: checksum(Path(file.source)) for file in input_files(spec.inputs, home)}
     templates = {one.target: checksum(home / one.source) for one in spec.templates}
-    readings = {}
+    readings, fields = {}, {}
     for one in spec.readings:
         described = {key: value for key, value in dataclasses.asdict(one).items() if key != "name"}
         if one.kind in ("python", "ins"):
             described["content"] = checksum(home / one.pattern.partition(":")[0])
         readings[one.name] = json.dumps(described, sort_keys=True)
+    for field_ in spec.fields:
+        described = dataclasses.asdict(field_)
+        if field_.kind == "python":
+            described["content"] = checksum(home / field_.pattern.partition(":")[0])
+        fields[field_.name] = json.dumps(described, sort_keys=True)
     kept = {"files": list(spec.keep.files)}
     about = {"inputs": files, "templates": templates, "results": readings, "keep": kept, "environment": dict(spec.environment)}
+    about |= {"fields": fields} if fields else {}
     return {"command": list(spec.command), **about}
 
 
@@ -75,11 +82,30 @@ class Folder:
     finished: dict[int, int] = field(default_factory=dict)
     identities: dict[int, bytes] = field(default_factory=dict)
     failed: set[int] = field(default_factory=set)
+    signature: dict[str, Any] = field(default_factory=dict)  # of the fields of the first good member
     texts: set[str] = field(default_factory=set)  # the parameters and results of which a value is text
 
     @property
     def journal(self) -> Path:
         return self.out / JOURNAL
+
+    @property
+    def fields(self) -> Path:
+        return self.out / "fields"
+
+    def has_fields(self, member: int, spec: Spec) -> bool:
+        """Whether the file of its fields is there, where it needs one."""
+        return not spec.fields or member in self.failed or path_of(self.fields, member).exists()
+
+    def compare_fields(self, outcome: Outcome) -> None:
+        """All members have the types, dimensions, shapes and coordinates of the first good one; who has others has failed."""
+        found = outcome.fields.pop("signature", {})
+        if not found:
+            return
+        if not self.signature:
+            self.signature = outcome.fields["signature"] = found
+        elif text := difference(found, self.signature):
+            outcome.reason, outcome.message, outcome.results, outcome.fields = "malformed", text, {}, {}
 
     @property
     def kept(self) -> Path:
@@ -88,6 +114,7 @@ class Folder:
     def read(self) -> Folder:
         """Reads the journal again. Raises EnsembleError."""
         self.heads, self.finished, self.identities, self.failed, self.texts = [], {}, {}, set(), set()
+        self.signature = {}
         if not self.journal.exists():
             return self
         try:
@@ -105,15 +132,21 @@ class Folder:
                 )
             if problem := problem_of_name(line["run"]):
                 raise EnsembleError(f"{self.journal}: run = {line['run']!r}: {problem}; a folder of scratch has this name")
-            self.heads.append(dict(line))
+            self.add_head(dict(line))
         elif line["kind"] == "member":
             self.note(line, at)
+
+    def add_head(self, line: dict[str, Any]) -> None:
+        if self.heads and line["fingerprint"] != self.heads[-1]["fingerprint"]:
+            self.signature = {}  # all members run again
+        self.heads.append(line)
 
     def note(self, line: Mapping[str, Any], at: int) -> None:
         member = line["member"]
         self.finished[member] = at
         self.identities[member] = bytes.fromhex(line["of"])
         (self.failed.add if line["reason"] else self.failed.discard)(member)
+        self.signature = self.signature or line.get("fields", {}).get("signature", {})
         for values in (line.get("parameters", {}), line.get("results", {})):
             for name, value in values.items():
                 if isinstance(value, str):
@@ -177,7 +210,7 @@ def member_line(outcome: Outcome, of: str) -> dict[str, Any]:
 
 def append_head(writer: JournalWriter, folder: Folder, line: dict[str, Any]) -> None:
     writer.append(line)
-    folder.heads.append(line)
+    folder.add_head(line)
 
 
 def append_outcome(writer: JournalWriter, folder: Folder, outcome: Outcome, of: str) -> None:

@@ -38,6 +38,7 @@ class Plan:
     templates: tuple[tuple[str, Text], ...]  # the member's file and its text
     command: tuple[Text, ...]
     environment: tuple[tuple[str, Text], ...] = ()
+    fields: str = ""  # the folder for members' files of fields
 
 
 @dataclass
@@ -52,6 +53,7 @@ class Outcome:
     parameters: dict[str, Value] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)  # of stage, run, wait, read and keep
     kept: dict[str, list[Any]] = field(default_factory=dict)  # name -> size in bytes, checksum
+    fields: dict[str, Any] = field(default_factory=dict)  # size and checksum of the member's file of fields, and their signature
     facts: dict[str, Any] = field(default_factory=dict)  # host, begin, attempts, memory_mib, cpu_s, status, leases
     directory: str = ""  # where it was kept
 
@@ -88,6 +90,9 @@ def _attempt(plan: Plan, member: int, parameters: dict[str, Value]) -> Outcome:
         if plan.spec.readings:
             with _timed(outcome, "read"):
                 outcome.results = read_results(plan.spec.readings, Path(plan.spec.home), Path(directory.path), parameters)
+        if plan.spec.fields:
+            with _timed(outcome, "gather"):
+                _keep_fields(plan, outcome, Path(directory.path), parameters)
         if plan.spec.keep.files:
             with _timed(outcome, "keep"):
                 _keep(plan, outcome, Path(directory.path))
@@ -140,7 +145,7 @@ def _write_templates(files: list[tuple[str, str]], directory: str) -> None:
 
 def outputs_of(spec: Spec) -> list[str]:
     """The files that must have been handed over before results are read."""
-    return list(dict.fromkeys([*(one.file for one in spec.readings if one.file), *spec.keep.files]))
+    return list(dict.fromkeys([*(one.file for one in (*spec.readings, *spec.fields) if one.file), *spec.keep.files]))
 
 
 def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: MemberDirectory, texts: Mapping[str, Any]) -> list[str]:
@@ -169,7 +174,7 @@ def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: MemberDirect
         now = os.stat(os.path.join(directory.path, name))
         if (now.st_size, now.st_mtime_ns, now.st_ino) != (size, mtime_ns, inode):
             raise MemberError("open", f"{name}: changed after the member's processes had ended")
-        if size == 0 and any(reading.file == name for reading in plan.spec.readings):
+        if size == 0 and any(reading.file == name for reading in (*plan.spec.readings, *plan.spec.fields)):
             raise MemberError("missing", f"{name}: is empty")
     found: list[str] = reply.get("closed", [])
     return found
@@ -208,6 +213,26 @@ def _keep(plan: Plan, outcome: Outcome, directory: Path) -> None:
                     outcome.kept[name] = _copy_checked(directory / name, target / name)
     except OSError as error:
         raise MemberError("keep", f"{error.filename}: {error.strerror}") from None
+
+
+def _keep_fields(plan: Plan, outcome: Outcome, directory: Path, parameters: dict[str, Value]) -> None:
+    """Reads the fields, and writes the member's file of them: under another name, read back, renamed."""
+    from tailrace.ensemble import fields  # with numpy, which most ensembles do not need
+
+    found = fields.read_fields(plan.spec.fields, Path(plan.spec.home), directory, parameters)
+    target = fields.path_of(Path(plan.fields), outcome.member)
+    beside = target.with_name(f".{target.name}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fields.write_member(found, beside)
+        again = fields.read_member(beside)
+        if any(one.values.tobytes() != again[name].values.tobytes() for name, one in found.items()):
+            raise MemberError("keep", f"{beside}: reads back different from what was written")
+        size, digest = beside.stat().st_size, checksum(beside)
+        beside.rename(target)
+    except OSError as error:
+        raise MemberError("keep", f"{error.filename}: {error.strerror}") from None
+    outcome.fields = {"size": size, "checksum": digest, "signature": fields.signature_of(found)}
 
 
 def _copy_checked(source: Path, target: Path) -> list[Any]:

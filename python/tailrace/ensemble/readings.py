@@ -16,7 +16,7 @@ from tailrace.ensemble import pest
 from tailrace.ensemble.values import EnsembleError, MemberError, Reading, Value
 from tailrace.regular_file import read_text
 
-_netcdf = threading.Lock()  # neither netCDF4 nor its HDF5 may be called by two threads
+netcdf_lock = threading.Lock()  # neither netCDF4 nor its HDF5 may be called by two threads
 
 
 def read_results(readings: Sequence[Reading], home: Path, directory: Path, parameters: Mapping[str, Value]) -> dict[str, Value]:
@@ -109,7 +109,7 @@ def _netcdf_variable(reading: Reading, home: Path, directory: Path, parameters: 
     path = directory / reading.file
     if not path.exists():
         raise MemberError("missing", f"result '{reading.name}': {reading.file}: no such file")
-    with _netcdf, netCDF4.Dataset(path) as dataset:
+    with netcdf_lock, netCDF4.Dataset(path) as dataset:
         if reading.pattern not in dataset.variables:
             known = ", ".join(dataset.variables)
             raise MemberError(
@@ -123,7 +123,7 @@ def _netcdf_variable(reading: Reading, home: Path, directory: Path, parameters: 
 
 
 def _python(reading: Reading, home: Path, directory: Path, parameters: Mapping[str, Value]) -> dict[str, Value]:
-    value = _function(str(home / reading.pattern.partition(":")[0]), reading.pattern.partition(":")[2])(directory, dict(parameters))
+    value = function_of(str(home / reading.pattern.partition(":")[0]), reading.pattern.partition(":")[2])(directory, dict(parameters))
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return {reading.name: value}
     try:
@@ -133,7 +133,7 @@ def _python(reading: Reading, home: Path, directory: Path, parameters: Mapping[s
 
 
 @cache
-def _function(path: str, name: str) -> Callable[[Path, dict[str, Value]], Any]:
+def function_of(path: str, name: str) -> Callable[[Path, dict[str, Value]], Any]:
     module_spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     assert module_spec is not None
     assert module_spec.loader is not None

@@ -44,15 +44,19 @@ def row_of(line: Mapping[str, Any]) -> dict[str, Any]:
 def write_tables(folder: Folder, results: tuple[str, ...]) -> dict[str, Any]:
     """All tables of the folder, in one pass over the journal and in bounded memory. Returns the summary."""
     columns = columns_of(folder, results)
+    kinds = kinds_of(folder, columns)
     found = Summary()
     with (
         csv_table(columns, folder.out / "members.csv") as to_csv,
-        parquet_table(kinds_of(folder, columns), folder, folder.out / "members.parquet") as to_parquet,
+        parquet_table(kinds, folder, folder.out / "members.parquet") as to_parquet,
+        netcdf_table(kinds, folder, folder.out / "members.nc") as to_netcdf,
     ):
         for line in member_lines(folder):
             row = row_of(line)
             to_csv(row)
-            to_parquet(row)
+            typed = _typed(row, kinds)
+            to_parquet(typed)
+            to_netcdf(typed)
             found.add(line)
     return found.of(folder)
 
@@ -90,19 +94,54 @@ def parquet_table(kinds: Mapping[str, str], folder: Folder, path: Path) -> Itera
     metadata = {"tailrace": json.dumps(folder.heads)}
     schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()], metadata=metadata)
     with replaced(path) as beside, pq.ParquetWriter(beside, schema) as writer:
-        rows: list[dict[str, Any]] = []
+        rows: list[Row] = []
 
         def flush() -> None:
             writer.write_table(pa.Table.from_pylist(rows, schema))
             rows.clear()
 
         def add(row: Row) -> None:
-            rows.append(_typed(row, kinds))
+            rows.append(row)
             if len(rows) == ROWS_A_GROUP:
                 flush()
 
         yield add
         flush()
+
+
+@contextlib.contextmanager
+def netcdf_table(kinds: Mapping[str, str], folder: Folder, path: Path) -> Iterator[Callable[[Row], None]]:
+    """Takes rows. A variable for each column along the dimension `member`; the file's attribute `ensemble` has the provenance."""
+    import netCDF4
+    import numpy as np
+
+    types: dict[str, Any] = {"whole": "i8", "number": "f8", "text": str}
+    names = {name: name.replace("/", "_") for name in kinds}
+    with replaced(path) as beside, netCDF4.Dataset(beside, "w") as dataset:
+        dataset.ensemble = json.dumps(folder.heads)
+        dataset.createDimension("member", None)
+        for name, kind in kinds.items():
+            dataset.createVariable(names[name], types[kind], ("member",), fill_value=np.nan if kind == "number" else None)
+        rows: list[Row] = []
+        written = 0
+
+        def flush() -> None:
+            nonlocal written
+            for name, kind in kinds.items():
+                absent = "" if kind == "text" else np.nan if kind == "number" else 0
+                values = np.array([row.get(name, absent) for row in rows], object if kind == "text" else types[kind])
+                dataset[names[name]][written : written + len(rows)] = values
+            written += len(rows)
+            rows.clear()
+
+        def add(row: Row) -> None:
+            rows.append(row)
+            if len(rows) == ROWS_A_GROUP:
+                flush()
+
+        yield add
+        if rows:
+            flush()
 
 
 def _typed(row: Row, kinds: Mapping[str, str]) -> dict[str, Any]:

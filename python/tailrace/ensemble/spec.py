@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from tailrace.ensemble.values import (
     REDUCTIONS,
     EngineChoice,
     EnsembleError,
+    FieldReading,
     Inputs,
     Keep,
     Limits,
@@ -24,6 +26,8 @@ from tailrace.toml_table import Table, TomlError, read_toml
 
 SAMPLERS = ("latin-hypercube", "random", "sobol")
 ENGINES = ("threads", "mpi", "dask", "parsl")
+FIELD_KEYS = {"variable": "netcdf", "column": "csv", "python": "python"}
+FIELD_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 READING_KEYS = {"regex": "regex", "column": "csv", "variable": "netcdf", "python": "python", "ins": "ins"}
 
 
@@ -47,6 +51,7 @@ def parse_spec(values: Mapping[str, Any], home: Path, where: str) -> Spec:
         templates=_templates(table, home),
         parameters=_parameters(_below(table, "parameters"), home),
         readings=_readings(_below(table, "results"), home),
+        fields=_fields(_below(table, "fields"), home),
         limits=_limits(_below(table, "limits")),
         keep=_keep(_below(table, "keep")),
         engine=_engine(_below(table, "engine")),
@@ -144,12 +149,49 @@ def _reading(table: Table, name: str, home: Path) -> Reading:
         reduce=table.one_of("reduce", REDUCTIONS, default="last") if kind == "netcdf" else "",
         index=tuple(table.typed("index", list, "a list of whole numbers", default=[])) if kind == "netcdf" else (),
     )
-    if kind in ("python", "ins") and not (home / pattern.partition(":")[0]).is_file():
+    if kind == "python":
+        _check_function(table, key, pattern, home)
+    if kind == "ins" and not (home / pattern).is_file():
         raise table.fail(key, f"no such file in {home}")
-    if kind == "python" and not pattern.partition(":")[2].isidentifier():
-        raise table.fail(key, 'must be "FILE.py:FUNCTION"')
     table.refuse_unknown()
     return reading
+
+
+def _fields(table: Table, home: Path) -> tuple[FieldReading, ...]:
+    return tuple(_field(Table(table.table(name), f"{table.where} {name}"), name, home) for name in table.values)
+
+
+def _field(table: Table, name: str, home: Path) -> FieldReading:
+    """`h = { file = "out.nc", variable = "h" }`: a NetCDF variable, a column of a CSV file, a .npy file, or a function's array."""
+    kinds = [key for key in FIELD_KEYS if key in table.values]
+    if len(kinds) > 1 or not (kinds or str(table.values.get("file", "")).endswith(".npy")):
+        table.refuse_unknown((*FIELD_KEYS, "file", "dims"))
+        raise EnsembleError(f"{table.where}: needs exactly one of {', '.join(FIELD_KEYS)}, or a `file` that ends in .npy")
+    if not FIELD_NAME.fullmatch(name) or name == "member":
+        raise EnsembleError(f"{table.where}: a field's name has letters, digits and _, begins with a letter, and is not `member`")
+    kind = FIELD_KEYS[kinds[0]] if kinds else "npy"
+    reading = FieldReading(
+        name=name,
+        kind=kind,
+        file="" if kind == "python" else _inside(table.text("file"), table.where),
+        pattern=table.text(kinds[0]) if kinds else "",
+        dims=table.texts("dims", default=()),
+    )
+    for dim in reading.dims:
+        if not FIELD_NAME.fullmatch(dim) or dim == "member" or reading.dims.count(dim) > 1:
+            raise table.fail("dims", f"'{dim}': names of dimensions differ, have letters, digits and _, and are not `member`")
+    if kind == "python":
+        _check_function(table, "python", reading.pattern, home)
+    table.refuse_unknown()
+    return reading
+
+
+def _check_function(table: Table, key: str, pattern: str, home: Path) -> None:
+    path, _, function = pattern.partition(":")
+    if not (home / path).is_file():
+        raise table.fail(key, f"no such file in {home}")
+    if not function.isidentifier():
+        raise table.fail(key, 'must be "FILE.py:FUNCTION"')
 
 
 def _limits(table: Table) -> Limits:

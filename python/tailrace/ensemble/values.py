@@ -93,6 +93,17 @@ REDUCTIONS = ("min", "max", "mean", "sum", "last")
 
 
 @dataclass(frozen=True)
+class FieldReading:
+    """How a whole array of a member is read. `kind` is one of netcdf, csv, npy, python."""
+
+    name: str
+    kind: str
+    file: str = ""
+    pattern: str = ""  # the variable of netcdf; the column of csv; FILE:FUNCTION of python
+    dims: tuple[str, ...] = ()  # names of its dimensions; by default those of the file
+
+
+@dataclass(frozen=True)
 class Limits:
     timeout_s: float = 3600.0
     grace_s: float = 3.0  # between SIGTERM and SIGKILL
@@ -124,6 +135,7 @@ class Spec:
     templates: tuple[Template, ...] = ()
     parameters: ParameterSource = field(default_factory=ParameterSource)
     readings: tuple[Reading, ...] = ()
+    fields: tuple[FieldReading, ...] = ()
     limits: Limits = field(default_factory=Limits)
     keep: Keep = field(default_factory=Keep)
     engine: EngineChoice = field(default_factory=EngineChoice)
