@@ -166,12 +166,12 @@ def _run(file: Path, out: Path | None, workers: int | None, engine: str | None, 
             except KeyboardInterrupt:
                 console.print(output.escape(f"interrupted; continue with: tailrace ensemble resume {file}"))
                 raise typer.Exit(INTERRUPTED) from None
-    table = ensemble.folder.out / "members.csv"
+    table, page = ensemble.folder.out / "members.csv", ensemble.folder.out / "index.html"
     if as_json:
-        output.print_json({"out": str(ensemble.folder.out), "table": str(table), **summary})
+        output.print_json({"out": str(ensemble.folder.out), "table": str(table), "page": str(page), **summary})
     else:
         _print_summary(summary)
-        output.console().print(output.escape(f"table: {table}"), soft_wrap=True)
+        output.console().print(output.escape(f"table: {table}\npage: {page}"), soft_wrap=True)
     raise typer.Exit(1 if summary["failed"] else 0)
 
 
@@ -193,6 +193,24 @@ def status(file: TheFile, out: Out = None, as_json: output.AsJson = False) -> No
         return
     output.console().print("running" if running else "not running")
     _print_summary(found)
+
+
+@group.command()
+def report(file: TheFile, out: Out = None, as_json: output.AsJson = False) -> None:
+    """Writes tables, page and file of fields anew from the journal. Nothing runs.
+
+    Where members are left, as after an interruption, they have those that have ended.
+
+    Examples: [bold]tailrace ensemble report ensemble.toml[/] · [bold]tailrace ensemble report ensemble.toml --out NAME-ensemble[/]
+    """
+    with reported(as_json):
+        summary = (ensemble := opened(file, out)).report()
+    page = ensemble.folder.out / "index.html"
+    if as_json:
+        output.print_json({"out": str(ensemble.folder.out), "page": str(page), **summary})
+        return
+    _print_summary(summary)
+    output.console().print(output.escape(f"page: {page}"), soft_wrap=True)
 
 
 def _print_summary(summary: dict[str, Any]) -> None:

@@ -158,9 +158,21 @@ class Ensemble:
         of_all = folder.hash_of(folder.fingerprint(self.spec))
         return sum(1 for _ in self._left(of_all, rerun_failed=False, most=None))
 
+    def report(self) -> dict[str, Any]:
+        """Writes tables, page and file of fields anew. Raises EnsembleError where nothing has run, or an ensemble is running."""
+        if not self.folder.journal.exists():
+            raise EnsembleError(f"{self.folder.out}: no ensemble has run in this folder: `tailrace ensemble run` begins one")
+        with folder.alone_in(self.folder.out):
+            self.folder.read()
+            return self.write_results()
+
     def write_results(self) -> dict[str, Any]:
-        """The tables of the folder and the file of fields, from the journal. Returns the summary."""
-        summary = results.write_tables(self.folder, self.result_names)
+        """The tables of the folder, its page and the file of fields, from the journal. Returns the summary."""
+        from tailrace.ensemble.page import Page
+
+        page = Page()
+        summary = results.write_tables(self.folder, self.result_names, page.take)
+        page.write(self.folder, self.result_names, summary)
         if self.spec.fields and summary["good"]:
             from tailrace.ensemble.gathering import gather
 

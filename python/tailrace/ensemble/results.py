@@ -16,7 +16,7 @@ from tailrace.journal import line_at
 from tailrace.whole_file import replaced
 
 ROWS_A_GROUP = 10_000
-PARTS = ("stage", "run", "wait", "read", "keep")
+PARTS = ("stage", "run", "wait", "read", "gather", "keep")
 
 
 def member_lines(folder: Folder) -> Iterator[dict[str, Any]]:
@@ -41,8 +41,13 @@ def row_of(line: Mapping[str, Any]) -> dict[str, Any]:
     return {"member": line["member"], **given, **about, "attempts": facts.get("attempts", 1), "host": facts.get("host", "")}
 
 
-def write_tables(folder: Folder, results: tuple[str, ...]) -> dict[str, Any]:
-    """All tables of the folder, in one pass over the journal and in bounded memory. Returns the summary."""
+Taker = Callable[[dict[str, Any]], None]
+
+
+def write_tables(folder: Folder, results: tuple[str, ...], *takers: Taker) -> dict[str, Any]:
+    """All tables of the folder, in one pass over the journal and in bounded memory. Returns the summary.
+
+    Each of `takers` gets the line of every member."""
     columns = columns_of(folder, results)
     kinds = kinds_of(folder, columns)
     found = Summary()
@@ -58,6 +63,8 @@ def write_tables(folder: Folder, results: tuple[str, ...]) -> dict[str, Any]:
             to_parquet(typed)
             to_netcdf(typed)
             found.add(line)
+            for take in takers:
+                take(line)
     return found.of(folder)
 
 

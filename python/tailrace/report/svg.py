@@ -124,6 +124,43 @@ def histogram(labels: Sequence[str], series: Mapping[str, Array]) -> str:
     return svg(body, height + 26, figures)
 
 
+PLOT_WIDTH, PLOT_HEIGHT, PLOT_LEFT = 320, 220, 52
+LOGARITHM_FROM = 1000.0  # the ratio of the largest to the smallest value from which an axis is logarithmic
+
+
+def scatter(x: Array, y: Array, x_name: str, y_name: str) -> str:
+    """A small plot with a dot for each pair of finite values."""
+    top, bottom, right = 14, 40, 8
+    places, ends = [], []
+    for values, first, last in ((x, PLOT_LEFT, PLOT_WIDTH - right), (y, PLOT_HEIGHT - bottom, top)):
+        low, high = float(values.min()), float(values.max())
+        is_log = low > 0 and high / low >= LOGARITHM_FROM
+        scaled = np.log10(values) if is_log else values
+        span = float(scaled.max() - scaled.min())
+        share = (scaled - scaled.min()) / span if span > 0 else np.full(len(values), 0.5)
+        places.append(first + share * (last - first))
+        ends.append((f"{low:.3g}", f"{high:.3g}", " (log)" if is_log else ""))
+    dots = "".join(f"M{px:.0f} {py:.0f}h0" for px, py in zip(places[0].tolist(), places[1].tolist(), strict=True))
+    base = PLOT_HEIGHT - bottom
+    (x_low, x_high, x_log), (y_low, y_high, y_log) = ends
+    body = [
+        f'<path class="dots" d="{dots}"/>',
+        f'<path class="axis" d="M{PLOT_LEFT - 6} {top}V{base + 6}H{PLOT_WIDTH - right}"/>',
+        f'<text x="{PLOT_LEFT}" y="{base + 20}">{x_low}</text>',
+        f'<text x="{PLOT_WIDTH - right}" y="{base + 20}" text-anchor="end">{x_high}</text>',
+        f'<text x="{(PLOT_LEFT + PLOT_WIDTH) / 2:.0f}" y="{base + 36}" text-anchor="middle">{_short(x_name + x_log)}</text>',
+        f'<text x="{PLOT_LEFT - 10}" y="{top + 8}" text-anchor="end">{y_high}</text>',
+        f'<text x="{PLOT_LEFT - 10}" y="{base}" text-anchor="end">{y_low}</text>',
+        f'<text class="title" x="{PLOT_LEFT}" y="10">{_short(y_name + y_log)}</text>',
+    ]
+    label = escape(f"{y_name} over {x_name}: {len(x)} members")
+    return f'<svg viewBox="0 0 {PLOT_WIDTH} {PLOT_HEIGHT}" role="img" aria-label="{label}">{"".join(body)}</svg>'
+
+
+def _short(name: str) -> str:
+    return escape(name if len(name) <= LABEL_CHARACTERS else f"{name[: LABEL_CHARACTERS - 1]}…")
+
+
 def cells(shares: Array, meaning: str, y: float, height: float) -> list[str]:
     """A row of rectangles, the darker the larger the share (0 to 1); neighbours that look the same are one."""
     levels = np.round(shares * 20).astype(int)
