@@ -124,8 +124,8 @@ def histogram(labels: Sequence[str], series: Mapping[str, Array]) -> str:
     return svg(body, height + 26, figures)
 
 
-PLOT_WIDTH, PLOT_HEIGHT, PLOT_LEFT = 320, 220, 52
-LOGARITHM_FROM = 1000.0  # the ratio of the largest to the smallest value from which an axis is logarithmic
+PLOT_WIDTH, PLOT_HEIGHT, PLOT_LEFT = 340, 220, 76
+LOGARITHM_FROM = 100.0  # the ratio of the largest to the smallest value from which an axis is logarithmic
 
 
 def scatter(x: Array, y: Array, x_name: str, y_name: str) -> str:
