@@ -16,27 +16,10 @@ from pathlib import Path
 
 import pytest
 from tailrace.ensemble import Ensemble, EnsembleError, MemberError
-from tailrace.ensemble.marks import VARIABLE, end_processes_of
+from tailrace.ensemble.marks import end_processes_of
 from tailrace.journal import lines_of
 
-from tests.ensembles import WAYS, compare, table_of, write_ensemble
-
-SCRATCH = f"tailrace-ensemble-{os.getuid()}"
-
-
-def marked_processes(run: str) -> list[int]:
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            words = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
-            if any(word.startswith(f"{VARIABLE}={run}/".encode()) for word in words):
-                found.append(int(name))
-    return found
-
-
-def left_on_scratch(folder: Path) -> list[str]:
-    return [path.name for path in (folder / "scratch" / SCRATCH).glob("*/m*")]
-
+from tests.ensembles import WAYS, compare, left_on_scratch, marked_processes, table_of, write_ensemble
 
 @pytest.mark.fast
 def test_every_way_of_failing_has_its_reason(tmp_path: Path) -> None:

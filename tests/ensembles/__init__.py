@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tailrace.ensemble.marks import VARIABLE
 from tailrace.toml_table import literal
 
 RESULT = r"""result = { file = "out.txt", regex = 'result: (\S+)' }"""
@@ -79,3 +82,20 @@ def compare(out: Path, ways: Sequence[str]) -> None:
         row = rows[number]
         assert row["reason"] == WAYS[way], (number, way, row)
         assert row["result"] == ("" if WAYS[way] else str(number + 0.5)), (number, way, row)
+
+
+SCRATCH = f"tailrace-ensemble-{os.getuid()}"
+
+
+def marked_processes(run: str) -> list[int]:
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
+            if any(word.startswith(f"{VARIABLE}={run}/".encode()) for word in words):
+                found.append(int(name))
+    return found
+
+
+def left_on_scratch(folder: Path) -> list[str]:
+    return [path.name for path in (folder / "scratch" / SCRATCH).glob("*/m*")]
