@@ -21,6 +21,7 @@ from tailrace.journal import lines_of
 
 from tests.ensembles import WAYS, compare, left_on_scratch, marked_processes, table_of, write_ensemble
 
+
 @pytest.mark.fast
 def test_every_way_of_failing_has_its_reason(tmp_path: Path) -> None:
     ways = list(WAYS)

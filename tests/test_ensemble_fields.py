@@ -50,9 +50,7 @@ def write_model(folder: Path, ways: Sequence[str], fields: str = FIELDS, workers
     (folder / "score.py").write_text(
         "import numpy as np\n\ndef twice(directory, parameters):\n    return 2 * np.arange(3.0) * parameters['value']\n"
     )
-    (folder / "parameters.csv").write_text(
-        "value,way\n" + "".join(f"{number + 0.5},{way}\n" for number, way in enumerate(ways))
-    )
+    (folder / "parameters.csv").write_text("value,way\n" + "".join(f"{number + 0.5},{way}\n" for number, way in enumerate(ways)))
     path = folder / "ensemble.toml"
     path.write_text(f"""
 name = "fields"

@@ -91,15 +91,21 @@ def check(
 
     Examples: [bold]tailrace ensemble check ensemble.toml[/] · [bold]tailrace ensemble check ensemble.toml --member 7[/]
     """
+    from tailrace.ensemble.folder import memory_limit_text
+
     with reported(as_json):
-        outcome = opened(file, out).check(member)
+        outcome = (ensemble := opened(file, out)).check(member)
     if as_json:
-        output.print_json(dataclasses.asdict(outcome))
+        output.print_json({**dataclasses.asdict(outcome), "memory_limit": memory_limit_text(ensemble.spec.limits)})
     else:
         shown = output.table("", "name", "value")
         for kind, values in (("parameter", outcome.parameters), ("result", outcome.results), ("seconds", outcome.seconds)):
             for name, value in values.items():
                 shown.add_row(kind, output.escape(name), output.escape(f"{value:.4f}" if kind == "seconds" else str(value)))
+        for name, one in outcome.fields.get("signature", {}).items():
+            shape = ", ".join(f"{dim} = {length}" for dim, length in zip(one["dims"], one["shape"], strict=True))
+            shown.add_row("field", output.escape(name), output.escape(f"{one['type']} ({shape})"))
+        shown.add_row("limit", "memory", memory_limit_text(ensemble.spec.limits))
         for name, (size, _) in outcome.kept.items():
             shown.add_row("kept", output.escape(name), output.bytes_text(size))
         output.console().print(shown)

@@ -84,7 +84,9 @@ def _check_together(found: Mapping[str, MemberField]) -> None:
         for dim, length in zip(one.dims, one.values.shape, strict=True):
             if lengths.setdefault(dim, (length, name))[0] != length:
                 other = lengths[dim]
-                text = f"field '{name}': dimension '{dim}' has length {length}, and {other[0]} in '{other[1]}': name others as `dims`"
+                text = (
+                    f"field '{name}': dimension '{dim}' has length {length}, and {other[0]} in '{other[1]}': name others as `dims`"
+                )
                 raise MemberError("malformed", text)
 
 
@@ -95,7 +97,9 @@ def _netcdf(reading: FieldReading, home: Path, directory: Path, parameters: Mapp
     path.stat()  # FileNotFoundError, with the name
     with netcdf_lock, netCDF4.Dataset(path) as dataset:
         if reading.pattern not in dataset.variables:
-            raise MemberError("malformed", f"{reading.file}: no variable '{reading.pattern}'; it has {', '.join(dataset.variables)}")
+            raise MemberError(
+                "malformed", f"{reading.file}: no variable '{reading.pattern}'; it has {', '.join(dataset.variables)}"
+            )
         variable = dataset.variables[reading.pattern]
         coordinates = {
             dim: MemberField(_unmasked(dataset.variables[dim]), (dim,), _attributes(dataset.variables[dim]))
@@ -131,7 +135,9 @@ def _csv(reading: FieldReading, home: Path, directory: Path, parameters: Mapping
     at = heading.index(reading.pattern)
     for number, row in enumerate(rows[1:], 1):
         if len(row) != len(heading):
-            raise MemberError("malformed", f"{reading.file}: row {number} has {len(row)} values, and the heading names {len(heading)}")
+            raise MemberError(
+                "malformed", f"{reading.file}: row {number} has {len(row)} values, and the heading names {len(heading)}"
+            )
     return MemberField(np.array([float(row[at]) for row in rows[1:]]), ("row",))
 
 
@@ -152,7 +158,7 @@ def _plain(reading: FieldReading, values: Array) -> MemberField:
 READERS = {"netcdf": _netcdf, "csv": _csv, "npy": _npy, "python": _python}
 
 
-# ---- the file of a member ----------------------------------------------------------------------------------------------------------
+# ---- the file of a member -------------------------------------------------------------------------------------------------------
 
 
 def signature_of(fields: Mapping[str, MemberField]) -> dict[str, Any]:
@@ -220,10 +226,7 @@ def read_member(path: Path) -> dict[str, MemberField]:
                 file[entry["values"]],
                 tuple(entry["dims"]),
                 entry["attributes"],
-                {
-                    dim: MemberField(file[each["values"]], (dim,), each["attributes"])
-                    for dim, each in entry["coordinates"].items()
-                },
+                {dim: MemberField(file[each["values"]], (dim,), each["attributes"]) for dim, each in entry["coordinates"].items()},
             )
             for name, entry in about.items()
         }

@@ -1,7 +1,7 @@
 """Joins the fields of all members into one NetCDF file along the dimension `member`, through the library.
 
-A program of its own (`python -m tailrace.ensemble.gathering FOLDER`), because the library starts MPI in the process that uses it, and
-programs that the ensemble starts later must not inherit that. One member is in memory at a time.
+A program of its own (`python -m tailrace.ensemble.gathering FOLDER`), because the library starts MPI in the process that uses it,
+and programs that the ensemble starts later must not inherit that. One member is in memory at a time.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _attributes(one: MemberField) -> dict[str, Any]:
 
 
 def _parameters(folder: Folder, first: Mapping[str, MemberField]) -> tuple[dict[str, str], dict[str, str]]:
-    """The variables' names of parameters, and their types. A name that a field or a dimension has is written behind `parameter_`."""
+    """The variables' names of parameters, and their types. Names that fields or dimensions have get `parameter_` in front."""
     parameters = folder.heads[-1]["parameters"]
     taken = {"member", "reason", *first, *(dim for one in first.values() for dim in one.dims)}
     names = {name: f"parameter_{name}" if name in taken else name for name in parameters}
@@ -180,7 +180,9 @@ def _compare(folder: Folder, path: Path) -> None:
             for name, one in _fields_of(folder, member, found).items() if found else ():
                 good = good and np.asarray(dataset[name][at]).tobytes() == one.values.tobytes()
             if not good:
-                raise EnsembleError(f"{path}: member {member} reads back different from what it wrote: run `tailrace ensemble resume`")
+                raise EnsembleError(
+                    f"{path}: member {member} reads back different from what it wrote: run `tailrace ensemble resume`"
+                )
 
 
 if __name__ == "__main__":

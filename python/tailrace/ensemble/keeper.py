@@ -1,7 +1,7 @@
 """The keeper of a worker: runs the commands of members, one after the other, and ends all that they have started.
 
-The worker is a subreaper: what a command leaves running becomes its child. So "no child is left" means that no process of the member
-is left. When the process that wants the results ends, the member is ended, too.
+The worker is a subreaper: what a command leaves running becomes its child. So "no child is left" means that no process of the
+member is left. When the process that wants the results ends, the member is ended, too.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class Page:
         if parts:
             total = sum(self.seconds.values())
             shares = ", ".join(f"{name} {100 * self.seconds[name] / total:.0f} %" for name in parts)
-            text = f"Seconds of all members: {shares}. \"wait\" is for processes and files after the command has ended."
+            text = f'Seconds of all members: {shares}. "wait" is for processes and files after the command has ended.'
             found.append(Chart("split", "Where the time went", text, stacked_bars([("all members", self.seconds)], parts)))
             rows = [(f"member {-number}", seconds) for _, number, seconds in sorted(self.slowest, reverse=True)]
             found.append(Chart("slowest", "Slowest members", f"The {len(rows)} that took longest.", stacked_bars(rows, parts)))

@@ -123,7 +123,9 @@ def _netcdf_variable(reading: Reading, home: Path, directory: Path, parameters: 
 
 
 def _python(reading: Reading, home: Path, directory: Path, parameters: Mapping[str, Value]) -> dict[str, Value]:
-    value = function_of(str(home / reading.pattern.partition(":")[0]), reading.pattern.partition(":")[2])(directory, dict(parameters))
+    value = function_of(str(home / reading.pattern.partition(":")[0]), reading.pattern.partition(":")[2])(
+        directory, dict(parameters)
+    )
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return {reading.name: value}
     try:

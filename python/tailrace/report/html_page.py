@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,16 @@ def text_of(name: str) -> str:
     return (resources.files("tailrace.report") / "templates" / name).read_text()
 
 
+@lru_cache(maxsize=4)  # compiling a template takes 0.1 s, and a program may write many pages
+def _environment(text: Callable[[str], str]) -> jinja2.Environment:
+    loader = jinja2.PackageLoader("tailrace.report", "templates")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.filters["plain"] = text
+    return environment
+
+
 def write_html(template: str, values: Mapping[str, Any], path: Path, text: Callable[[str], str] = plain) -> None:
     """`text` makes text of others fit for the page (the filter `plain`). Written beside `path`, then renamed. Raises OSError."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tailrace.report", "templates"), autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    environment.filters["plain"] = text
-    page = environment.get_template(template).render(**values, style="".join(map(text_of, STYLES)))
+    page = _environment(text).get_template(template).render(**values, style="".join(map(text_of, STYLES)))
     with replaced(path) as beside:
         beside.write_text(page, encoding="utf-8")
