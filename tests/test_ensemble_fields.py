@@ -108,8 +108,8 @@ def test_fields_are_joined_along_the_members(tmp_path: Path) -> None:
 
 
 def test_the_table_as_netcdf(tmp_path: Path) -> None:
-    out = Ensemble(write_ensemble(tmp_path, ["good", "exit", "good"])).run() and tmp_path / "nasty-ensemble"
-    with netCDF4.Dataset(out / "members.nc") as dataset:
+    Ensemble(write_ensemble(tmp_path, ["good", "exit", "good"])).run()
+    with netCDF4.Dataset(tmp_path / "nasty-ensemble" / "members.nc") as dataset:
         assert dataset["member"][:].tolist() == [0, 1, 2]
         assert dataset["way"][:].tolist() == ["good", "exit", "good"]
         assert dataset["value"][:].tolist() == [0.5, 1.5, 2.5]

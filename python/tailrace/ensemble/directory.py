@@ -1,8 +1,8 @@
 """A member's directory on scratch: made once, and used again by the next member where a good one has left it as it was.
 
 A file system takes longer to make and remove files than to look at them. So inputs that a member has not touched stay for the next
-one. What shows that: number, mode, links, size and times of the file are those that it had after it was copied, and the kernel
-grants a lease on it, so nothing has it open for writing. The time of a change counts only where the kernel's clock has moved on
+one. Number, mode, links, size and times of the file must be those that it had after it was copied. The kernel must grant a lease on
+it, so nothing has it open for writing. The time of a change counts only where the kernel's clock has moved on
 since the copy was made, because two changes within one tick have the same time.
 """
 

@@ -12,6 +12,7 @@ import errno
 import fcntl
 import glob
 import os
+import resource
 import select
 import signal
 import time
@@ -94,9 +95,12 @@ def _run_in_directory(request: dict[str, Any]) -> dict[str, Any]:
             end_all(request["grace_s"])
             reason = "left running"
     code = os.waitstatus_to_exitcode(status) if status is not None else None
-    reply = {"reason": reason, "message": "", "status": code, "left": left, "run_s": ended - begin}
+    reply: dict[str, Any] = {"reason": reason, "message": "", "status": code, "left": left, "run_s": ended - begin}
     if usage is not None:
-        reply |= {"cpu_s": usage.ru_utime + usage.ru_stime, "memory_mib": max(peak / BYTES_PER_MIB, usage.ru_maxrss / 1024)}
+        # Until it has begun its program, a child has this process's memory. So the kernel's figure says nothing below that.
+        own_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        known_mib = max(peak / BYTES_PER_MIB, usage.ru_maxrss / 1024 if usage.ru_maxrss > own_kib else 0.0)
+        reply |= {"cpu_s": usage.ru_utime + usage.ru_stime, "memory_mib": known_mib or None}
     if not reason and code == 0:
         reply |= hand_over(request["outputs"], LEASE_S)
         if not reply["reason"]:
@@ -135,7 +139,7 @@ def _wait_for_all(deadline: float) -> int:
 
 
 def _wait_for_event(most_s: float, ignores_end: bool = False) -> None:
-    """Until a child has ended, at most so long. Raises ParentEndedError where nobody waits for the reply."""
+    """Until a child has ended, at most so long. Raises ParentEndedError where the process that waits for the reply has ended."""
     found = dict(_events.poll(1000 * min(max(most_s, 0), MOST_WAIT_S) + 1))
     if _woken in found:
         os.read(_woken, 4096)

@@ -143,9 +143,13 @@ def _write_templates(files: list[tuple[str, str]], directory: str) -> None:
         raise MemberError("scratch", f"{error.filename}: {error.strerror}") from None
 
 
+def files_read(spec: Spec) -> list[str]:
+    return [name for name in (*(one.file for one in spec.readings), *(one.file for one in spec.fields)) if name]
+
+
 def outputs_of(spec: Spec) -> list[str]:
     """The files that must have been handed over before results are read."""
-    return list(dict.fromkeys([*(one.file for one in (*spec.readings, *spec.fields) if one.file), *spec.keep.files]))
+    return list(dict.fromkeys([*files_read(spec), *spec.keep.files]))
 
 
 def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: MemberDirectory, texts: Mapping[str, Any]) -> list[str]:
@@ -174,7 +178,7 @@ def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: MemberDirect
         now = os.stat(os.path.join(directory.path, name))
         if (now.st_size, now.st_mtime_ns, now.st_ino) != (size, mtime_ns, inode):
             raise MemberError("open", f"{name}: changed after the member's processes had ended")
-        if size == 0 and any(reading.file == name for reading in (*plan.spec.readings, *plan.spec.fields)):
+        if size == 0 and name in files_read(plan.spec):
             raise MemberError("missing", f"{name}: is empty")
     found: list[str] = reply.get("closed", [])
     return found

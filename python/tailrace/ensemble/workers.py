@@ -191,12 +191,14 @@ class WorkerPool(Executor):
                 outcome = after_loss(task.plan, worker, task.member, task.parameters, task.losses)
                 self._again(list(given)[0 if outcome is None else 1 :])
                 given.clear()
-                worker = self._without(worker)
+                self._without(worker)
+                worker = None
             except BaseException as error:
                 for one in given:
                     one.future.set_exception(error)
                 given.clear()
-                worker = self._without(worker)
+                self._without(worker)
+                worker = None
                 continue
             else:
                 given.popleft()
@@ -206,7 +208,6 @@ class WorkerPool(Executor):
             self._without(worker)
 
     def _without(self, worker: WorkerProcess) -> None:
-        """Returns None: the worker has gone."""
         worker.close()
         with self.changed:
             self.processes.discard(worker)
