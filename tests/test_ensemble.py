@@ -195,6 +195,22 @@ def test_a_killed_keeper_is_the_end_of_its_member_alone(tmp_path: Path) -> None:
     assert marked_processes(ensemble.folder.run) == []
 
 
+def test_an_interruption_ends_the_members_that_run(tmp_path: Path) -> None:
+    """They would run for 1000 s. After it, what is missing can be run."""
+    path = write_ensemble(tmp_path, ["good", "hang", "hang", "good"], "timeout_s = 1000\ngrace_s = 0.2")
+    process = start(path, "run")
+    run = ""
+    while process.poll() is None and len(marked_processes(run)) < 4:  # each of the two that hang has a child
+        run = Ensemble(path).folder.read().run
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait() == 130
+    assert marked_processes(run) == []
+    folder = Ensemble(path).folder.read()
+    assert set(folder.finished) <= {0, 3}
+    assert left_on_scratch(tmp_path) == []
+
+
 def test_a_changed_command_is_refused_with_the_difference(tmp_path: Path) -> None:
     path = write_ensemble(tmp_path, ["good", "good"])
     Ensemble(path).run()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import struct
 import sys
 
 from tailrace.ensemble import keeper
@@ -15,15 +16,19 @@ from tailrace.ensemble.member import Plan, run_here
 from tailrace.ensemble.scratch import join_scratch
 
 READY = "ready"
+NUMBER = struct.Struct("q")  # of a token
 
 
-def main() -> None:
+def main(tokens: int) -> None:
+    """`tokens`: the pipe that has a number for each member that may begin; the parent takes back those that another worker runs."""
+    os.set_inheritable(tokens, False)
     tasks, outcomes = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(2, 1)  # what a user's function prints
     keeper.begin(tasks.fileno())
     plan: Plan | None = None
+    allowed = 0
     try:
         _send(outcomes, READY)
         while True:
@@ -33,8 +38,15 @@ def main() -> None:
                 _prepare(plan)
                 if scratch is not None:
                     join_scratch(scratch, plan.run)
-            elif plan is not None:
-                _send(outcomes, run_here(plan, *task))
+                continue
+            number, member, parameters = task
+            while allowed < number:  # the tokens come in order; one that is missing was taken back
+                try:
+                    allowed = NUMBER.unpack(os.read(tokens, NUMBER.size))[0]
+                except BlockingIOError:
+                    break
+            if allowed == number and plan is not None:
+                _send(outcomes, run_here(plan, member, parameters))
     except (EOFError, BrokenPipeError, keeper.ParentEndedError):
         keeper.end_all(0.0)
 

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import os
 import pickle
+import struct
 import subprocess
 import sys
 import threading
@@ -19,9 +20,9 @@ from tailrace.ensemble.marks import end_processes_of, mark_of
 from tailrace.ensemble.member import Outcome, Plan
 from tailrace.ensemble.scratch import Scratch, scratch_of_process
 from tailrace.ensemble.values import EnsembleError, Value
-from tailrace.ensemble.worker import READY
+from tailrace.ensemble.worker import NUMBER, READY
 
-AHEAD = 2  # members that a worker has, with the one that it runs: it never waits for this process
+AHEAD = 2  # members that a worker has, with the one that it runs: it does not wait for this process
 PACKAGES = str(Path(__file__).parents[2])
 
 
@@ -30,28 +31,41 @@ class WorkerLostError(Exception):
 
 
 class WorkerProcess:
-    """It ends when this object is closed, or when this process is killed; its member ends with it."""
+    """It ends when this object is closed, or when this process is killed; its member ends with it.
+
+    For each member that it is sent, a pipe has a token, its number. The worker takes the token when it begins the member; this process
+    may take it back before. A token is in one read, so one of them has it.
+    """
 
     def __init__(self) -> None:
+        self.tokens: tuple[int, ...] = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self.sent = 0
         # Without the site's folders it starts in half of the time; what they have added to the path of modules is given to it.
         path = [PACKAGES, *(name for name in sys.path if name != PACKAGES)]
-        code = f"import sys; sys.path[:] = {path!r}; from tailrace.ensemble.worker import main; main()"
+        code = f"import sys; sys.path[:] = {path!r}; from tailrace.ensemble.worker import main; main({self.tokens[0]})"
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            [sys.executable, "-I", "-S", "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=[self.tokens[0]],
         )
         self.plan: Plan | None = None
         self.is_ready = False
 
-    def send(self, plan: Plan, member: int, parameters: dict[str, Value]) -> None:
-        """Raises WorkerLostError."""
+    def send(self, plan: Plan, member: int, parameters: dict[str, Value]) -> int:
+        """Returns the number of its token. Raises WorkerLostError."""
         is_known = self.plan is plan or self.plan == plan
         text = b"" if is_known else pickle.dumps((plan, scratch_for(plan)), pickle.HIGHEST_PROTOCOL)
         self.plan = plan
-        text += pickle.dumps((member, parameters), pickle.HIGHEST_PROTOCOL)
+        self.sent += 1
+        text += pickle.dumps((self.sent, member, parameters), pickle.HIGHEST_PROTOCOL)
         assert self.process.stdin is not None
         try:
+            os.write(self.tokens[1], NUMBER.pack(self.sent))
             self.process.stdin.write(text)
             self.process.stdin.flush()
+            return self.sent
         except (OSError, ValueError):  # ValueError: closed by another thread
             raise WorkerLostError from None
 
@@ -73,6 +87,14 @@ class WorkerProcess:
         except (EOFError, OSError, pickle.UnpicklingError):
             return None
 
+    def take_back(self) -> int:
+        """The number of the next member that it has not begun, which it then leaves out; 0 where there is none."""
+        try:
+            found: int = NUMBER.unpack(os.read(self.tokens[0], NUMBER.size))[0]
+            return found
+        except (BlockingIOError, OSError, struct.error):
+            return 0
+
     def end(self) -> None:
         """Lets it end its member and itself."""
         if self.process.stdin is not None:
@@ -84,6 +106,9 @@ class WorkerProcess:
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
+        tokens, self.tokens = self.tokens, ()
+        for descriptor in tokens:
+            os.close(descriptor)
         self.process.wait()
 
     def __del__(self) -> None:
@@ -91,7 +116,7 @@ class WorkerProcess:
             self.close()
 
 
-@dataclass
+@dataclass(eq=False)
 class _Task:
     plan: Plan
     member: int
@@ -99,6 +124,22 @@ class _Task:
     future: Future[Outcome] = field(default_factory=Future)
     losses: int = 0
     is_begun: bool = False  # its future can no longer be cancelled
+    token: int = 0
+
+
+@dataclass(eq=False)
+class _Given:
+    """A worker with the members that it has, in their order. The pool's lock guards it."""
+
+    worker: WorkerProcess | None = None
+    tasks: collections.deque[_Task] = field(default_factory=collections.deque)
+
+    def take_back(self) -> _Task | None:
+        if self.worker is None or len(self.tasks) < AHEAD or (token := self.worker.take_back()) == 0:
+            return None
+        task = next(task for task in self.tasks if task.token == token)
+        self.tasks.remove(task)
+        return task
 
 
 def scratch_for(plan: Plan) -> Scratch | None:
@@ -148,7 +189,7 @@ class WorkerPool(Executor):
         self.tasks: collections.deque[_Task] = collections.deque()
         self.changed = threading.Condition()
         self.is_closed = self.is_interrupted = False
-        self.processes: set[WorkerProcess] = set()
+        self.given: list[_Given] = []
         self.threads = [threading.Thread(target=self._serve, name=f"worker {number}", daemon=True) for number in range(workers)]
         self.begun = 0
 
@@ -168,51 +209,59 @@ class WorkerPool(Executor):
         return task.future
 
     def _serve(self) -> None:
-        """A worker has at most AHEAD tasks. Only the first of them can have begun: it takes them in their order."""
-        worker: WorkerProcess | None = None
-        given: collections.deque[_Task] = collections.deque()
+        """A worker has at most AHEAD members. Those that it has not begun are taken back by a thread whose worker has none."""
+        own = _Given()
         while True:
-            while len(given) < AHEAD and (task := self._next(waits=not given)) is not None:
-                given.append(task)
-                if worker is None:
-                    worker = WorkerProcess()
+            while len(own.tasks) < AHEAD and (task := self._next(own)) is not None:
+                if own.worker is None:
+                    own.worker = WorkerProcess()
                     with self.changed:
-                        self.processes.add(worker)
+                        self.given.append(own)
                 with contextlib.suppress(WorkerLostError):  # then the next outcome is missing, too
-                    worker.send(task.plan, task.member, task.parameters)
-            if not given:
+                    task.token = own.worker.send(task.plan, task.member, task.parameters)
+                with self.changed:
+                    own.tasks.append(task)
+                    self.changed.notify()  # an idle thread may take it back
+            if not own.tasks:
                 break
-            assert worker is not None
-            task = given[0]
-            try:
-                outcome: Outcome | None = worker.receive()
-            except WorkerLostError:
-                task.losses += 1
-                outcome = after_loss(task.plan, worker, task.member, task.parameters, task.losses)
-                self._again(list(given)[0 if outcome is None else 1 :])
-                given.clear()
-                self._without(worker)
-                worker = None
-            except BaseException as error:
-                for one in given:
-                    one.future.set_exception(error)
-                given.clear()
-                self._without(worker)
-                worker = None
-                continue
-            else:
-                given.popleft()
-            if outcome is not None:
-                task.future.set_result(outcome)
-        if worker is not None:
-            self._without(worker)
+            self._receive(own)
+        self._without_worker(own)
 
-    def _without(self, worker: WorkerProcess) -> None:
-        worker.close()
-        with self.changed:
-            self.processes.discard(worker)
+    def _receive(self, own: _Given) -> None:
+        assert own.worker is not None
+        outcome: Outcome | None = None
+        try:
+            outcome = own.worker.receive()
+            with self.changed:
+                task = own.tasks.popleft()  # what was taken back has left it before
+        except WorkerLostError:
+            with self.changed:
+                task, *others = own.tasks
+                own.tasks.clear()
+            task.losses += 1
+            outcome = after_loss(task.plan, own.worker, task.member, task.parameters, task.losses)
+            self._again([*([task] if outcome is None else []), *others])
+            self._without_worker(own)
+        except BaseException as error:
+            with self.changed:
+                failed = list(own.tasks)
+                own.tasks.clear()
+            for task in failed:
+                task.future.set_exception(error)
+            self._without_worker(own)
+            return
+        if outcome is not None:
+            task.future.set_result(outcome)
 
-    def _next(self, waits: bool) -> _Task | None:
+    def _without_worker(self, own: _Given) -> None:
+        if own.worker is not None:
+            with self.changed:
+                self.given.remove(own)
+            own.worker.close()
+            own.worker = None
+
+    def _next(self, own: _Given) -> _Task | None:
+        """A member for a worker: one that waits, or, where the worker has none, one that another worker has not begun."""
         with self.changed:
             while True:
                 while self.tasks:
@@ -220,7 +269,12 @@ class WorkerPool(Executor):
                     if task.is_begun or task.future.set_running_or_notify_cancel():
                         task.is_begun = True
                         return task
-                if not waits or self.is_closed:
+                if own.tasks:
+                    return None
+                for other in self.given:
+                    if other is not own and (found := other.take_back()) is not None:
+                        return found
+                if self.is_closed:
                     return None
                 self.changed.wait()
 
@@ -251,6 +305,7 @@ class WorkerPool(Executor):
         if kind is not None:
             with self.changed:
                 self.is_interrupted = True
-                for worker in self.processes:
-                    worker.end()
+                for one in self.given:
+                    if one.worker is not None:
+                        one.worker.end()
         self.shutdown(cancel_futures=kind is not None)
