@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -115,6 +116,7 @@ def test_the_table_as_netcdf(tmp_path: Path) -> None:
         assert dataset["value"][:].tolist() == [0.5, 1.5, 2.5]
         assert dataset["reason"][:].tolist() == ["", "exit", ""]
         assert dataset["result"][:].filled(-1.0).tolist() == [0.5, -1.0, 2.5]
+        assert dataset["host"][:].tolist() == 3 * [socket.gethostname()]
         assert json.loads(dataset.ensemble)[0]["name"] == "nasty"
 
 

@@ -69,5 +69,6 @@ def test_300_members_while_the_parent_is_killed(tmp_path: Path, rng: random.Rand
 
 
 @pytest.mark.full
+@pytest.mark.timeout(7200)
 def test_10_000_members_while_the_parent_is_killed(tmp_path: Path, rng: random.Random) -> None:
     run_with_kills(tmp_path, list_of_ways(10_000, 100, 100, rng), LIMITS.format(timeout=6, linger=3), rng)

@@ -38,7 +38,8 @@ def of_lines(folder: Path, lines: list[dict[str, Any]], parameters: list[str], r
         summary.add(line)
     about = {"name": HOSTILE, "parameters": parameters, "members": len(lines), "began": 1.0, "tailrace": "0", "engine": "threads"}
     made = Folder(folder, heads=[{**about, "memory limit": "none", "fingerprint": {"command": [HOSTILE]}}])
-    made.finished = dict.fromkeys(range(len(lines)), 0)
+    for member in range(len(lines)):
+        made.finished[member] = 0
     made.failed = {line["member"] for line in lines if line["reason"]}
     return page.write(made, results, summary.of(made)).read_text()
 

@@ -143,7 +143,7 @@ class Ensemble:
         count = 0
         for member in range(self.table.members):
             parameters = self.table.row(member)
-            same = self.folder.identities.get(member) == bytes.fromhex(folder.identity(of_all, parameters))
+            same = self.folder.identities.get(member) == int(folder.identity(of_all, parameters), 16)
             same = same and self.folder.has_fields(member, self.spec)
             if same and not (rerun_failed and member in self.folder.failed):
                 continue

@@ -12,7 +12,8 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from array import array
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,14 +75,53 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     return found
 
 
+class ByMember(MutableMapping[int, int]):
+    """A whole number for each member, in 8 bytes. A dictionary takes 10 times as much, and an ensemble may have 100,000 members."""
+
+    def __init__(self, kind: str) -> None:
+        self._values, self._has = array(kind), bytearray()
+        self._count = 0
+
+    def __getitem__(self, member: int) -> int:
+        if member not in self:
+            raise KeyError(member)
+        return self._values[member]
+
+    def __setitem__(self, member: int, value: int) -> None:
+        if member >= len(self._has):
+            more = member + 1 - len(self._has)
+            self._values.extend(array(self._values.typecode, bytes(more * self._values.itemsize)))
+            self._has.extend(bytes(more))
+        self._values[member] = value
+        self._count += not self._has[member]
+        self._has[member] = 1
+
+    def __delitem__(self, member: int) -> None:
+        self._count -= member in self
+        self._has[member] = 0
+
+    def __contains__(self, member: object) -> bool:
+        return isinstance(member, int) and 0 <= member < len(self._has) and bool(self._has[member])
+
+    def __iter__(self) -> Iterator[int]:
+        """In the members' order."""
+        return (member for member, has in enumerate(self._has) if has)
+
+    def __len__(self) -> int:
+        return self._count
+
+
+MOST_MEMBERS = 1 << 24  # a journal of others with a larger number would take all memory
+
+
 @dataclass
 class Folder:
     """`finished` holds for each member that has an outcome the byte of its line."""
 
     out: Path
     heads: list[dict[str, Any]] = field(default_factory=list)  # a line for each time that an ensemble was begun or continued
-    finished: dict[int, int] = field(default_factory=dict)
-    identities: dict[int, bytes] = field(default_factory=dict)
+    finished: ByMember = field(default_factory=lambda: ByMember("q"))
+    identities: ByMember = field(default_factory=lambda: ByMember("Q"))
     failed: set[int] = field(default_factory=set)
     signature: dict[str, Any] = field(default_factory=dict)  # of the fields of the first good member
     texts: set[str] = field(default_factory=set)  # the parameters and results of which a value is text
@@ -114,14 +154,17 @@ class Folder:
 
     def read(self) -> Folder:
         """Reads the journal again. Raises EnsembleError."""
-        self.heads, self.finished, self.identities, self.failed, self.texts = [], {}, {}, set(), set()
+        self.heads, self.failed, self.texts = [], set(), set()
+        self.finished, self.identities = ByMember("q"), ByMember("Q")
         self.signature = {}
         if not self.journal.exists():
             return self
         try:
             for at, line in lines_of(self.journal):
                 self._take(at, line)
-        except (JournalError, KeyError, TypeError, OSError) as error:
+        except EnsembleError:
+            raise
+        except (JournalError, LookupError, TypeError, ValueError, OverflowError, OSError) as error:
             raise EnsembleError(f"{self.journal}: is no journal of an ensemble ({error}): give another folder with --out") from None
         return self
 
@@ -144,8 +187,10 @@ class Folder:
 
     def note(self, line: Mapping[str, Any], at: int) -> None:
         member = line["member"]
+        if not 0 <= member < MOST_MEMBERS:
+            raise KeyError(f"member {member}")
         self.finished[member] = at
-        self.identities[member] = bytes.fromhex(line["of"])
+        self.identities[member] = int(line["of"], 16)
         (self.failed.add if line["reason"] else self.failed.discard)(member)
         self.signature = self.signature or line.get("fields", {}).get("signature", {})
         for values in (line.get("parameters", {}), line.get("results", {})):

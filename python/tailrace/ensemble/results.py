@@ -15,7 +15,8 @@ from tailrace.ensemble.values import REASONS
 from tailrace.journal import line_at
 from tailrace.whole_file import replaced
 
-ROWS_A_GROUP = 10_000
+ROWS_A_GROUP = 1_000
+HOST_BYTES = 64
 PARTS = ("stage", "run", "wait", "read", "gather", "keep")
 
 
@@ -25,7 +26,7 @@ def member_lines(folder: Folder) -> Iterator[dict[str, Any]]:
         return
     with folder.journal.open("rb") as file:
         members = folder.heads[-1]["members"]  # 0 for those of calls, whose number is not known before
-        for member in sorted(one for one in folder.finished if not members or one < members):
+        for member in (one for one in folder.finished if not members or one < members):
             yield line_at(file, folder.finished[member])
 
 
@@ -127,8 +128,12 @@ def netcdf_table(kinds: Mapping[str, str], folder: Folder, path: Path) -> Iterat
     with replaced(path) as beside, netCDF4.Dataset(beside, "w") as dataset:
         dataset.ensemble = json.dumps(folder.heads)
         dataset.createDimension("member", None)
+        dataset.createDimension("host_letters", HOST_BYTES)
         for name, kind in kinds.items():
-            dataset.createVariable(names[name], types[kind], ("member",), fill_value=np.nan if kind == "number" else None)
+            if name == "host":  # HDF5 keeps a heap of texts without a fixed length in memory, and every member has a host
+                dataset.createVariable("host", "S1", ("member", "host_letters"))._Encoding = "utf-8"
+            else:
+                dataset.createVariable(names[name], types[kind], ("member",), fill_value=np.nan if kind == "number" else None)
         rows: list[Row] = []
         written = 0
 
@@ -137,6 +142,10 @@ def netcdf_table(kinds: Mapping[str, str], folder: Folder, path: Path) -> Iterat
             for name, kind in kinds.items():
                 absent = "" if kind == "text" else np.nan if kind == "number" else 0
                 values = np.array([row.get(name, absent) for row in rows], object if kind == "text" else types[kind])
+                if name == "host":
+                    values = values.astype(f"U{HOST_BYTES}")
+                elif kind == "text" and not any(values):
+                    continue  # what is not written reads as ""
                 dataset[names[name]][written : written + len(rows)] = values
             written += len(rows)
             rows.clear()

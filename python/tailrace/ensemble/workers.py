@@ -33,8 +33,8 @@ class WorkerLostError(Exception):
 class WorkerProcess:
     """It ends when this object is closed, or when this process is killed; its member ends with it.
 
-    For each member that it is sent, a pipe has a token, its number. The worker takes the token when it begins the member; this process
-    may take it back before. A token is in one read, so one of them has it.
+    For each member that it is sent, a pipe has a token, a number. The worker takes it when it begins the member; this process
+    may take it back before. One read gets a token whole, so one of them has it.
     """
 
     def __init__(self) -> None:
