@@ -42,9 +42,12 @@ def main(tokens: int) -> None:
             number, member, parameters = task
             while allowed < number:  # the tokens come in order; one that is missing was taken back
                 try:
-                    allowed = NUMBER.unpack(os.read(tokens, NUMBER.size))[0]
+                    token = os.read(tokens, NUMBER.size)
                 except BlockingIOError:
                     break
+                if not token:  # the parent has closed the pipe: it needs this worker no more
+                    break
+                allowed = NUMBER.unpack(token)[0]
             if allowed == number and plan is not None:
                 _send(outcomes, run_here(plan, member, parameters))
     except (EOFError, BrokenPipeError, keeper.ParentEndedError):
