@@ -21,12 +21,12 @@ LENGTH = 5000
 ONE_FILE: dict[str, Any] = {"layout": "single", "steps": "all"}
 
 
-def write(directory: Path, steps: int = 2, **keys: Any) -> None:
+def write(directory: Path, count: int = 2, /, **keys: Any) -> None:
     """Appends steps; the value of each is its number."""
     with tailrace.open(directory, "h", **{**ONE_FILE, **keys}) as stream:
         stream.dim("x", LENGTH)
         stream.var("T", ("x",), "f4", units="K")
-        for number in range(stream.step_count, stream.step_count + steps):
+        for number in range(stream.step_count, stream.step_count + count):
             with stream.step(float(number)) as step:
                 step.put("T", np.full(LENGTH, number, "f4"), offset=(0,))
 
@@ -234,9 +234,9 @@ def test_a_file_that_is_replaced_while_a_run_writes_it_is_an_error(keys: dict[st
 @pytest.mark.parametrize("durability", ["none", "close"])
 @pytest.mark.parametrize("steps", [1, 2, "all"])
 @pytest.mark.parametrize("layout", PRESETS)
-def test_what_is_removed_after_the_last_step_is_told_by_close(layout: str, steps: int | str, durability: str, tmp_path: Path) -> None:
+def test_close_tells_of_what_was_removed(layout: str, steps: int | str, durability: str, tmp_path: Path) -> None:
     """Of this run. Parts of earlier runs may have been archived."""
-    keys = {"layout": layout, "steps": steps, "durability": durability}
+    keys: dict[str, Any] = {"layout": layout, "steps": steps, "durability": durability}
     write(tmp_path, 2, **keys)
     stream = tailrace.open(tmp_path, "h", **keys)
     stream.dim("x", LENGTH)

@@ -92,8 +92,8 @@ void Upkeep::check_parts() const {
         if (!path.starts_with(parts)) continue;
         const std::string name = path.substr(parts.size(), path.find('/', parts.size()) - parts.size());
         if (std::ranges::binary_search(names, name)) continue;
-        fail(Status::NOT_FOUND, paths_.path(parts + name), " is no longer there: another program has moved or removed it, and step ",
-             group.start, " with it; put it back, or let `tailrace repair` take it off the list of steps");
+        fail(Status::NOT_FOUND, paths_.path(parts + name), " is no longer there: another program has moved or removed it, and ",
+             "step ", group.start, " with it; put it back, or let `tailrace repair` take it off the list of steps");
     }
 }
 
