@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -80,20 +81,20 @@ void Upkeep::refresh_index(bool is_last) {
     if (is_last) show_journal(paths_.directory, paths_.name, paths_.run, syncs());
 }
 
-// By the names in the directory of the parts, which one call lists: a run may have thousands of groups.
+// By the names in the directories that the groups are in, which one call lists: a run may have thousands of groups.
 void Upkeep::check_parts() const {
     if (ranks_.rank() != 0 || !journal_.access()->is_last()) return;
-    const std::vector<std::string> names = list_directory(paths_.parts());
     const History& history = journal_.history();
-    const std::string parts = parts_directory(paths_.name) + "/";
+    std::map<std::string, std::vector<std::string>> names;  // by directory
     for (const GroupEntry& group : history.groups) {
         if (group.run + 1 != history.runs.size() || group.steps == 0) continue;  // others may have been archived
-        const std::string path = group_path(group, paths_.name);
-        if (!path.starts_with(parts)) continue;
-        const std::string name = path.substr(parts.size(), path.find('/', parts.size()) - parts.size());
-        if (std::ranges::binary_search(names, name)) continue;
-        fail(Status::NOT_FOUND, paths_.path(parts + name), " is no longer there: another program has moved or removed it, and ",
-             "step ", group.start, " with it; put it back, or let `tailrace repair` take it off the list of steps");
+        const std::string path = paths_.path(group_path(group, paths_.name)), directory = parent_of(path);
+        if (!path.starts_with(paths_.parts())) continue;  // it is NAME.nc, which its writer looks at
+        const auto [listed, is_new] = names.try_emplace(directory);
+        if (is_new) listed->second = list_directory(directory);
+        if (std::ranges::binary_search(listed->second, path.substr(directory.size() + 1))) continue;
+        fail(Status::NOT_FOUND, path, " is no longer there: another program has moved or removed it, and step ", group.start,
+             " with it; put it back, or let `tailrace repair` take it off the list of steps");
     }
 }
 
