@@ -7,7 +7,14 @@ function(tailrace_compile_together target)
 endfunction()
 
 # What a step does not wait for is compiled for size in a wheel.
-set(TAILRACE_SMALL_LAYERS layout record view maintain forward capi)
+set(TAILRACE_SMALL_LAYERS
+    layout
+    record
+    view
+    maintain
+    forward
+    capi
+)
 
 # tailrace_layer(NAME [OBJECT] [DEPENDS layer...] [LINK target...])
 function(tailrace_layer name)
