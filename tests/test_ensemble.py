@@ -127,8 +127,10 @@ def test_outputs_and_directories_of_failed_members_are_kept(tmp_path: Path) -> N
 
 
 def start(path: Path, *words: str) -> subprocess.Popen[bytes]:
+    """A shell that runs the tests in the background makes them ignore SIGINT; this command does not."""
     command = [sys.executable, "-m", "tailrace", "ensemble", *words, str(path)]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    heeds_interrupts = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=heeds_interrupts)
 
 
 def wait_for_lines(journal: Path, least: int) -> None:
@@ -204,7 +206,7 @@ def test_an_interruption_ends_the_members_that_run(tmp_path: Path) -> None:
         run = Ensemble(path).folder.read().run
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    assert process.wait() == 130
+    assert process.wait(timeout=120) == 130
     assert marked_processes(run) == []
     folder = Ensemble(path).folder.read()
     assert set(folder.finished) <= {0, 3}

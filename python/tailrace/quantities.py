@@ -20,6 +20,11 @@ def count_text(count: int) -> str:
     return f"{count:,}".replace(",", " ")
 
 
+def number_of(count: int, what: str) -> str:
+    """1 bundle, 2 bundles: of words that get an s."""
+    return f"{count_text(count)} {what}{'' if count == 1 else 's'}"
+
+
 def seconds_text(seconds: float) -> str:
     """Three figures: 12.3 s, 1.00 s, 45.6 ms."""
     for scale, unit in ((1.0, "s"), (1e3, "ms")):

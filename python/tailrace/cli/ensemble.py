@@ -177,7 +177,7 @@ def _run(file: Path, out: Path | None, workers: int | None, engine: str | None, 
         output.print_json({"out": str(ensemble.folder.out), "table": str(table), "page": str(page), **summary})
     else:
         _print_summary(summary)
-        output.console().print(output.escape(f"table: {table}\npage: {page}"), soft_wrap=True)
+        _print_paths(ensemble.folder.out)
     raise typer.Exit(1 if summary["failed"] else 0)
 
 
@@ -216,7 +216,13 @@ def report(file: TheFile, out: Out = None, as_json: output.AsJson = False) -> No
         output.print_json({"out": str(ensemble.folder.out), "page": str(page), **summary})
         return
     _print_summary(summary)
-    output.console().print(output.escape(f"page: {page}"), soft_wrap=True)
+    _print_paths(ensemble.folder.out)
+
+
+def _print_paths(folder: Path) -> None:
+    for what, name in (("table", "members.csv"), ("fields", "fields.nc"), ("page", "index.html")):
+        if (folder / name).exists():
+            output.console().print(output.escape(f"{what}: {folder / name}"), soft_wrap=True)
 
 
 def _print_summary(summary: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tailrace.quantities import bytes_text, seconds_text
+from tailrace.quantities import bytes_text, number_of, seconds_text
 from tailrace.stage import drain
 from tailrace.stage.drain import StageError
 from tailrace.stage.scratch_folder import Folders, ScratchFolder
@@ -65,9 +65,9 @@ def deliver(
     if sink == "mirror":
         folders.restore_times()
     rate = bytes_text(answer["bytes"] / max(answer["seconds"], 1e-9))
-    bundles = f" in {answer['bundles']} bundles" if answer["bundles"] else ""
+    bundles = f" in {number_of(answer['bundles'], 'bundle')}" if answer["bundles"] else ""
     say(
-        f"delivered to {target}: {answer['files']:,} files{bundles}, {bytes_text(answer['bytes'])} "
+        f"delivered to {target}: {number_of(answer['files'], 'file')}{bundles}, {bytes_text(answer['bytes'])} "
         f"in {seconds_text(answer['seconds'])}, {rate}/s"
     )
     _name(say, "torn, because its process was killed while it had it open", answer["torn"])

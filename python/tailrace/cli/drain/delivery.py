@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from tailrace.cli import output
+from tailrace.quantities import number_of
 from tailrace.stage import drain
 from tailrace.stage.scratch_folder import Folders, run_of
 
@@ -54,7 +55,7 @@ def print_left(left: list[dict[str, Any]]) -> None:
 def _text(answer: dict[str, Any]) -> str:
     rate = answer["bytes"] / max(answer["seconds"], 1e-9)
     size = f"{output.bytes_text(answer['bytes'])}, {output.bytes_text(int(rate))}/s"
-    return f"{output.count_text(answer['files'])} files, {size}"
+    return f"{number_of(answer['files'], 'file')}, {size}"
 
 
 def _print_progress(answer: dict[str, Any]) -> None:
@@ -64,7 +65,7 @@ def _print_progress(answer: dict[str, Any]) -> None:
 
 
 def _print(target: Path, answer: dict[str, Any]) -> None:
-    bundles = f" in {answer['bundles']} bundles" if answer["bundles"] else ""
+    bundles = f" in {number_of(answer['bundles'], 'bundle')}" if answer["bundles"] else ""
     output.console().print(f"{output.escape(str(target))}: {_text(answer)}{bundles}, in {answer['seconds']:.2f} s", soft_wrap=True)
     for path in answer["torn"]:
         output.console().print(
