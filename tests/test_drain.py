@@ -333,7 +333,7 @@ def test_the_command(tailrace_command: list[str], new_case: Make) -> None:
     words = [*tailrace_command, "drain", "copy", str(case.scratch), str(case.target), "--bundle"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "1 files, 1000 B" in done.stdout
+    assert "1 file, 1000 B" in done.stdout
     assert "left on scratch: pipe\\n: it is no regular file" in done.stdout
     assert delivered(case.target, "bundle") == {b"a/one": b"1" * 1000}
     (case.scratch / "pipe\n").unlink()

@@ -169,7 +169,7 @@ def test_files_are_on_scratch_until_the_run_ends(staged: Staged) -> None:
     assert Path(on_scratch).relative_to(staged.scratch).parts[1:] == ("out", "file")
     assert (staged.base / "out/file").read_text() == "text\n"
     assert "if this command is killed, `tailrace drain resume" in done.stderr
-    assert "1 files, 5 B" in done.stderr
+    assert "1 file, 5 B" in done.stderr
 
 
 def test_a_later_process_reads_what_an_earlier_one_wrote(staged: Staged) -> None:

@@ -40,8 +40,8 @@ TEST_F(Journals, IsReadAsItWasAppended) {
 TEST_F(Journals, OfTwoThreadsHasTheLinesOfBoth) {
     const std::string path = directory_ / "journal.jsonl";
     Journal journal(path);
-    constexpr int kLines = 200;
-    const std::string much(1 << 20, 'x');  // a line takes a while to be written
+    constexpr int kLines = 30;
+    const std::string much(1 << 19, 'x');  // a line takes a while to be written
     std::thread other([&] {
         for (int k = 0; k < kLines; ++k) journal.append({{"of", "the other"}, {"much", much}}, false);
     });
