@@ -42,6 +42,9 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         f"{count_text(count)} files are made in {name}; the first took {1e6 * first:.0f} us each, the last {1e6 * last:.0f} us",
         "time of each create above that of the first 128 files of its directory",
         "spread the files over directories with a bounded number of entries, or write fewer files",
-        ("layout = 'hds'  # with the library: at most 1000 entries in a directory",),
+        (
+            "tailrace place propose LOG > tailrace.toml  # for the program as it is (docs/placing.md)",
+            "layout = 'hds'  # with the library: at most 1000 entries in a directory",
+        ),
         "high",
     )

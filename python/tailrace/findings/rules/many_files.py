@@ -35,5 +35,9 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         f"{count_text(count)} files of {bytes_text(mean)} on average are made, written and closed, {where_text(activity, calls)}",
         f"time of opening and closing these files, if {FILES_OF_ONE} of them were one file",
         f"write several {'steps, or the data of several ranks,' if ranks else 'pieces or steps'} into one file",
-        (*ranks, "steps = 'all'  # with the library: one file for all steps"),
+        (
+            "stage.files = ['FOLDER/**']  # in tailrace.toml, for the program as it is: on scratch first, then delivered",
+            *ranks,
+            "steps = 'all'  # with the library: one file for all steps",
+        ),
     )
