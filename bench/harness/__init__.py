@@ -305,7 +305,8 @@ def write_record(name: str, settings: Mapping[str, Any], rows: Sequence[Mapping[
                 "unit": claim.unit,
                 "at_most": claim.at_most,
                 "holds": claim.holds,
-                "detail": dict(claim.detail),
+                "interval": claim.detail.get("interval"),  # of 95 %; null where there is none
+                "detail": {name: value for name, value in claim.detail.items() if name != "interval"},
             }
             for claim in claims
         ],
