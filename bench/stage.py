@@ -31,7 +31,7 @@ from tailrace.trace import launch
 
 from bench import harness
 from bench.harness import Claim, Spread, console
-from bench.tree import CALL_TEXTS, CALLS
+from bench.tree import CALL_TEXTS, CALLS, print_calls
 
 PROCESSES, FILE_BYTES = 4, 16 << 10
 FILES, ROUNDS = {"quick": 400, "full": 20_000}, {"quick": 3, "full": 7}
@@ -190,11 +190,7 @@ def print_rows(rows: list[dict[str, Any]], calls: list[dict[str, Any]]) -> None:
             cells += [f"{spread.median:.2f}", f"{spread.least:.2f} to {spread.most:.2f}"]
         table.add_row(method.name, *cells)
     console.print(table)
-    table = Table("call", "without rules, ns", "staged, ns", title="Processor time a call", title_justify="left")
-    for name, text in CALL_TEXTS.items():
-        both = [statistics.median(row["ns"][name] for row in calls if row["staged"] is staged) for staged in (False, True)]
-        table.add_row(text, *(f"{value:.0f}" for value in both))
-    console.print(table)
+    print_calls(calls, "staged", "staged, ns")
 
 
 def main() -> int:

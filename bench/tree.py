@@ -169,6 +169,15 @@ def claims_of(rows: list[dict[str, Any]], calls: list[dict[str, Any]], places: l
     return claims
 
 
+def print_calls(calls: list[dict[str, Any]], with_rules: str, heading: str) -> None:
+    """`with_rules`: the key of a row that says whether it was measured with them."""
+    table = Table("call", "without rules, ns", heading, title="Processor time a call", title_justify="left")
+    for name, text in CALL_TEXTS.items():
+        both = [statistics.median(row["ns"][name] for row in calls if row[with_rules] is which) for which in (False, True)]
+        table.add_row(text, *(f"{value:.0f}" for value in both))
+    console.print(table)
+
+
 def print_rows(rows: list[dict[str, Any]], calls: list[dict[str, Any]], places: list[str]) -> None:
     table = Table(title="Writing a step, milliseconds: median, least and most of all steps", title_justify="left")
     for heading in ("file system", "directories", "with", "median", "least", "most"):
@@ -178,11 +187,7 @@ def print_rows(rows: list[dict[str, Any]], calls: list[dict[str, Any]], places: 
         spread = Spread.of([1000 * seconds for of_round in each for seconds in of_round])
         table.add_row(place, shape, fill, *(f"{value:.2f}" for value in (spread.median, spread.least, spread.most)))
     console.print(table)
-    table = Table("call", "without rules, ns", "with rules, ns", title="Processor time a call", title_justify="left")
-    for name, text in CALL_TEXTS.items():
-        both = [statistics.median(row["ns"][name] for row in calls if row["placed"] is placed) for placed in (False, True)]
-        table.add_row(text, *(f"{value:.0f}" for value in both))
-    console.print(table)
+    print_calls(calls, "placed", "with rules, ns")
 
 
 def main() -> int:

@@ -93,6 +93,22 @@ def kinds_of(folder: Folder, columns: Sequence[str]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
+def in_groups(write: Callable[[list[Row]], None]) -> Iterator[Callable[[Row], None]]:
+    """Takes rows, and writes ROWS_A_GROUP of them at a time."""
+    rows: list[Row] = []
+
+    def add(row: Row) -> None:
+        rows.append(row)
+        if len(rows) == ROWS_A_GROUP:
+            write(rows)
+            rows.clear()
+
+    yield add
+    if rows:
+        write(rows)
+
+
+@contextlib.contextmanager
 def parquet_table(kinds: Mapping[str, str], folder: Folder, path: Path) -> Iterator[Callable[[Row], None]]:
     """Takes rows. The file's metadata has the provenance."""
     import pyarrow as pa
@@ -101,20 +117,12 @@ def parquet_table(kinds: Mapping[str, str], folder: Folder, path: Path) -> Itera
     types = {"whole": pa.int64(), "number": pa.float64(), "text": pa.string()}
     metadata = {"tailrace": json.dumps(folder.heads)}
     schema = pa.schema([(name, types[kind]) for name, kind in kinds.items()], metadata=metadata)
-    with replaced(path) as beside, pq.ParquetWriter(beside, schema) as writer:
-        rows: list[Row] = []
-
-        def flush() -> None:
-            writer.write_table(pa.Table.from_pylist(rows, schema))
-            rows.clear()
-
-        def add(row: Row) -> None:
-            rows.append(row)
-            if len(rows) == ROWS_A_GROUP:
-                flush()
-
+    with (
+        replaced(path) as beside,
+        pq.ParquetWriter(beside, schema) as writer,
+        in_groups(lambda rows: writer.write_table(pa.Table.from_pylist(rows, schema))) as add,
+    ):
         yield add
-        flush()
 
 
 @contextlib.contextmanager
@@ -134,10 +142,9 @@ def netcdf_table(kinds: Mapping[str, str], folder: Folder, path: Path) -> Iterat
                 dataset.createVariable("host", "S1", ("member", "host_letters"))._Encoding = "utf-8"
             else:
                 dataset.createVariable(names[name], types[kind], ("member",), fill_value=np.nan if kind == "number" else None)
-        rows: list[Row] = []
         written = 0
 
-        def flush() -> None:
+        def write(rows: list[Row]) -> None:
             nonlocal written
             for name, kind in kinds.items():
                 absent = "" if kind == "text" else np.nan if kind == "number" else 0
@@ -148,16 +155,9 @@ def netcdf_table(kinds: Mapping[str, str], folder: Folder, path: Path) -> Iterat
                     continue  # what is not written reads as ""
                 dataset[names[name]][written : written + len(rows)] = values
             written += len(rows)
-            rows.clear()
 
-        def add(row: Row) -> None:
-            rows.append(row)
-            if len(rows) == ROWS_A_GROUP:
-                flush()
-
-        yield add
-        if rows:
-            flush()
+        with in_groups(write) as add:
+            yield add
 
 
 def _typed(row: Row, kinds: Mapping[str, str]) -> dict[str, Any]:
