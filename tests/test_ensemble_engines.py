@@ -41,6 +41,8 @@ class EngineTests:
         assert (tmp_path / "nasty-ensemble" / "kept" / "000002" / "out.txt").read_text() == "result: 2.5\n"
         again = run_with(self.engine, path, "resume")
         assert "12 members: 5 good, 7 failed, 0 left" in again.stdout, again.stderr
+        assert again.returncode == 1
+        assert "MPI_ABORT" not in ran.stderr + again.stderr  # mpirun may hang after it
         assert Ensemble(path).left() == 0
 
 
