@@ -25,6 +25,7 @@ from bench.harness.synthetic_logs import Totals, io_seconds, write_logs
 
 FOLDER = Path("/dev/shm/tailrace-bench-report")
 LIMIT_S = 500
+PAUSE_S = 0.05  # between looks at memory
 GIB, MIB = 1 << 30, 1 << 20
 PAGE = FOLDER / "page.html"
 RULE, TABLE = "many_files", "Phases with sync"  # what the report of these logs must have
@@ -85,7 +86,7 @@ def measure(size: Size) -> list[Mapping[str, Any]]:
 
 
 def run_once(number: int, totals: Totals) -> Mapping[str, Any]:
-    text, usage = _output_of([sys.executable, "-m", "bench.report", "--read", str(FOLDER / "run")])
+    text, usage, _ = _output_of([sys.executable, "-m", "bench.report", "--read", str(FOLDER / "run")])
     row = json.loads(text)
     if row["totals"] != dataclasses.asdict(totals):
         raise harness.BenchError(f"the figures are {row['totals']}; the logs have {dataclasses.asdict(totals)}")
@@ -96,7 +97,7 @@ def report_once(totals: Totals) -> Mapping[str, Any]:
     """`tailrace report` with its page."""
     began = time.monotonic()
     command = [sys.executable, "-m", "tailrace", "report", str(FOLDER / "run"), "--html", str(PAGE), "--json"]
-    text, usage = _output_of(command)
+    text, usage, most_gib = _output_of(command)
     report_s, verdict = time.monotonic() - began, json.loads(text)
     if abs(verdict["io_s"] - io_seconds(totals)) > 1e-3 * io_seconds(totals):
         raise harness.BenchError(f"the report has {verdict['io_s']} s of I/O; the logs have {io_seconds(totals)}")
@@ -105,7 +106,7 @@ def report_once(totals: Totals) -> Mapping[str, Any]:
     return {
         "report_s": report_s,
         "report_processor_s": usage.ru_utime + usage.ru_stime,
-        "report_gib": usage.ru_maxrss * 1024 / GIB,
+        "report_gib": most_gib,
         "page_mib": PAGE.stat().st_size / MIB,
     }
 
@@ -134,20 +135,42 @@ def _in_view(page: Any) -> dict[str, float]:
     return {name: float(value) for name, value in found.items() if name != "ready"}
 
 
-def _output_of(command: list[str]) -> tuple[str, resource.struct_rusage]:
-    """What a command prints, and what it used."""
+def _output_of(command: list[str]) -> tuple[str, resource.struct_rusage, float]:
+    """What a command prints, what it used, and the most memory that it and its children had at a time, GiB."""
+    most = 0
     with subprocess.Popen(command, cwd=harness.ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         late = threading.Timer(LIMIT_S, process.kill)
         late.start()
+        ended = threading.Event()
+
+        def watch() -> None:
+            nonlocal most
+            while not ended.wait(PAUSE_S):
+                most = max(most, _resident_bytes(process.pid))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
         assert process.stdout is not None
         assert process.stderr is not None
         output, errors = process.stdout.read(), process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         late.cancel()
+        ended.set()
+        watcher.join()
     if process.returncode != 0:
         raise harness.BenchError(f"{' '.join(command)} ended with status {process.returncode}: {errors[-2000:]}")
-    return output, usage
+    return output, usage, max(most, usage.ru_maxrss * 1024) / GIB
+
+
+def _resident_bytes(process: int) -> int:
+    """Of a process and its children; 0 where it has ended."""
+    try:
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * resource.getpagesize() + sum(_resident_bytes(int(child)) for child in children)
 
 
 def claims_of(rows: list[Mapping[str, Any]]) -> list[Claim]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tailrace.findings import Finding, Verdict
+    from tailrace.trace.log_process import LogReader
     from tailrace.trace.model import Run
 
 
@@ -51,9 +53,14 @@ def command(
         _compare((source, other), page, anonymise=anonymise, as_json=as_json)
         return
     name = Path("a run") if anonymise else source
-    with reported_errors(as_json):
+    with reported_errors(as_json), _kept_logs(source, wanted=page is not None and not anonymise) as logs:
         with output.progress_of(f"read {source.name}") as tell:
-            run = Anonymous().read(source, tell) if anonymise else Run.read(source, tell, with_calls=True)
+            if anonymise:
+                run = Anonymous().read(source, tell)
+            elif logs is not None:
+                run = Run.of_parts(logs.parts(), source, tell, with_calls=True)
+            else:
+                run = Run.read(source, tell, with_calls=True)
         activity = run.activity
         only_counted = activity is None or (len(activity.begin) == 0 and activity.counted_calls > 0)
         if only_counted and page is None:
@@ -66,7 +73,7 @@ def command(
         if page is not None:
             from tailrace.report.run_page import write_run_page
 
-            write_run_page(None if anonymise else source, run, verdict, page)
+            write_run_page(None if anonymise else source, run, verdict, page, logs)
     if verdict is None:
         output.console().print(
             output.escape(f"{name}: {headline_of_sums(run)}. {NO_TIMES[0].upper()}{NO_TIMES[1:]}; {page} has the sums"),
@@ -80,6 +87,14 @@ def command(
         output.fail(message)
     if run.messages["damaged"]:
         raise typer.Exit(1)
+
+
+def _kept_logs(source: Path, *, wanted: bool) -> contextlib.AbstractContextManager[LogReader | None]:
+    """The logs of a folder, for a page. None: there is no page, or the source has no logs."""
+    from tailrace.trace.log_process import open_logs
+    from tailrace.trace.sources import run
+
+    return open_logs(source, keeps=True) if wanted and run.accepts(source) else contextlib.nullcontext()
 
 
 def _compare(paths: tuple[Path, Path], page: Path | None, *, anonymise: bool, as_json: bool) -> None:

@@ -56,8 +56,9 @@ class Pricing:
         """Seconds that calls take of each rank before each meeting: [rank, meeting]."""
         saved = self._activity.seconds[calls] if saved is None else saved
         chosen = self._rank[calls] != NONE
-        sums = np.zeros(self.arrivals.shape)
-        np.add.at(sums, (self._rank[calls[chosen]], self._meeting[calls[chosen]]), saved[chosen])
+        shape = self.arrivals.shape
+        at = self._rank[calls[chosen]] * np.int64(shape[1]) + self._meeting[calls[chosen]]
+        sums = np.bincount(at, saved[chosen], shape[0] * shape[1]).reshape(shape)
         return np.minimum(sums, np.maximum(self.work(), 0))
 
     def seconds(self, calls: Array, saved: Array | None = None) -> float:
@@ -73,20 +74,15 @@ class Pricing:
         return float((np.minimum(saved / spans, 1) * (clock[1] - clock[0])).sum())
 
 
-def _rows(activity: Activity, process: int) -> tuple[int, int]:
-    """The first row of a process, and the row after its last."""
-    low, high = np.searchsorted(activity.process, [process, process + 1])
-    return int(low), int(high)
-
-
 def _of_main_thread(activity: Activity, process: int) -> Array:
     """The rows of the thread whose number is the process's; where it has none, of the thread with most rows."""
-    low, high = _rows(activity, process)
+    low, high = activity.rows_of(process)
     threads = activity.thread[low:high]
-    different, counts = np.unique(threads, return_counts=True)
-    number = activity.processes[process].process
-    main = number if number in different or len(different) == 0 else different[np.argmax(counts)]
-    return np.asarray(low + np.flatnonzero(threads == main))
+    is_main = threads == activity.processes[process].process
+    if len(threads) and not is_main.any():
+        different, counts = np.unique(threads, return_counts=True)
+        is_main = threads == different[np.argmax(counts)]
+    return np.asarray(low + np.flatnonzero(is_main))
 
 
 def _meetings(activity: Activity, ranks: Sequence[int]) -> tuple[Array, Array]:
@@ -99,7 +95,7 @@ def _meetings(activity: Activity, ranks: Sequence[int]) -> tuple[Array, Array]:
         meets &= np.isin(activity.file, list(everyone))
     of_ranks = []
     for index in ranks:
-        low, high = _rows(activity, index)
+        low, high = activity.rows_of(index)
         apart = activity.is_outermost[low:high] & (activity.begin[low:high] < activity.processes[index].merges_from)
         of_ranks.append(low + np.flatnonzero(meets[low:high] & apart))
     count = min(map(len, of_ranks)) if everyone else 0

@@ -64,7 +64,7 @@ def time_in(begins: Array, ends: Array, edges: Array) -> Array:
 
 def busy_shares(activity: Activity, process: int, edges: Array) -> Array:
     """Of each interval between edges: the part in which the process was in I/O calls. 1 is all of it."""
-    low, high = np.searchsorted(activity.process, [process, process + 1])
+    low, high = activity.rows_of(process)
     chosen = np.flatnonzero(activity.is_own[low:high]) + low
     begins, ends = activity.begin[chosen], np.maximum.accumulate(activity.end[chosen]) if len(chosen) else activity.end[chosen]
     begins = np.maximum(begins, np.concatenate(([-np.inf], ends[:-1]))) if len(chosen) else begins  # threads count once

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 from tailrace.findings import Verdict, wording
@@ -14,23 +13,20 @@ from tailrace.report.html_page import text_of, write_html
 from tailrace.report.run_charts import charts_of
 from tailrace.report.run_tables import tables_of, without_mpi
 from tailrace.report.timeline import MEANINGS, timeline_of
-from tailrace.trace.coverage import Coverage, coverage_of
-from tailrace.trace.log import read_run
+from tailrace.trace.log_process import LogReader
 from tailrace.trace.model import Run
-from tailrace.trace.phases import Phases, phases_of
-from tailrace.trace.sources import run as folder_of_logs
 
 LAUNCHING = 0.05  # of the duration, from which on the time of the launcher is shown apart
 # A unit stays beside its number, and so do three digits behind others.
 UNIT = re.compile(r"(?<=\d) (%|(?:s|ms|us|µs|ns|MiB/s|[KMGT]iB|B)\b|\d{3}\b)")
 
 
-def write_run_page(source: Path | None, run: Run, verdict: Verdict | None, path: Path) -> None:
-    """`run` has its calls; without a verdict, they have no times.
+def write_run_page(source: Path | None, run: Run, verdict: Verdict | None, path: Path, logs: LogReader | None = None) -> None:
+    """`run` has its calls; without a verdict, they have no times. `logs`: those that `run` was read from, where they were kept.
 
     Without a source the page has only what `run` has: aliases cover nothing else.
-    Writes beside `path`, then renames. Raises OSError."""
-    phases, coverage = _of_logs(source, run)
+    Writes beside `path`, then renames. Raises OSError, LogError."""
+    phases, coverage = (None, []) if logs is None else logs.phases_and_coverage()
     has_calls = run.activity is not None and len(run.activity.begin) > 0
     findings = verdict.findings if verdict else ()
     values = {
@@ -55,15 +51,6 @@ def write_run_page(source: Path | None, run: Run, verdict: Verdict | None, path:
         "script": text_of("timeline.js"),
     }
     write_html("run.html.j2", values, path, lambda text: UNIT.sub("\N{NO-BREAK SPACE}\\1", plain(text)))
-
-
-def _of_logs(source: Path | None, run: Run) -> tuple[Phases | None, Sequence[Coverage]]:
-    """What only the logs themselves have: how ranks meet, and the kernel's counts."""
-    if source is None or not folder_of_logs.accepts(source):
-        return None, ()
-    logs, _ = read_run(source)
-    phases = phases_of(logs)
-    return phases if phases.phases else None, coverage_of(logs)
 
 
 def _facts(source: Path | None, run: Run, verdict: Verdict | None) -> list[tuple[str, str]]:

@@ -101,6 +101,15 @@ class Activity:
                 best[process.rank] = index
         return [best[rank] for rank in sorted(best)]
 
+    def rows_of(self, process: int) -> tuple[int, int]:
+        """The first row of a process, and the row after its last."""
+        return self._borders[process], self._borders[process + 1]
+
+    @cached_property
+    def _borders(self) -> list[int]:
+        counts = np.bincount(self.process, minlength=len(self.processes))
+        return [0, *np.cumsum(counts).tolist()]
+
     def of_call(self, value: Callable[[CallName], Any]) -> Array:
         """A value of each row's call."""
         return np.array([value(call) for call in self.calls] or [value(NO_CALL)])[self.call]
@@ -175,12 +184,28 @@ class Activity:
 
 
 def keys_of(*columns: Array) -> Array:
-    """A number for each distinct combination of values."""
+    """A number for each distinct combination of values, from 0, in the order of the values."""
     found = np.zeros(len(columns[0]), np.int64)
     for column in columns:
-        different, place = np.unique(column, return_inverse=True)
-        _, found = np.unique(found * max(len(different), 1) + place, return_inverse=True)
-    return np.asarray(found)
+        place, size = _numbered(column)
+        found = _numbered(found * size + place)[0]
+    return found
+
+
+def _numbered(values: Array) -> tuple[Array, int]:
+    """The place of each value among the different ones, and how many these are."""
+    if len(values) == 0:
+        return np.zeros(0, np.int64), 0
+    least, most = int(values.min()), int(values.max())
+    if most - least > 4 * len(values):
+        different, place = np.unique(values, return_inverse=True)
+        return place, len(different)
+    # Few numbers that lie close together need no sorting.
+    at = values.astype(np.int64) - least if least > -(2**63) // 2 and most < 2**63 else (values - values.min()).astype(np.int64)
+    is_there = np.zeros(most - least + 1, bool)
+    is_there[at] = True
+    places = np.cumsum(is_there) - 1
+    return places[at], int(places[-1]) + 1
 
 
 def is_software(name: str) -> bool:

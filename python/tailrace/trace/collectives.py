@@ -68,7 +68,7 @@ def collectives_of(ranks: Sequence[Rank]) -> tuple[list[Collective], list[str]]:
     that could not be matched."""
     by_group: dict[str, dict[int, Array]] = {}  # name of the group -> rank -> indices of events
     for rank in ranks:
-        of_rank = np.flatnonzero(rank.groups == "collective")
+        of_rank = np.flatnonzero(rank.is_in(rank.log.events, ("collective",)))
         groups = rank.log.events["file"][of_rank]
         for group in np.unique(groups):
             by_group.setdefault(rank.log.name_of(int(group)), {})[rank.number] = of_rank[groups == group]
@@ -98,7 +98,7 @@ def collectives_of(ranks: Sequence[Rank]) -> tuple[list[Collective], list[str]]:
 def _before_merging(rank: Rank) -> dict[str, int]:
     """By the name of a group: how many events the rank's log has before the first collective of that group that is merged with
     others. From there on, collectives cannot be matched by their order."""
-    merged = rank.log.merged[rank.groups_of(rank.log.merged) == "collective"]
+    merged = rank.log.merged[rank.is_in(rank.log.merged, ("collective",))]
     files, first = np.unique(merged["file"], return_index=True)  # records are in the order of their beginnings
     begins = merged["begin_ns"][first]
     places = np.searchsorted(rank.log.events["begin_ns"], begins)

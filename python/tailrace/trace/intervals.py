@@ -34,7 +34,7 @@ def marked_intervals(rank: Rank) -> list[Interval]:
         name, occurrence = open_phases[-1]
         return Interval(name, since, end, occurrence)
 
-    for index in np.flatnonzero(rank.groups == "phase"):
+    for index in np.flatnonzero(rank.is_in(rank.log.events, ("phase",))):
         event = rank.log.events[index]
         call = rank.log.calls[int(event["call"])].name
         now = float(rank.begins[index])

@@ -7,7 +7,6 @@ import mmap
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +66,7 @@ NAME_HEAD = np.dtype([("file", "<u8"), ("bytes", "<u4"), ("slots", "<u4"), ("cal
 CHUNK_HEAD = np.dtype(
     [("begin_ns", "<u8"), ("thread", "<u4"), ("process", "<u4"), ("call", "<u2"), ("kind", "<u2"), ("rest", "S44")]
 )
+TEXT_AT = NAME_HEAD.fields["text"][1] if NAME_HEAD.fields else 0
 TOTALS = ("reads", "writes", "bytes_read", "bytes_written", "failed", "busy_ns", "first_ns", "last_ns")
 COUNTER_SLOTS = np.dtype(
     [
@@ -82,6 +82,9 @@ COUNTER_SLOTS = np.dtype(
 
 
 Events = np.ndarray[Any, np.dtype[Any]]  # of EVENT
+Places = np.ndarray[Any, np.dtype[np.intp]]
+MOST_KNOWN = 1 << 20
+_known_names: dict[int, str] = {}  # by their hash: processes of a run use the same files
 
 
 class LogError(ValueError):
@@ -255,25 +258,47 @@ def _calls(path: Path, text: bytes) -> dict[int, Call]:
 def _take_names(slots: np.ndarray[Any, np.dtype[Any]], names: dict[int, str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Adds the names in a chunk to `names`. Returns which slots may be events."""
     is_event = slots["call"] != 0
-    text_at = NAME_HEAD.fields["text"][1] if NAME_HEAD.fields else 0
     is_event[0] = False
     places = np.flatnonzero(slots["call"] == NAME)
+    places, ends = _regular_names(slots, places)
+    if len(places) == 0:
+        return is_event
+    borders = np.zeros(len(slots) + 1, np.int8)
+    borders[places] = 1
+    borders[ends] -= 1
+    is_event &= np.cumsum(borders[:-1]) == 0
     heads = slots[places].view(NAME_HEAD)
-    raw, end = slots.tobytes() if len(places) else b"", 0
-    for at, number, size, count in zip(
-        *(each.tolist() for each in (places, *(heads[n] for n in ("file", "bytes", "slots")))), strict=True
-    ):
-        if at < end or not at:
-            continue  # text of another name
-        end = min(at + max(1, count), len(slots))
-        first = at * EVENT.itemsize + text_at
-        text = raw[first : min(first + size, end * EVENT.itemsize)]
-        is_event[at:end] = False
-        if len(text) == size:
-            known, name = _hash_and_name(text)
-            if known == number:
-                names[number] = name
+    numbers = heads["file"].tolist()
+    names.update((number, _known_names[number]) for number in numbers if number in _known_names)
+    raw = b""
+    for k in [k for k, number in enumerate(numbers) if number not in names]:
+        raw = raw or slots.tobytes()
+        first, size = int(places[k]) * EVENT.itemsize + TEXT_AT, int(heads["bytes"][k])
+        text = raw[first : min(first + size, int(ends[k]) * EVENT.itemsize)]
+        if len(text) == size and name_hash(text) == numbers[k]:
+            _remember(numbers[k], text.decode(errors="backslashreplace"))  # as it can be printed
+            names[numbers[k]] = _known_names[numbers[k]]
     return is_event
+
+
+def _regular_names(slots: np.ndarray[Any, np.dtype[Any]], places: Places) -> tuple[Places, Places]:
+    """Where names begin and end: without the places that are in the text of another name."""
+    places = places[places > 0]
+    ends = np.minimum(places + np.maximum(slots[places].view(NAME_HEAD)["slots"], 1), len(slots))
+    if (places[1:] >= ends[:-1]).all():
+        return places, ends
+    chosen, end = [], 0
+    for k, (first, last) in enumerate(zip(places.tolist(), ends.tolist(), strict=True)):
+        if first >= end:
+            chosen.append(k)
+            end = last
+    return places[chosen], ends[chosen]
+
+
+def _remember(number: int, name: str) -> None:
+    if len(_known_names) >= MOST_KNOWN:
+        _known_names.clear()
+    _known_names[number] = name
 
 
 def _threads_of(
@@ -283,12 +308,6 @@ def _threads_of(
     heads = np.flatnonzero(is_event & (slots["call"] == CHUNK))
     heads = np.concatenate(([0], heads))
     return slots[heads].view(CHUNK_HEAD)["thread"][np.searchsorted(heads, np.flatnonzero(is_event), "right") - 1]
-
-
-@lru_cache(maxsize=1 << 17)  # processes of a run use the same files
-def _hash_and_name(text: bytes) -> tuple[int, str]:
-    """The name as it can be printed."""
-    return name_hash(text), text.decode(errors="backslashreplace")
 
 
 def name_hash(text: bytes) -> int:

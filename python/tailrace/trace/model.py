@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.memory import give_back_memory
 from tailrace.trace.accesses import ORDER, ORDERS, SIZES
 from tailrace.trace.activity import Activity
 from tailrace.trace.call_sums import ADDED, SUMS, Sums
@@ -100,7 +101,9 @@ class Run:
         if parts.figures.mounts is not None:
             facts.mounts = [Mount(*mount) for mount in parts.figures.mounts]
         made.sums.add_figures(parts.figures)
-        return made.run(completed(facts, made.processes), parts.damaged, parts.figures)
+        run = made.run(completed(facts, made.processes), parts.damaged, parts.figures)
+        give_back_memory()
+        return run
 
     @property
     def hosts(self) -> list[str]:

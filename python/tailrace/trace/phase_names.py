@@ -68,7 +68,7 @@ def _add_io(found: Sequence[Interval], rank: Rank, departures: Array, number: in
         events["detail"], np.fromiter(log.names, np.uint64, len(log.names))
     )
     # RATIONALE: calls of HDF5 and netCDF have a variable instead of a path. What they call has the path.
-    chosen = outermost & ~_of_library(rank) & rank.on_files & ~np.isin(rank.groups, list(NO_IO)) & (events["file"] != 0)
+    chosen = outermost & ~_of_library(rank) & rank.on_files & ~rank.is_in(events, NO_IO) & (events["file"] != 0)
     chosen &= rank.begins >= rank.left_init_s
     seconds = (rank.ends - rank.begins)[chosen]
     intervals = np.searchsorted(departures, rank.begins[chosen], "right")
@@ -79,7 +79,7 @@ def _add_io(found: Sequence[Interval], rank: Rank, departures: Array, number: in
     of_paths = np.array([deeds.of_path(paths[text]) for text in texts], int)[path]
     names = [log.name_of(number) for number in files.tolist()]
     of_files = np.array([[deeds.of_file(name, reads) for name in names] for reads in (False, True)], int)
-    deed = np.where(of_paths != NONE, of_paths, of_files[np.isin(rank.groups[chosen], READS).astype(int), file])
+    deed = np.where(of_paths != NONE, of_paths, of_files[rank.is_in(events[chosen], READS).astype(int), file])
     # RATIONALE: openings have no path. They belong to the functions that did most I/O with the same file.
     has_path = np.array([bool(paths[text]) for text in texts], bool)[path]
     most = _most_of_each(file[has_path], deed[has_path], seconds[has_path], len(files))[file]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,17 +31,12 @@ class Rank:
     def seconds(self, nanoseconds: Array) -> Array:
         return np.asarray(self.clock.since_begin(self.log.header["host"], nanoseconds) / 1e9)
 
-    @cached_property
-    def groups(self) -> Array:
-        """The group of the call of each event."""
-        return self.groups_of(self.log.events)
-
-    def groups_of(self, calls: Array) -> Array:
-        """The group of the call of each event, or of each record of merged calls."""
-        names = np.full(1 << 16, "", dtype=object)
-        for call in self.log.calls.values():
-            names[call.number] = call.group
-        return np.asarray(names[calls["call"]])
+    def is_in(self, calls: Array, groups: Collection[str]) -> Array:
+        """Whether the call of each event, or of each record of merged calls, is in one of these groups."""
+        numbers = [call.number for call in self.log.calls.values() if call.group in groups]
+        is_one = np.zeros(1 << 16, bool)
+        is_one[numbers] = True
+        return np.asarray(is_one[calls["call"]])
 
     @cached_property
     def begins(self) -> Array:
@@ -74,15 +69,15 @@ class Rank:
     @cached_property
     def own_io(self) -> Array:
         """Which events are the program's own I/O calls."""
-        return self._own_io(self.log.events, self.groups)
+        return self._own_io(self.log.events)
 
-    def _own_io(self, calls: Array, groups: Array) -> Array:
-        return np.asarray(~np.isin(groups, list(NO_IO)) & (calls["flags"] & WITHIN == 0) & self._on_files(calls))
+    def _own_io(self, calls: Array) -> Array:
+        return np.asarray(~self.is_in(calls, NO_IO) & (calls["flags"] & WITHIN == 0) & self._on_files(calls))
 
     @cached_property
     def io(self) -> TimeInCalls:
         """The time in the program's own I/O calls. Threads count each for itself. Merged calls count from the first of them on."""
-        merged = self.log.merged[self._own_io(self.log.merged, self.groups_of(self.log.merged))]
+        merged = self.log.merged[self._own_io(self.log.merged)]
         begins = self.seconds(merged["begin_ns"])
         return TimeInCalls.of(
             np.concatenate((self.begins[self.own_io], begins)),
@@ -93,8 +88,8 @@ class Rank:
         """When calls of these groups began, and the cumulative bytes that they have moved, whether the program or a library made
         them. Merged calls count at the first of them."""
         results, merged = self.log.events["result"], self.log.merged
-        chosen = np.isin(self.groups, groups) & (results > 0) & self.on_files
-        too = np.isin(self.groups_of(merged), groups) & (merged["moved"] > 0) & self._on_files(merged)
+        chosen = self.is_in(self.log.events, groups) & (results > 0) & self.on_files
+        too = self.is_in(merged, groups) & (merged["moved"] > 0) & self._on_files(merged)
         begins = np.concatenate((self.begins[chosen], self.seconds(merged["begin_ns"][too])))
         order = np.argsort(begins, kind="stable")
         moved = np.concatenate((results[chosen], merged["moved"][too]))[order]

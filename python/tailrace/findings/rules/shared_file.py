@@ -9,7 +9,7 @@ from tailrace.findings.files import files_text
 from tailrace.findings.finding import Cause
 from tailrace.findings.price import Pricing
 from tailrace.quantities import count_text
-from tailrace.trace.activity import Activity, Array
+from tailrace.trace.activity import NONE, Activity, Array, keys_of
 
 NAME, TITLE = "shared_file", "Many ranks write into one file at once"
 SLOWER = 1.5
@@ -37,14 +37,30 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
 
 def _meets_others(activity: Activity, calls: Array) -> Array:
     """Whether another process writes into the same file during each of these calls."""
-    file, process = activity.file[calls].astype(np.int64), activity.process[calls]
-    begins, ends = activity.begin[calls], activity.end[calls]
-    return _during(file, begins, ends) > _during(file * len(activity.processes) + process, begins, ends)
+    found = np.zeros(len(calls), bool)
+    file, process = activity.file[calls], activity.process[calls]
+    files = int(file.max(initial=NONE)) + 1
+    of_file, is_shared = np.empty(files, process.dtype), np.zeros(files, bool)
+    of_file[file] = process
+    is_shared[file[of_file[file] != process]] = True
+    chosen = np.flatnonzero(is_shared[file])
+    if len(chosen) == 0:
+        return found
+    file, process = file[chosen], process[chosen]
+    # Beginnings behind ends, in the order of time. At the same moment an end comes first: intervals that only touch do not meet.
+    order = np.argsort(np.concatenate((activity.end[calls[chosen]], activity.begin[calls[chosen]])), kind="stable")
+    of_all, of_own = (_during(group, order) for group in (file, keys_of(file, process)))
+    found[chosen] = of_all > of_own
+    return found
 
 
-def _during(group: Array, begins: Array, ends: Array) -> Array:
-    """How many intervals of its group each of these intervals meets, itself included."""
-    times = np.unique(np.concatenate((begins, ends)))
-    # Numbers that are ordered by group, then by time. What lies in groups before is in both counts.
-    first, last = (group * len(times) + np.searchsorted(times, each) for each in (begins, ends))
-    return np.asarray(np.searchsorted(np.sort(first), last) - np.searchsorted(np.sort(last), first, "right"))
+def _during(group: Array, order: Array) -> Array:
+    """How many intervals of its group each interval meets, itself included. `order`: of all ends, and of all beginnings behind."""
+    count = len(group)
+    by_group = order[np.argsort(np.tile(group, 2)[order], kind="stable")]
+    is_begin = by_group >= count
+    begun, ended = np.cumsum(is_begin), np.cumsum(~is_begin)
+    begins, ends = np.empty(count, np.int64), np.empty(count, np.int64)
+    begins[by_group[~is_begin]] = begun[~is_begin]  # before its end
+    ends[by_group[is_begin] - count] = ended[is_begin]  # before its beginning
+    return begins - ends

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.trace.clock import clock_of
-from tailrace.trace.log import LogError, logs_of, read_header, read_log
+from tailrace.trace.log import Log, LogError, logs_of, read_header, read_log
 from tailrace.trace.schema import Tables
 from tailrace.trace.sources import parquet
 from tailrace.trace.table_parts import TableParts
@@ -21,7 +21,14 @@ def accepts(path: Path) -> bool:
 
 
 def read(path: Path) -> TableParts:
-    """A part for each log. The headers of all logs are read first, because they align the clocks of the hosts."""
+    """A part for each log."""
+    headers, damaged = headers_of(path)
+    return TableParts((tables for _, tables in logs_with_tables(headers, damaged)), len(headers), damaged)
+
+
+def headers_of(path: Path) -> tuple[dict[Path, dict[str, Any]], list[str]]:
+    """The headers of all logs, because they align the clocks of the hosts, and a message for each log that has none. Raises
+    LogError, OSError."""
     damaged: list[str] = []
     headers: dict[Path, dict[str, Any]] = {}
     for log in logs_of(path):
@@ -29,10 +36,11 @@ def read(path: Path) -> TableParts:
             headers[log] = read_header(log)
         except LogError as error:
             damaged.append(str(error))
-    return TableParts(_parts(headers, damaged), len(headers), damaged)
+    return headers, damaged
 
 
-def _parts(headers: dict[Path, dict[str, Any]], damaged: list[str]) -> Iterator[Tables]:
+def logs_with_tables(headers: dict[Path, dict[str, Any]], damaged: list[str]) -> Iterator[tuple[Log, Tables]]:
+    """One log at a time. `damaged` gets a message for each that cannot be read."""
     clock = clock_of(headers.values())
     number = 0
     for path in headers:
@@ -41,5 +49,5 @@ def _parts(headers: dict[Path, dict[str, Any]], damaged: list[str]) -> Iterator[
         except LogError as error:
             damaged.append(str(error))
             continue
-        yield tables_of(log, number, clock)
+        yield log, tables_of(log, number, clock)
         number += 1
