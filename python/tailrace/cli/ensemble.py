@@ -237,6 +237,11 @@ def _print_summary(summary: dict[str, Any]) -> None:
         console.print()
         console.print(output.escape(f"{failure['members']} × {failure['reason']}: {failure['meaning']}"), soft_wrap=True)
         _print_failure(example["member"], failure["reason"], example["message"], example["log"])
+    for one in summary["differing"]:
+        more = ", ..." if one["members"] > len(one["first"]) else ""
+        numbers = ", ".join(map(str, one["first"]))
+        text = f"{one['message']}: member{'s' if one['members'] > 1 else ''} {numbers}{more}"
+        console.print(output.escape(output.plain(text)), soft_wrap=True)
 
 
 def _print_failure(member: int, reason: str, message: str, log: str) -> None:

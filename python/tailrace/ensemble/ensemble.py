@@ -117,7 +117,6 @@ class Ensemble:
                 writer.sync()
 
                 def finished(outcome: Outcome) -> None:
-                    self.folder.compare_fields(outcome)
                     folder.append_outcome(writer, self.folder, outcome, folder.identity(of_all, outcome.parameters))
                     if progress is not None:
                         progress(outcome)
@@ -141,11 +140,12 @@ class Ensemble:
     def _left(self, of_all: str, rerun_failed: bool, most: int | None) -> Iterator[tuple[int, dict[str, Value]]]:
         """The members without an outcome that counts, one at a time: an ensemble may have many."""
         count = 0
+        failed = self.folder.failed | self.folder.majority().differing if rerun_failed else ()
         for member in range(self.table.members):
             parameters = self.table.row(member)
             same = self.folder.identities.get(member) == int(folder.identity(of_all, parameters), 16)
             same = same and self.folder.has_fields(member, self.spec)
-            if same and not (rerun_failed and member in self.folder.failed):
+            if same and member not in failed:
                 continue
             if most is not None and count >= most:
                 return
@@ -255,7 +255,6 @@ class _Calls:
             self.next += 1
         outcome = self.executor.submit(run_member, self.plan, member, parameters).result()
         with self.lock:
-            self.folder.compare_fields(outcome)
             folder.append_outcome(self.writer, self.folder, outcome, folder.identity(self.of_all, parameters))
         return outcome
 

@@ -68,6 +68,10 @@ def _checked(reading: FieldReading, one: MemberField) -> MemberField:
         raise MemberError("malformed", f"field '{reading.name}': has type {one.values.dtype}; it must be one of {', '.join(FILLS)}")
     if one.values.size == 0:
         raise MemberError("malformed", f"field '{reading.name}': has no element (shape {one.values.shape})")
+    if reading.shape and one.values.shape != reading.shape:
+        raise MemberError(
+            "malformed", f"field '{reading.name}': has shape {_text(one.values.shape)}, and `shape` is {_text(reading.shape)}"
+        )
     dims = reading.dims or one.dims
     if len(dims) != one.values.ndim:
         raise MemberError(
@@ -162,7 +166,7 @@ READERS = {"netcdf": _netcdf, "csv": _csv, "npy": _npy, "python": _python}
 
 
 def signature_of(fields: Mapping[str, MemberField]) -> dict[str, Any]:
-    """What all members must have in common: types, dimensions and their lengths, attributes, coordinates."""
+    """What all members of the file have in common: types, dimensions and their lengths, attributes, coordinates."""
     return {name: _described(one) for name, one in fields.items()}
 
 
@@ -181,8 +185,8 @@ def hashed(value: Any) -> str:
     return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def difference(of: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """What a member's fields have otherwise than those of the first one; "" where nothing."""
+def difference(of: Mapping[str, Any], wanted: Mapping[str, Any], whom: str) -> str:
+    """What a member's fields have otherwise than `wanted`, those of `whom`; "" where nothing."""
     for name, expected in wanted.items():
         found = of.get(name)
         if found == expected:
@@ -191,8 +195,8 @@ def difference(of: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
             return f"field '{name}' is missing"
         for key, label in (("type", "type"), ("dims", "dimensions"), ("shape", "shape")):
             if found[key] != expected[key]:
-                return f"field '{name}' has {label} {_text(found[key])}, and {_text(expected[key])} in the first member"
-        return f"field '{name}' has other coordinates than in the first member"
+                return f"field '{name}' has {label} {_text(found[key])}, and {_text(expected[key])} in {whom}"
+        return f"field '{name}' has other coordinates than in {whom}"
     return ""
 
 

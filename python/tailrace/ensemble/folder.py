@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tailrace.ensemble.fields import difference, path_of
+from tailrace.ensemble.fields import path_of
 from tailrace.ensemble.keeper import POLL_S
+from tailrace.ensemble.majority import Majority, majority_of
 from tailrace.ensemble.member import Outcome, checksum
 from tailrace.ensemble.parameters import ParameterTable
 from tailrace.ensemble.scratch import input_files
@@ -48,7 +49,7 @@ def fingerprint(spec: Spec) -> dict[str, Any]:
             described["content"] = checksum(home / one.pattern.partition(":")[0])
         readings[one.name] = json.dumps(described, sort_keys=True)
     for field_ in spec.fields:
-        described = dataclasses.asdict(field_)
+        described = {key: value for key, value in dataclasses.asdict(field_).items() if key != "shape" or value}
         if field_.kind == "python":
             described["content"] = checksum(home / field_.pattern.partition(":")[0])
         fields[field_.name] = json.dumps(described, sort_keys=True)
@@ -123,7 +124,8 @@ class Folder:
     finished: ByMember = field(default_factory=lambda: ByMember("q"))
     identities: ByMember = field(default_factory=lambda: ByMember("Q"))
     failed: set[int] = field(default_factory=set)
-    signature: dict[str, Any] = field(default_factory=dict)  # of the fields of the first good member
+    signature: dict[str, Any] = field(default_factory=dict)  # of the fields of the member that was noted last
+    shapes: ByMember = field(default_factory=lambda: ByMember("Q"))  # hashes of the signatures of all members that have fields
     texts: set[str] = field(default_factory=set)  # the parameters and results of which a value is text
 
     @property
@@ -138,15 +140,14 @@ class Folder:
         """Whether the file of its fields is there, where it needs one."""
         return not spec.fields or member in self.failed or path_of(self.fields, member).exists()
 
-    def compare_fields(self, outcome: Outcome) -> None:
-        """All members have the types, dimensions, shapes and coordinates of the first good one; who has others has failed."""
-        found = outcome.fields.pop("signature", {})
-        if not found:
-            return
-        if not self.signature:
-            self.signature = outcome.fields["signature"] = found
-        elif text := difference(found, self.signature):
-            outcome.reason, outcome.message, outcome.results, outcome.fields = "malformed", text, {}, {}
+    def members_of_table(self) -> Iterator[int]:
+        """The members that have an outcome, in their order. Those of calls have no number that is known before."""
+        members = self.heads[-1]["members"] if self.heads else 0
+        return (one for one in self.finished if not members or one < members)
+
+    def majority(self) -> Majority:
+        """What fields most members have, of those that have ended by now."""
+        return majority_of((member, self.shapes[member]) for member in self.members_of_table() if member in self.shapes)
 
     @property
     def kept(self) -> Path:
@@ -155,7 +156,7 @@ class Folder:
     def read(self) -> Folder:
         """Reads the journal again. Raises EnsembleError."""
         self.heads, self.failed, self.texts = [], set(), set()
-        self.finished, self.identities = ByMember("q"), ByMember("Q")
+        self.finished, self.identities, self.shapes = ByMember("q"), ByMember("Q"), ByMember("Q")
         self.signature = {}
         if not self.journal.exists():
             return self
@@ -181,8 +182,6 @@ class Folder:
             self.note(line, at)
 
     def add_head(self, line: dict[str, Any]) -> None:
-        if self.heads and line["fingerprint"] != self.heads[-1]["fingerprint"]:
-            self.signature = {}  # all members run again
         self.heads.append(line)
 
     def note(self, line: Mapping[str, Any], at: int) -> None:
@@ -192,7 +191,10 @@ class Folder:
         self.finished[member] = at
         self.identities[member] = int(line["of"], 16)
         (self.failed.add if line["reason"] else self.failed.discard)(member)
-        self.signature = self.signature or line.get("fields", {}).get("signature", {})
+        self.shapes.pop(member, None)
+        if (found := line.get("fields")) and not line["reason"]:
+            self.signature = found.get("signature", self.signature)  # at first journals had it where it changed
+            self.shapes[member] = int(hash_of(self.signature), 16)
         for values in (line.get("parameters", {}), line.get("results", {})):
             for name, value in values.items():
                 if isinstance(value, str):

@@ -17,17 +17,20 @@ from tailrace.whole_file import replaced
 
 ROWS_A_GROUP = 1_000
 HOST_BYTES = 64
+NAMED_MEMBERS, MOST_MESSAGES = 12, 20  # of members whose fields differ
 PARTS = ("stage", "run", "wait", "read", "gather", "keep")
 
 
 def member_lines(folder: Folder) -> Iterator[dict[str, Any]]:
-    """The lines of all members that have an outcome, in the members' order; one in memory at a time."""
+    """The lines of all members that have an outcome, in the members' order; one in memory at a time. A member whose fields differ
+    from those of most has failed."""
     if not folder.finished:
         return
+    majority = folder.majority()
     with folder.journal.open("rb") as file:
-        members = folder.heads[-1]["members"]  # 0 for those of calls, whose number is not known before
-        for member in (one for one in folder.finished if not members or one < members):
-            yield line_at(file, folder.finished[member])
+        wanted = line_at(file, folder.finished[majority.first])["fields"].get("signature", {}) if majority.differing else {}
+        for member in folder.members_of_table():
+            yield majority.judged(line_at(file, folder.finished[member]), wanted)
 
 
 def columns_of(folder: Folder, results: tuple[str, ...]) -> list[str]:
@@ -177,6 +180,7 @@ class Summary:
         self.reasons: Counter[str] = Counter()
         self.examples: dict[str, dict[str, Any]] = {}
         self.seconds = dict.fromkeys(PARTS, 0.0)
+        self.differing: dict[str, list[int]] = {}  # members whose fields differ from those of most, by message
 
     def add(self, line: dict[str, Any]) -> None:
         for name, value in line.get("seconds", {}).items():
@@ -184,6 +188,8 @@ class Summary:
         if line["reason"]:
             self.reasons[line["reason"]] += 1
             self.examples.setdefault(line["reason"], line)
+        if line.get("differs") and (line["message"] in self.differing or len(self.differing) < MOST_MESSAGES):
+            self.differing.setdefault(line["message"], []).append(line["member"])
 
     def of(self, folder: Folder) -> dict[str, Any]:
         members = folder.heads[-1]["members"] if folder.heads else 0
@@ -196,9 +202,12 @@ class Summary:
             }
             for reason, count in self.reasons.most_common()
         ]
-        done, failed = len(folder.finished), len(folder.failed)
+        differing = [
+            {"message": text, "members": len(numbers), "first": numbers[:NAMED_MEMBERS]} for text, numbers in self.differing.items()
+        ]
+        done, failed = len(folder.finished), len(folder.failed) + len(folder.majority().differing)
         counts = {"members": members, "good": done - failed, "failed": failed, "left": max(0, members - done)}
-        return {**counts, "seconds": {name: self.seconds[name] for name in PARTS}, "failures": failures}
+        return {**counts, "seconds": {name: self.seconds[name] for name in PARTS}, "failures": failures, "differing": differing}
 
 
 def summary(folder: Folder) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def _field(table: Table, name: str, home: Path) -> FieldReading:
     """`h = { file = "out.nc", variable = "h" }`: a NetCDF variable, a column of a CSV file, a .npy file, or a function's array."""
     kinds = [key for key in FIELD_KEYS if key in table.values]
     if len(kinds) > 1 or not (kinds or str(table.values.get("file", "")).endswith(".npy")):
-        table.refuse_unknown((*FIELD_KEYS, "file", "dims"))
+        table.refuse_unknown((*FIELD_KEYS, "file", "dims", "shape"))
         raise EnsembleError(f"{table.where}: needs exactly one of {', '.join(FIELD_KEYS)}, or a `file` that ends in .npy")
     if not FIELD_NAME.fullmatch(name) or name == "member":
         raise EnsembleError(f"{table.where}: a field's name has letters, digits and _, begins with a letter, and is not `member`")
@@ -176,7 +176,12 @@ def _field(table: Table, name: str, home: Path) -> FieldReading:
         file="" if kind == "python" else _inside(table.text("file"), table.where),
         pattern=table.text(kinds[0]) if kinds else "",
         dims=table.texts("dims", default=()),
+        shape=tuple(table.typed("shape", list, "a list of whole numbers", default=[])),
     )
+    if not all(isinstance(length, int) and not isinstance(length, bool) and length > 0 for length in reading.shape):
+        raise table.fail("shape", "must be a list of whole numbers of at least 1, as [3, 4]")
+    if reading.dims and reading.shape and len(reading.dims) != len(reading.shape):
+        raise table.fail("shape", f"has {len(reading.shape)} lengths, and `dims` names {len(reading.dims)} dimensions")
     for dim in reading.dims:
         if not FIELD_NAME.fullmatch(dim) or dim == "member" or reading.dims.count(dim) > 1:
             raise table.fail("dims", f"'{dim}': names of dimensions differ, have letters, digits and _, and are not `member`")

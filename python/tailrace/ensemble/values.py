@@ -101,6 +101,7 @@ class FieldReading:
     file: str = ""
     pattern: str = ""  # the variable of netcdf; the column of csv; FILE:FUNCTION of python
     dims: tuple[str, ...] = ()  # names of its dimensions; by default those of the file
+    shape: tuple[int, ...] = ()  # that every member must have; (): the shape that most members have
 
 
 @dataclass(frozen=True)
