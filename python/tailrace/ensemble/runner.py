@@ -11,6 +11,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tailrace.ensemble import engines
+from tailrace.ensemble.fields import path_of
 from tailrace.ensemble.member import Outcome, Plan, checksum
 from tailrace.ensemble.values import EnsembleError, Value
 from tailrace.ensemble.workers import run_member
@@ -96,10 +97,9 @@ def _is_loss(error: BaseException) -> bool:
 
 
 def _seen_here(plan: Plan, outcome: Outcome) -> Outcome:
-    """Waits until kept files that another node wrote are here with their size and checksum. Never a fixed sleep."""
+    """Waits until files that another node wrote are here with their size and checksum. Never a fixed sleep."""
     end, delay = time.monotonic() + VISIBLE_WITHIN_S, 0.001
-    for name, (size, expected) in outcome.kept.items():
-        path = Path(plan.kept) / f"{outcome.member:06d}" / name
+    for path, size, expected in _delivered(plan, outcome):
         while not _is_whole(path, size, expected):
             if time.monotonic() > end:
                 text = f"{path}: not seen whole within {VISIBLE_WITHIN_S:g} s after {outcome.facts['host']} wrote it"
@@ -109,6 +109,14 @@ def _seen_here(plan: Plan, outcome: Outcome) -> Outcome:
             time.sleep(delay)
             delay = min(2 * delay, 0.5)
     return outcome
+
+
+def _delivered(plan: Plan, outcome: Outcome) -> Iterator[tuple[Path, int, str]]:
+    """The files that a member has left in the ensemble's folder, with their sizes and checksums."""
+    for name, (size, expected) in outcome.kept.items():
+        yield Path(plan.kept) / f"{outcome.member:06d}" / name, size, expected
+    if found := outcome.fields:
+        yield path_of(Path(plan.fields), outcome.member), found["size"], found["checksum"]
 
 
 def _is_whole(path: Path, size: int, expected: str) -> bool:
