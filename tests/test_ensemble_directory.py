@@ -72,6 +72,36 @@ def test_untouched_inputs_stay_and_outputs_go(scratch: Scratch, monkeypatch: pyt
     assert not (Path(path) / "link").is_symlink()
 
 
+@pytest.mark.parametrize("read_only", ["", 'read_only = ["out.txt"]'])
+def test_an_output_of_an_earlier_run_is_no_result(tmp_path: Path, read_only: str) -> None:
+    """The model was tried in its folder, and its output is still there. Some members do not write it."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "out.txt").write_text("result: 1.5\n")
+    (tmp_path / "parameters.csv").write_text("value\n" + "".join(f"{number}.5\n" for number in range(12)))
+    script = "test $(({member} % 3)) = 2 || { rm out.txt; echo 'result: {value}' > out.txt; }"
+    path = tmp_path / "ensemble.toml"
+    path.write_text(f"""
+command = {literal(["/bin/sh", "-c", script])}
+[inputs]
+directory = "model"
+{read_only}
+[parameters]
+file = "parameters.csv"
+[results]
+result = {{ file = "out.txt", regex = 'result: (.+)' }}
+[engine]
+workers = 1
+scratch = {literal(str(tmp_path / "scratch"))}
+""")
+    Ensemble(path, tmp_path / "out").run()
+    for member, row in table_of(tmp_path / "out").items():
+        if member % 3 == 2:
+            assert (row["reason"], row["result"]) == ("missing", "")
+            assert "out.txt: the command has not written it" in row["message"]
+        else:
+            assert (row["reason"], row["result"]) == ("", f"{member}.5"), row
+
+
 def overwrite_with_times_of_before(file: Path) -> None:
     found = file.stat()
     with file.open("r+b") as opened:

@@ -73,8 +73,9 @@ class MemberDirectory:
         else:
             self.links[name] = found.st_ino
 
-    def begin(self, is_new: bool) -> None:
-        """All inputs are there. Makes the log. A new directory waits for the next tick of the clock, at most some milliseconds."""
+    def begin(self, is_new: bool, outputs: Collection[str] = ()) -> None:
+        """All inputs are there. Makes the log. A new directory waits for the next tick of the clock, at most some milliseconds. So
+        does one with a new copy that is also among the `outputs`."""
         path = os.path.join(self.path, LOG)
         if not self.log:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
@@ -82,7 +83,8 @@ class MemberDirectory:
         self.top = stamp_of(os.lstat(self.path))
         newest = max(self.top[-1], self.log[-1], *(stamp[-1] for stamp in self.copies.values() if stamp), 0)
         now_ns, end = time.clock_gettime_ns(COARSE_CLOCK), time.monotonic() + MOST_TICK_S
-        while is_new and now_ns <= newest and time.monotonic() < end:
+        must_wait = is_new or any(self.copies.get(name, (0,))[-1] >= now_ns for name in outputs)
+        while must_wait and now_ns <= newest and time.monotonic() < end:
             time.sleep(0.0005)
             now_ns = time.clock_gettime_ns(COARSE_CLOCK)
         if now_ns <= newest:
@@ -90,6 +92,14 @@ class MemberDirectory:
                 if stamp and stamp[-1] >= now_ns:
                     self.copies[name] = ()
             self.top = () if self.top[-1] >= now_ns else self.top
+
+    def is_untouched(self, name: str) -> bool:
+        """Whether the file is an input as it was staged, which the command has not written. False where that cannot be known."""
+        try:
+            found = os.lstat(os.path.join(self.path, name))
+        except OSError:
+            return False
+        return found.st_ino == self.links[name] if name in self.links else stamp_of(found) == self.copies.get(name)
 
     def clean(self, closed: Collection[str]) -> None:
         """Removes what a member has left, apart from inputs that are as they were. `closed`: the files that nothing has open for

@@ -84,7 +84,7 @@ def _attempt(plan: Plan, member: int, parameters: dict[str, Value]) -> Outcome:
         with _timed(outcome, "stage"):
             texts = _texts(plan, {**parameters, MEMBER: member})
             scratch = _scratch(plan)
-            directory = scratch.take(plan.spec.limits.min_free_mib)
+            directory = scratch.take(plan.spec.limits.min_free_mib, files_read(plan.spec))
             _write_templates(texts["files"], directory.path)
         closed = _run(plan, outcome, scratch, directory, texts)
         if plan.spec.readings:
@@ -180,6 +180,10 @@ def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: MemberDirect
             raise MemberError("open", f"{name}: changed after the member's processes had ended")
         if size == 0 and name in files_read(plan.spec):
             raise MemberError("missing", f"{name}: is empty")
+    for name in files_read(plan.spec):
+        if directory.is_untouched(name):
+            text = f"{name}: the command has not written it: it is still the input, as copied from [inputs] directory"
+            raise MemberError("missing", text)
     found: list[str] = reply.get("closed", [])
     return found
 

@@ -159,8 +159,8 @@ class Scratch:
                 copy_file(file.source, str(shared))
                 self.shared[file.target] = shared.stat()
 
-    def take(self, min_free_mib: int) -> MemberDirectory:
-        """A directory for one member, with its inputs. Raises MemberError."""
+    def take(self, min_free_mib: int, outputs: Collection[str] = ()) -> MemberDirectory:
+        """A directory for one member, with its inputs. `outputs`: the files from which results are read. Raises MemberError."""
         directory: MemberDirectory | None = None
         try:
             space = os.statvfs(self.path)
@@ -174,7 +174,7 @@ class Scratch:
                 directory.make()
             for file in self.files:
                 directory.add(file.target, partial(self._place, file), not file.is_read_only)
-            directory.begin(is_new)
+            directory.begin(is_new, outputs)
         except OSError as error:
             if directory is not None:
                 self.remove_member(directory.path)

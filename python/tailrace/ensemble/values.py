@@ -33,7 +33,7 @@ REASONS = {
     "timeout": "it ran longer than its time limit",
     "memory": "its processes used more memory than their limit",
     "left running": "processes of the member ran on after the command had ended",
-    "missing": "an output file is missing or empty",
+    "missing": "an output file is missing, empty, or an input that was not written",
     "open": "an output file is still open for writing",
     "malformed": "a result could not be read",
     "input changed": "it wrote into an input that is declared read-only",
