@@ -2,8 +2,8 @@
 
     make bench NAME=ensemble [SIZE=quick|full]
 
-Two programs: /bin/true, and a shell script that reads and writes ten files. Peers: threads with subprocess, where nothing is
-staged; the same with shutil copies of the inputs; GNU parallel with cp, where it is installed. Only ours has limits and a journal.
+Two programs: /bin/true, and a shell script that reads and writes ten files, which are copied or linked for each member. Peers:
+threads with subprocess, GNU parallel, Dask, Parsl, where they are installed. Only ours has limits and a journal.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +24,14 @@ from rich.table import Table
 from tailrace.ensemble import Ensemble
 
 from bench import harness
-from bench.harness import Claim, console
+from bench.harness import Claim, console, ensemble_peers
+from bench.harness.ensemble_peers import CASES, LINKS, TRUE, command_of
 
+OURS = "ours"
 ROUNDS, MEMBERS = {"quick": 2, "full": 9}, {"quick": 200, "full": 1000}
+RUN_S = 0.4  # about what a peer runs each time: slow ones have fewer members
+FEWEST = 20  # members of a run; the first one, which warms up, has so many
 MEMORY = {"quick": (300, 1500), "full": (1000, 100_000)}
-SCRIPT = "for n in 0 1 2 3 4 5 6 7 8 9; do read line < in$n.txt; echo $line > out$n.txt; done"
-CASES = ("true", "ten files")
-
-
-def command_of(case: str) -> list[str]:
-    return ["/bin/true"] if case == "true" else ["/bin/sh", "-c", SCRIPT]
 
 
 def make_inputs(folder: Path) -> Path:
@@ -46,11 +43,12 @@ def make_inputs(folder: Path) -> Path:
     return inputs
 
 
-def ours(case: str, folder: Path, workers: int, members: int) -> None:
+def ours(workers: int, case: str, folder: Path, members: int) -> None:
     from tailrace.toml_table import literal
 
-    inputs = "" if case == "true" else f"[inputs]\ndirectory = {literal(str(folder / 'inputs'))}\n"
-    results = "" if case == "true" else "[results]\nline = { file = 'out9.txt', regex = '(x+)' }\n"
+    read_only = 'read_only = ["*"]\n' if case == LINKS else ""
+    inputs = "" if case == TRUE else f"[inputs]\ndirectory = {literal(str(folder / 'inputs'))}\n{read_only}"
+    results = "" if case == TRUE else "[results]\nline = { file = 'out9.txt', regex = '(x+)' }\n"
     path = folder / "ensemble.toml"
     path.write_text(
         f"command = {literal(command_of(case))}\n{inputs}{results}[parameters]\nmembers = {members}\n"
@@ -62,38 +60,6 @@ def ours(case: str, folder: Path, workers: int, members: int) -> None:
     shutil.rmtree(out)
 
 
-def bare(case: str, folder: Path, workers: int, members: int) -> None:
-    command = command_of(case)
-    with ThreadPoolExecutor(workers) as pool:
-        for done in pool.map(lambda member: subprocess.run(command, stdin=subprocess.DEVNULL, check=True), range(members)):
-            assert done.returncode == 0
-
-
-def copies(case: str, folder: Path, workers: int, members: int) -> None:
-    def one(member: int) -> str:
-        directory = folder / f"copy{member}"
-        shutil.copytree(folder / "inputs", directory)
-        subprocess.run(command_of(case), cwd=directory, stdin=subprocess.DEVNULL, check=True)
-        line = (directory / "out9.txt").read_text()
-        shutil.rmtree(directory)
-        return line
-
-    with ThreadPoolExecutor(workers) as pool:
-        assert all(len(line) == 40 for line in pool.map(one, range(members)))
-
-
-def gnu_parallel(case: str, folder: Path, workers: int, members: int) -> None:
-    staged = f"cp -r {folder}/inputs {folder}/p{{}} && cd {folder}/p{{}} && ({SCRIPT}) && rm -r {folder}/p{{}}"
-    words = ["parallel", "--will-cite", f"-j{workers}", "/bin/true" if case == "true" else staged, ":::", *map(str, range(members))]
-    subprocess.run(words, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-
-
-def methods_of(case: str) -> dict[str, Callable[[str, Path, int, int], None]]:
-    found: dict[str, Callable[[str, Path, int, int], None]] = {"ours": ours}
-    found |= {"bare subprocess": bare} if case == "true" else {"shutil copies": copies}
-    return found | ({"GNU parallel": gnu_parallel} if shutil.which("parallel") else {})
-
-
 def parent_mib(members: int) -> float:
     """The most memory of a process that runs so many members."""
     done = subprocess.run(
@@ -103,34 +69,54 @@ def parent_mib(members: int) -> float:
 
 
 def measure(size: str, folder: Path) -> list[dict[str, Any]]:
+    """The methods run in turn, and in the opposite order in every second round. Dask and Parsl wait, idle, while others run."""
     rows = []
-    for number in range(ROUNDS[size]):
-        for case in CASES:
-            for workers in (1, 2):
-                methods = list(methods_of(case).items())
-                for name, run in methods if number % 2 == 0 else methods[::-1]:
-                    begin = time.monotonic()
-                    run(case, folder, workers, MEMBERS[size])
-                    per_s = MEMBERS[size] / (time.monotonic() - begin)
-                    rows.append({"case": case, "workers": workers, "method": name, "round": number, "per_s": per_s})
+    for workers in (1, 2):
+        with ensemble_peers.opened(workers, folder) as peers:
+            runs: dict[tuple[str, str], ensemble_peers.Run] = {}
+            for case in CASES:
+                runs[case, OURS] = partial(ours, workers, case, folder)
+                runs |= {(case, name): peer(case) for name, peer in peers.items()}
+            counts = {key: MEMBERS[size] if key[1] == OURS else fitting(run, MEMBERS[size]) for key, run in runs.items()}
+            for number in range(ROUNDS[size]):
+                order = list(runs.items())
+                for key, run in order if number % 2 == 0 else order[::-1]:
+                    member_s = seconds_of(run, counts[key]) / counts[key]
+                    about = {"case": key[0], "workers": workers, "method": key[1], "round": number}
+                    rows.append({**about, "members": counts[key], "member_s": member_s})
     return rows
 
 
-def medians(rows: list[dict[str, Any]]) -> dict[tuple[str, int, str], float]:
-    keys = dict.fromkeys((row["case"], row["workers"], row["method"]) for row in rows)
-    return {
-        key: statistics.median(row["per_s"] for row in rows if (row["case"], row["workers"], row["method"]) == key) for key in keys
-    }
+def fitting(run: ensemble_peers.Run, most: int) -> int:
+    """How many members take about RUN_S. Warms up."""
+    return max(FEWEST, min(most, int(RUN_S * FEWEST / seconds_of(run, FEWEST))))
 
 
-def claims_of(middle: dict[tuple[str, int, str], float], memory: tuple[float, float]) -> list[Claim]:
+def seconds_of(run: ensemble_peers.Run, members: int) -> float:
+    begin = time.monotonic()
+    run(members)
+    return time.monotonic() - begin
+
+
+Cell = tuple[str, int, str]  # case, workers, method
+
+
+def by_cell(rows: list[dict[str, Any]]) -> dict[Cell, dict[int, float]]:
+    """Seconds of a member by round."""
+    found: dict[Cell, dict[int, float]] = {}
+    for row in rows:
+        found.setdefault((row["case"], row["workers"], row["method"]), {})[row["round"]] = row["member_s"]
+    return found
+
+
+def claims_of(cells: dict[Cell, dict[int, float]], memory: tuple[float, float]) -> list[Claim]:
     wanted = {claim["id"]: claim for claim in harness.bounds("ensemble")["claims"]}
     claims = []
-    for (case, workers, method), per_s in middle.items():
-        claim_id = "true" if method == "bare subprocess" else "staged" if case != "true" and method != "ours" else ""
-        if claim_id:
-            text, bound = wanted[claim_id]["text"], wanted[claim_id]["bound"]
-            claims.append(Claim(f"{claim_id}/{method}/{workers}", text, middle[case, workers, "ours"] / per_s, bound))
+    for (case, workers, method), member_s in cells.items():
+        claim_id = "staged" if case != TRUE else "true" if method == "threads" else ""
+        if claim_id and method != OURS:
+            where = f"{method}/{workers}" if case == TRUE else f"{case.rpartition(' ')[2]}/{method}/{workers}"
+            claims.append(harness.ratio_claim(wanted[claim_id], where, member_s, cells[case, workers, OURS]))
     claims.append(Claim("memory", wanted["memory"]["text"], memory[1] / memory[0], wanted["memory"]["bound"], "ratio", {}, True))
     return claims
 
@@ -144,22 +130,25 @@ def main() -> int:
         folder = Path(made)
         make_inputs(folder)
         if arguments.memory_of:
-            ours("true", folder, 2, arguments.memory_of)
+            ours(2, TRUE, folder, arguments.memory_of)
             print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
             return 0
         settings = {"file system": harness.filesystem_of(folder), "members": str(MEMBERS[arguments.size])}
         harness.print_settings("Ensembles: members a second", settings)
+        for line in ensemble_peers.not_installed():
+            console.print(line)
         rows = measure(arguments.size, folder)
         few, many = MEMORY[arguments.size]
         memory = parent_mib(few), parent_mib(many)
-    middle = medians(rows)
+    cells = by_cell(rows)
     table = Table("program", "workers", "method", "members/s", "ms a member")
-    for (case, workers, method), per_s in middle.items():
-        table.add_row(case, str(workers), method, f"{per_s:.0f}", f"{1000 * workers / per_s:.2f}")
+    for (case, workers, method), member_s in cells.items():
+        middle_s = statistics.median(member_s.values())
+        table.add_row(case, str(workers), method, f"{1 / middle_s:.0f}", f"{1000 * workers * middle_s:.2f}")
     console.print(table)
     console.print(f"parent: {memory[0]:.0f} MiB with {few} members, {memory[1]:.0f} MiB with {many}")
-    claims = claims_of(middle, memory)
-    harness.print_claims(claims, "Claims (ours over the other)")
+    claims = claims_of(cells, memory)
+    harness.print_claims(claims, "Claims (their time of a member / ours; more than 1: ours is faster)")
     rows.append({"case": "memory", "few": few, "many": many, "mib": memory})
     path = harness.write_record("ensemble", {"size": arguments.size, **settings}, rows, claims)
     console.print(f"{path.relative_to(harness.ROOT)}")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bench import harness, house, write
-from bench.harness import BenchError, methods
+from bench import ensemble, harness, house, write
+from bench.harness import BenchError, ensemble_peers, methods
 from bench.harness.methods import Entry, Row
 
 fast = pytest.mark.fast
@@ -166,3 +166,38 @@ def test_a_count_of_the_house_is_its_own_interval() -> None:
     assert [claim.id for claim in kept] == ids
     assert all(claim.holds and not claim.is_missed and claim.detail["interval"] == (0.0, 0.0) for claim in kept)
     assert all(claim.is_missed for claim in missed)
+
+
+@fast
+def test_an_ensemble_is_compared_with_peers_that_stage_the_same_way() -> None:
+    times = {"ours": 2.0, "threads": 3.0, "Dask": 1.0}
+    cells = {(case, 1, name): {0: each, 1: each} for case in ensemble_peers.CASES for name, each in times.items()}
+    claims = {claim.id: (claim.value, claim.holds) for claim in ensemble.claims_of(cells, (10.0, 11.0))}
+    staged = {f"staged/{how}/{name}/1": held for how in ("copies", "links") for name, held in PEERS_HELD.items()}
+    assert claims == {"true/threads/1": (1.5, True), "memory": (1.1, True), **staged}
+
+
+PEERS_HELD = {"threads": (1.5, True), "Dask": (0.5, False)}
+
+
+@fast
+@pytest.mark.parametrize("case", ensemble_peers.CASES)
+def test_peers_of_an_ensemble_run_and_remove_their_members(tmp_path: Path, case: str) -> None:
+    """Threads check what they have read."""
+    inputs = ensemble.make_inputs(tmp_path)
+    before = {path.name: path.read_bytes() for path in inputs.iterdir()}
+    ensemble_peers.with_threads(2, case, tmp_path, 5)
+    if ensemble_peers.is_there("parallel"):
+        ensemble_peers.gnu_parallel(2, case, tmp_path, 5)
+    assert [path.name for path in tmp_path.iterdir()] == ["inputs"]
+    assert {path.name: path.read_bytes() for path in inputs.iterdir()} == before
+
+
+@fast
+def test_peers_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ensemble_peers, "is_there", lambda name: name in ("parallel", "pyemu"))
+    assert ensemble_peers.not_installed() == [
+        "Dask: not installed (distributed)",
+        "Parsl: not installed (parsl)",
+        "pyemu's workers: not installed (pestpp-ies)",
+    ]
