@@ -35,15 +35,6 @@ def test_every_way_of_failing_has_its_reason(tmp_path: Path) -> None:
     assert marked_processes(ensemble.folder.run) == [], "processes of members are left"
 
 
-def test_a_member_above_its_memory_limit_is_ended(tmp_path: Path) -> None:
-    ensemble = Ensemble(write_ensemble(tmp_path, ["memory", "good"], "timeout_s = 30\nmemory_mib = 60"))
-    ensemble.run()
-    rows = table_of(ensemble.folder.out)
-    assert rows[0]["reason"] == "memory"
-    assert "[limits] memory_mib = 60" in rows[0]["message"]
-    assert rows[1]["result"] == "1.5"
-
-
 def test_who_writes_into_a_read_only_input_stops_the_ensemble(tmp_path: Path) -> None:
     ways = ["good"] * 3 + ["input"] + ["good"] * 40
     path = write_ensemble(tmp_path, ways)

@@ -54,6 +54,9 @@ elif way == "daemon":
 elif way == "memory":
     child = subprocess.Popen([sys.executable, "-S", "-c", "import time; x = b'1' * (120 << 20); time.sleep(1000)"])
     child.wait()
+elif way == "late memory":  # the command ends, and what it has started takes the memory
+    write(f"result: {value}\n")
+    subprocess.Popen([sys.executable, "-S", "-c", "import time; x = b'1' * (120 << 20); time.sleep(1000)"])
 elif way == "input":
     with open("large.bin", "r+b") as large:
         large.write(b"changed")

@@ -194,10 +194,13 @@ def status(file: TheFile, out: Out = None, as_json: output.AsJson = False) -> No
         folder = opened(file, out).folder
         running = folder.out.is_dir() and is_locked(folder.out)
         found: dict[str, Any] = {"running": running, **summary(folder.read())}
+        found["memory_limit"] = str(folder.heads[-1].get("memory limit", "none")) if folder.heads else "none"
     if as_json:
         output.print_json(found)
         return
     output.console().print("running" if running else "not running")
+    if found["memory_limit"] != "none":
+        output.console().print(output.escape(f"memory limit of a member: {output.plain(found['memory_limit'])}"))
     _print_summary(found)
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.ensemble.fields import path_of
-from tailrace.ensemble.keeper import POLL_S
 from tailrace.ensemble.majority import Majority, majority_of
 from tailrace.ensemble.member import Outcome, checksum
+from tailrace.ensemble.memory import POLL_S
 from tailrace.ensemble.parameters import ParameterTable
 from tailrace.ensemble.scratch import input_files
 from tailrace.ensemble.values import EnsembleError, Limits, Spec, Value

@@ -18,12 +18,12 @@ import signal
 import time
 from typing import Any
 
+from tailrace.ensemble.memory import POLL_S, MemoryWatch
+
 PR_SET_CHILD_SUBREAPER = 36
-POLL_S = 0.05  # how often memory is looked at
 LEASE_S = 10.0  # how long an output may stay open for writing after all processes of the member have ended
 KILL_S = 20.0  # a process that does not end within this time after SIGKILL waits for a device
 MOST_WAIT_S = 1e6
-PAGE = os.sysconf("SC_PAGE_SIZE")
 BYTES_PER_MIB = 1 << 20
 
 
@@ -83,23 +83,23 @@ def _run_in_directory(request: dict[str, Any]) -> dict[str, Any]:
     except OSError as error:
         return {"reason": "start", "message": f"{command[0]}: {error.strerror}", "run_s": 0.0, "wait_s": 0.0}
     _collected.clear()
-    reason, peak = _watch(pid, begin + request["timeout_s"], request["memory_mib"] * BYTES_PER_MIB)
+    memory = MemoryWatch(request["memory_mib"] * BYTES_PER_MIB)
+    reason = _watch(pid, begin + request["timeout_s"], memory)
     if reason:
         end_all(request["grace_s"])
     status, usage = _collected.pop(pid, (None, None))
     ended = time.monotonic()
     left = 0
     if not reason:
-        left = _wait_for_all(ended + request["linger_s"])
-        if left:
+        reason, left = _wait_for_all(ended + request["linger_s"], memory)
+        if reason:
             end_all(request["grace_s"])
-            reason = "left running"
     code = os.waitstatus_to_exitcode(status) if status is not None else None
     reply: dict[str, Any] = {"reason": reason, "message": "", "status": code, "left": left, "run_s": ended - begin}
     if usage is not None:
         # Until it has begun its program, a child has this process's memory. So the kernel's figure says nothing below that.
         own_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        known_mib = max(peak / BYTES_PER_MIB, usage.ru_maxrss / 1024 if usage.ru_maxrss > own_kib else 0.0)
+        known_mib = max(memory.peak_bytes / BYTES_PER_MIB, usage.ru_maxrss / 1024 if usage.ru_maxrss > own_kib else 0.0)
         reply |= {"cpu_s": usage.ru_utime + usage.ru_stime, "memory_mib": known_mib or None}
     if not reason and code == 0:
         reply |= hand_over(request["outputs"], LEASE_S)
@@ -111,31 +111,30 @@ def _run_in_directory(request: dict[str, Any]) -> dict[str, Any]:
 _collected: dict[int, Any] = {}  # of processes that have ended: their status and usage
 
 
-def _watch(pid: int, deadline: float, most_bytes: int) -> tuple[str, int]:
-    """Waits for the command alone. Returns why it must be ended, and the most memory that was seen."""
-    peak = 0
+def _watch(pid: int, deadline: float, memory: MemoryWatch) -> str:
+    """Waits for the command alone. Returns why it must be ended."""
     while True:
         _reap()
         if pid in _collected:
-            return "", peak
+            return ""
         left_s = deadline - time.monotonic()
         if left_s <= 0:
-            return "timeout", peak
-        _wait_for_event(min(left_s, POLL_S) if most_bytes else left_s)
-        if most_bytes:
-            peak = max(peak, sum(map(_resident_bytes, descendants())))
-            if peak > most_bytes:
-                return "memory", peak
+            return "timeout"
+        _wait_for_event(memory.interval_s(left_s))
+        if memory.most_bytes and memory.is_over(descendants()):
+            return "memory"
 
 
-def _wait_for_all(deadline: float) -> int:
-    """Waits until no process of the member is left. Returns how many are left at the deadline."""
+def _wait_for_all(deadline: float, memory: MemoryWatch) -> tuple[str, int]:
+    """Waits until no process of the member is left. Returns why those that are left must be ended, and how many there are."""
     while _reap():
         left_s = deadline - time.monotonic()
         if left_s <= 0:
-            return len(descendants())
-        _wait_for_event(left_s)
-    return 0
+            return "left running", len(descendants())
+        _wait_for_event(memory.interval_s(left_s))
+        if memory.most_bytes and memory.is_over(found := descendants()):
+            return "memory", len(found)
+    return "", 0
 
 
 def _wait_for_event(most_s: float, ignores_end: bool = False) -> None:
@@ -205,14 +204,6 @@ def _children(pid: int) -> list[int]:
         except OSError:
             continue
     return found
-
-
-def _resident_bytes(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/statm") as file:
-            return int(file.read().split()[1]) * PAGE
-    except (OSError, IndexError):
-        return 0
 
 
 def hand_over(patterns: list[str], within_s: float) -> dict[str, Any]:
