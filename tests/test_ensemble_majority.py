@@ -12,8 +12,9 @@ from typing import Any
 import netCDF4
 import numpy as np
 import pytest
-from tailrace.ensemble import Ensemble
+from tailrace.ensemble import Ensemble, folder
 from tailrace.ensemble.majority import majority_of
+from tailrace.ensemble.member import Outcome
 from tailrace.toml_table import literal
 
 from tests.ensembles import table_of
@@ -21,13 +22,13 @@ from tests.ensembles import table_of
 ODD_FIRST = (5, 4, 4, 3, 4, 5, 4)  # lengths of the members' arrays
 
 
-def write_lengths(folder: Path, lengths: Sequence[int], more: str = "", workers: int = 1) -> Path:
+def write_lengths(home: Path, lengths: Sequence[int], more: str = "", workers: int = 1) -> Path:
     """An ensemble whose member N has a field of N.5 with so many elements, and N as its result."""
-    folder.mkdir(exist_ok=True)
+    home.mkdir(exist_ok=True)
     rows = "".join(f"{member},{length}\n" for member, length in enumerate(lengths))
-    (folder / "parameters.csv").write_text(f"value,length\n{rows}")
+    (home / "parameters.csv").write_text(f"value,length\n{rows}")
     script = "echo h > out.csv; for row in $(seq {length}); do echo {value}.5 >> out.csv; done; echo {value} > value.txt"
-    path = folder / "ensemble.toml"
+    path = home / "ensemble.toml"
     path.write_text(f"""
 name = "lengths"
 command = {literal(["/bin/sh", "-c", script])}
@@ -39,7 +40,7 @@ result = {{ file = "value.txt", regex = '(.+)' }}
 h = {{ file = "out.csv", column = "h"{more} }}
 [engine]
 workers = {workers}
-scratch = {literal(str(folder / "scratch"))}
+scratch = {literal(str(home / "scratch"))}
 """)
     return path
 
@@ -127,6 +128,24 @@ def test_calls_are_judged_when_the_ensemble_is_closed(tmp_path: Path) -> None:
     with Ensemble(path, tmp_path / "calls") as ensemble:
         assert ensemble.map([(0, 5), (1, 4), (2, 4)]) == [0, 1, 2]
     assert sorted(row["reason"] for row in table_of(tmp_path / "calls").values()) == ["", "", "malformed"]
+
+
+def test_a_journal_that_says_once_what_fields_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As first journals did: all members that are good have what the first one has."""
+    member_line = folder.member_line
+
+    def without_signature(outcome: Outcome, of: str) -> dict[str, Any]:
+        line = member_line(outcome, of)
+        if outcome.member > 0:
+            del line["fields"]["signature"]
+        return line
+
+    monkeypatch.setattr(folder, "member_line", without_signature)
+    path = write_lengths(tmp_path, (4, 4, 4))
+    Ensemble(path).run()
+    monkeypatch.undo()
+    assert Ensemble(path).report()["good"] == 3
+    check(tmp_path / "lengths-ensemble", (4, 4, 4), 4)
 
 
 def test_the_command_line_names_members_that_differ(tmp_path: Path) -> None:
