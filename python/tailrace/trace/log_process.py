@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from queue import Queue
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from tailrace.memory import give_back_memory
 from tailrace.trace.log import Log, LogError, logs_of
@@ -68,7 +68,7 @@ class LogReader:
         phases = phases_of(self._logs)
         return phases if phases.phases else None, coverage_of(self._logs)
 
-    def __enter__(self) -> LogReader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
