@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from tailrace.cli import output
 from tailrace.quantities import number_of
 from tailrace.stage import drain
 from tailrace.stage.scratch_folder import Folders, run_of
+from tailrace.stage.staging import torn_on_scratch
 
 
 def deliver(scratch: Path, target: Path, sink: str, bundle_bytes: int, wait_s: float, log: Path | None, *, as_json: bool) -> None:
@@ -35,12 +35,9 @@ def _torn(scratch: Path, log: Path | None) -> list[str]:
     from tailrace.trace.log import LogError
     from tailrace.trace.torn import torn_below
 
-    # What is staged by a run has the names of its target in the log.
     base = run_of(scratch).get("base")
     try:
-        return (
-            [path for path in torn_below(Path(base), log) if os.path.lexists(scratch / path)] if base else torn_below(scratch, log)
-        )
+        return torn_on_scratch(str(scratch), base, log) if base else torn_below(scratch, log)
     except (LogError, OSError) as error:
         raise drain.StageError(
             f"{error}; which files are whole is not known: `tailrace drain copy {scratch} TARGET` delivers all of them"

@@ -1,0 +1,100 @@
+"""[stage] in one run: its folder on scratch, what is said of it, and the way of its files to their target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from tailrace.place.stage_rules import StageRecord, StageRules
+from tailrace.quantities import bytes_text
+from tailrace.stage.delivery import Say, deliver
+from tailrace.stage.drain import StageError
+from tailrace.stage.scratch_folder import ScratchFolder, chosen_scratch
+
+CLOSING_S = 10.0  # that a program which outlives the command has to close its files
+
+
+class Staging:
+    """From here on the folder is there and its target is noted, until `deliver` or `abandon`. `log`: the folder of the run's log.
+    Raises StageError."""
+
+    def __init__(self, rules: StageRules, config: Path, log: Path | None) -> None:
+        if log is None:
+            raise StageError(
+                f"{config}: [stage] needs the record of the run, which says what a killed program has left half: "
+                "leave out --no-trace"
+            )
+        self.rules = rules
+        self.log = log.resolve()
+        self._scratch = ScratchFolder(chosen_scratch(rules.scratch), rules.base)
+        try:
+            self._scratch.announce(rules.base, rules.target, rules.sink, rules.bundle_bytes, self.log)
+        except BaseException:
+            self._scratch.remove()
+            raise
+
+    @property
+    def path(self) -> str:
+        return self._scratch.path
+
+    @property
+    def record(self) -> StageRecord:
+        """For the rules file of the run."""
+        return StageRecord(self.rules, self.path, os.uname().nodename, self._scratch.device, self._scratch.inode)
+
+    def abandon(self) -> None:
+        """The command did not start, or its files are of no use."""
+        self._scratch.remove()
+
+    def said_before(self) -> str:
+        return f"files are staged in {self.path}; if this command is killed, `tailrace drain resume {self.path}` delivers them"
+
+    def said_after(self, nodes_without_scratch: Iterable[str]) -> list[str]:
+        """Which files were not on scratch, and why; before they are delivered."""
+        said = []
+        min_free = bytes_text(self.rules.min_free_bytes)
+        counted = self._scratch.counted()
+        if counted.at_target:
+            said.append(
+                f"{counted.at_target:,} files of [stage] were made at their target, because scratch had less than "
+                f"{min_free} free (min_free), or was full: {counted.first}{', ...' if counted.at_target > 1 else ''}"
+            )
+        if self._scratch.is_full():
+            said.append(
+                f"{self.path} is full, so writes to files on it may have failed (ENOSPC): set min_free in [stage] to more than "
+                f"{min_free}"
+            )
+        said += [
+            f"processes on {node} have staged nothing and read nothing from scratch: the folder of the run is on "
+            f"{os.uname().nodename} alone; [stage] is for the processes of one node"
+            for node in nodes_without_scratch
+        ]
+        return said
+
+    def deliver(self, say: Say) -> bool:
+        """Whether all is at its target, whole and under its own name; what is not is said, and stays on scratch."""
+        from tailrace.trace.log import LogError
+
+        scratch, rules = self._scratch, self.rules
+        if scratch.is_empty():
+            scratch.remove()
+            return True
+        try:
+            torn = torn_on_scratch(scratch.path, rules.base, self.log)
+        except (LogError, OSError) as error:
+            say(
+                f"files stay in {scratch.path}: {error}; `tailrace drain copy {scratch.path} {rules.target}` delivers all of them "
+                "as if they were whole"
+            )
+            scratch.release()
+            return False
+        return deliver(scratch, rules.base, rules.target, rules.sink, rules.bundle_bytes, say, torn, CLOSING_S)
+
+
+def torn_on_scratch(scratch: str, base: str, log: Path) -> list[str]:
+    """Paths on scratch of files that a killed process of the run had open; its log has the names of their target, below `base`.
+    Raises LogError and OSError."""
+    from tailrace.trace.torn import torn_below
+
+    return [path for path in torn_below(Path(base), log) if os.path.lexists(os.path.join(scratch, path))]
