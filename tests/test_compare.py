@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tailrace.compare.comparison import Measure, verdict_text
-from tailrace.compare.outputs import Directories, Entry, Outputs, difference_of
+from tailrace.compare.comparison import DURABLE, IN_CALLS, PROGRAM, Measure, verdict_text
+from tailrace.compare.contents import Contents
+from tailrace.compare.differences import difference_of
+from tailrace.compare.kept import lines_to_keep
+from tailrace.compare.outputs import Directories, Entry, Outputs
 
 CONFIG = '[[place.tree]]\nfiles = "data/{stream}.{rank:number}.{step:number}"\nto = "{rank}/{stream}"\n'
 MODEL = """
@@ -54,15 +57,18 @@ def test_both_ways_leave_the_same_files(tailrace_command: list[str], here: Path,
     assert files["same"] == len(["data", "input", "model.py", "tailrace.toml"]) + 7
     assert found["directories"]["plain"]["entries"] == {".": 5, "data": 7}
     assert found["directories"]["placed"]["entries"] == {".": 5, "data/0/u": 2, "data/1/u": 5}
-    assert set(found["measures"]) == {"time"} | ({"time in calls on files"} if trace == "--trace" else set())
-    assert found["measures"]["time"]["interval"] is None
+    assert set(found["measures"]) == {DURABLE, PROGRAM} | ({IN_CALLS} if trace == "--trace" else set())
+    assert found["measures"][DURABLE]["interval"] is None
+    ((durable_s, _),), ((program_s, _),) = (found["measures"][name]["runs"] for name in (DURABLE, PROGRAM))
+    assert durable_s > program_s > 0
     assert found["verdict"].startswith("Undecided")
+    assert found["keep"] == "", "one round does not say that it is faster"
     kept = {path.name for path in here.iterdir()}
     assert kept == {"input", "model.py", "tailrace.toml", "tailrace-compare-1"}, "the working folder is as before"
     assert (here / "input").read_text() == "as it was"
     inner = {path.name for path in Path(found["folder"]).iterdir()}
     assert {"plain", "placed", "comparison.json"} <= inner
-    assert not {"copy", "lock"} & inner
+    assert not {"copy", "lock", "bundled"} & inner
 
 
 def test_what_differs_is_named(tailrace_command: list[str], here: Path) -> None:
@@ -103,21 +109,32 @@ def compare_without(command: list[str], here: Path) -> str:
     return " ".join(done.stderr.replace("│", " ").split())
 
 
-def test_the_verdict_follows_the_interval() -> None:
-    alike = Measure("time", tuple((1.0 + k / 100, 1.0 + (k * 3 % 7) / 100) for k in range(7)))
-    assert verdict_text(alike).startswith("No measurable difference: ")
+def test_the_verdict_is_of_files_on_the_device_and_has_the_program_beside() -> None:
+    alike = Measure(DURABLE, tuple((1.0 + k / 100, 1.0 + (k * 3 % 7) / 100) for k in range(7)))
     assert alike.to_json()["differs"] is False
-    faster = Measure("time", tuple((3.0 + k / 100, 1.0 + k / 200) for k in range(5)))
-    assert verdict_text(faster).startswith("The run takes 1.01 s instead of 3.02 s when placed: 2.99× as fast, 95 % interval 2.9")
-    slower = Measure("time", tuple((placed, plain) for plain, placed in faster.runs))
-    assert "0.33× as fast" in verdict_text(slower)
-    few = Measure("time", faster.runs[:4])
+    faster = Measure(PROGRAM, tuple((3.0 + k / 100, 1.0 + k / 200) for k in range(5)))
+    slower = Measure(DURABLE, tuple((placed, plain) for plain, placed in faster.runs))
+    few = Measure(DURABLE, faster.runs[:4])
+    said = verdict_text(alike, faster)
+    assert said.startswith("No measurable difference: files are on the device 1.00× as fast")
+    assert "; the program takes 1.01 s instead of 3.02 s: 2.99× as fast, 95 % interval 2.9" in said
+    said = verdict_text(faster, alike)
+    assert said.startswith("Files are on the device in 1.01 s instead of 3.02 s when placed: 2.99× as fast, 95 % interval 2.9")
+    assert "; the program takes 1.03 s instead of 1.03 s: not measurably other, 1.00×" in said
+    assert "0.33× as fast" in verdict_text(slower, faster).split(";")[0]
     assert few.to_json()["interval"] is None
-    assert verdict_text(few).startswith("Undecided: 2.99× as fast when placed, but fewer than 5 rounds")
+    said = verdict_text(few, few)
+    assert said.startswith("Undecided: files are on the device 2.99× as fast when placed, and the program takes 1.01 s instead of 3.0")
+    assert "fewer than 5 rounds" in said
 
 
-def outputs(*twice: str, **contents: str) -> Outputs:
-    entries = {name: Entry("file", 0o644, len(content), content) for name, content in contents.items()}
+def outputs(*twice: str, says: dict[str, str] | None = None, **contents: str) -> Outputs:
+    """`says`: by name, what the NetCDF file of that name says."""
+    said = says or {}
+    entries = {
+        name: Entry("file", 0o644, len(content), content, Contents({"v": said[name]}) if name in said else None)
+        for name, content in contents.items()
+    }
     return Outputs(entries, Directories({}), len(entries), twice)
 
 
@@ -128,3 +145,44 @@ def test_differences_are_told_apart(tmp_path: Path) -> None:
     assert found.not_comparable == ("b",)
     assert found.different == ("a", "e"), "a has two files once"
     assert (found.only_plain, found.only_placed, found.same) == (("c",), ("d",), 0)
+
+
+def test_other_bytes_with_the_same_content_are_no_difference(tmp_path: Path) -> None:
+    first = outputs(a="1", b="1", c="1", d="1", e="1", says=dict.fromkeys("abcd", "x"))
+    second = outputs(a="2", b="1", c="2", d="1", e="1", says={"a": "x", "c": "y"})  # what has the same bytes is not read
+    other = outputs(a="3", b="2", c="1", d="2", e="1", says={"a": "x", "b": "x", "d": "y"})
+    found = difference_of([first, second], [other], tmp_path)
+    assert (found.same, found.same_content, found.different, found.not_comparable) == (1, ("a", "b"), ("d",), ("c",))
+    assert found.reasons == {"c": "its content differs in v", "d": "its content differs in v"}
+    assert not found.is_none
+    assert difference_of([first, second], [outputs(a="3", b="2", c="1", d="1", e="1", says={"a": "x", "b": "x"})], tmp_path).is_none
+
+
+def test_a_file_that_one_run_has_not_touched_is_compared_with_the_users(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("as it was")
+    untouched = Outputs({"a": Entry("file", 0o644, 9, "as before")}, Directories({}), 0, ())
+    written = Outputs({"a": Entry("file", 0o644, 11, "1", Contents({"v": "x"}))}, Directories({}), 1, ())
+    assert difference_of([untouched], [written], tmp_path, lambda _: Contents({"v": "x"})).same_content == ("a",)
+    assert difference_of([untouched], [written], tmp_path, lambda _: Contents({"v": "y"})).different == ("a",)
+    assert difference_of([untouched], [written], tmp_path).different == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("before", "tables", "behind"),
+    [
+        ("", CONFIG, ""),
+        ("[stream]\nlayout = 'hds'\n", f"{CONFIG}\n[stage]  # why\nfiles = [\n  'out/**',\n]\n", "[other]\nfiles = ['[stage]']\n"),
+        ("[[place.other]]\n", "", "[stage.inner]\nx = 1\n"),
+    ],
+)
+def test_the_lines_to_keep_are_those_of_the_tables(tmp_path: Path, before: str, tables: str, behind: str) -> None:
+    config = tmp_path / "tailrace.toml"
+    config.write_text(before + tables + behind)
+    wanted = tables if tables else before + behind
+    assert lines_to_keep(config) == wanted
+
+
+def test_lines_that_cannot_be_told_apart_are_all_kept(tmp_path: Path) -> None:
+    config = tmp_path / "tailrace.toml"
+    config.write_text("stage = { files = ['out/**'] }\nlayout = 'hds'\n")
+    assert lines_to_keep(config) == config.read_text()

@@ -10,11 +10,11 @@ from types import FrameType
 
 from tailrace.cli import output
 from tailrace.cli.run_options import RunOptions
-from tailrace.compare.comparison import Comparison, compare, verdict_text
+from tailrace.compare.comparison import PROGRAM, Comparison, compare, verdict_text
 from tailrace.compare.copies import CompareError, Copies
-from tailrace.compare.outputs import Difference
+from tailrace.compare.differences import Difference
 from tailrace.compare.turns import PLACED, PLAIN, WAYS, command_of
-from tailrace.plain_text import say
+from tailrace.plain_text import plain_lines, say
 from tailrace.quantities import seconds_text
 from tailrace.report.wording import interval_text, ratio_text
 from tailrace.whole_file import replaced
@@ -63,12 +63,26 @@ def _print(found: Comparison, folder: Path, *, recorded: bool) -> None:
     plain, placed = found.directories
     table.add_row("directories with new files", f"{plain.count:,}", f"{placed.count:,}", "")
     table.add_row("entries of the largest", f"{plain.most_entries:,}", f"{placed.most_entries:,}", "")
-    console.print(f"[bold]{output.escape(verdict_text(found.measures[0]))}[/]", soft_wrap=True)
+    console.print(f"[bold]{output.escape(verdict_text(*found.measures[:2]))}[/]", soft_wrap=True)
     console.print(table)
-    for text in (*_difference_texts(found.difference), *_other_texts(found)):
+    for text in (*_claimed_texts(found), *_difference_texts(found.difference), *_other_texts(found)):
         console.print(output.plain(text), markup=False, soft_wrap=True)
+    if found.keep:
+        how = f"To keep it, run the command with `tailrace run --config {found.command.config} -- ...`, and have in that file:"
+        console.print(plain_lines(f"{how}\n{found.keep.rstrip()}"), markup=False, soft_wrap=True)
     logs = f"`tailrace report {folder}/{PLAIN} {folder}/{PLACED}` puts the last two runs side by side" if recorded else ""
     console.print(output.plain(f"{folder} has {RESULT}, and what the runs printed. {logs}".strip()), markup=False, soft_wrap=True)
+
+
+def _claimed_texts(found: Comparison) -> list[str]:
+    plain, placed = next(measure for measure in found.measures if measure.name == PROGRAM).spreads
+    gained_s = plain.median - placed.median
+    measured = f"{seconds_text(gained_s)} less" if gained_s > 0 else f"{seconds_text(-gained_s)} more"
+    return [
+        f"The finding {rule} of the {PLAIN} runs claims {seconds_text(seconds)} (`tailrace report` says how); "
+        f"measured: the program takes {measured} when placed"
+        for rule, seconds in found.claimed_s.items()
+    ]
 
 
 def _difference_texts(difference: Difference) -> list[str]:
@@ -77,9 +91,11 @@ def _difference_texts(difference: Difference) -> list[str]:
         (f"Only there after {PLAIN} runs", difference.only_plain),
         (f"Only there after {PLACED} runs", difference.only_placed),
         (f"Not comparable, because {PLAIN} runs differ in them", difference.not_comparable),
+        ("The same content, with other bytes, after all runs", difference.same_content),
     )
     found = [f"{what} ({len(names):,}): {_named(names)}" for what, names in kinds if names]
-    return [f"The same after all runs, with the same bytes: {difference.same:,} files and folders", *found]
+    reasons = [f"{name}: {why}" for name, why in list(difference.reasons.items())[:MOST_NAMED]]
+    return [f"The same after all runs, with the same bytes: {difference.same:,} files and folders", *found, *reasons]
 
 
 def _other_texts(found: Comparison) -> list[str]:

@@ -69,6 +69,6 @@ class PlacedRun(Recording):
             said += self.staging.said_after(self.placing.nodes_without_scratch())
         for text in said:
             say(f"tailrace: {text}")
-        if self.staging is not None and not self.staging.deliver(lambda text: say(f"tailrace: {text}")):
+        if self.staging is not None and self.staging.deliver(lambda text: say(f"tailrace: {text}")):
             return status or 1
         return status

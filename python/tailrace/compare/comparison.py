@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+import statistics
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from tailrace.compare.contents import ContentReader
 from tailrace.compare.copies import Copies
-from tailrace.compare.outputs import Difference, Directories, difference_of
-from tailrace.compare.turns import PLACED, PLAIN, WAYS, Command, Turn, make_turn
+from tailrace.compare.differences import Difference, difference_of
+from tailrace.compare.kept import lines_to_keep
+from tailrace.compare.outputs import Directories
+from tailrace.compare.turns import PLACED, PLAIN, WAYS, Command, Turn, check_stage, make_turn
+from tailrace.place.rules import read_rules
 from tailrace.quantities import seconds_text
 from tailrace.report.wording import interval_text, ratio_text
 from tailrace.statistics import TICK_S, Ratio, Spread, paired_ratio
 
 ROUNDS = 5  # fewer give no interval
+DURABLE, PROGRAM, IN_CALLS = "time until files are on the device", "time of the program", "time in calls on files"
+TREE_RULES = ("create_storm",)  # findings whose remedy is [[place.tree]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +63,9 @@ class Measure:
 @dataclasses.dataclass(frozen=True)
 class Comparison:
     command: Command
-    measures: tuple[Measure, ...]
+    measures: tuple[Measure, ...]  # first that until files are on the device, then that of the program
+    claimed_s: Mapping[str, float]  # by rule: what findings of the plain runs say that the remedy saves, median
+    keep: str  # lines of configuration; empty: the placed way is not better
     directories: tuple[Directories, Directories]
     difference: Difference
     outside: tuple[str, ...]
@@ -70,8 +80,10 @@ class Comparison:
             "command": list(self.command.words),
             "config": str(self.command.config),
             "rounds": self.rounds,
-            "verdict": verdict_text(self.measures[0]),
+            "verdict": verdict_text(*self.measures[:2]),
             "measures": {measure.name: measure.to_json() for measure in self.measures},
+            "claimed_s": dict(self.claimed_s),
+            "keep": self.keep,
             "directories": {way: found.to_json() for way, found in zip(WAYS, self.directories, strict=True)},
             "files": {"identical": self.difference.is_none, **dataclasses.asdict(self.difference)},
             "written_outside": list(self.outside),
@@ -79,42 +91,82 @@ class Comparison:
         }
 
 
-def verdict_text(measure: Measure) -> str:
-    """One sentence about the time of the program."""
-    plain, placed = measure.spreads
-    ratio = measure.ratio
-    interval = interval_text(ratio)
+def verdict_text(durable: Measure, program: Measure) -> str:
+    """When files are on the device, and beside it the time of the program."""
+    ratio = durable.ratio
     if math.isinf(ratio.high):
-        return f"Undecided: {ratio_text(ratio)} as fast when placed, but fewer than {ROUNDS} rounds give no interval."
+        return (
+            f"Undecided: files are on the device {ratio_text(ratio)} as fast when placed, and the program takes {_times(program)}, "
+            f"but fewer than {ROUNDS} rounds give no interval."
+        )
     if not ratio.differs:
-        return f"No measurable difference: {ratio_text(ratio)} as fast when placed, {interval}."
-    times = f"{seconds_text(placed.median)} instead of {seconds_text(plain.median)}"
-    return f"The run takes {times} when placed: {ratio_text(ratio)} as fast, {interval}."
+        return (
+            f"No measurable difference: files are on the device {ratio_text(ratio)} as fast when placed, {interval_text(ratio)}; "
+            f"{_beside(program)}."
+        )
+    shown = f"{ratio_text(ratio)} as fast, {interval_text(ratio)}"
+    return f"Files are on the device in {_times(durable)} when placed: {shown}; {_beside(program)}."
+
+
+def _times(measure: Measure) -> str:
+    plain, placed = measure.spreads
+    return f"{seconds_text(placed.median)} instead of {seconds_text(plain.median)}"
+
+
+def _beside(program: Measure) -> str:
+    ratio = program.ratio
+    sign = "" if ratio.differs else "not measurably other, "
+    return f"the program takes {_times(program)}: {sign}{ratio_text(ratio)} as fast, {interval_text(ratio)}"
 
 
 def compare(command: Command, copies: Copies, rounds: int, tell: Callable[[str], None], *, recorded: bool = True) -> Comparison:
     """Runs the command by turns. `tell` is called with each line of progress. Raises CompareError."""
+    check_stage(command, copies.source, recorded=recorded)
     tell("a first run of each way, which is recorded and does not count")
-    first = {way: make_turn(command, copies, way, recorded=True) for way in WAYS}
-    took_s = sum(turn.wall_s for turn in first.values())
-    tell(f"{rounds} rounds of two runs take about {seconds_text(rounds * took_s)}, and the time to copy and compare files")
-    turns: dict[str, list[Turn]] = {way: [] for way in WAYS}
-    for number in range(rounds):
-        for way in WAYS if number % 2 == 0 else reversed(WAYS):  # the second of a round may find other caches
-            turns[way].append(make_turn(command, copies, way, recorded=recorded))
-        tell(f"round {number + 1} of {rounds}: " + ", ".join(f"{way} {seconds_text(turns[way][-1].wall_s)}" for way in WAYS))
-    pairs = list(zip(turns[PLAIN], turns[PLACED], strict=True))
-    measures = [Measure("time", tuple((one.wall_s, other.wall_s) for one, other in pairs))]
-    in_calls = [(one.calls_s, other.calls_s) for one, other in pairs if one.calls_s is not None and other.calls_s is not None]
-    if len(in_calls) == rounds:
-        measures.append(Measure("time in calls on files", tuple(in_calls)))
-    every = {way: [first[way], *turns[way]] for way in WAYS}
+    with ContentReader() as reader:
+        began = time.monotonic()
+        plain = make_turn(command, copies, PLAIN, reader, None, recorded=True)
+        first = {PLAIN: plain, PLACED: make_turn(command, copies, PLACED, reader, plain.outputs, recorded=True)}
+        took_s = time.monotonic() - began
+        tell(f"{rounds} rounds of two runs take about {seconds_text(rounds * took_s)}, with copying and comparing files")
+        turns: dict[str, list[Turn]] = {way: [] for way in WAYS}
+        for number in range(rounds):
+            for way in WAYS if number % 2 == 0 else reversed(WAYS):  # the second of a round may find other caches
+                turns[way].append(make_turn(command, copies, way, reader, plain.outputs, recorded=recorded))
+            each = ", ".join(f"{way} {seconds_text(turns[way][-1].durable_s)}" for way in WAYS)
+            tell(f"round {number + 1} of {rounds}: {each}")
+        every = {way: [first[way], *turns[way]] for way in WAYS}
+        outputs = {way: [turn.outputs for turn in every[way]] for way in WAYS}
+        difference = difference_of(outputs[PLAIN], outputs[PLACED], copies.source, reader.read)
     both = [turn for way in WAYS for turn in every[way]]
+    measures = _measures(list(zip(turns[PLAIN], turns[PLACED], strict=True)))
+    is_better = difference.is_none and measures[0].ratio.low > 1
     return Comparison(
         command,
-        tuple(measures),
+        measures,
+        _claimed_s(every[PLAIN]) if read_rules(copies.source / command.config) else {},
+        lines_to_keep(copies.source / command.config) if is_better else "",
         (first[PLAIN].outputs.directories, first[PLACED].outputs.directories),
-        difference_of([turn.outputs for turn in every[PLAIN]], [turn.outputs for turn in every[PLACED]], copies.source),
+        difference,
         tuple(sorted({name for turn in both for name in turn.outside})),
         tuple(dict.fromkeys(note for turn in both for note in turn.notes)),
     )
+
+
+def _measures(pairs: list[tuple[Turn, Turn]]) -> tuple[Measure, ...]:
+    found = [
+        Measure(DURABLE, tuple((one.durable_s, other.durable_s) for one, other in pairs)),
+        Measure(PROGRAM, tuple((one.program_s, other.program_s) for one, other in pairs)),
+    ]
+    in_calls = [(one.calls_s, other.calls_s) for one, other in pairs if one.calls_s is not None and other.calls_s is not None]
+    if len(in_calls) == len(pairs):
+        found.append(Measure(IN_CALLS, tuple(in_calls)))
+    return tuple(found)
+
+
+def _claimed_s(plain: list[Turn]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for rule in TREE_RULES:
+        if claimed := [turn.claimed_s[rule] for turn in plain if rule in turn.claimed_s]:
+            found[rule] = statistics.median(claimed)
+    return found

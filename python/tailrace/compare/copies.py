@@ -14,7 +14,7 @@ from pathlib import Path
 from tailrace.trace.log_folder import NotTraceable, make_numbered
 
 STEM = "tailrace-compare-"
-COPY, LOCK = "copy", "lock"
+COPY, LOCK, BUNDLED = "copy", "lock", "bundled"
 LEFT_OUT = (STEM, "tailrace-run-")  # beginnings of names in the working folder that are not copied: earlier results
 
 
@@ -36,6 +36,11 @@ class Copies:
             raise CompareError(str(error)) from None
 
     @property
+    def bundled(self) -> Path:
+        """For the bundles of a run, and what is in them."""
+        return self.folder / BUNDLED
+
+    @property
     def copy(self) -> Path:
         """The same path for all runs: programs may write it into their files."""
         return self.folder / COPY
@@ -48,8 +53,9 @@ class Copies:
             self.folder.rmdir()
 
     def remove_copy(self) -> None:
-        if self.copy.exists():
-            shutil.rmtree(self.copy)
+        for folder in (self.copy, self.bundled):
+            if folder.exists():
+                shutil.rmtree(folder)
 
     @contextlib.contextmanager
     def fresh(self) -> Iterator[Path]:
@@ -64,17 +70,18 @@ class Copies:
             if done.returncode != 0:
                 said = done.stderr.decode(errors="replace").strip().splitlines()
                 raise CompareError(f"{self.source} could not be copied to {self.copy}: {said[-1] if said else 'cp failed'}")
-        _sync(self.copy)
+        sync(self.copy)  # what the copy or the last run has written is not written to the device during the next run
         try:
             yield self.copy
         finally:
             self.remove_copy()
 
 
-def _sync(folder: Path) -> None:
-    """What was written before, by the copy or by the last run, is not written to the device during the next run."""
+def sync(folder: Path) -> None:
+    """Everything that was written to the file system of the folder is on the device. Raises CompareError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        ctypes.CDLL(None, use_errno=True).syncfs(descriptor)
+        if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:
+            raise CompareError(f"{folder}: what was written could not be put on the device: {os.strerror(ctypes.get_errno())}")
     finally:
         os.close(descriptor)

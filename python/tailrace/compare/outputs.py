@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tailrace.compare.contents import Contents
 from tailrace.place.mapping import Mapping as PlaceMapping
 
 AS_BEFORE = "as before"  # stands for the checksum of a file that a run has not touched
@@ -23,6 +24,11 @@ class Entry:
     mode: int
     size_bytes: int = 0
     content: str = ""  # the checksum of a file, the text of a link
+    says: Contents | None = field(default=None, compare=False)  # of a NetCDF or HDF5 file, where the bytes differ
+
+    def is_like(self, other: Entry) -> bool:
+        """Whether all but the bytes of a file is equal."""
+        return self.kind == other.kind == "file" and self.mode == other.mode
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,11 @@ class Outputs:
 
 
 Stamps = dict[str, tuple[int, int, int]]
+Says = Callable[[str, str, str], Contents | None]  # of a file's name, its path, and the checksum of its bytes
+
+
+def says_nothing(name: str, path: str, checksum: str) -> None:
+    """For files whose bytes alone are compared."""
 
 
 def stamps_of(folder: Path) -> Stamps:
@@ -59,8 +70,10 @@ def stamps_of(folder: Path) -> Stamps:
     return {path: _stamp(status) for path, status in _walk(folder)}
 
 
-def outputs_of(folder: Path, before: Stamps, mapping: PlaceMapping) -> Outputs:
-    """Reads each file that was changed since `before`."""
+def outputs_of(
+    folder: Path, before: Stamps, mapping: PlaceMapping, says: Says = says_nothing, bundles: Collection[str] = ()
+) -> Outputs:
+    """Reads each file that was changed since `before`. `bundles`: paths of files that are no outputs themselves."""
     entries: dict[str, Entry] = {}
     twice = []
     made: dict[str, None] = {}  # directories of files that the run has made
@@ -79,11 +92,24 @@ def outputs_of(folder: Path, before: Stamps, mapping: PlaceMapping) -> Outputs:
         if stat.S_ISREG(status.st_mode) and not was:
             made[inner] = None
             files += 1
+        if path in bundles:
+            continue
         key = os.path.relpath(logical, folder)
         if key in entries:
             twice.append(key)
-        entries[key] = _entry(path, status, is_as_before=was)
+        entries[key] = _entry(key, path, status, says, is_as_before=was)
     return Outputs(entries, Directories({inner: counts[inner] for inner in sorted(made)}), files, tuple(twice))
+
+
+def with_bundled(outputs: Outputs, extracted: Path, below: str, says: Says) -> Outputs:
+    """The outputs with those that were in bundles, which lie in `extracted`: there they hide others. `below`: the folder that their
+    names are relative to. Folders are not in bundles."""
+    entries = dict(outputs.entries)
+    for path, status in _walk(extracted):
+        if not stat.S_ISDIR(status.st_mode):
+            key = os.path.normpath(os.path.join(below, os.path.relpath(path, extracted)))
+            entries[key] = _entry(key, path, status, says, is_as_before=False)
+    return replace(outputs, entries=entries)
 
 
 def _is_in_tree(mapping: PlaceMapping, folder: Path, path: str) -> bool:
@@ -112,7 +138,7 @@ def _stamp(status: os.stat_result) -> tuple[int, int, int]:
     return (status.st_ino, status.st_size, status.st_ctime_ns)
 
 
-def _entry(path: str, status: os.stat_result, *, is_as_before: bool) -> Entry:
+def _entry(name: str, path: str, status: os.stat_result, says: Says, *, is_as_before: bool) -> Entry:
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISDIR(status.st_mode):
         return Entry("folder", mode)
@@ -120,54 +146,12 @@ def _entry(path: str, status: os.stat_result, *, is_as_before: bool) -> Entry:
         return Entry("link", 0, 0, os.readlink(path))
     if not stat.S_ISREG(status.st_mode):
         return Entry("special", status.st_mode)
-    return Entry("file", mode, status.st_size, AS_BEFORE if is_as_before else _checksum(path))
+    if is_as_before:
+        return Entry("file", mode, status.st_size, AS_BEFORE)
+    checksum = checksum_of(path)
+    return Entry("file", mode, status.st_size, checksum, says(name, path, checksum))
 
 
-def _checksum(path: str) -> str:
+def checksum_of(path: str) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "blake2b").hexdigest()
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Names, relative to the working folder."""
-
-    same: int
-    different: tuple[str, ...]
-    only_plain: tuple[str, ...]
-    only_placed: tuple[str, ...]
-    not_comparable: tuple[str, ...]  # two plain runs differ in them as well
-
-    @property
-    def is_none(self) -> bool:
-        return not (self.different or self.only_plain or self.only_placed)
-
-
-def difference_of(plain: list[Outputs], placed: list[Outputs], source: Path) -> Difference:
-    """All runs against the first plain one. `source`: the folder that all were copies of."""
-    first = plain[0].entries
-
-    def is_same(name: str, run: Outputs) -> bool:
-        one, other = first.get(name), run.entries.get(name)
-        if one is None or other is None or one == other:
-            return one == other
-        pair = [
-            replace(entry, content=_checksum(os.path.join(source, name))) if entry.content == AS_BEFORE else entry
-            for entry in (one, other)
-        ]
-        return pair[0] == pair[1]
-
-    own: set[str] = set()
-    for run in plain[1:]:
-        own |= {name for name in {**first, **run.entries} if not is_same(name, run)}
-    different: set[str] = set()
-    only_plain: set[str] = set()
-    only_placed: set[str] = set()
-    for run in placed:
-        for name in {**first, **run.entries}:
-            if name in own or (is_same(name, run) and name not in run.twice):
-                continue
-            (only_placed if name not in first else only_plain if name not in run.entries else different).add(name)
-    wrong = different | only_plain | only_placed
-    found = (tuple(sorted(names)) for names in (different, only_plain, only_placed, own))
-    return Difference(len(set(first) - wrong - own), *found)

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.compare.copies import CompareError, Copies
-from tailrace.compare.outputs import Outputs, outputs_of, stamps_of
+from tailrace.compare.contents import ContentReader, Contents
+from tailrace.compare.copies import CompareError, Copies, sync
+from tailrace.compare.outputs import Outputs, Stamps, outputs_of, stamps_of, with_bundled
 from tailrace.findings.two_runs import verdict_or_none
 from tailrace.place.files import folders_of, tree_files
 from tailrace.place.mapping import MappingError
 from tailrace.place.placing import PLACE_KEY, Placing
+from tailrace.place.stage_rules import StageRules, read_stage
 from tailrace.process import run_program, tail
+from tailrace.stage import bundles
+from tailrace.stage.drain import StageError
+from tailrace.stage.scratch_folder import ScratchFolder, chosen_scratch
+from tailrace.stage.staging import Staging, without_record
 from tailrace.toml_table import TomlError
 from tailrace.trace import launch
 from tailrace.trace.log import LogError
@@ -41,8 +48,10 @@ class Command:
 class Turn:
     """What one run took and left."""
 
-    wall_s: float
+    program_s: float
+    durable_s: float  # until its files are at their target, and on the device
     calls_s: float | None  # of the wall clock, in calls on files; None: not recorded
+    claimed_s: Mapping[str, float]  # by rule: what findings of its log say that the run would save
     outputs: Outputs
     outside: tuple[str, ...]  # files that were written outside of the copy; only recorded runs know
     notes: tuple[str, ...]
@@ -66,26 +75,112 @@ def command_of(words: Sequence[str], config: Path, budget_bytes: int, *, follow:
     return Command(tuple(words), real.relative_to(here), budget_bytes, follow)
 
 
-def make_turn(command: Command, copies: Copies, way: str, *, recorded: bool) -> Turn:
-    """Runs the command in a fresh copy of the working folder. Raises CompareError where it fails."""
+def make_turn(
+    command: Command, copies: Copies, way: str, reader: ContentReader, against: Outputs | None, *, recorded: bool
+) -> Turn:
+    """Runs the command in a fresh copy of the working folder. `against`: the outputs of the first plain run; NetCDF and HDF5 files
+    with other bytes are read. Raises CompareError where it fails."""
+
+    def says(name: str, path: str, checksum: str) -> Contents | None:
+        first = against.entries.get(name) if against is not None else None
+        return None if first is not None and first.content == checksum else reader.read(path)
+
     with copies.fresh() as copy:
         placing = _placing(command, copy, way)
         before = stamps_of(copy)
         log = _log_folder(copies, way) if recorded else None
-        words, environment = _start_of(command, placing, way, copies, log)
-        stdout, stderr = copies.folder / f"{way}.stdout", copies.folder / f"{way}.stderr"
-        finished = run_program(words, environment, copy, stdout, stderr, TIMEOUT_S)
-        if finished.exit_code != 0:
-            raise CompareError(_failed(way, finished.exit_code, stderr))
-        outputs = outputs_of(copy, before, placing.mapping)
-        notes = [text.replace(f"{os.path.realpath(copy)}/", "").replace(f"{copy}/", "") for text in _said(placing, way)]
+        staging = _staging(command, placing, log) if way == PLACED else None
+        try:
+            words, environment = _start_of(command, placing, staging, way, copies, log)
+            stdout, stderr = copies.folder / f"{way}.stdout", copies.folder / f"{way}.stderr"
+            finished = run_program(words, environment, copy, stdout, stderr, TIMEOUT_S)
+            if finished.exit_code != 0:
+                raise CompareError(_failed(way, finished.exit_code, stderr))
+            ended = time.perf_counter()
+            said = staging.said_after(placing.nodes_without_scratch()) if staging is not None else []
+            _to_target(staging)
+            sync(copy)
+            durable_s = finished.wall_s + time.perf_counter() - ended
+        finally:
+            if staging is not None:
+                staging.abandon()
+        if way == PLACED:
+            said += [*placing.said_before(), *placing.said_after()]
+        notes = [text.replace(f"{os.path.realpath(copy)}/", "").replace(f"{copy}/", "") for text in said]
+        made = _bundles(staging.rules, before) if staging is not None else []
+        outputs = outputs_of(copy, before, placing.mapping, says, made)
+        if staging is not None and made:
+            outputs = with_bundled(
+                outputs, _extracted(made, copies), os.path.relpath(staging.rules.base, os.path.realpath(copy)), says
+            )
         if log is None:
-            return Turn(finished.wall_s, None, outputs, (), tuple(notes))
+            return Turn(finished.wall_s, durable_s, None, {}, outputs, (), tuple(notes))
         try:
             run = Run.read(log, with_calls=True)
         except (LogError, OSError) as error:
             raise CompareError(f"the log of the {way} run cannot be read: {error}; --no-trace compares without logs") from None
-        return Turn(finished.wall_s, _calls_s(run, notes), outputs, _written_outside(run, copies), tuple(notes))
+        calls_s, claimed_s = _of_calls(run, notes)
+        return Turn(finished.wall_s, durable_s, calls_s, claimed_s, outputs, _written_outside(run, copies), tuple(notes))
+
+
+def check_stage(command: Command, source: Path, *, recorded: bool) -> None:
+    """Raises CompareError where [stage] cannot be used, before anything has run. `source`: the working folder."""
+    try:
+        stage = read_stage(source / command.config)
+        if stage is None:
+            return
+        if not recorded:
+            raise CompareError(without_record(command.config))
+        if not Path(stage.target).is_relative_to(os.path.realpath(source)):
+            raise CompareError(
+                f"{command.config}: bundles of [stage] go to {stage.target}, outside of the working folder, which all runs "
+                "would share: name a folder below that of the file"
+            )
+        ScratchFolder(chosen_scratch(stage.scratch), stage.base).remove()
+    except (TomlError, StageError) as error:
+        raise CompareError(_named(error, command, source)) from None
+
+
+def _named(error: Exception, command: Command, folder: Path) -> str:
+    return str(error).replace(f"{folder / command.config}", f"{command.config}")
+
+
+def _staging(command: Command, placing: Placing, log: Path | None) -> Staging | None:
+    if placing.stage is None:
+        return None
+    try:
+        return Staging(placing.stage, command.config, log)
+    except StageError as error:
+        raise CompareError(str(error)) from None
+
+
+def _to_target(staging: Staging | None) -> None:
+    if staging is not None and (problems := staging.deliver(lambda _: None)):
+        raise CompareError(
+            f"the {PLACED} run is not compared, because its files are not all at their target: {'; '.join(problems)}"
+        )
+
+
+def _bundles(stage: StageRules, before: Stamps) -> list[str]:
+    """Paths of the bundles that the drain has made."""
+    if stage.sink != "bundle" or not os.path.isdir(stage.bundles):
+        return []
+    paths = [os.path.join(stage.bundles, name) for name in os.listdir(stage.bundles) if bundles.BUNDLE_NAME.fullmatch(name)]
+    return sorted(path for path in paths if path not in before and bundles.is_bundle(Path(path)))
+
+
+def _extracted(made: Sequence[str], copies: Copies) -> Path:
+    """A folder with all that is in the bundles of a run. They are moved: beside them may lie bundles of earlier runs."""
+    alone, extracted = copies.bundled / "bundles", copies.bundled / "extracted"
+    for folder in (alone, extracted):
+        folder.mkdir(parents=True)
+    for path in made:
+        shutil.move(path, alone)
+    try:
+        bundles.extract(alone, extracted)
+    except StageError as error:
+        raise CompareError(f"the bundles of the {PLACED} run cannot be read: {error}") from None
+    return extracted
 
 
 def _placing(command: Command, copy: Path, way: str) -> Placing:
@@ -93,9 +188,7 @@ def _placing(command: Command, copy: Path, way: str) -> Placing:
     try:
         placing = Placing(config)
     except (TomlError, MappingError) as error:
-        raise CompareError(str(error).replace(f"{config}", f"{command.config}")) from None
-    if placing.stage is not None:
-        raise CompareError(f"{command.config}: [stage] cannot be compared yet: leave it out, and compare [[place.tree]] alone")
+        raise CompareError(_named(error, command, copy)) from None
     for rule in placing.rules:
         if not Path(rule.folder).is_relative_to(os.path.realpath(copy)):
             raise CompareError(
@@ -113,10 +206,6 @@ def _placing(command: Command, copy: Path, way: str) -> Placing:
     return placing
 
 
-def _said(placing: Placing, way: str) -> list[str]:
-    return [*placing.said_before(), *placing.said_after()] if way == PLACED else []
-
-
 def _log_folder(copies: Copies, way: str) -> Path:
     """A new one each time: the log of the last run of each way stays."""
     log = copies.folder / way
@@ -128,13 +217,16 @@ def _log_folder(copies: Copies, way: str) -> Path:
         raise CompareError(str(error)) from None
 
 
-def _start_of(command: Command, placing: Placing, way: str, copies: Copies, log: Path | None) -> tuple[list[str], dict[str, str]]:
+def _start_of(
+    command: Command, placing: Placing, staging: Staging | None, way: str, copies: Copies, log: Path | None
+) -> tuple[list[str], dict[str, str]]:
     environment = launch.own_environment()
     follow = command.follow
     if log is None and way == PLAIN:
         return list(command.words), environment
     more = (PLACE_KEY,) if way == PLACED else ()
-    variables = placing.begin(copies.folder if log is None else log) if way == PLACED else {}
+    record = staging.record if staging is not None else None
+    variables = placing.begin(copies.folder if log is None else log, record) if way == PLACED else {}
     words = launch.traced_command(command.words, follow=follow, trace=log is not None, more=more)
     if log is None:
         return words, launch.placed_environment(variables, environment, follow=follow)
@@ -149,14 +241,15 @@ def _failed(way: str, status: int, stderr: Path) -> str:
     return f"the {way} run of the command {ended}: {remedy}{said} ({stderr} has all)"
 
 
-def _calls_s(run: Run, notes: list[str]) -> float | None:
+def _of_calls(run: Run, notes: list[str]) -> tuple[float | None, dict[str, float]]:
+    """The time in calls, and what findings claim."""
     verdict = verdict_or_none(run)
     if verdict is None:
-        return None
+        return None, {}
     if verdict.counted_calls > 0:
         notes.append(f"{verdict.counted_calls:,} calls are only counted, so the time in calls is not known: name a larger --budget")
-        return None
-    return verdict.io_s
+        return None, {}
+    return verdict.io_s, {finding.rule: finding.seconds for finding in verdict.findings}
 
 
 def _written_outside(run: Run, copies: Copies) -> tuple[str, ...]:

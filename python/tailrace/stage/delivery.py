@@ -46,9 +46,9 @@ def deliver(
     say: Say,
     torn: Sequence[str],
     wait_s: float,
-) -> bool:
-    """Carries everything to the target, and removes the folder when all is there. Whether all is delivered, whole and under its
-    own name; what is not is named."""
+) -> list[str]:
+    """Carries everything to the target, and removes the folder when all is there. What is not delivered, or not whole under its own
+    name, is said and returned."""
     remedy = f"`tailrace drain resume {scratch.path}` continues"
     scratch.release()
     try:
@@ -58,10 +58,10 @@ def deliver(
         answer = drain.copy(Path(scratch.path), Path(target), sink, bundle_bytes, wait_s, progress, torn)
     except StageError as error:
         say(f"files are not delivered: {error}; they stay in {scratch.path}, and {remedy}")
-        return False
+        return [f"files are not delivered: {error}"]
     except KeyboardInterrupt:
         say(f"interrupted before all files were delivered; the others stay in {scratch.path}, and {remedy}")
-        return False
+        return ["interrupted before all files were delivered"]
     if sink == "mirror":
         folders.restore_times()
     rate = bytes_text(answer["bytes"] / max(answer["seconds"], 1e-9))
@@ -70,17 +70,22 @@ def deliver(
         f"delivered to {target}: {number_of(answer['files'], 'file')}{bundles}, {bytes_text(answer['bytes'])} "
         f"in {seconds_text(answer['seconds'])}, {rate}/s"
     )
-    _name(say, "torn, because its process was killed while it had it open", answer["torn"])
-    if not answer["left"]:
+    left = [f"{one['path']}: {one['why']}" for one in answer["left"]]
+    problems = [
+        *_named("torn, because its process was killed while it had it open", answer["torn"]),
+        *_named("not delivered", left),
+    ]
+    for problem in problems:
+        say(problem)
+    if left:
+        say(f"what is not delivered stays in {scratch.path}; {remedy}")
+    else:
         scratch.remove()
-        return not answer["torn"]
-    _name(say, "not delivered", [f"{one['path']}: {one['why']}" for one in answer["left"]])
-    say(f"what is not delivered stays in {scratch.path}; {remedy}")
-    return False
+    return problems
 
 
-def _name(say: Say, what: str, names: Sequence[str]) -> None:
-    for name in names[:MOST_NAMED]:
-        say(f"{what}: {name}")
+def _named(what: str, names: Sequence[str]) -> list[str]:
+    found = [f"{what}: {name}" for name in names[:MOST_NAMED]]
     if len(names) > MOST_NAMED:
-        say(f"{what}: and {len(names) - MOST_NAMED:,} more")
+        found.append(f"{what}: and {len(names) - MOST_NAMED:,} more")
+    return found

@@ -58,7 +58,7 @@ class ScratchFolder:
             self.path = tempfile.mkdtemp(prefix="tailrace-", dir=real)
             self.state = os.path.join(self.path, STATE)
             os.mkdir(self.state, 0o700)
-            self._lock = os.open(os.path.join(self.state, LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            self._lock: int | None = os.open(os.path.join(self.state, LOCK_FILE), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.write(self._lock, f"{os.uname().nodename} {os.getpid()}\n".encode())
             with open(os.path.join(self.state, COUNTS_FILE), "xb") as file:
@@ -92,8 +92,9 @@ class ScratchFolder:
 
     def release(self) -> None:
         """Lets a drain have it."""
-        with contextlib.suppress(OSError):
-            os.close(self._lock)
+        lock, self._lock = self._lock, None
+        if lock is not None:  # its number may be that of another file by then
+            os.close(lock)
 
     def remove(self) -> None:
         """Removes it with all that is in it, which must have been delivered."""

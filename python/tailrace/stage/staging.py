@@ -15,16 +15,17 @@ from tailrace.stage.scratch_folder import ScratchFolder, chosen_scratch
 CLOSING_S = 10.0  # that a program which outlives the command has to close its files
 
 
+def without_record(config: Path) -> str:
+    return f"{config}: [stage] needs the record of the run, which says what a killed program has left half: leave out --no-trace"
+
+
 class Staging:
     """From here on the folder is there and its target is noted, until `deliver` or `abandon`. `log`: the folder of the run's log.
     Raises StageError."""
 
     def __init__(self, rules: StageRules, config: Path, log: Path | None) -> None:
         if log is None:
-            raise StageError(
-                f"{config}: [stage] needs the record of the run, which says what a killed program has left half: "
-                "leave out --no-trace"
-            )
+            raise StageError(without_record(config))
         self.rules = rules
         self.log = log.resolve()
         self._scratch = ScratchFolder(chosen_scratch(rules.scratch), rules.base)
@@ -72,14 +73,15 @@ class Staging:
         ]
         return said
 
-    def deliver(self, say: Say) -> bool:
-        """Whether all is at its target, whole and under its own name; what is not is said, and stays on scratch."""
+    def deliver(self, say: Say) -> list[str]:
+        """Empty where all is at its target, whole and under its own name. What is not is said and returned; what is not delivered
+        stays on scratch."""
         from tailrace.trace.log import LogError
 
         scratch, rules = self._scratch, self.rules
         if scratch.is_empty():
             scratch.remove()
-            return True
+            return []
         try:
             torn = torn_on_scratch(scratch.path, rules.base, self.log)
         except (LogError, OSError) as error:
@@ -88,7 +90,7 @@ class Staging:
                 "as if they were whole"
             )
             scratch.release()
-            return False
+            return [f"which files are torn is not known: {error}"]
         return deliver(scratch, rules.base, rules.target, rules.sink, rules.bundle_bytes, say, torn, CLOSING_S)
 
 

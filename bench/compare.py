@@ -1,0 +1,233 @@
+"""Whether the gain that `tailrace run --compare` names is the gain that a user then has.
+
+    make bench NAME=compare [SIZE=quick|full]
+
+Three programs whose remedy is known. For each, `run --compare` names a ratio: until the files are on the device, plainly over placed.
+The same two ways are measured without it, by turns: the command alone and `sync -f`, and `tailrace run --config` and `sync -f`, in
+folders of their own. Every byte of both ways is compared with the program's formula.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from tailrace.place.compiled import compiled
+from tailrace.place.mapping import Mapping
+from tailrace.place.rules import read_rules
+
+from bench import harness
+from bench.harness import Claim, Spread, console
+from bench.harness.causes import directories_without_index
+from bench.stage import FILE_BYTES as STAGED_BYTES
+from bench.stage import check as check_staged
+from bench.stage import words_of as staged_words
+
+ROUNDS = {"quick": 3, "full": 5}
+TREE = '[[place.tree]]\nfiles = "out/f{number:number}"\nto = "d{number%100}"\n'
+STAGE = '[stage]\nfiles = ["out/**"]\nscratch = "{memory}"\nsink = "bundle"\nmin_free = "64 MiB"\n'
+FILE_BYTES = 500
+FIRST_LEFT = 10_000_000  # the number of the first file that an earlier run has left
+# Makes files out/f0, out/f1, ...; file n has its number again and again.
+WRITER = """
+import os, sys
+os.makedirs("out", exist_ok=True)
+for number in range(int(sys.argv[1])):
+    file = os.open(f"out/f{number}", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+    os.write(file, (b"%d " % number * 500)[:500])
+    os.close(file)
+"""
+
+
+# Notes when a program begins and ends, in nanoseconds; the start of Tailrace itself is not in it.
+CLOCKED = 'date +%s%N > "$0" && "$@" && date +%s%N >> "$0"'
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    files: dict[str, int]  # by size of the bench
+    leftovers: dict[str, int]
+    rules: str
+    where: str  # disk, or no index
+    staged: bool = False
+
+    def words(self, size: str) -> list[str]:
+        if self.staged:
+            return staged_words(Path("out"), self.files[size], syncs=False)
+        return [sys.executable, "-I", "-S", "-c", WRITER, str(self.files[size])]
+
+
+CASES = (
+    Case("create storm", {"quick": 400, "full": 8_000}, {"quick": 4_000, "full": 20_000}, TREE, "no index"),
+    Case("small files", {"quick": 400, "full": 20_000}, {"quick": 0, "full": 0}, STAGE, "disk", staged=True),
+    Case("leftovers", {"quick": 400, "full": 4_000}, {"quick": 4_000, "full": 100_000}, TREE, "disk"),
+)
+
+
+def prepare(case: Case, folder: Path, memory: Path, size: str) -> None:
+    """A working folder as a run without rules has left it. Directories of ext4 stay as large as they were, so each way has its own."""
+    (folder / "out").mkdir(parents=True)
+    (folder / "tailrace.toml").write_text(case.rules.format(memory=memory) if case.staged else case.rules)
+    for number in range(FIRST_LEFT, FIRST_LEFT + case.leftovers[size]):
+        (folder / "out" / f"f{number}").touch()
+
+
+def tailrace(*words: str) -> list[str]:
+    return [str(harness.BUILD / "bin" / "tailrace"), "run", *words]
+
+
+def ran(words: list[str], folder: Path) -> str:
+    environment = {**harness.mpi_environment({}), "PYTHONPATH": str(harness.ROOT / "python")}
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    if done.returncode != 0:
+        raise harness.BenchError(f"{' '.join(words)} ended with {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
+def claimed(case: Case, folder: Path, size: str) -> dict[str, Any]:
+    """What the comparison says, in a flat folder."""
+    options = ["--compare", "--json", "--rounds", str(ROUNDS[size]), *([] if case.staged else ["--no-trace"])]
+    found: dict[str, Any] = json.loads(ran([*tailrace(*options), "--", *case.words(size)], folder))
+    if not found["files"]["identical"] or found["files"]["not_comparable"]:
+        raise harness.BenchError(f"{case.name}: the comparison found other files: {found['files']}")
+    return found
+
+
+def one_way(case: Case, folder: Path, size: str, *, placed: bool, checks: bool) -> float:
+    """Seconds from the begin of the program until its files are on the device. They are removed; before that each is read, if
+    `checks`."""
+    ran(["sync", "-f", "."], folder)
+    clock = folder / "clock"
+    words = ["sh", "-c", CLOCKED, str(clock), *case.words(size)]
+    if placed:
+        options = ["--log", str(folder / "log")] if case.staged else ["--no-trace"]
+        words = [*tailrace("--config", "tailrace.toml", *options, "--"), *words]
+    ran(words, folder)
+    begin_ns, end_ns = map(int, clock.read_text().split())
+    # The command has delivered staged files when it ends. Beside trees it looks for flat files then, which nobody waits for.
+    sync_ns = time.time_ns()
+    written_ns = sync_ns if placed and case.staged else end_ns
+    ran(["sync", "-f", "."], folder)
+    seconds = (written_ns - begin_ns + time.time_ns() - sync_ns) / 1e9
+    if case.staged:
+        if checks:
+            check_staged(folder, case.files[size])
+        for path in (folder / "out", folder / "log"):
+            shutil.rmtree(path, ignore_errors=True)
+        for path in folder.glob("*.tar"):
+            path.unlink()
+    else:
+        _check_and_remove(case, folder, size, placed=placed, checks=checks)
+    return seconds
+
+
+def _check_and_remove(case: Case, folder: Path, size: str, *, placed: bool, checks: bool) -> None:
+    mapping = Mapping(compiled(read_rules(folder / "tailrace.toml")))
+    for number in range(case.files[size]):
+        flat = folder / "out" / f"f{number}"
+        found = mapping.physical(str(flat)) if placed else None
+        path = Path(found[0]) if found else flat
+        if checks and path.read_bytes() != (b"%d " % number * FILE_BYTES)[:FILE_BYTES]:
+            raise harness.BenchError(f"{path}: other bytes than the program wrote")
+        path.unlink()
+
+
+def measured(case: Case, folders: dict[bool, Path], size: str) -> Iterator[dict[str, Any]]:
+    for round_number in range(ROUNDS[size] + 1):  # round 0 warms up, and its files are compared
+        for placed in (False, True) if round_number % 2 == 0 else (True, False):
+            seconds = one_way(case, folders[placed], size, placed=placed, checks=round_number == 0)
+            if round_number > 0:
+                yield {"case": case.name, "placed": placed, "round": round_number, "seconds": seconds}
+
+
+def claim_of(wanted: dict[str, Any], case: Case, rows: list[dict[str, Any]], comparison: dict[str, Any]) -> Claim:
+    """The larger of both gains over the smaller one."""
+    times = [{row["round"]: row["seconds"] for row in rows if row["placed"] is placed} for placed in (False, True)]
+    gain = harness.ratio_claim(wanted, case.name, *times)
+    said = comparison["measures"]["time until files are on the device"]["ratio"]
+    factor = max(said / gain.value, gain.value / said)
+    detail = {"against": f"{said:.2f} claimed, {gain.value:.2f} measured", "claimed": said, "measured": gain.value}
+    detail["interval_of_measured"] = gain.detail["interval"]
+    return Claim(gain.id, wanted["text"], factor, wanted["bound"], "ratio", detail, at_most=True)
+
+
+def print_rows(rows: list[dict[str, Any]], comparisons: dict[str, dict[str, Any]]) -> None:
+    table = Table(title="Seconds until files are on the device: median, least and most", title_justify="left")
+    for heading in ("program", "way", "by hand", "", "by run --compare", ""):
+        table.add_column(heading, justify="left" if heading in ("program", "way") else "right")
+    for case in CASES:
+        for way, placed in (("plain", False), ("placed", True)):
+            spread = Spread.of([row["seconds"] for row in rows if (row["case"], row["placed"]) == (case.name, placed)])
+            said = comparisons[case.name]["measures"]["time until files are on the device"][way]
+            table.add_row(
+                case.name,
+                way,
+                f"{spread.median:.2f}",
+                f"{spread.least:.2f} to {spread.most:.2f}",
+                f"{said['median']:.2f}",
+                f"{said['low']:.2f} to {said['high']:.2f}",
+            )
+    console.print(table)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench.compare", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--size", choices=ROUNDS, default="quick")
+    size = parser.parse_args().size
+    disk = Path(tempfile.mkdtemp(prefix="bench-compare-", dir=harness.BUILD))
+    memory = Path(tempfile.mkdtemp(prefix="bench-compare-", dir="/dev/shm"))
+    rows: list[dict[str, Any]] = []
+    comparisons: dict[str, dict[str, Any]] = {}
+    wanted = harness.bounds("compare")["claims"][0]
+    try:
+        bytes_staged = max(case.files[size] for case in CASES if case.staged) * STAGED_BYTES
+        harness.need_space(memory, 2 * bytes_staged)
+        harness.need_space(disk, 6 * bytes_staged)
+        (disk / "image").mkdir()
+        storm = CASES[0]
+        inodes = 5 * (storm.files[size] + storm.leftovers[size]) + 20_000
+        with directories_without_index(disk / "image", inodes=inodes, image_bytes=inodes * 4096 + (256 << 20)) as mounted:
+            places = {"disk": disk, "no index": mounted}
+            settings = {
+                "file systems": f"{harness.filesystem_of(disk)}; ext4 without dir_index, on a loop device; "
+                f"scratch in memory: {harness.filesystem_of(memory)}",
+                "files": "; ".join(f"{case.name}: {case.files[size]:,} beside {case.leftovers[size]:,}" for case in CASES),
+                "rounds": str(ROUNDS[size]),
+                "small files": "on the local disk, not on a cluster",
+            }
+            harness.print_settings("What run --compare names, and what is gained", settings)
+            for case in CASES:
+                folders = {placed: places[case.where] / case.name / ("placed" if placed else "plain") for placed in (False, True)}
+                for folder in folders.values():
+                    prepare(case, folder, memory, size)
+                comparisons[case.name] = claimed(case, folders[False], size)
+                shutil.rmtree(comparisons[case.name]["folder"])
+                rows += measured(case, folders, size)
+                shutil.rmtree(places[case.where] / case.name)
+        print_rows(rows, comparisons)
+        claims = [
+            claim_of(wanted, case, [row for row in rows if row["case"] == case.name], comparisons[case.name]) for case in CASES
+        ]
+        harness.print_claims(claims, "Claims: the larger of the gain that is named and the measured one, over the smaller")
+        said = [{"case": name, "comparison": found["measures"]} for name, found in comparisons.items()]
+        path = harness.write_record("compare", {"size": size, **settings}, [*rows, *said], claims)
+    finally:
+        shutil.rmtree(disk)
+        shutil.rmtree(memory)
+    console.print(f"{path.relative_to(harness.ROOT)}")
+    return 0 if size == "quick" or all(claim.holds for claim in claims) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
