@@ -2,8 +2,8 @@
 
     make bench NAME=compare [SIZE=quick|full]
 
-Three programs whose remedy is known. For each, `run --compare` names a ratio: until the files are on the device, plainly over placed.
-The same two ways are measured without it, by turns: the command alone and `sync -f`, and `tailrace run --config` and `sync -f`, in
+Three programs whose remedy is known. For each, `run --compare` names a ratio: until the files are on the device, plainly over
+placed. The same two ways are measured without it, by turns: the command alone and `sync -f`, and `tailrace run --config` and `sync -f`, in
 folders of their own. Every byte of both ways is compared with the program's formula.
 """
 
@@ -28,7 +28,7 @@ from tailrace.place.rules import read_rules
 
 from bench import harness
 from bench.harness import Claim, Spread, console
-from bench.harness.causes import directories_without_index
+from bench.harness.causes import directories_without_index, ext4_on_loop
 from bench.stage import FILE_BYTES as STAGED_BYTES
 from bench.stage import check as check_staged
 from bench.stage import words_of as staged_words
@@ -59,7 +59,7 @@ class Case:
     files: dict[str, int]  # by size of the bench
     leftovers: dict[str, int]
     rules: str
-    where: str  # disk, or no index
+    where: str  # disk, index, or no index
     staged: bool = False
 
     def words(self, size: str) -> list[str]:
@@ -69,15 +69,17 @@ class Case:
 
 
 CASES = (
-    Case("create storm", {"quick": 400, "full": 8_000}, {"quick": 4_000, "full": 20_000}, TREE, "no index"),
+    Case("create storm", {"quick": 1_500, "full": 8_000}, {"quick": 4_000, "full": 20_000}, TREE, "no index"),
     Case("small files", {"quick": 400, "full": 20_000}, {"quick": 0, "full": 0}, STAGE, "disk", staged=True),
-    Case("leftovers", {"quick": 400, "full": 4_000}, {"quick": 4_000, "full": 100_000}, TREE, "disk"),
+    Case("leftovers", {"quick": 1_500, "full": 8_000}, {"quick": 4_000, "full": 100_000}, TREE, "index"),
 )
 
 
 def prepare(case: Case, folder: Path, memory: Path, size: str) -> None:
-    """A working folder as a run without rules has left it. Directories of ext4 stay as large as they were, so each way has its own."""
-    (folder / "out").mkdir(parents=True)
+    """A working folder as a run without rules has left it. Directories of ext4 stay as large as they were: each way has its own."""
+    folder.mkdir(parents=True)
+    if not case.staged:  # that program makes the folder itself
+        (folder / "out").mkdir()
     (folder / "tailrace.toml").write_text(case.rules.format(memory=memory) if case.staged else case.rules)
     for number in range(FIRST_LEFT, FIRST_LEFT + case.leftovers[size]):
         (folder / "out" / f"f{number}").touch()
@@ -104,8 +106,8 @@ def claimed(case: Case, folder: Path, size: str) -> dict[str, Any]:
     return found
 
 
-def one_way(case: Case, folder: Path, size: str, *, placed: bool, checks: bool) -> float:
-    """Seconds from the begin of the program until its files are on the device. They are removed; before that each is read, if
+def one_way(case: Case, folder: Path, size: str, *, placed: bool, checks: bool) -> dict[str, float]:
+    """Seconds of the program, and from its begin until its files are on the device. They are removed; before that each is read, if
     `checks`."""
     ran(["sync", "-f", "."], folder)
     clock = folder / "clock"
@@ -119,7 +121,7 @@ def one_way(case: Case, folder: Path, size: str, *, placed: bool, checks: bool) 
     sync_ns = time.time_ns()
     written_ns = sync_ns if placed and case.staged else end_ns
     ran(["sync", "-f", "."], folder)
-    seconds = (written_ns - begin_ns + time.time_ns() - sync_ns) / 1e9
+    seconds = {"program_s": (end_ns - begin_ns) / 1e9, "seconds": (written_ns - begin_ns + time.time_ns() - sync_ns) / 1e9}
     if case.staged:
         if checks:
             check_staged(folder, case.files[size])
@@ -141,6 +143,8 @@ def _check_and_remove(case: Case, folder: Path, size: str, *, placed: bool, chec
         if checks and path.read_bytes() != (b"%d " % number * FILE_BYTES)[:FILE_BYTES]:
             raise harness.BenchError(f"{path}: other bytes than the program wrote")
         path.unlink()
+    for inner in (folder / "out").glob("d*"):
+        shutil.rmtree(inner)
 
 
 def measured(case: Case, folders: dict[bool, Path], size: str) -> Iterator[dict[str, Any]]:
@@ -148,7 +152,7 @@ def measured(case: Case, folders: dict[bool, Path], size: str) -> Iterator[dict[
         for placed in (False, True) if round_number % 2 == 0 else (True, False):
             seconds = one_way(case, folders[placed], size, placed=placed, checks=round_number == 0)
             if round_number > 0:
-                yield {"case": case.name, "placed": placed, "round": round_number, "seconds": seconds}
+                yield {"case": case.name, "placed": placed, "round": round_number, **seconds}
 
 
 def claim_of(wanted: dict[str, Any], case: Case, rows: list[dict[str, Any]], comparison: dict[str, Any]) -> Claim:
@@ -181,6 +185,13 @@ def print_rows(rows: list[dict[str, Any]], comparisons: dict[str, dict[str, Any]
     console.print(table)
 
 
+def _room(where: str, size: str) -> tuple[int, int]:
+    """Inodes and bytes of the file system of a case: two working folders, and a copy of one."""
+    (case,) = (case for case in CASES if case.where == where)
+    inodes = 5 * (case.files[size] + case.leftovers[size]) + 20_000
+    return inodes, inodes * 4096 + (256 << 20)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.compare", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", choices=ROUNDS, default="quick")
@@ -194,17 +205,18 @@ def main() -> int:
         bytes_staged = max(case.files[size] for case in CASES if case.staged) * STAGED_BYTES
         harness.need_space(memory, 2 * bytes_staged)
         harness.need_space(disk, 6 * bytes_staged)
-        (disk / "image").mkdir()
-        storm = CASES[0]
-        inodes = 5 * (storm.files[size] + storm.leftovers[size]) + 20_000
-        with directories_without_index(disk / "image", inodes=inodes, image_bytes=inodes * 4096 + (256 << 20)) as mounted:
-            places = {"disk": disk, "no index": mounted}
+        with (
+            directories_without_index(disk / "no index", *_room("no index", size)) as without,
+            ext4_on_loop(disk / "index", *_room("index", size)) as with_index,
+        ):
+            places = {"disk": disk, "no index": without, "index": with_index}
+            local, scratch = harness.filesystem_of(disk), harness.filesystem_of(memory)
             settings = {
-                "file systems": f"{harness.filesystem_of(disk)}; ext4 without dir_index, on a loop device; "
-                f"scratch in memory: {harness.filesystem_of(memory)}",
+                "create storm": "ext4 without dir_index, on a loop device",
+                "leftovers": "ext4 with dir_index, on a loop device",
+                "small files": f"local disk ({local}), not a cluster; scratch in memory ({scratch})",
                 "files": "; ".join(f"{case.name}: {case.files[size]:,} beside {case.leftovers[size]:,}" for case in CASES),
                 "rounds": str(ROUNDS[size]),
-                "small files": "on the local disk, not on a cluster",
             }
             harness.print_settings("What run --compare names, and what is gained", settings)
             for case in CASES:

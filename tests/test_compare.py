@@ -124,7 +124,9 @@ def test_the_verdict_is_of_files_on_the_device_and_has_the_program_beside() -> N
     assert "0.33× as fast" in verdict_text(slower, faster).split(";")[0]
     assert few.to_json()["interval"] is None
     said = verdict_text(few, few)
-    assert said.startswith("Undecided: files are on the device 2.99× as fast when placed, and the program takes 1.01 s instead of 3.0")
+    assert said.startswith(
+        "Undecided: files are on the device 2.99× as fast when placed, and the program takes 1.01 s instead of 3.0"
+    )
     assert "fewer than 5 rounds" in said
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import pytest
 from tailrace.compare.comparison import DURABLE, PROGRAM
 
 MODEL = """
-import os
 os.makedirs("out/deep", exist_ok=True)
 for number in range(30):
     open(f"out/deep/f {number}", "w").write(str(number) * 100)
@@ -48,7 +47,7 @@ class Here:
         (self.work / "model.py").write_text(text)
 
     def compare(self, *options: str, status: int = 0) -> str:
-        line = [*self.command, "run", "--compare", "--rounds", "1", *options, "--", "python3", "model.py"]
+        line = [*self.command, "run", "--compare", "--rounds", "1", *options, "--", sys.executable, "model.py"]
         done = subprocess.run(line, cwd=self.work, capture_output=True, text=True, check=False, timeout=120)
         assert done.returncode == status, done.stdout + done.stderr
         assert not list(self.scratch.iterdir()), "nothing stays on scratch"
@@ -92,7 +91,7 @@ def test_a_difference_is_found_in_bundles(here: Here) -> None:
 
 def test_bundles_of_earlier_runs_are_outputs_like_others(here: Here) -> None:
     here.configure('sink = "bundle"\n')
-    plain_run = [*here.command, "run", "--config", "tailrace.toml", "--log", "../log", "--", "python3", "model.py"]
+    plain_run = [*here.command, "run", "--config", "tailrace.toml", "--log", "../log", "--", sys.executable, "model.py"]
     subprocess.run(plain_run, cwd=here.work, check=True, capture_output=True, timeout=60)
     bundle = next(here.work.glob("*.tar")).name
     (here.work / "out/deep/link").unlink()
@@ -118,8 +117,8 @@ def test_trees_and_scratch_go_together(here: Here) -> None:
 
 
 def test_torn_files_end_the_comparison(here: Here) -> None:
-    half = "import os\nif os.fork() == 0:\n    file = open('out/half', 'wb', 0)\n    file.write(b'h')\n    os.kill(os.getpid(), 9)\n"
-    here.program(half + "os.wait()\n")
+    dies = "    file = open('out/half', 'wb', 0)\n    file.write(b'h')\n    os.kill(os.getpid(), 9)\n"
+    here.program(f"import os\nif os.fork() == 0:\n{dies}os.wait()\n")
     said = here.compare(status=2)
     assert "the placed run is not compared, because its files are not all at their target: torn" in said
     assert said.endswith("out/half.torn")

@@ -24,23 +24,32 @@ def build_slow(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def directories_without_index(folder: Path, inodes: int = 40_000, image_bytes: int = IMAGE_BYTES) -> Iterator[Path]:
-    """A new ext4 file system whose directories are lists: a name is looked up by reading all. Raises BenchError where there can be
+def ext4_on_loop(folder: Path, inodes: int, image_bytes: int, *options: str) -> Iterator[Path]:
+    """A new ext4 file system in a file of `folder`, which is new; `options`: of mkfs.ext4. Raises BenchError where there can be
     none: only root may mount."""
+    folder.mkdir(exist_ok=True)
     image, mounted = folder / "disk.img", folder / "mounted"
     mounted.mkdir()
     with image.open("wb") as disk:
         disk.truncate(image_bytes)
-    made = ["mkfs.ext4", "-q", "-F", "-O", "^dir_index", "-N", str(inodes), str(image)]
+    made = ["mkfs.ext4", "-q", "-F", *options, "-N", str(inodes), str(image)]
     try:
         for words in (made, ["mount", "-o", "loop", str(image), str(mounted)]):
             subprocess.run(words, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise harness.BenchError(f"no file system without index of directories: {getattr(error, 'stderr', '') or error}") from None
+        said = getattr(error, "stderr", "") or error
+        raise harness.BenchError(f"no file system could be made in {image} and mounted: {said}") from None
     try:
         yield mounted
     finally:
         subprocess.run(["umount", str(mounted)], check=True)
+
+
+def directories_without_index(
+    folder: Path, inodes: int = 40_000, image_bytes: int = IMAGE_BYTES
+) -> contextlib.AbstractContextManager[Path]:
+    """A new ext4 file system whose directories are lists: a name is looked up by reading all. As ext4_on_loop."""
+    return ext4_on_loop(folder, inodes, image_bytes, "-O", "^dir_index")
 
 
 class Cause:
