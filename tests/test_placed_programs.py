@@ -108,7 +108,7 @@ class Program:
 PROGRAMS = {
     "cdo": Program(CDO, ("cdo",)),
     "h5py, netCDF4, sqlite3 of Python": Program(SCIENCE),
-    "git": Program(GIT, ("git",), ("index", "ORIG_HEAD")),
+    "git": Program(GIT, ("git",), ("index",)),
     "sqlite3": Program(SQLITE, ("sqlite3",)),
     "tar and cp": Program(TAR, ("tar",), with_times="out/d"),
     "gcc": Program(GCC, ("gcc",)),

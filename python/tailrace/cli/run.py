@@ -40,7 +40,10 @@ def command(
     trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Records the run; without it, files are only placed.")] = True,
     compare: Annotated[
         bool,
-        typer.Option("--compare", help="Runs the command by turns, plainly and placed, in copies of this folder, and compares."),
+        typer.Option(
+            "--compare",
+            help="Runs the command by turns, plainly and placed or staged, in copies of this folder; compares times and files.",
+        ),
     ] = False,
     rounds: Annotated[
         int, typer.Option("--rounds", min=1, help="With --compare: runs of each way that count. Fewer than 5 give no interval.")

@@ -12,7 +12,7 @@ TABLES = ("place", "stage")
 
 
 def lines_to_keep(config: Path) -> str:
-    """The tables [[place.tree]] and [stage]. Where they cannot be told from the others: the whole file."""
+    """The tables [[place.tree]] and [stage]. Where their lines alone do not say the same: the whole file."""
     text = config.read_text(encoding="utf-8")
     kept: list[str] = []
     is_ours = False
