@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def here(tmp_path: Path) -> Path:
 
 
 def compare(
-    command: list[str], here: Path, *options: str, words: tuple[str, ...] = ("python3", "model.py"), status: int = 0
+    command: list[str], here: Path, *options: str, words: tuple[str, ...] = (sys.executable, "model.py"), status: int = 0
 ) -> str:
     line = [*command, "run", "--compare", "--rounds", "1", *options, "--", *words]
     done = subprocess.run(line, cwd=here, capture_output=True, text=True, check=False, timeout=120)

@@ -12,6 +12,7 @@ import pytest
 from tailrace.compare.comparison import DURABLE, PROGRAM
 
 MODEL = """
+import os
 os.makedirs("out/deep", exist_ok=True)
 for number in range(30):
     open(f"out/deep/f {number}", "w").write(str(number) * 100)
