@@ -189,7 +189,7 @@ def test_huge_arrays_do_not_take_memory_or_time(tmp_path: Path) -> None:
         assert "other files took too long" in read(impatient, tmp_path / "good.h5").why_not
 
 
-# Stands for a library that crashes: a module of the name h5py.
+# Stands for a library that crashes, or prints: a module of the name h5py.
 def test_a_crash_ends_the_reading_process_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_hdf5(tmp_path / "a.h5")
     (tmp_path / "modules").mkdir()
@@ -198,6 +198,8 @@ def test_a_crash_ends_the_reading_process_alone(tmp_path: Path, monkeypatch: pyt
     with ContentReader() as one:
         for _ in range(2):
             assert read(one, tmp_path / "a.h5").why_not == f"the process that read it was ended by signal {signal.SIGSEGV.value}"
+        (tmp_path / "modules/h5py.py").write_text("print('{}', flush=True)\nraise ValueError('a message\\nof two lines')\n")
+        assert read(one, tmp_path / "a.h5").why_not == "ValueError: a message"
         (tmp_path / "modules/h5py.py").write_text("raise ModuleNotFoundError('no h5py', name='h5py')\n")
         assert "pip install 'tailrace[compare]'" in read(one, tmp_path / "a.h5").why_not
 

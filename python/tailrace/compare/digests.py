@@ -255,6 +255,8 @@ def _classic(path: str) -> Digests:
 
 def main() -> None:
     """Answers each line, the JSON text of a path, by a line: an object with `digests`, or with `why` there are none."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a library prints is no answer
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     if os.getppid() != int(sys.argv[1]):  # it has ended before that
         os._exit(1)
@@ -271,7 +273,7 @@ def main() -> None:
         except Exception as error:  # the library says in many ways that a file is damaged
             said = str(error).replace(path, Path(path).name).splitlines()
             answer = {"why": f"{type(error).__name__}: {said[0] if said else ''}"}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":
