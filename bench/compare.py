@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -31,6 +30,7 @@ from bench.harness import Claim, Spread, console
 from bench.harness.causes import directories_without_index, ext4_on_loop
 from bench.stage import FILE_BYTES as STAGED_BYTES
 from bench.stage import check as check_staged
+from bench.stage import ran
 from bench.stage import words_of as staged_words
 
 ROUNDS = {"quick": 3, "full": 5}
@@ -87,14 +87,6 @@ def prepare(case: Case, folder: Path, memory: Path, size: str) -> None:
 
 def tailrace(*words: str) -> list[str]:
     return [str(harness.BUILD / "bin" / "tailrace"), "run", *words]
-
-
-def ran(words: list[str], folder: Path) -> str:
-    environment = {**harness.mpi_environment({}), "PYTHONPATH": str(harness.ROOT / "python")}
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=600)
-    if done.returncode != 0:
-        raise harness.BenchError(f"{' '.join(words)} ended with {done.returncode}: {done.stderr}")
-    return done.stdout
 
 
 def claimed(case: Case, folder: Path, size: str) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -137,6 +139,22 @@ def test_files_that_are_not_delivered_end_the_comparison(tmp_path: Path, tailrac
     here.program("open('out/large', 'wb').write(bytes(16 << 20))\n")
     said = here.compare(status=2)
     assert "the placed run is not compared, because its files are not all at their target: files are not delivered" in said
+
+
+def test_a_comparison_that_is_ended_leaves_nothing(here: Here, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "began")
+    here.program(
+        "import os, time\nopen('out/a', 'w').write('1')\n"
+        f"if 'TAILRACE_PLACE' in os.environ:\n    open('{tmp_path}/began', 'w').write('1')\n    time.sleep(600)\n"
+    )
+    line = [*here.command, "run", "--compare", "--", sys.executable, "model.py"]
+    with subprocess.Popen(line, cwd=here.work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        assert (tmp_path / "began").read_text() == "1"
+        assert list(here.scratch.iterdir())
+        process.terminate()
+        assert process.wait(60) == 128 + signal.SIGTERM
+    assert not list(here.scratch.iterdir())
+    assert not (here.work / "tailrace-compare-1/copy").exists()
 
 
 def test_what_cannot_be_compared_is_refused(here: Here, tmp_path: Path) -> None:
