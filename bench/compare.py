@@ -38,11 +38,11 @@ TREE = '[[place.tree]]\nfiles = "out/f{number:number}"\nto = "d{number%100}"\n'
 STAGE = '[stage]\nfiles = ["out/**"]\nscratch = "{memory}"\nsink = "bundle"\nmin_free = "64 MiB"\n'
 FILE_BYTES = 500
 FIRST_LEFT = 10_000_000  # the number of the first file that an earlier run has left
-# Makes files out/f0, out/f1, ...; file n has its number again and again.
+# Makes files out/fN for numbers in a range; each has its number again and again.
 WRITER = """
 import os, sys
 os.makedirs("out", exist_ok=True)
-for number in range(int(sys.argv[1])):
+for number in range(int(sys.argv[1]), int(sys.argv[2])):
     file = os.open(f"out/f{number}", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
     os.write(file, (b"%d " % number * 500)[:500])
     os.close(file)
@@ -62,10 +62,11 @@ class Case:
     where: str  # disk, index, or no index
     staged: bool = False
 
-    def words(self, size: str) -> list[str]:
+    def words(self, size: str, first: int = 0) -> list[str]:
+        """`first`: number of the first file. Names that were there before are looked up faster: the kernel knows that they are not."""
         if self.staged:
             return staged_words(Path("out"), self.files[size], syncs=False)
-        return [sys.executable, "-I", "-S", "-c", WRITER, str(self.files[size])]
+        return [sys.executable, "-I", "-S", "-c", WRITER, str(first), str(first + self.files[size])]
 
 
 CASES = (
@@ -98,12 +99,12 @@ def claimed(case: Case, folder: Path, size: str) -> dict[str, Any]:
     return found
 
 
-def one_way(case: Case, folder: Path, size: str, *, placed: bool, checks: bool) -> dict[str, float]:
+def one_way(case: Case, folder: Path, size: str, first: int, *, placed: bool, checks: bool) -> dict[str, float]:
     """Seconds of the program, and from its begin until its files are on the device. They are removed; before that each is read, if
     `checks`."""
     ran(["sync", "-f", "."], folder)
     clock = folder / "clock"
-    words = ["sh", "-c", CLOCKED, str(clock), *case.words(size)]
+    words = ["sh", "-c", CLOCKED, str(clock), *case.words(size, first)]
     if placed:
         options = ["--log", str(folder / "log")] if case.staged else ["--no-trace"]
         words = [*tailrace("--config", "tailrace.toml", *options, "--"), *words]
@@ -122,13 +123,13 @@ def one_way(case: Case, folder: Path, size: str, *, placed: bool, checks: bool) 
         for path in folder.glob("*.tar"):
             path.unlink()
     else:
-        _check_and_remove(case, folder, size, placed=placed, checks=checks)
+        _check_and_remove(folder, range(first, first + case.files[size]), placed=placed, checks=checks)
     return seconds
 
 
-def _check_and_remove(case: Case, folder: Path, size: str, *, placed: bool, checks: bool) -> None:
+def _check_and_remove(folder: Path, numbers: range, *, placed: bool, checks: bool) -> None:
     mapping = Mapping(compiled(read_rules(folder / "tailrace.toml")))
-    for number in range(case.files[size]):
+    for number in numbers:
         flat = folder / "out" / f"f{number}"
         found = mapping.physical(str(flat)) if placed else None
         path = Path(found[0]) if found else flat
@@ -142,7 +143,8 @@ def _check_and_remove(case: Case, folder: Path, size: str, *, placed: bool, chec
 def measured(case: Case, folders: dict[bool, Path], size: str) -> Iterator[dict[str, Any]]:
     for round_number in range(ROUNDS[size] + 1):  # round 0 warms up, and its files are compared
         for placed in (False, True) if round_number % 2 == 0 else (True, False):
-            seconds = one_way(case, folders[placed], size, placed=placed, checks=round_number == 0)
+            first = round_number * case.files[size]
+            seconds = one_way(case, folders[placed], size, first, placed=placed, checks=round_number == 0)
             if round_number > 0:
                 yield {"case": case.name, "placed": placed, "round": round_number, **seconds}
 
