@@ -63,12 +63,12 @@ class PlacedRun(Recording):
             say(f"tailrace: {self.staging.said_before()}")
 
     def finish(self, status: int) -> int:
-        status = super().finish(status)
         said = self.placing.said_after()
         if self.staging is not None:
             said += self.staging.said_after(self.placing.nodes_without_scratch())
         for text in said:
             say(f"tailrace: {text}")
-        if self.staging is not None and self.staging.deliver(lambda text: say(f"tailrace: {text}")):
-            return status or 1
-        return status
+        # First the files, then what the log says: reading large logs takes seconds.
+        problems = [] if self.staging is None else self.staging.deliver(lambda text: say(f"tailrace: {text}"))
+        status = super().finish(status)
+        return (status or 1) if problems else status
