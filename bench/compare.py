@@ -99,7 +99,7 @@ def claimed(case: Case, folder: Path, size: str) -> dict[str, Any]:
     return found
 
 
-def one_way(case: Case, folder: Path, size: str, first: int, *, placed: bool, checks: bool) -> dict[str, float]:
+def one_way(case: Case, folder: Path, memory: Path, size: str, first: int, *, placed: bool, checks: bool) -> dict[str, float]:
     """Seconds of the program, and from its begin until its files are on the device. They are removed; before that each is read, if
     `checks`."""
     ran(["sync", "-f", "."], folder)
@@ -118,7 +118,7 @@ def one_way(case: Case, folder: Path, size: str, first: int, *, placed: bool, ch
     seconds = {"program_s": (end_ns - begin_ns) / 1e9, "seconds": (written_ns - begin_ns + time.time_ns() - sync_ns) / 1e9}
     if case.staged:
         if checks:
-            check_staged(folder, case.files[size])
+            check_staged(folder, memory, case.files[size])
         for path in (folder / "out", folder / "log"):
             shutil.rmtree(path, ignore_errors=True)
         for path in folder.glob("*.tar"):
@@ -141,11 +141,11 @@ def _check_and_remove(folder: Path, numbers: range, *, placed: bool, checks: boo
         shutil.rmtree(inner)
 
 
-def measured(case: Case, folders: dict[bool, Path], size: str) -> Iterator[dict[str, Any]]:
+def measured(case: Case, folders: dict[bool, Path], memory: Path, size: str) -> Iterator[dict[str, Any]]:
     for round_number in range(ROUNDS[size] + 1):  # round 0 warms up, and its files are compared
         for placed in (False, True) if round_number % 2 == 0 else (True, False):
             first = round_number * case.files[size]
-            seconds = one_way(case, folders[placed], size, first, placed=placed, checks=round_number == 0)
+            seconds = one_way(case, folders[placed], memory, size, first, placed=placed, checks=round_number == 0)
             if round_number > 0:
                 yield {"case": case.name, "placed": placed, "round": round_number, **seconds}
 
@@ -220,7 +220,7 @@ def main() -> int:
                     prepare(case, folder, memory, size)
                 comparisons[case.name] = claimed(case, folders[False], size)
                 shutil.rmtree(comparisons[case.name]["folder"])
-                rows += measured(case, folders, size)
+                rows += measured(case, folders, memory, size)
                 shutil.rmtree(places[case.where] / case.name)
         print_rows(rows, comparisons)
         claims = [
