@@ -70,9 +70,9 @@ class Case:
 
 
 CASES = (
-    Case("create storm", {"quick": 1_500, "full": 5_000}, {"quick": 4_000, "full": 10_000}, TREE, "no index"),
+    Case("create storm", {"quick": 1_500, "full": 4_000}, {"quick": 4_000, "full": 8_000}, TREE, "no index"),
     Case("small files", {"quick": 400, "full": 20_000}, {"quick": 0, "full": 0}, STAGE, "disk", staged=True),
-    Case("leftovers", {"quick": 1_500, "full": 8_000}, {"quick": 4_000, "full": 100_000}, TREE, "index"),
+    Case("leftovers", {"quick": 1_500, "full": 4_000}, {"quick": 4_000, "full": 100_000}, TREE, "index"),
 )
 
 
