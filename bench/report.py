@@ -25,7 +25,7 @@ from bench.harness.synthetic_logs import Totals, io_seconds, write_logs
 
 FOLDER = Path("/dev/shm/tailrace-bench-report")
 LIMIT_S = 500
-PAUSE_S = 0.05  # between looks at memory
+PAUSE_S = 0.1  # between looks at memory
 GIB, MIB = 1 << 30, 1 << 20
 PAGE = FOLDER / "page.html"
 RULE, TABLE = "many_files", "Phases with sync"  # what the report of these logs must have
@@ -164,13 +164,13 @@ def _output_of(command: list[str]) -> tuple[str, resource.struct_rusage, float]:
 
 
 def _resident_bytes(process: int) -> int:
-    """Of a process and its children; 0 where it has ended."""
+    """Of a process and its children, without the pages of files; 0 where it has ended."""
     try:
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+        _, resident, shared, *_ = Path(f"/proc/{process}/statm").read_text().split()
     except OSError:
         return 0
-    return pages * resource.getpagesize() + sum(_resident_bytes(int(child)) for child in children)
+    return (int(resident) - int(shared)) * resource.getpagesize() + sum(_resident_bytes(int(child)) for child in children)
 
 
 def claims_of(rows: list[Mapping[str, Any]]) -> list[Claim]:

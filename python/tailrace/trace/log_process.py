@@ -147,6 +147,7 @@ def main(folder: str, keeps: bool, parent: int) -> None:
             parts = reader.parts()
             for tables in parts.parts:
                 answers.put((PART, tables))
+                del tables
             for text in parts.damaged:
                 answers.put((DAMAGED, text))
             answers.put((END, None))

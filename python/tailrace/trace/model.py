@@ -101,6 +101,7 @@ class Run:
         if parts.figures.mounts is not None:
             facts.mounts = [Mount(*mount) for mount in parts.figures.mounts]
         made.sums.add_figures(parts.figures)
+        give_back_memory()  # calls are joined next: then they are in memory twice
         run = made.run(completed(facts, made.processes), parts.damaged, parts.figures)
         give_back_memory()
         return run

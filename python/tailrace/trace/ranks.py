@@ -100,26 +100,32 @@ class Rank:
 class TimeInCalls:
     """Calls may overlap, and an interval may begin or end within one."""
 
-    begins: Array  # sorted
-    ends: Array  # sorted, each for itself
-    sums_of_begins: Array
+    begins: Array  # ns, sorted
+    ends: Array  # ns, sorted, each for itself
+    sums_of_begins: Array  # RATIONALE: modulo 2**64, as what is computed from them. So times of ten million calls are exact.
     sums_of_ends: Array
 
     @classmethod
     def of(cls, begins: Array, ends: Array) -> TimeInCalls:
-        begins, ends = np.sort(begins), np.sort(ends)
-        # RATIONALE: long doubles. A difference of sums over ten million calls is exact to less than a microsecond.
-        zero = np.zeros(1, np.longdouble)
-        sums = [np.concatenate((zero, np.cumsum(each.astype(np.longdouble)))) for each in (begins, ends)]
-        return cls(begins, ends, *sums)
+        """Times in seconds."""
+        sorted_ns = [np.sort(_nanoseconds(each)) for each in (begins, ends)]
+        return cls(*sorted_ns, *(np.append(np.zeros(1, np.int64), np.cumsum(each)) for each in sorted_ns))
 
     def until(self, moment: Array | float) -> Array:
         """Seconds in calls before a moment."""
-        begun, ended = np.searchsorted(self.begins, moment), np.searchsorted(self.ends, moment)
-        return (begun - ended) * np.asarray(moment) - self.sums_of_begins[begun] + self.sums_of_ends[ended]
+        moments = _nanoseconds(np.atleast_1d(moment))
+        begun, ended = np.searchsorted(self.begins, moments), np.searchsorted(self.ends, moments)
+        found = (begun - ended) * moments - self.sums_of_begins[begun] + self.sums_of_ends[ended]
+        return (found / 1e9).reshape(np.shape(moment))
 
     def between(self, begin: Array | float, end: Array | float) -> Array:
         return np.asarray(np.maximum(self.until(end) - self.until(begin), 0.0), np.float64)
+
+
+def _nanoseconds(seconds: Array) -> Array:
+    """Those of damaged logs may be anything."""
+    most = 9e18
+    return np.rint(np.clip(np.nan_to_num(seconds) * 1e9, -most, most)).astype(np.int64)
 
 
 def is_no_file(name: str) -> bool:
