@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.memory import give_back_memory
+from tailrace.memory import memory_given_back
 from tailrace.trace.accesses import ORDER, ORDERS, SIZES
 from tailrace.trace.activity import Activity
 from tailrace.trace.call_sums import ADDED, SUMS, Sums
@@ -42,6 +42,7 @@ OF_CALLS: tuple[str, ...] = (
     "file_systems",
 )
 OF_CALLS += ("system_and_buffered", "access_sizes", "access_order")
+LARGE_EVENTS = 1_000_000  # giving memory back takes a time that grows with all that this process has
 ALL_RANKS = "all ranks together"  # sums that the source has made over all ranks
 NOT_KNOWN = "?"
 COUNTED_UNKNOWN = {"self time of counted calls": "a counter does not record what lies within what; self times are without them"}
@@ -101,10 +102,9 @@ class Run:
         if parts.figures.mounts is not None:
             facts.mounts = [Mount(*mount) for mount in parts.figures.mounts]
         made.sums.add_figures(parts.figures)
-        give_back_memory()  # calls are joined next: then they are in memory twice
-        run = made.run(completed(facts, made.processes), parts.damaged, parts.figures)
-        give_back_memory()
-        return run
+        # Calls are joined next: then they are in memory twice.
+        with memory_given_back(when=sum(row["events"] or 0 for row in made.processes) >= LARGE_EVENTS):
+            return made.run(completed(facts, made.processes), parts.damaged, parts.figures)
 
     @property
     def hosts(self) -> list[str]:
