@@ -5,19 +5,19 @@ reads may crash or hang for a damaged file, so this is a program of its own: con
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import itertools
 import json
 import os
 import resource
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from tailrace.child_python import end_with_parent
 
 BLOCK_BYTES = 32 << 20  # that are read at a time
 OBJECT_BYTES = 1 << 10  # that a value of variable length is taken for
@@ -257,9 +257,7 @@ def main() -> None:
     """Answers each line, the JSON text of a path, by a line: an object with `digests`, or with `why` there are none."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints is no answer
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    if os.getppid() != int(sys.argv[1]):  # it has ended before that
-        os._exit(1)
+    end_with_parent(int(sys.argv[1]))
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES if most < 0 else min(MEMORY_BYTES, most), most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

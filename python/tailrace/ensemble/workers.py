@@ -13,9 +13,9 @@ import sys
 import threading
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+from tailrace.child_python import python_command
 from tailrace.ensemble.marks import end_processes_of, mark_of
 from tailrace.ensemble.member import Outcome, Plan
 from tailrace.ensemble.scratch import Scratch, scratch_of_process
@@ -23,7 +23,6 @@ from tailrace.ensemble.values import EnsembleError, Value
 from tailrace.ensemble.worker import NUMBER, READY
 
 AHEAD = 2  # members that a worker has, with the one that it runs: it does not wait for this process
-PACKAGES = str(Path(__file__).parents[2])
 
 
 class WorkerLostError(Exception):
@@ -40,11 +39,8 @@ class WorkerProcess:
     def __init__(self) -> None:
         self.tokens: tuple[int, ...] = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self.sent = 0
-        # Without the site's folders it starts in half of the time; what they have added to the path of modules is given to it.
-        path = [PACKAGES, *(name for name in sys.path if name != PACKAGES)]
-        code = f"import sys; sys.path[:] = {path!r}; from tailrace.ensemble.worker import main; main({self.tokens[0]})"
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", code],
+            python_command(f"from tailrace.ensemble.worker import main; main({self.tokens[0]})"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,

@@ -10,12 +10,10 @@ Small runs are read here, where a process would cost more than it saves."""
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import pickle
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +21,7 @@ from queue import Queue
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
+from tailrace.child_python import end_with_parent, python_command
 from tailrace.memory import give_back_memory
 from tailrace.trace.log import Log, LogError, logs_of
 from tailrace.trace.schema import Tables
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
 LARGE_BYTES = 64 << 20  # of logs, from which on a process is worth its start
 AHEAD = 2  # logs that wait to be taken
-PACKAGES = str(Path(__file__).parents[2])
-PR_SET_PDEATHSIG = 1
 PART, DAMAGED, END, ERROR = "part", "damaged", "end", "error"
 
 
@@ -82,12 +79,8 @@ class ProcessLogReader(LogReader):
         super().__init__(folder, keeps=keeps)
         self._damaged.clear()  # the process finds them, too
         self._folder = folder
-        path = [PACKAGES, *(name for name in sys.path if name not in ("", PACKAGES))]
-        code = (
-            f"import sys; sys.path[:] = {path!r}; from tailrace.trace.log_process import main; "
-            f"main({str(folder.absolute())!r}, {keeps}, {os.getpid()})"
-        )
-        self._process = subprocess.Popen([sys.executable, "-I", "-S", "-c", code], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        code = f"from tailrace.trace.log_process import main; main({str(folder.absolute())!r}, {keeps}, {os.getpid()})"
+        self._process = subprocess.Popen(python_command(code), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
 
     @property
     def process_number(self) -> int:
@@ -134,9 +127,7 @@ def open_logs(folder: Path, *, keeps: bool) -> LogReader:
 
 def main(folder: str, keeps: bool, parent: int) -> None:
     """Of the process: sends what it reads on its standard output."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended before that
-        os._exit(1)
+    end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
     answers: Queue[tuple[str, Any] | None] = Queue(AHEAD)
     sender = threading.Thread(target=_send, args=(os.fdopen(os.dup(1), "wb"), answers))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import multiprocessing
 import os
 import resource
-import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -18,6 +16,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tailrace.child_python import end_with_parent
 from tailrace.trace.log import LogError
 from tailrace.trace.optional import MissingLibraryError, import_optional
 from tailrace.trace.schema import EVENTS, Tables, empty, joined, table_of
@@ -27,7 +26,6 @@ from tailrace.trace.table_parts import TableParts
 
 DESCRIPTION = "a Darshan log (*.darshan)"
 MOST_RANKS = 1 << 22
-PR_SET_PDEATHSIG = 1
 BACKEND = "darshan.backend.cffi_backend"
 
 DAMAGE = (
@@ -100,9 +98,7 @@ class Limits(NamedTuple):
 
 def _begin_reader(name: str, limits: Limits) -> None:
     """Of the child, before it reads."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != limits.parent:  # it ended before that
-        os._exit(1)
+    end_with_parent(limits.parent)
     for what, most in ((resource.RLIMIT_DATA, limits.memory_bytes), (resource.RLIMIT_CPU, limits.processor_s)):
         with contextlib.suppress(ValueError, OSError):  # less is allowed already
             resource.setrlimit(what, (most, resource.getrlimit(what)[1]))
