@@ -97,8 +97,7 @@ def test_refusals_say_why(tailrace_command: list[str], here: Path, tmp_path: Pat
     (here / "data/0/u").mkdir(parents=True)
     (here / "data/0/u/u.0.5").write_text("placed before")
     assert "tailrace tree undo --config tailrace.toml" in compare(tailrace_command, here, status=2)
-    (here / "tailrace.toml").unlink()
-    assert "tailrace.toml: no such file" in compare(tailrace_command, here, status=2)
+    assert "none.toml: no such file" in compare(tailrace_command, here, "--remedy", "none.toml", status=2)
     assert "go with --compare" in compare_without(tailrace_command, here)
 
 

@@ -118,7 +118,7 @@ def test_every_option_of_run_is_known_to_both() -> None:
 
     command = typer.main.get_command(app.make_app(["run"])).commands["run"]  # type: ignore[attr-defined]
     theirs = {word for parameter in command.params for word in (*parameter.opts, *parameter.secondary_opts) if word[0] == "-"}
-    assert theirs == {*run_options.VALUES, *run_options.SWITCHES, *run_options.LEFT_TO_TYPER}
+    assert theirs == {*run_options.VALUES, *run_options.OTHER_NAMES, *run_options.SWITCHES, *run_options.LEFT_TO_TYPER}
 
 
 def test_warnings_come_from_the_beginning_of_the_file(tmp_path: Path) -> None:

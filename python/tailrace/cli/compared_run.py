@@ -13,32 +13,43 @@ from tailrace.cli.run_options import RunOptions
 from tailrace.compare.comparison import PROGRAM, Comparison, compare, verdict_text
 from tailrace.compare.copies import CompareError, Copies
 from tailrace.compare.differences import Difference
-from tailrace.compare.turns import PLACED, PLAIN, WAYS, command_of
+from tailrace.compare.remedy import STEM, found_remedy
+from tailrace.compare.turns import PLACED, PLAIN, WAYS, check_program, command_of
+from tailrace.place.placing import has_rules
 from tailrace.plain_text import plain_lines, say
 from tailrace.quantities import seconds_text
 from tailrace.report.wording import interval_text, ratio_text
+from tailrace.toml_table import TomlError
 from tailrace.whole_file import replaced
 
-DEFAULT_CONFIG = "tailrace.toml"
-RESULT = "comparison.json"
+DEFAULT_CONFIG = Path("tailrace.toml")
+RESULT, RULES = "comparison.json", "rules.toml"
 MOST_NAMED = 5
 
 
 def run_compared(options: RunOptions, rounds: int, *, as_json: bool) -> int:
     """Returns 0, or 1 where the files differ, or 2 where there is no comparison."""
     signal.signal(signal.SIGTERM, _end)  # the copy of the working folder is removed
-    copies = None
+    copies = unproven = None
+    budget_bytes = options.budget_mib << 20
     try:
-        config = Path(options.config or DEFAULT_CONFIG)
-        command = command_of(options.command, config, options.budget_mib << 20, follow=options.follow)
+        check_program(options.command)
+        config = Path(options.config) if options.config else DEFAULT_CONFIG if has_rules(DEFAULT_CONFIG) else None
+        command = None if config is None else command_of(options.command, config, budget_bytes, follow=options.follow)
         copies = Copies(Path.cwd())
-        found = compare(command, copies, rounds, lambda text: say(f"tailrace: {text}"), recorded=options.trace)
+        if command is None:
+            unproven = _write_remedy(options, copies)
+            command = command_of(options.command, unproven, budget_bytes, follow=options.follow)
+        found = compare(command, copies, rounds, _tell, recorded=options.trace)
+        unproven = None if found.keep else unproven
         with replaced(copies.folder / RESULT) as path:
             path.write_text(json.dumps(found.to_json(), indent=2) + "\n")
-    except CompareError as error:
+    except (CompareError, TomlError) as error:
         output.fail(str(error), as_json)
         return 2
     finally:
+        if unproven is not None:
+            unproven.unlink()
         if copies is not None:
             copies.close()
     if as_json:
@@ -46,6 +57,25 @@ def run_compared(options: RunOptions, rounds: int, *, as_json: bool) -> int:
     else:
         _print(found, copies.folder, recorded=options.trace)
     return 0 if found.difference.is_none else 1
+
+
+def _tell(text: str) -> None:
+    say(f"tailrace: {text}")
+
+
+def _write_remedy(options: RunOptions, copies: Copies) -> Path:
+    """The rules that a first run's findings name, as a file in the working folder, so that each copy has it. Raises CompareError."""
+    _tell("no rules are given: a first run without any shows which would help")
+    remedy = found_remedy(options.command, options.budget_mib << 20, copies, follow=options.follow)
+    path = Path(f"{STEM}{copies.folder.name.rpartition('-')[2]}.toml")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(remedy.toml)
+        (copies.folder / RULES).write_text(remedy.toml, encoding="utf-8")  # stays, where they bring nothing, too
+    except FileExistsError:
+        raise CompareError(f"{path}: is there already: move it away, or compare it with --remedy {path}") from None
+    _tell(f"'{remedy.finding.title}' costs {seconds_text(remedy.finding.seconds)} of this run; the rules are in {path}")
+    return path
 
 
 def _end(number: int, _: FrameType | None) -> None:
@@ -68,7 +98,7 @@ def _print(found: Comparison, folder: Path, *, recorded: bool) -> None:
     for text in (*_claimed_texts(found), *_difference_texts(found.difference), *_other_texts(found)):
         console.print(output.plain(text), markup=False, soft_wrap=True)
     if found.keep:
-        how = f"To keep it, run the command with `tailrace run --config {found.command.config} -- ...`, and have in that file:"
+        how = f"To keep it, run the command with `tailrace run --config {found.command.config} -- ...`. These of its lines do it:"
         console.print(plain_lines(f"{how}\n{found.keep.rstrip()}"), markup=False, soft_wrap=True)
     logs = f"`tailrace report {folder}/{PLAIN} {folder}/{PLACED}` puts the last two runs side by side" if recorded else ""
     console.print(output.plain(f"{folder} has {RESULT}, and what the runs printed. {logs}".strip()), markup=False, soft_wrap=True)

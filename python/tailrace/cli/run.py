@@ -35,14 +35,15 @@ def command(
     share: Annotated[Share, typer.Option("--share", help="Who may read the logs.")] = Share.OWNER,
     config: Annotated[
         Path | None,
-        typer.Option("--config", help="Places and stages files by [place] and [stage] of this file, such as tailrace.toml."),
+        typer.Option("--config", "--remedy", help="Places and stages files by [place] and [stage] of this file, such as tailrace.toml."),
     ] = None,
     trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Records the run; without it, files are only placed.")] = True,
     compare: Annotated[
         bool,
         typer.Option(
             "--compare",
-            help="Runs the command by turns, plainly and placed or staged, in copies of this folder; compares times and files.",
+            help="Runs the command by turns, plainly and placed or staged, in copies of this folder; compares times and files. "
+            "Without rules it makes those that the findings of a first run name.",
         ),
     ] = False,
     rounds: Annotated[
@@ -58,7 +59,7 @@ def command(
 
     Examples: [bold]tailrace run -- ./model input.nml[/] · [bold]tailrace run --log first -- mpirun -n 8 ./model[/]
     · [bold]tailrace run --config tailrace.toml --no-trace -- mpirun -n 8 ./model[/]
-    · [bold]tailrace run --compare --config tailrace.toml -- mpirun -n 8 ./model[/]
+    · [bold]tailrace run --compare -- mpirun -n 8 ./model[/] · [bold]tailrace run --compare --remedy rules.toml -- ./model[/]
     """
     named, placed = (str(path) if path is not None else None for path in (log, config))
     options = RunOptions(tuple(command_line), named, budget_mib, follow, share.value, placed, trace)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 DEFAULT_BUDGET_MIB = 64  # of log for each process; later calls are only counted
 DEFAULT_ROUNDS = 5  # of --compare
 VALUES = ("--log", "--budget", "--share", "--config")
+OTHER_NAMES = {"--remedy": "--config"}
 SHARES = ("owner", "group", "all")  # who may read the logs
 SWITCHES = {
     "--follow": ("follow", True),
@@ -42,6 +43,7 @@ def parsed(words: Sequence[str]) -> RunOptions | None:
         at += 1
         if words[at - 1] == "--":
             break
+        name = OTHER_NAMES.get(name, name)
         if name in SWITCHES and not has_value:
             which, on = SWITCHES[name]
             switched[which] = on

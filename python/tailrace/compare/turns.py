@@ -58,7 +58,7 @@ class Turn:
 
 
 def command_of(words: Sequence[str], config: Path, budget_bytes: int, *, follow: bool) -> Command:
-    """Raises CompareError where the rules or the program cannot be used for a comparison."""
+    """Raises CompareError where the rules cannot be used for a comparison."""
     here = Path.cwd()
     real = Path(os.path.abspath(config))
     if not real.is_relative_to(here):
@@ -66,13 +66,17 @@ def command_of(words: Sequence[str], config: Path, budget_bytes: int, *, follow:
             f"{config} is not in the working folder {here}, of which each run gets a copy: change to {real.parent}, and name the "
             "program from there"
         )
+    return Command(tuple(words), real.relative_to(here), budget_bytes, follow)
+
+
+def check_program(words: Sequence[str]) -> None:
+    """Raises CompareError where it cannot be compared."""
     try:
         launch.traced_command(words)
     except NotTraceable as error:
         raise CompareError(str(error)) from None
     if why := launch_warning(words[0]):
         raise CompareError(f"the files of {words[0]} cannot be placed: {why}")
-    return Command(tuple(words), real.relative_to(here), budget_bytes, follow)
 
 
 def make_turn(
@@ -88,19 +92,16 @@ def make_turn(
     with copies.fresh() as copy:
         placing = _placing(command, copy, way)
         before = stamps_of(copy)
-        log = _log_folder(copies, way) if recorded else None
+        log = log_folder(copies, way) if recorded else None
         staging = _staging(command, placing, log) if way == PLACED else None
         try:
             words, environment = _start_of(command, placing, staging, way, copies, log)
-            stdout, stderr = copies.folder / f"{way}.stdout", copies.folder / f"{way}.stderr"
-            finished = run_program(words, environment, copy, stdout, stderr, TIMEOUT_S)
-            if finished.exit_code != 0:
-                raise CompareError(_failed(way, finished.exit_code, stderr))
+            program_s = run_in(copy, copies, way, words, environment)
             ended = time.perf_counter()
             said = staging.said_after(placing.nodes_without_scratch()) if staging is not None else []
             _to_target(staging)
             sync(copy)
-            durable_s = finished.wall_s + time.perf_counter() - ended
+            durable_s = program_s + time.perf_counter() - ended
         finally:
             if staging is not None:
                 staging.abandon()
@@ -114,13 +115,13 @@ def make_turn(
                 outputs, _extracted(made, copies), os.path.relpath(staging.rules.base, os.path.realpath(copy)), says
             )
         if log is None:
-            return Turn(finished.wall_s, durable_s, None, {}, outputs, (), tuple(notes))
+            return Turn(program_s, durable_s, None, {}, outputs, (), tuple(notes))
         try:
             run = Run.read(log, with_calls=True)
         except (LogError, OSError) as error:
             raise CompareError(f"the log of the {way} run cannot be read: {error}; --no-trace compares without logs") from None
         calls_s, claimed_s = _of_calls(run, notes)
-        return Turn(finished.wall_s, durable_s, calls_s, claimed_s, outputs, _written_outside(run, copies), tuple(notes))
+        return Turn(program_s, durable_s, calls_s, claimed_s, outputs, _written_outside(run, copies), tuple(notes))
 
 
 def check_stage(command: Command, source: Path, *, recorded: bool) -> None:
@@ -206,7 +207,7 @@ def _placing(command: Command, copy: Path, way: str) -> Placing:
     return placing
 
 
-def _log_folder(copies: Copies, way: str) -> Path:
+def log_folder(copies: Copies, way: str) -> Path:
     """A new one each time: the log of the last run of each way stays."""
     log = copies.folder / way
     if log.exists():
@@ -222,15 +223,32 @@ def _start_of(
 ) -> tuple[list[str], dict[str, str]]:
     environment = launch.own_environment()
     follow = command.follow
-    if log is None and way == PLAIN:
-        return list(command.words), environment
-    more = (PLACE_KEY,) if way == PLACED else ()
+    if way == PLAIN:
+        if log is None:
+            return list(command.words), environment
+        return recorded_start(command.words, log, command.budget_bytes, follow=follow)
+    more = (PLACE_KEY,)
     record = staging.record if staging is not None else None
-    variables = placing.begin(copies.folder if log is None else log, record) if way == PLACED else {}
+    variables = placing.begin(copies.folder if log is None else log, record)
     words = launch.traced_command(command.words, follow=follow, trace=log is not None, more=more)
     if log is None:
         return words, launch.placed_environment(variables, environment, follow=follow)
     return words, {**launch.traced_environment(log, command.budget_bytes, environment, follow=follow), **variables}
+
+
+def recorded_start(words: Sequence[str], log: Path, budget_bytes: int, *, follow: bool) -> tuple[list[str], dict[str, str]]:
+    """The words and the environment of a plain run that is recorded."""
+    environment = launch.traced_environment(log, budget_bytes, launch.own_environment(), follow=follow)
+    return launch.traced_command(words, follow=follow), environment
+
+
+def run_in(copy: Path, copies: Copies, way: str, words: Sequence[str], environment: Mapping[str, str]) -> float:
+    """Returns its seconds. Raises CompareError where it fails."""
+    stdout, stderr = copies.folder / f"{way}.stdout", copies.folder / f"{way}.stderr"
+    finished = run_program(words, environment, copy, stdout, stderr, TIMEOUT_S)
+    if finished.exit_code != 0:
+        raise CompareError(_failed(way, finished.exit_code, stderr))
+    return finished.wall_s
 
 
 def _failed(way: str, status: int, stderr: Path) -> str:

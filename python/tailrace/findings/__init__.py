@@ -70,4 +70,5 @@ def _finding(activity: Activity, rule: Rule, cause: Cause, seconds: float, overl
         float(activity.begin[calls].min()),
         float(activity.end[calls].max()),
         overlaps,
+        cause.placing,
     )

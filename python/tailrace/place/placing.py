@@ -12,10 +12,15 @@ from tailrace.place.files import RUN_FILE, PlacedFile, all_flat
 from tailrace.place.mapping import Mapping
 from tailrace.place.rules import TreeRule, read_rules
 from tailrace.place.stage_rules import StageRecord, StageRules, read_stage
-from tailrace.toml_table import TomlError
+from tailrace.toml_table import TomlError, read_toml
 
 PLACE_KEY = "TAILRACE_PLACE"
 MOST_NAMED = 3
+
+
+def has_rules(config: Path) -> bool:
+    """Whether it is a configuration file with rules of placing. Raises TomlError where it is damaged."""
+    return config.is_file() and any(table in read_toml(config) for table in ("place", "stage"))
 
 
 class Placing:

@@ -83,12 +83,12 @@ def propose(paths: Iterable[str], base: Path, least: int = DEFAULT_LEAST, most: 
 def _propose_folder(proposal: Proposal, folder: str, names: Sequence[str], base: Path, least: int, most: int) -> None:
     where = os.path.relpath(folder, base)
     where = "" if where == "." else where + "/"
-    if set(where) & {"{", "}", "*"} or not _is_text(where):
+    if set(where) & {"{", "}", "*"} or not is_text(where):
         proposal.left.append(
             LeftFolder(folder, len(names), "rules cannot name this folder: it has a brace, a `*`, or is not UTF-8")
         )
         return
-    usable = [name for name in names if _is_text(name) and not set(name) & {"{", "}"}]
+    usable = [name for name in names if is_text(name) and not set(name) & {"{", "}"}]
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for name in usable:
         groups[_shape(name)].append(name)
@@ -109,7 +109,7 @@ def _propose_folder(proposal: Proposal, folder: str, names: Sequence[str], base:
         proposal.left.append(LeftFolder(folder, left, "too few of them are alike"))
 
 
-def _is_text(text: str) -> bool:
+def is_text(text: str) -> bool:
     return text.isprintable() or not any("\ud800" <= c <= "\udfff" for c in text)
 
 

@@ -43,8 +43,9 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         "time of each create above that of the first 128 files of its directory",
         "spread the files over directories with a bounded number of entries, or write fewer files",
         (
-            "tailrace place propose LOG > tailrace.toml  # for the program as it is (docs/placing.md)",
+            "tailrace run --compare -- COMMAND  # for the program as it is: writes rules, and shows what they bring",
             "layout = 'hds'  # with the library: at most 1000 entries in a directory",
         ),
         "high",
+        "tree",
     )

@@ -36,8 +36,10 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         f"time of opening and closing these files, if {FILES_OF_ONE} of them were one file",
         f"write several {'steps, or the data of several ranks,' if ranks else 'pieces or steps'} into one file",
         (
-            "stage.files = ['FOLDER/**']  # in tailrace.toml, for the program as it is: on scratch first, then delivered",
+            "tailrace run --compare -- COMMAND  # for the program as it is: on scratch first, then delivered",
+            "stage.files = ['FOLDER/**']  # the same in tailrace.toml",
             *ranks,
             "steps = 'all'  # with the library: one file for all steps",
         ),
+        placing="stage",
     )
