@@ -63,7 +63,7 @@ build/mpich/build.ninja: | setup
 	@cmake -S . -B build/mpich -G Ninja -DMPI_EXECUTABLE_SUFFIX=.mpich -DTAILRACE_PYTHON=OFF -DTAILRACE_UNIT_TESTS=OFF \
 		-DTAILRACE_TRACER=OFF $(FOR_TESTS) --log-level=WARNING
 
-demo: build ## A study of the OLAM kernel, native against the presets (about two minutes)
+demo: build ## A program as it is, and what helps; then a study of the presets (about three minutes)
 	@build/bin/tailrace demo $(ARGS)
 
 test-fast: build ## About a minute: tests marked `fast`

@@ -6,11 +6,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import tailrace.compare.copies as copies_module
 from tailrace.compare.comparison import DURABLE, IN_CALLS, PROGRAM, Measure, verdict_text
 from tailrace.compare.contents import Contents
+from tailrace.compare.copies import Copies
 from tailrace.compare.differences import difference_of
 from tailrace.compare.kept import lines_to_keep
 from tailrace.compare.outputs import Directories, Entry, Outputs
@@ -188,3 +191,19 @@ def test_lines_that_cannot_be_told_apart_are_all_kept(tmp_path: Path) -> None:
     config = tmp_path / "tailrace.toml"
     config.write_text("stage = { files = ['out/**'] }\nlayout = 'hds'\n")
     assert lines_to_keep(config) == config.read_text()
+
+
+def test_copies_stay_until_the_end_while_there_is_room(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copies = Copies(here)
+    kept = copies.folder / "used"
+    for number in range(3):
+        with copies.fresh() as copy:
+            (copy / "result").write_text(str(number))
+    assert sorted((each / "result").read_text() for each in kept.iterdir()) == ["0", "1", "2"]
+    free = iter([1000, 400, 400])  # before a run, after it, and when it is put away: no room for one more
+    monkeypatch.setattr(copies_module.shutil, "disk_usage", lambda _: SimpleNamespace(free=next(free)))
+    with copies.fresh():
+        assert len(list(kept.iterdir())) == 3
+    assert not kept.exists()
+    copies.close()
+    assert not copies.folder.exists()

@@ -13,6 +13,7 @@ module abl_case
     integer :: fields = 4
     integer :: nx = 16, ny = 16, nz = 4    !< of a rank's slab
     logical :: barriers = .true.
+    logical :: sync = .false.              !< native: each file is on the device before it is closed
   end type
 
 contains
@@ -22,7 +23,7 @@ contains
     type(case_type) :: c
 
     call refuse_other_options([character(8) :: 'output', 'layout', 'dir', 'run', 'steps', 'restart', 'fields', 'nx', 'ny', 'nz', &
-                                               'barriers'])
+                                               'barriers', 'sync'])
     c%output = option_text('output', 'native')
     c%layout = option_text('layout', '')
     c%dir = option_text('dir', 'abl_out')
@@ -34,6 +35,7 @@ contains
     c%ny = option_whole('ny', c%ny, 1)
     c%nz = option_whole('nz', c%nz, 1)
     c%barriers = option_flag('barriers', .true.)
+    c%sync = option_flag('sync', .false.)
     if (all(c%output /= [character(8) :: 'native', 'tailrace', 'none'])) &
       call give_up('output='//c%output//': use native, tailrace or none')
     if (c%fields > 99) call give_up('fields: at most 99; larger slabs make larger files')

@@ -18,6 +18,12 @@ module abl_output_native
       integer(c_int), value :: mode
       integer(c_int) :: status
     end function
+
+    function c_fsync(descriptor) bind(c, name='fsync') result(status)
+      import :: c_int
+      integer(c_int), value :: descriptor
+      integer(c_int) :: status
+    end function
   end interface
 
 contains
@@ -47,6 +53,11 @@ contains
       write (unit, rec=k, iostat=status, iomsg=message) values(:, :, k)
       if (status /= 0) call give_up("'"//file_path(c, rank, field, step)//"': "//trim(message))
     end do
+    if (c%sync) then
+      flush (unit)
+      if (c_fsync(int(fnum(unit), c_int)) /= 0) &
+        call give_up("'"//file_path(c, rank, field, step)//"': could not be put on the device")
+    end if
     close (unit, iostat=status, iomsg=message)
     if (status /= 0) call give_up("'"//file_path(c, rank, field, step)//"': "//trim(message))
     bytes = size(values, kind=int64)*storage_size(values)/8

@@ -7,7 +7,7 @@ EXIT_STATUS = "Exit status: 0, done; 1, looked, and it is not well; 2, an error,
 # --help. What is said here is how its own help begins.
 # RATIONALE: --help reads this list alone. Typer and the modules of all commands take 0.5 s to load.
 COMMANDS = {
-    "demo": "A study of the OLAM kernel: its own files against the library's layouts, every byte verified.",
+    "demo": "A program as it is: its record, its report, what helps and by how much; then a study of the library's layouts.",
     "study": "Runs a study, or continues one that was stopped; prints a table and writes one HTML page.",
     "ensemble": "Many runs of a serial program: inputs from templates, a directory for each member on scratch.",
     "plan": "What a layout would do: files, directories, writers, bytes and messages, as a table and a picture.",

@@ -1,4 +1,4 @@
-"""tailrace demo: the OLAM kernel, native against the presets, in about two minutes."""
+"""tailrace demo: a program as it is, and a kernel with the library, in about three minutes."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from typing import Annotated
 import typer
 
 from tailrace.cli import output
+from tailrace.cli.demo_program import show_program
 from tailrace.cli.study import build_folder, run_study
 from tailrace.study.folder import RESULTS, OtherVersionError, alone_in, open_study
 from tailrace.study.spec import load_study
 from tailrace.study.values import StudyError
 
-STUDY = "olam-demo.toml"
+STUDY, PROGRAM = "olam-demo.toml", "program"
 
 
 def command(
     out: Annotated[Path | None, typer.Option("--out", help="Folder for results and page; default build/demo.")] = None,
     as_json: output.AsJson = False,
 ) -> None:
-    """A study of the OLAM kernel: its own files against the library's layouts, every byte verified.
+    """A program as it is: its record, its report, what helps and by how much; then a study of the library's layouts.
 
-    A stopped demo continues; a finished one starts again.
+    The first part records the ABL kernel, and compares it with its files on scratch. The study runs the OLAM kernel: its own files
+    against the library's layouts, every byte verified. A stopped study continues; a finished one starts again. --json has the study
+    alone.
 
     Examples: [bold]tailrace demo[/] · [bold]tailrace demo --out /scratch/demo[/]
     """
@@ -36,6 +39,8 @@ def command(
     except StudyError as error:
         output.fail(str(error), as_json)
         raise typer.Exit(2) from None
+    if not as_json and (status := show_program(build_folder(), folder / PROGRAM)):
+        raise typer.Exit(status)
     raise typer.Exit(run_study(file, folder, as_json))
 
 

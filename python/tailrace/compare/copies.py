@@ -14,7 +14,7 @@ from pathlib import Path
 from tailrace.trace.log_folder import NotTraceable, make_numbered
 
 STEM = "tailrace-compare-"
-COPY, LOCK, BUNDLED = "copy", "lock", "bundled"
+COPY, LOCK, BUNDLED, USED = "copy", "lock", "bundled", "used"
 LEFT_OUT = (STEM, "tailrace-run-")  # beginnings of names in the working folder that are not copied: earlier results
 
 
@@ -27,6 +27,7 @@ class Copies:
 
     def __init__(self, source: Path) -> None:
         self.source = source
+        self._used = 0  # copies that were moved away
         try:
             self.folder = make_numbered(source, STEM)
             self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -53,14 +54,27 @@ class Copies:
             self.folder.rmdir()
 
     def remove_copy(self) -> None:
-        for folder in (self.copy, self.bundled):
+        for folder in (self.copy, self.bundled, self.folder / USED):
             if folder.exists():
                 shutil.rmtree(folder)
 
+    def _put_away(self, size: int) -> None:
+        """The copy of a run that has ended, and the bytes that it took. RATIONALE: it stays until the end. ext4 without a journal does not use inodes again that
+        were removed in the last minutes, and looks at each of them whenever it makes a file: plain runs then took 20 times as long.
+        Other file systems trim what was removed. Where there is no room for one more run like this one, all are removed."""
+        used = self.folder / USED
+        used.mkdir(exist_ok=True)
+        for folder in (self.copy, self.bundled):
+            if folder.exists():
+                folder.rename(used / str(self._used))
+                self._used += 1
+        if shutil.disk_usage(self.folder).free < 2 * size:
+            shutil.rmtree(used)
+
     @contextlib.contextmanager
     def fresh(self) -> Iterator[Path]:
-        """A new copy, on the device before a run begins. It is removed at the end."""
-        self.remove_copy()
+        """A new copy, on the device before a run begins."""
+        free_before = shutil.disk_usage(self.folder).free
         self.copy.mkdir(mode=0o700)
         shutil.copymode(self.source, self.copy)
         names = [os.fsencode(entry.name) for entry in os.scandir(self.source) if not entry.name.startswith(LEFT_OUT)]
@@ -74,7 +88,7 @@ class Copies:
         try:
             yield self.copy
         finally:
-            self.remove_copy()
+            self._put_away(free_before - shutil.disk_usage(self.folder).free)
 
 
 def sync(folder: Path) -> None:

@@ -90,6 +90,7 @@ def _stage(paths: Sequence[str], base: str) -> str:
     needed = sum(os.stat(path).st_size for found in chosen.values() for path in found)
     lines = [
         "[stage]",
+        "# they are on the device, and safe, when the run has ended; an fsync of the program before that does not make them so",
         f"files = {literal(patterns)}",
         *_scratch(needed),
         'sink = "bundle"  # few large tar files, which `tailrace ls` and `tailrace extract` read; "mirror": each file by its name',

@@ -1,4 +1,4 @@
-"""Many small files: opening and closing them takes the time, and not their bytes."""
+"""Many small files: opening, closing and synchronising them takes the time, and not their bytes."""
 
 from __future__ import annotations
 
@@ -25,18 +25,22 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     small = created & np.append((written > 0) & (written < SMALL_BYTES), False)
     if small.sum() < MANY:
         return None
-    calls = np.flatnonzero(activity.in_group("open", "close") & is_file & small[activity.file])
+    synced = activity.is_call("fsync", "fdatasync")
+    calls = np.flatnonzero((activity.in_group("open", "close") | synced) & is_file & small[activity.file])
+    is_synced = bool(synced[calls].any())
     mean = float(written[small[:-1]].mean())
     count = int(small.sum())
     ranks = ("layout = 'collective'  # with the library: one file of all ranks",) if len(activity.ranks) > 1 else ()
+    forced = "to the device " if is_synced else ""
     return Cause(
         calls,
         activity.seconds[calls] * (1 - 1 / FILES_OF_ONE),
-        f"{count_text(count)} files of {bytes_text(mean)} on average are made, written and closed, {where_text(activity, calls)}",
-        f"time of opening and closing these files, if {FILES_OF_ONE} of them were one file",
+        f"{count_text(count)} files of {bytes_text(mean)} on average are made, written {forced}and closed, {where_text(activity, calls)}",
+        f"time of opening, closing and synchronising these files, if {FILES_OF_ONE} of them were one file",
         f"write several {'steps, or the data of several ranks,' if ranks else 'pieces or steps'} into one file",
         (
-            "tailrace run --compare -- COMMAND  # for the program as it is: on scratch first, then delivered",
+            "tailrace run --compare -- COMMAND  # for the program as it is: on scratch first, then delivered"
+            + (", so they are safe when the run ends, not before" if is_synced else ""),
             "stage.files = ['FOLDER/**']  # the same in tailrace.toml",
             *ranks,
             "steps = 'all'  # with the library: one file for all steps",
