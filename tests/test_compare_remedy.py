@@ -26,7 +26,7 @@ for number in range({FILES}):
 for number in range(300):
     open(f"top.0{{number:03}}", "w").write("x")
 """
-FINDING = Finding("a_rule", "A cause", 2.0, 0.5, "", "", "", (), "high", 1, (), (), 0.0, 1.0, (), "tree")
+FINDING = Finding("create_storm", "A cause", 2.0, 0.5, "", "", "", (), "high", 1, (), (), 0.0, 1.0, ())
 
 
 def ran(command: list[str], here: Path, *words: str, program: str = "model.py") -> subprocess.CompletedProcess[str]:
@@ -36,12 +36,14 @@ def ran(command: list[str], here: Path, *words: str, program: str = "model.py") 
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    (tmp_path / "model.py").write_text(MODEL)
-    return tmp_path
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "model.py").write_text(MODEL)
+    return folder
 
 
 def test_many_small_files_are_staged(tailrace_command: list[str], here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scratch = here / "tmp"
+    scratch = here.with_name("scratch")
     scratch.mkdir()
     monkeypatch.setenv("TMPDIR", str(scratch))  # the job's folder on the node
     done = ran(tailrace_command, here, "--compare", "--json", "--rounds", "1")
@@ -51,7 +53,7 @@ def test_many_small_files_are_staged(tailrace_command: list[str], here: Path, mo
     assert found["files"]["same"] >= FILES
     assert "'Data is spread over many small files' costs" in done.stderr
     assert found["keep"] == "", "one round proves nothing"
-    assert {path.name for path in here.iterdir()} == {"model.py", "tailrace-compare-1", "tmp"}
+    assert {path.name for path in here.iterdir()} == {"model.py", "tailrace-compare-1"}
     rules = (here / "tailrace-compare-1/rules.toml").read_text()
     assert tomllib.loads(rules) == {"stage": {"files": ["top.*", "out/**"], "sink": "bundle"}}
     assert "tailrace-compare" not in rules, "the folder of the user's run is another one"
@@ -73,18 +75,18 @@ def found(monkeypatch: pytest.MonkeyPatch, log: Path, *findings: Finding) -> str
 
 
 def test_a_crowded_directory_gets_a_tree(monkeypatch: pytest.MonkeyPatch, log: Path) -> None:
-    text = found(monkeypatch, log, replace(FINDING, placing=""), replace(FINDING, what=f"in {log.parent}/out\n[stage]"))
+    text = found(monkeypatch, log, replace(FINDING, rule="small_reads"), replace(FINDING, what=f"in {log.parent}/out\n[stage]"))
     assert text.startswith("# in out\\n[stage]\n")
     path = log.parent / "rules.toml"
     path.write_text(text)
-    assert sorted(rule.files for rule in read_rules(path)) == ["out/deep/f{number:number}", "top.{number:number}"]
+    assert sorted(rule.title for rule in read_rules(path)) == ["out/deep/f{number:number}", "top.{number:number}"]
     assert read_stage(path) is None
 
 
 def test_without_a_batch_system_memory_is_scratch(monkeypatch: pytest.MonkeyPatch, log: Path) -> None:
     for variable in ("SLURM_TMPDIR", "TMPDIR", "LOCALWORKDIR"):
         monkeypatch.delenv(variable, raising=False)
-    stage = replace(FINDING, placing="stage")
+    stage = replace(FINDING, rule="many_files")
     assert tomllib.loads(found(monkeypatch, log, stage))["stage"]["scratch"] == "/dev/shm"
     monkeypatch.setattr(remedy.shutil, "disk_usage", lambda _: (1 << 30, 1 << 30, 10))
     with pytest.raises(CompareError, match="do not fit into /dev/shm, which has 10 B: set TMPDIR"):

@@ -64,7 +64,7 @@ def _tell(text: str) -> None:
 
 
 def _write_remedy(options: RunOptions, copies: Copies) -> Path:
-    """The rules that a first run's findings name, as a file in the working folder, so that each copy has it. Raises CompareError."""
+    """A file in the working folder, which each copy then has: the rules that a first run's findings name. Raises CompareError."""
     _tell("no rules are given: a first run without any shows which would help")
     remedy = found_remedy(options.command, options.budget_mib << 20, copies, follow=options.follow)
     path = Path(f"{STEM}{copies.folder.name.rpartition('-')[2]}.toml")

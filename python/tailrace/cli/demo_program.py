@@ -1,4 +1,4 @@
-"""The first part of `tailrace demo`: a program that nobody changes, why it is slow, what would help, and what that brings."""
+"""The first part of `tailrace demo`: a program that stays as it is, why it is slow, what would help, and what that brings."""
 
 from __future__ import annotations
 

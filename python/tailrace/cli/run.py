@@ -35,7 +35,7 @@ def command(
     share: Annotated[Share, typer.Option("--share", help="Who may read the logs.")] = Share.OWNER,
     config: Annotated[
         Path | None,
-        typer.Option("--config", "--remedy", help="Places and stages files by [place] and [stage] of this file, such as tailrace.toml."),
+        typer.Option("--config", "--remedy", help="Places and stages files by [place] and [stage] of this file."),
     ] = None,
     trace: Annotated[bool, typer.Option("--trace/--no-trace", help="Records the run; without it, files are only placed.")] = True,
     compare: Annotated[

@@ -17,6 +17,7 @@ from tailrace.compare.differences import Difference, difference_of
 from tailrace.compare.kept import lines_to_keep
 from tailrace.compare.outputs import Directories
 from tailrace.compare.turns import PLACED, PLAIN, WAYS, Command, Turn, check_stage, make_turn
+from tailrace.findings.rules import PLACING
 from tailrace.place.rules import read_rules
 from tailrace.quantities import seconds_text
 from tailrace.report.wording import interval_text, ratio_text
@@ -24,7 +25,7 @@ from tailrace.statistics import TICK_S, Ratio, Spread, paired_ratio
 
 ROUNDS = 5  # fewer give no interval
 DURABLE, PROGRAM, IN_CALLS = "time until files are on the device", "time of the program", "time in calls on files"
-TREE_RULES = ("create_storm",)  # findings whose remedy is [[place.tree]]
+TREE_RULES = [rule for rule, by in PLACING.items() if by == "tree"]
 
 
 @dataclasses.dataclass(frozen=True)

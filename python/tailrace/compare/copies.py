@@ -59,9 +59,11 @@ class Copies:
                 shutil.rmtree(folder)
 
     def _put_away(self, size: int) -> None:
-        """The copy of a run that has ended, and the bytes that it took. RATIONALE: it stays until the end. ext4 without a journal does not use inodes again that
-        were removed in the last minutes, and looks at each of them whenever it makes a file: plain runs then took 20 times as long.
-        Other file systems trim what was removed. Where there is no room for one more run like this one, all are removed."""
+        """The copy of a run that has ended, and the bytes that it took.
+
+        RATIONALE: it stays until the end. ext4 without a journal does not use inodes again that were removed in the last minutes,
+        and looks at each of them whenever it makes a file: plain runs then took 20 times as long. Other file systems trim what was
+        removed. Where there is no room for one more run like this one, all copies are removed."""
         used = self.folder / USED
         used.mkdir(exist_ok=True)
         for folder in (self.copy, self.bundled):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 from collections import defaultdict
@@ -12,6 +13,7 @@ from pathlib import Path
 from tailrace.compare.copies import CompareError, Copies
 from tailrace.compare.turns import PLAIN, log_folder, recorded_start, run_in
 from tailrace.findings import Finding
+from tailrace.findings.rules import PLACING
 from tailrace.findings.two_runs import verdict_or_none
 from tailrace.place.made_files import made_in_run
 from tailrace.place.proposal import is_text, propose
@@ -57,9 +59,9 @@ def remedy_of(log: Path, folder: Path) -> Remedy:
     paths = [path for path in made if path.startswith(f"{base}/") and os.path.isfile(path)]
     reasons = []
     for finding in findings:
-        if finding.placing:
+        if finding.rule in PLACING:
             try:
-                text = _tree(paths, base) if finding.placing == "tree" else _stage(paths, base)
+                text = _tree(paths, base) if PLACING[finding.rule] == "tree" else _stage(paths, base)
                 return Remedy(finding, f"# {plain(finding.what.replace(f'{base}/', ''))}\n{text}")
             except (StageError, TomlError) as error:
                 reasons.append(f"{finding.title}: {error}")
@@ -99,7 +101,10 @@ def _stage(paths: Sequence[str], base: str) -> str:
 
 
 def _alike(paths: Sequence[str]) -> str:
-    return os.path.commonprefix([os.path.basename(path) for path in paths]).rstrip("0123456789")
+    """What all names begin with, without digits at its end."""
+    names = [os.path.basename(path) for path in paths]
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(min(names), max(names), strict=False))
+    return "".join(one for one, _ in same).rstrip("0123456789")
 
 
 def _scratch(needed: int) -> list[str]:
@@ -115,6 +120,7 @@ def _scratch(needed: int) -> list[str]:
         kept = min(total // 8, 1 << 30)  # for others; 1 GiB is the default of min_free
         if needed + kept > free:
             raise StageError(
-                f"{bytes_text(needed)} of files do not fit into {MEMORY}, which has {bytes_text(free)}: set TMPDIR to a disk of the node"
+                f"{bytes_text(needed)} of files do not fit into {MEMORY}, which has {bytes_text(free)}: "
+                "set TMPDIR to a disk of the node"
             ) from None
         return [f"scratch = {literal(MEMORY)}", f'min_free = "{kept >> 20} MiB"']

@@ -70,5 +70,4 @@ def _finding(activity: Activity, rule: Rule, cause: Cause, seconds: float, overl
         float(activity.begin[calls].min()),
         float(activity.end[calls].max()),
         overlaps,
-        cause.placing,
     )

@@ -10,7 +10,7 @@ from tailrace.findings.price import Pricing
 from tailrace.trace.activity import Activity, Array
 
 Confidence = Literal["high", "medium", "low"]
-Placing = Literal["", "tree", "stage"]  # by which rules of tailrace.toml the cause goes, with the program as it is
+Placing = Literal["tree", "stage"]  # rules of tailrace.toml by which a cause goes, with the program as it is
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,6 @@ class Cause:
     remedy: str  # what to do, as a sentence
     lines: Sequence[str] = ()  # of configuration or of code
     confidence: Confidence = "medium"
-    placing: Placing = ""
 
 
 class Rule(Protocol):
@@ -53,4 +52,3 @@ class Finding:
     begin_s: float
     end_s: float
     overlaps: Sequence[str]  # rules that count some of the same seconds
-    placing: Placing

@@ -11,6 +11,7 @@ from tailrace.quantities import count_text
 from tailrace.trace.activity import Activity
 
 NAME, TITLE = "create_storm", "Too many files are made in one directory"
+PLACING = "tree"
 MANY = 256  # files in a directory
 FIRST = 128  # files, with which the others are compared
 GROWN = 1.5  # the last third of the files costs so many times the first
@@ -47,5 +48,4 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
             "layout = 'hds'  # with the library: at most 1000 entries in a directory",
         ),
         "high",
-        "tree",
     )

@@ -11,6 +11,7 @@ from tailrace.quantities import bytes_text, count_text
 from tailrace.trace.activity import NONE, Activity
 
 NAME, TITLE = "many_files", "Data is spread over many small files"
+PLACING = "stage"
 MANY, SMALL_BYTES = 200, 1 << 20
 FILES_OF_ONE = 100  # so many small files become one
 
@@ -35,7 +36,8 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     return Cause(
         calls,
         activity.seconds[calls] * (1 - 1 / FILES_OF_ONE),
-        f"{count_text(count)} files of {bytes_text(mean)} on average are made, written {forced}and closed, {where_text(activity, calls)}",
+        f"{count_text(count)} files of {bytes_text(mean)} on average are made, written {forced}and closed, "
+        f"{where_text(activity, calls)}",
         f"time of opening, closing and synchronising these files, if {FILES_OF_ONE} of them were one file",
         f"write several {'steps, or the data of several ranks,' if ranks else 'pieces or steps'} into one file",
         (
@@ -45,5 +47,4 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
             *ranks,
             "steps = 'all'  # with the library: one file for all steps",
         ),
-        placing="stage",
     )
