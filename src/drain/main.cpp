@@ -12,11 +12,16 @@
 #include "stage/bundle_set.hpp"
 #include "stage/drain.hpp"
 #include "stage/extract.hpp"
+#include "stage/early_copier.hpp"
 #include "stage/leftovers.hpp"
 #include "stage/status.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace tailrace {
@@ -25,6 +30,7 @@ namespace {
 constexpr char kUsage[] =
     "usage: tailraced copy SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N] [--files N] [--wait SECONDS] [--torn FILE]\n"
     "       tailraced announce SCRATCH TARGET [--sink mirror|bundle] [--bundle-bytes N]\n"
+    "       tailraced beside SCRATCH TARGET [--quiet SECONDS] [--once] [--parent PROCESS]\n"
     "       tailraced status SCRATCH [--wait SECONDS]\n"
     "       tailraced scavenge FOLDER [--remove] [--any-node]\n"
     "       tailraced list BUNDLE|FOLDER [NAME...]\n"
@@ -54,6 +60,8 @@ Json described(const char* kind, const DrainProgress& progress, double seconds) 
             {"entries", progress.entries},
             {"bundles", progress.bundles},
             {"copied_again", progress.copied_again},
+            {"early_files", progress.early_files},
+            {"early_bytes", progress.early_bytes},
             {"seconds", seconds}};
 }
 
@@ -131,6 +139,7 @@ int copy(const std::string& folder, const DrainOptions& options) {
     Drain drain(scratch, options, report);
     const DrainProgress progress = drain.run();
     Json end = described("end", progress, seconds_now() - began_s);
+    end["early_stopped_because"] = progress.early_stopped_because;
     end["left"] = described_left(progress.left);
     end["torn"] = Json::array();
     for (const std::string& path : progress.torn) end["torn"].push_back(escaped(path));
@@ -144,6 +153,40 @@ int announce(const std::string& folder, const DrainOptions& options) {
     Scratch scratch(folder, leases);
     Drain drain(scratch, options, [](const DrainProgress&) {});
     drain.announce(static_cast<uint64_t>(::getppid()));
+    print({{"kind", "end"}});
+    return 0;
+}
+
+// Only what the program leaves unused, so that it is not slowed. The thread that gives leases up has the usual share.
+void take_low_priority() {
+    constexpr int kLowest = 19, kOwn = 0, kOfProcess = 1, kIdle = 3 << 13;  // linux/ioprio.h
+    ::setpriority(PRIO_PROCESS, kOwn, kLowest);
+    ::syscall(SYS_ioprio_set, kOfProcess, kOwn, kIdle);
+}
+
+// For the process that has started this one, and has the lock: until it is killed, or that one ends.
+int copy_beside(const std::string& folder, int count, char** words) {
+    EarlyOptions options{.target = words[3]};
+    for (int at = 4; at < count; ++at) {
+        const std::string key = words[at];
+        if (key == "--once") {
+            options.is_once = true;
+            continue;
+        }
+        if (++at == count) fail(Status::BAD_ARGUMENT, key, " has no value; ", kUsage);
+        if (key == "--quiet") {
+            options.quiet_s = std::strtod(words[at], nullptr);
+        } else if (key == "--parent") {
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (static_cast<uint64_t>(::getppid()) != number(words[at])) return 1;  // it ended before that
+        } else {
+            fail(Status::BAD_ARGUMENT, "unknown option ", key, "; ", kUsage);
+        }
+    }
+    Leases leases;
+    take_low_priority();
+    Scratch scratch(folder, leases);
+    EarlyCopier(scratch, options).run();
     print({{"kind", "end"}});
     return 0;
 }
@@ -179,7 +222,10 @@ int show_status(const std::string& folder, int count, char** words) {
            {"staged_bytes", status.staged_bytes},
            {"oldest_s", status.oldest_s},
            {"to_remove", status.to_remove},
+           {"early_files", status.early_files},
+           {"early_bytes", status.early_bytes},
            {"stopped_because", status.stopped_because},
+           {"early_stopped_because", status.early_stopped_because},
            {"left", described_left(status.left)}});
     return 0;
 }
@@ -251,6 +297,7 @@ int main(int count, char** words) {
     try {
         if (count >= 4 && std::strcmp(words[1], "copy") == 0) return copy(words[2], parse(count, words));
         if (count >= 4 && std::strcmp(words[1], "announce") == 0) return announce(words[2], parse(count, words));
+        if (count >= 4 && std::strcmp(words[1], "beside") == 0) return copy_beside(words[2], count, words);
         if (count >= 3 && std::strcmp(words[1], "status") == 0) return show_status(words[2], count, words);
         if (count >= 3 && std::strcmp(words[1], "scavenge") == 0) return search_leftovers(words[2], count, words);
         if (count >= 3 && std::strcmp(words[1], "list") == 0) return list(words[2], names_of(count, words, 3));

@@ -72,6 +72,10 @@ struct StagedFolder {
     ~StagedFolder() {
         if (descriptor >= 0) raw::call(SYS_close, descriptor);
     }
+    // The drain's copies at the target, which have no names of their own yet.
+    bool hides(const WalkedPath& path, const char* name) const {
+        return descriptor >= 0 && staging::is_of_drain(path.text, path.bytes, name);
+    }
     bool has(const char* name) const { return descriptor >= 0 && staging::exists_at(static_cast<int>(descriptor), name); }
 };
 
@@ -101,6 +105,7 @@ bool fill(Listing*& listing, int64_t descriptor, WalkedPath& path, const StagedF
         const auto name = static_cast<uint32_t>(strlen(entry.d_name));
         if (entry.d_type == DT_DIR && place::is_tree_of(placing::rules(), path.text, path.bytes, entry.d_name, name)) return;
         if (entry.d_type != DT_DIR && staged.has(entry.d_name)) return;
+        if (entry.d_type == DT_DIR && staged.hides(path, entry.d_name)) return;
         if (entry.d_type == DT_DIR || !is_hidden(path, entry)) fits = fits && add(listing, entry.d_name, entry.d_ino, entry.d_type);
     });
     // Folders on scratch are those of the target.

@@ -327,6 +327,13 @@ bool scratch_of_folder(const char* folder, uint32_t bytes, char* to) {
     return placing::kind_at(AT_FDCWD, to) == placing::kFolder;
 }
 
+bool is_of_drain(const char* folder, uint32_t bytes, const char* name) {
+    constexpr char kCopies[] = ".tailrace-drain-";
+    const place::Stage all = stage();
+    const place::Text base = all.record().base;
+    return bytes == base.bytes && strncmp(name, kCopies, sizeof kCopies - 1) == 0 && memcmp(folder, all.text(base), bytes) == 0;
+}
+
 bool find(const char* path, const Opening& opening, char* to) {
     char link[kStagedRoom];
     for (uint32_t links = 0; links < kMostLinks; ++links) {

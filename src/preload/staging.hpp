@@ -82,6 +82,9 @@ int64_t remove_at(int directory, const char* path, int flags);
 // The folder on scratch of a folder; `folder` is its real path. False: there is none.
 bool scratch_of_folder(const char* folder, uint32_t bytes, char* to);
 
+// Whether an entry of a folder is that of a drain which copies while the program runs: no file of the program.
+bool is_of_drain(const char* folder, uint32_t bytes, const char* name);
+
 // The path on scratch of a file that a call opens; false: it is at the target.
 bool find(const char* path, const Opening& opening, char* to);
 // The real path of a file on scratch, as its target has it: in `to`, or, where that is a null pointer, in memory that free() takes.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -90,6 +91,14 @@ size_t read_up_to(int descriptor, uint64_t at, void* data, size_t bytes, const s
         all += static_cast<size_t>(done);
     }
     return all;
+}
+
+bool times_show_changes(int descriptor) {
+    constexpr long kExt = 0xEF53, kXfs = 0x58465342;
+    struct statfs system;
+    if (::fstatfs(descriptor, &system) != 0) return false;
+    const long type = static_cast<long>(system.f_type);
+    return type == kExt || type == kXfs;
 }
 
 Identity Identity::of(const struct stat& status) {

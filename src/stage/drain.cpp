@@ -13,25 +13,15 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "base/hex.hpp"
 #include "base/paths.hpp"
 #include "base/system_error.hpp"
+#include "stage/journal_path.hpp"
 #include "stage/states.hpp"
 
 namespace tailrace {
 namespace {
 
 constexpr int kMostTimes = 3;
-
-std::string hex_of(const std::string& bytes) {
-    const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
-    return hex_bytes({begin, begin + bytes.size()});
-}
-
-std::string bytes_of(const std::string& hex) {
-    const std::vector<std::byte> bytes = bytes_of_hex(hex);
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 std::string aside_name(uint64_t number, size_t at) { return text(number, "-", at); }
 
@@ -82,7 +72,7 @@ void Drain::recover() {
         size_t at = 0;
         for (const Json& file : line.at("files")) {
             Item item;
-            item.path = bytes_of(file.at(0));
+            item.path = path_of_hex(file.at(0));
             item.identity.device = file.at(1);
             item.identity.inode = file.at(2);
             item.identity.size_bytes = file.at(3);
@@ -103,7 +93,7 @@ void Drain::note(Json line) {
 
 Json Drain::start_line(uint64_t process) const {
     return {{"kind", "start"},       {"time_s", std::time(nullptr)},
-            {"process", process},    {"target", hex_of(options_.target)},
+            {"process", process},    {"target", hex_of_path(options_.target)},
             {"sink", options_.sink}, {"bundle_bytes", options_.shipment_bytes}};
 }
 
@@ -111,7 +101,12 @@ void Drain::announce(uint64_t process) { note(start_line(process)); }
 
 DrainProgress Drain::run() {
     const std::string temporary = ".tailrace-drain-" + token_;
-    remove_tree(options_.target + "/" + temporary);  // of an earlier drain of this folder: only one runs at a time
+    early_.emplace(scratch_.state_path(), options_.target, temporary);
+    progress_.early_stopped_because = early_->stopped_because();
+    // Of an earlier drain of this folder: only one runs at a time.
+    const std::string outer = options_.target + "/" + temporary;
+    for (const std::string& token : list_directory(outer))
+        if (token != early_->folder()) remove_tree(outer + "/" + token);
     work_.emplace(options_.target, temporary);
     note(start_line(static_cast<uint64_t>(::getpid())));
     try {
@@ -120,9 +115,10 @@ DrainProgress Drain::run() {
         note({{"kind", "stopped"}, {"time_s", std::time(nullptr)}, {"why", error.what()}});
         throw;
     }
+    early_.reset();
     work_.reset();
     Json left = Json::array();
-    for (const Left& one : progress_.left) left.push_back(Json::array({hex_of(one.path), one.why}));
+    for (const Left& one : progress_.left) left.push_back(Json::array({hex_of_path(one.path), one.why}));
     note({{"kind", "end"}, {"time_s", std::time(nullptr)}, {"left", std::move(left)}});
     return progress_;
 }
@@ -142,7 +138,7 @@ void Drain::find_torn() {
 void Drain::carry_what_is_there() {
     find_torn();
     const double until_s = seconds_now() + options_.wait_s;
-    again_ = scratch_.scan();
+    again_ = early_first(scratch_.scan());
     progress_.entries = again_.size();
     for (int round = 0; !again_.empty(); ++round) {
         if (round >= kMostTimes && seconds_now() >= until_s) break;
@@ -154,6 +150,22 @@ void Drain::carry_what_is_there() {
     for (const std::string& path : again_)
         progress_.left.push_back({path, "a process has it open for writing, or changes it again and again"});
     for (const std::string& folder : folders_) scratch_.remove_folder(folder);
+}
+
+// Files with a copy come first: they need no room at the target. Copies of files that are gone make room.
+std::vector<std::string> Drain::early_first(std::vector<std::string> paths) {
+    if (early_->is_empty()) return paths;
+    std::vector<Identity> files;
+    std::set<std::string> with_copy;
+    for (const std::string& path : paths) {
+        struct stat status;
+        if (!scratch_.look_at(path, status) || !S_ISREG(status.st_mode)) continue;
+        files.push_back(Identity::of(status));
+        if (early_->has(files.back())) with_copy.insert(path);
+    }
+    early_->keep_only(files);
+    std::ranges::stable_partition(paths, [&](const std::string& path) { return with_copy.contains(path); });
+    return paths;
 }
 
 void Drain::carry_all(const std::vector<std::string>& paths) {
@@ -198,6 +210,7 @@ void Drain::take(const std::string& path, std::vector<Item>& items) {
             if (first != items.end()) item.kind = ItemKind::hard_link, item.link = first->target_path();
         }
         items.push_back(std::move(item));
+        if (options_.sink == "mirror" && items.back().kind == ItemKind::file) early_->use(items.back());
         return;
     }
     scratch_.give_up(item);
@@ -286,11 +299,14 @@ void Drain::record(const std::vector<Item>& items) {
     uint64_t count = 0, bytes = 0;
     for (const Item& item : items) {
         const Identity& is = item.identity;
-        files.push_back(Json::array({hex_of(item.path), is.device, is.inode, is.size_bytes, is.mtime_ns}));
+        files.push_back(Json::array({hex_of_path(item.path), is.device, is.inode, is.size_bytes, is.mtime_ns}));
         if (item.kind == ItemKind::folder) continue;
         ++count;
         if (item.is_torn) progress_.torn.insert(item.target_path());
         bytes += item.kind == ItemKind::file ? is.size_bytes : 0;
+        if (item.early_use == EarlyUse::none) continue;
+        ++progress_.early_files;
+        progress_.early_bytes += is.size_bytes;
     }
     progress_.files += count;
     progress_.bytes += bytes;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/journal.hpp"
+#include "stage/early_copies.hpp"
 #include "stage/scratch.hpp"
 #include "stage/sink.hpp"
 #include "stage/work_folder.hpp"
@@ -36,6 +37,8 @@ struct DrainProgress {
     uint64_t entries = 0;           // found: files, links and folders
     uint64_t copied_again = 0;      // changed while they were copied, or read back wrong
     uint64_t bundles = 0;
+    uint64_t early_files = 0, early_bytes = 0;  // of the delivered ones: copied while the program ran
+    std::string early_stopped_because;          // why copying stopped while it ran; empty: it did not
     std::vector<Left> left;      // what stays on scratch
     std::set<std::string> torn;  // delivered as NAME.torn: these names
 };
@@ -57,6 +60,7 @@ private:
     Json start_line(uint64_t process) const;
     void note(Json line);  // in the journal, for `tailrace drain status` and `resume`
     void carry_what_is_there();
+    std::vector<std::string> early_first(std::vector<std::string> paths);
     void find_torn();
     void carry_all(const std::vector<std::string>& paths);
     void carry(std::span<const std::string> paths);
@@ -74,7 +78,8 @@ private:
     Report report_;
     DrainProgress progress_;
     std::string token_;
-    std::optional<WorkFolder> work_;  // at the target, while it runs
+    std::optional<EarlyCopies> early_;  // while it runs
+    std::optional<WorkFolder> work_;    // at the target, while it runs
     Journal journal_;
     uint64_t number_ = 0;             // of the last shipment
     std::vector<std::string> again_;  // open for writing, or changed

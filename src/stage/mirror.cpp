@@ -24,7 +24,11 @@ public:
         : place_(place), target_(open_folder(place.target)), temporary_(open_folder(place.temporary)), buffer_(kMirrorBytes) {}
 
     void add(Item& item) override {
-        Copy& copy = copies_.emplace_back(std::to_string(copies_.size()), &item);
+        Copy& copy = copies_.emplace_back(std::to_string(place_.first + copies_.size()), &item);
+        if (item.early_use != EarlyUse::none) {
+            take_early(copy);
+            return;
+        }
         const char* const name = copy.name.c_str();
         ::unlinkat(temporary_.get(), name, 0);
         if (item.kind == ItemKind::symbolic_link) {
@@ -50,7 +54,7 @@ public:
 
     void compare() override {
         for (const Copy& copy : copies_) {
-            if (!copy.file.is_open()) continue;
+            if (!copy.file.is_open() || copy.item->early_use != EarlyUse::none) continue;  // an early copy was compared when it was made
             const std::string path = path_of(*copy.item);
             if (sum_of_stored(copy.file.get(), 0, copy.item->identity.size_bytes, buffer_, path) != copy.item->sum)
                 fail(Status::CORRUPT, "the copy of ", path, " reads back other bytes than were written: its device may be damaged");
@@ -65,7 +69,8 @@ public:
     }
 
     void abandon() noexcept override {
-        for (const Copy& copy : copies_) ::unlinkat(temporary_.get(), copy.name.c_str(), 0);
+        for (const Copy& copy : copies_)  // early copies stay for the next attempt
+            if (copy.item->early_use == EarlyUse::none) ::unlinkat(temporary_.get(), copy.name.c_str(), 0);
         copies_.clear();
     }
 
@@ -78,6 +83,15 @@ private:
     };
 
     std::string path_of(const Item& item) const { return place_.target + "/" + item.target_path(); }
+
+    // It is on the device already. What is set now follows.
+    void take_early(Copy& copy) const {
+        const Item& item = *copy.item;
+        if (item.early_use == EarlyUse::as_it_is) return;
+        copy.file = Descriptor(::open(item.early_path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+        if (!copy.file.is_open()) fail_system("open the copy of", path_of(item), errno);
+        set_attributes(copy.file.get(), item);
+    }
 
     // Those that the user may give: the others belong to the file system.
     void copy_extended_attributes(int file, const Item& item) const {
@@ -128,7 +142,7 @@ private:
             rename_path(place_.temporary + "/" + copy.name, path);
             ::unlinkat(temporary_.get(), copy.name.c_str(), 0);  // renaming over another name of the same file leaves both
         } else {
-            rename_path(place_.temporary + "/" + copy.name, path);
+            rename_path(item.early_use == EarlyUse::none ? place_.temporary + "/" + copy.name : item.early_path, path);
         }
         folders.insert(folder);
     }

@@ -68,6 +68,17 @@ std::vector<std::string> scan_below(int folder) {
     return found;
 }
 
+std::vector<std::string> Scratch::scan() {
+    parent_.close();  // the folder of that name may be another one by now
+    return scan_below(folder_.get());
+}
+
+bool Scratch::look_at(const std::string& path, struct stat& status) {
+    std::string name;
+    const int parent = parent_of(path, name);
+    return ::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 void Scratch::look_for_writers() {
     // A lease on a file of our own shows whether this file system's leases suffice.
     Descriptor probe(::openat(removing_.get(), "probe", O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR));
@@ -113,7 +124,9 @@ Taken Scratch::take(const std::string& path, Item& item) {
         return Taken::taken;
     }
     if (!S_ISREG(status.st_mode)) return Taken::special;
-    item.file = Descriptor(::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    item.file = Descriptor(::openat(parent, name.c_str(), kFlags | O_NOATIME));
+    if (!item.file.is_open() && errno == EPERM) item.file = Descriptor(::openat(parent, name.c_str(), kFlags));  // another owner's
     if (!item.file.is_open() && errno == ENOENT) return Taken::gone;
     if (!item.file.is_open()) fail_system("open", path_ + "/" + path, errno);
     const LeaseAnswer answer = leases_.take(item.file.get());
@@ -131,6 +144,14 @@ bool Scratch::has_no_writer(const Item& item) {
     // Either the lease was broken, or there was none.
     return leases_.take(item.file.get()) == LeaseAnswer::not_supported &&
            !writers_.has(item.identity.device, item.identity.inode, path_ + "/" + item.path);
+}
+
+bool Scratch::has_no_writer_now(const Item& item) {
+    leases_.give_up(item.file.get());
+    const LeaseAnswer answer = leases_.take(item.file.get());
+    leases_.give_up(item.file.get());
+    if (answer != LeaseAnswer::not_supported) return answer == LeaseAnswer::granted;
+    return !writers_.has(item.identity.device, item.identity.inode, path_ + "/" + item.path);
 }
 
 bool Scratch::is_unchanged(const Item& item) {

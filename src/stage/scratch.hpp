@@ -25,13 +25,18 @@ public:
 
     const std::string& path() const { return path_; }
     std::string state_path() const { return path_ + "/" + kStateFolder; }
-    std::vector<std::string> scan() const { return scan_below(folder_.get()); }
+    std::vector<std::string> scan();
+    // What a path below it is; false where nothing has the name.
+    bool look_at(const std::string& path, struct stat& status);
     // Looks at all processes, where the file system's leases do not suffice. Call it before a shipment is taken, and before its
     // removal.
     void look_for_writers();
     Taken take(const std::string& path, Item& item);
     // Whether its name still stands for what was taken, and no process has opened it for writing.
     bool is_unchanged(const Item& item);
+    // Whether no process has it open for writing at this moment. Its lease, if it has one, is given up: programs that open it do not
+    // meet it. What was taken stays open.
+    bool has_no_writer_now(const Item& item);
     void give_up(Item& item);
     // Moves it to removing/NAME.
     void set_aside(const Item& item, const std::string& name);

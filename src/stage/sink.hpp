@@ -16,6 +16,7 @@ struct SinkPlace {
     std::string target;     // folder
     std::string temporary;  // a folder within it, of this outbox alone
     std::string name;       // of what the shipment becomes, where it becomes one file
+    uint64_t first = 0;     // number of the first temporary name
 };
 
 class Sink {

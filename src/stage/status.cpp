@@ -9,17 +9,12 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "base/hex.hpp"
 #include "base/journal.hpp"
 #include "base/system_error.hpp"
+#include "stage/journal_path.hpp"
 
 namespace tailrace {
 namespace {
-
-std::string text_of_hex(const Json& hex) {
-    const std::vector<std::byte> bytes = bytes_of_hex(hex.get<std::string>());
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 LockState lock_of(int folder) {
     const Descriptor state = open_beneath(folder, kStateFolder, O_RDONLY | O_DIRECTORY);
@@ -36,7 +31,7 @@ void read_line(const Json& line, DrainStatus& status, std::map<uint64_t, uint64_
         published.erase(line.at("number").get<uint64_t>());
     } else if (kind == "start") {
         status.outcome = DrainOutcome::killed;
-        status.target = text_of_hex(line.at("target"));
+        status.target = path_of_hex(line.at("target"));
         status.sink = line.at("sink");
         status.bundle_bytes = line.at("bundle_bytes");
         status.started_s = line.at("time_s");
@@ -51,7 +46,7 @@ void read_line(const Json& line, DrainStatus& status, std::map<uint64_t, uint64_
     } else if (kind == "end") {
         status.outcome = DrainOutcome::ended;
         status.ended_s = line.at("time_s");
-        for (const Json& one : line.at("left")) status.left.push_back({text_of_hex(one.at(0)), one.at(1)});
+        for (const Json& one : line.at("left")) status.left.push_back({path_of_hex(one.at(0)), one.at(1)});
     }
 }
 
@@ -75,6 +70,12 @@ DrainStatus status_of(const std::string& scratch) {
     // The lock first: a drain that ends in between has said so in the journal by then.
     const bool is_running = lock_of(folder.get()) == LockState::held;
     for (const Json& line : read_journal(scratch + "/" + kStateFolder + "/journal.jsonl").lines) read_line(line, status, published);
+    const EarlyJournal early = read_early_journal(scratch + "/" + kStateFolder);
+    status.early_stopped_because = early.stopped_because;
+    for (const auto& [key, copy] : early.copies) {
+        ++status.early_files;
+        status.early_bytes += copy.made_of.size_bytes;
+    }
     if (is_running) status.outcome = DrainOutcome::running;
     for (const auto& [number, count] : published) status.to_remove += count;
     for (const std::string& path : scan_below(folder.get())) {

@@ -94,9 +94,8 @@ WorkFolder::WorkFolder(const std::string& parent, const std::string& name)
     write_fully(lock_.get(), 0, said.data(), said.size(), path_ + "/" + kLock);
 }
 
-// False where another process has removed a part of it meanwhile, because it was not locked yet.
-bool WorkFolder::claim() {
-    if (::mkdirat(parent_.get(), name_.c_str(), S_IRWXU) != 0 && errno != EEXIST) fail_system("make folder", outer_path_, errno);
+// False where there is none.
+bool WorkFolder::open_outer() {
     outer_ = open_beneath(parent_.get(), name_, O_RDONLY | O_DIRECTORY);
     if (!outer_.is_open()) {
         if (errno == ENOENT) return false;
@@ -106,6 +105,38 @@ bool WorkFolder::claim() {
     if (::fstat(outer_.get(), &status) != 0) fail_system("look at", outer_path_, errno);
     if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         fail(Status::BAD_ARGUMENT, outer_path_, " belongs to another user, or others may write to it: remove it");
+    return true;
+}
+
+std::unique_ptr<WorkFolder> WorkFolder::take_over(const std::string& parent, const std::string& name, const std::string& token) {
+    std::unique_ptr<WorkFolder> found(new WorkFolder);
+    found->is_kept_ = true;  // until it is ours
+    found->parent_ = open_folder(parent);
+    found->name_ = name;
+    found->outer_path_ = parent + "/" + name;
+    found->token_ = token;
+    found->path_ = found->outer_path_ + "/" + token;
+    if (!found->open_outer()) return nullptr;
+    found->own_ = open_beneath(found->outer_.get(), token, O_RDONLY | O_DIRECTORY);
+    if (!found->own_.is_open()) return nullptr;
+    Lock lock = take_lock(found->own_.get(), kLock);
+    // Without locks of the file system it is ours all the same: the caller has the lock of the folder on scratch.
+    if (lock.state != LockState::free && (lock.state != LockState::unknown || !lock.file.is_open())) return nullptr;
+    found->lock_ = std::move(lock.file);
+    found->is_kept_ = false;
+    return found;
+}
+
+void WorkFolder::remove_all_but(const std::set<std::string>& names) const {
+    for (const std::string& name : entries_of(own_.get()))
+        if (name != kLock && !names.contains(name)) ::unlinkat(own_.get(), name.c_str(), 0);
+}
+
+// False where another process has removed a part of it meanwhile, because it was not locked yet.
+bool WorkFolder::claim() {
+    if (::mkdirat(parent_.get(), name_.c_str(), S_IRWXU) != 0 && errno != EEXIST) fail_system("make folder", outer_path_, errno);
+    if (!open_outer()) return false;
+    struct stat status;
     for (const std::string& other : entries_of(outer_.get())) remove_if_abandoned(outer_.get(), other);
     token_ = random_token();
     path_ = outer_path_ + "/" + token_;
@@ -125,8 +156,8 @@ bool WorkFolder::claim() {
 }
 
 WorkFolder::~WorkFolder() {
-    for (const std::string& name : entries_of(own_.get()))
-        if (name != kLock) ::unlinkat(own_.get(), name.c_str(), 0);
+    if (is_kept_) return;
+    remove_all_but({});
     ::unlinkat(own_.get(), kLock, 0);
     ::unlinkat(outer_.get(), token_.c_str(), AT_REMOVEDIR);
     ::unlinkat(parent_.get(), name_.c_str(), AT_REMOVEDIR);

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <set>
 #include <string>
 
 #include "stage/descriptor.hpp"
@@ -21,15 +23,24 @@ public:
     WorkFolder(const WorkFolder&) = delete;
     ~WorkFolder();  // removes it, and NAME where no other is in it
 
+    // One that a killed owner has left, with what is in it; nothing where it is gone, or its owner lives. Throws.
+    static std::unique_ptr<WorkFolder> take_over(const std::string& parent, const std::string& name, const std::string& token);
+    const std::string& token() const { return token_; }
+    void remove_all_but(const std::set<std::string>& names) const;
+    void keep() { is_kept_ = true; }  // it stays, for one that takes it over
+
     const std::string& path() const { return path_; }
     int descriptor() const { return own_.get(); }
 
 private:
+    WorkFolder() = default;
+    bool open_outer();
     bool claim();
 
     std::string outer_path_, path_, token_;
     Descriptor parent_, outer_, own_, lock_;
     std::string name_;
+    bool is_kept_ = false;
 };
 
 // Who has the file `lock` of a folder.

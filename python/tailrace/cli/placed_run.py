@@ -49,6 +49,8 @@ class PlacedRun(Recording):
         except OSError as error:
             self.abandon()
             raise NotRun(f"the rules could not be written: {error.filename}: {error.strerror}") from None
+        if self.staging is not None:
+            self.staging.begin()
         for text in self.placing.said_before():
             say(f"tailrace: {text}")
         return command, environment

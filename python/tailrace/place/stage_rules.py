@@ -30,6 +30,7 @@ class StageRules:
     bundles: str  # absolute: the folder for bundles
     bundle_bytes: int
     min_free_bytes: int  # of scratch; with less, new files are made at the target
+    while_running: bool  # closed files are copied to the target while the program runs
 
     @property
     def target(self) -> str:
@@ -66,6 +67,8 @@ def stage_of(values: Mapping[str, Any], where: str, base: Path) -> StageRules | 
     sink = table.one_of("sink", SINKS, SINKS[0])
     if "bundles" in table.values and sink != "bundle":
         raise table.fail("bundles", 'is for sink = "bundle"')
+    if sink == "bundle" and table.flag("while_running", False):
+        raise table.fail("while_running", 'is for sink = "mirror": bundles are made when the program has ended; leave it out')
     written = os.path.normpath(base)
     real = os.path.realpath(written)
     if real == "/":
@@ -79,6 +82,7 @@ def stage_of(values: Mapping[str, Any], where: str, base: Path) -> StageRules | 
         os.path.normpath(os.path.join(real, table.text("bundles", "."))),
         table.whole("bundle_mib", 1, DEFAULT_BUNDLE_MIB) << 20,
         _bytes(table, "min_free", DEFAULT_MIN_FREE),
+        table.flag("while_running", sink == "mirror"),
     )
     table.refuse_unknown()
     return rules

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -68,8 +69,10 @@ def deliver(
     bundles = f" in {number_of(answer['bundles'], 'bundle')}" if answer["bundles"] else ""
     say(
         f"delivered to {target}: {number_of(answer['files'], 'file')}{bundles}, {bytes_text(answer['bytes'])} "
-        f"in {seconds_text(answer['seconds'])}, {rate}/s"
+        f"in {seconds_text(answer['seconds'])}, {rate}/s{copied_before(answer)}"
     )
+    if answer["early_stopped_because"]:
+        say(f"copying while the program ran had stopped: {answer['early_stopped_because']}")
     left = [f"{one['path']}: {one['why']}" for one in answer["left"]]
     problems = [
         *_named("torn, because its process was killed while it had it open", answer["torn"]),
@@ -82,6 +85,21 @@ def deliver(
     else:
         scratch.remove()
     return problems
+
+
+def copied_before(answer: dict[str, Any]) -> str:
+    """How much of what was delivered had been copied while the program ran."""
+    if not answer["early_files"]:
+        return ""
+    copied = f"{number_of(answer['early_files'], 'file')}, {bytes_text(answer['early_bytes'])}"
+    return f"; of them {copied} had been copied while the program ran"
+
+
+def remove_copies(scratch: ScratchFolder, target: str) -> None:
+    """Of a program that has removed all its files again. What cannot be removed now, `tailrace drain scavenge` finds."""
+    scratch.release()
+    with contextlib.suppress(StageError):
+        drain.copy(Path(scratch.path), Path(target))
 
 
 def _named(what: str, names: Sequence[str]) -> list[str]:

@@ -22,6 +22,7 @@ VARIABLES = ("SLURM_TMPDIR", "TMPDIR", "LOCALWORKDIR")  # of batch systems: the 
 STATE = ".tailrace-drain"
 FULL_BYTES = 64 << 10
 RUN_FILE, COUNTS_FILE, LOCK_FILE = "run.json", "counts", "lock"
+COPIES_FILE = "early.jsonl"  # src/stage/early_copies.cpp
 COUNTS = struct.Struct("<QQI1024s")  # src/preload/staging.cpp writes it
 
 
@@ -89,6 +90,10 @@ class ScratchFolder:
     def is_empty(self) -> bool:
         """Whether no file is in it."""
         return not any(files or _links(folder, names) for folder, names, files in _walk(self.path))
+
+    def has_copies(self) -> bool:
+        """Whether copies of its files were made while the program ran."""
+        return os.path.exists(os.path.join(self.state, COPIES_FILE))
 
     def release(self) -> None:
         """Lets a drain have it."""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tailrace.place.stage_rules import StageRecord, StageRules
 from tailrace.quantities import bytes_text
-from tailrace.stage.delivery import Say, deliver
+from tailrace.stage.beside import Beside
+from tailrace.stage.delivery import Say, deliver, remove_copies
 from tailrace.stage.drain import StageError
 from tailrace.stage.scratch_folder import ScratchFolder, chosen_scratch
 
@@ -34,6 +35,7 @@ class Staging:
         except BaseException:
             self._scratch.remove()
             raise
+        self._beside: Beside | None = None
 
     @property
     def path(self) -> str:
@@ -44,8 +46,18 @@ class Staging:
         """For the rules file of the run."""
         return StageRecord(self.rules, self.path, os.uname().nodename, self._scratch.device, self._scratch.inode)
 
+    def begin(self) -> None:
+        """The program is about to start."""
+        if self.rules.while_running:
+            self._beside = Beside(self.path, self.rules.target)
+
+    def _end_beside(self) -> None:
+        if self._beside is not None:
+            self._beside.stop()
+
     def abandon(self) -> None:
         """The command did not start, or its files are of no use."""
+        self._end_beside()
         self._scratch.remove()
 
     def said_before(self) -> str:
@@ -79,7 +91,10 @@ class Staging:
         from tailrace.trace.log import LogError
 
         scratch, rules = self._scratch, self.rules
+        self._end_beside()
         if scratch.is_empty():
+            if scratch.has_copies():
+                remove_copies(scratch, rules.target)
             scratch.remove()
             return []
         try:

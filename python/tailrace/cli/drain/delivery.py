@@ -10,6 +10,7 @@ import typer
 from tailrace.cli import output
 from tailrace.quantities import number_of
 from tailrace.stage import drain
+from tailrace.stage.delivery import copied_before
 from tailrace.stage.scratch_folder import Folders, run_of
 from tailrace.stage.staging import torn_on_scratch
 
@@ -64,6 +65,8 @@ def _print_progress(answer: dict[str, Any]) -> None:
 def _print(target: Path, answer: dict[str, Any]) -> None:
     bundles = f" in {number_of(answer['bundles'], 'bundle')}" if answer["bundles"] else ""
     output.console().print(f"{output.escape(str(target))}: {_text(answer)}{bundles}, in {answer['seconds']:.2f} s", soft_wrap=True)
+    if copied := copied_before(answer):
+        output.console().print(f"  {copied.removeprefix('; ')}", soft_wrap=True)
     for path in answer["torn"]:
         output.console().print(
             output.plain(f"  torn, because its process was killed while it had it open: {path}"), markup=False, soft_wrap=True

@@ -51,6 +51,11 @@ def _texts(scratch: Path, status: dict[str, Any]) -> list[str]:
     staged = f"{output.count_text(status['staged_files'])} files, {output.bytes_text(status['staged_bytes'])}"
     oldest = f", the oldest written {seconds_text(max(now - status['oldest_s'], 0))} ago" if status["staged_files"] else ""
     texts.append(f"  on scratch: {staged}{oldest}")
+    if status["early_files"]:
+        copied = f"{output.count_text(status['early_files'])} files, {output.bytes_text(status['early_bytes'])}"
+        texts.append(f"  of them copied while the program ran, without their names yet: {copied}")
+    if status["early_stopped_because"]:
+        texts.append(f"  copying while the program runs has stopped: {status['early_stopped_because']}")
     if status["to_remove"]:
         texts.append(f"  delivered, and not yet removed from scratch: {output.count_text(status['to_remove'])} files")
     return texts

@@ -1,0 +1,69 @@
+// Copies of a program's files that were made while it ran (src/stage/early_copier.hpp). They lie at the target under temporary names;
+// the journal early.jsonl on scratch says what each was made of. The drain at the end of the run gives those their names that are
+// still right, and removes the others.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.hpp"
+#include "stage/item.hpp"
+#include "stage/work_folder.hpp"
+
+namespace tailrace {
+
+using FileKey = std::pair<uint64_t, uint64_t>;  // device and inode
+inline FileKey key_of(const Identity& identity) { return {identity.device, identity.inode}; }
+
+struct EarlyCopy {
+    std::string name;  // in the folder of the copies
+    std::string path;  // of the file below scratch, when it was copied
+    Identity made_of, copy;
+    uint64_t sum = 0;         // XXH3 of the bytes
+    bool is_settled = false;  // a later change of the file would show in its times
+};
+
+// What the journal says.
+struct EarlyJournal {
+    std::string folder;  // its token; empty: no copy was begun
+    std::map<FileKey, EarlyCopy> copies;
+    std::vector<std::string> changed_paths;  // of files that changed after they were copied
+    std::string stopped_because;
+};
+std::string early_journal_path(const std::string& state_path);
+EarlyJournal read_early_journal(const std::string& state_path);
+Json line_of(const EarlyCopy& copy);
+
+// For the drain at the end of the run. Removes the copies that are not used, and the journal, when it goes.
+class EarlyCopies {
+public:
+    // Takes over what is in TARGET/OUTER, if it is there.
+    EarlyCopies(const std::string& state_path, const std::string& target, const std::string& outer);
+    EarlyCopies(const EarlyCopies&) = delete;
+    ~EarlyCopies();
+
+    bool is_empty() const { return copies_.empty(); }
+    const std::string& stopped_because() const { return stopped_because_; }
+    std::string folder() const;  // the token of the folder that is in use; empty: none
+    bool has(const Identity& identity) const { return copies_.contains(key_of(identity)); }
+    // Removes those of files that are gone.
+    void keep_only(const std::vector<Identity>& files);
+    // Gives a file that was taken from scratch its copy, if that is right: without a look at the bytes where the file's times say so,
+    // else by its checksum.
+    void use(Item& item);
+
+private:
+    bool is_intact(const EarlyCopy& copy) const;
+    void remove(const FileKey& key);
+
+    std::string journal_path_;
+    std::map<FileKey, EarlyCopy> copies_;
+    std::string stopped_because_;
+    std::unique_ptr<WorkFolder> folder_;
+};
+
+}  // namespace tailrace
