@@ -13,7 +13,9 @@ from pathlib import Path
 from tests.environment import ROOT
 
 STATE_FOLDER = ".tailrace-drain"
-STATES = re.findall(r'^TAILRACE_DRAIN_STATE\((\w+), "', (ROOT / "src/stage/states.def").read_text(), re.MULTILINE)
+ALL_STATES = re.findall(r'^TAILRACE_DRAIN_STATE\((\w+), "', (ROOT / "src/stage/states.def").read_text(), re.MULTILINE)
+STATES = [state for state in ALL_STATES if not state.startswith("early_")]
+EARLY_STATES = [state for state in ALL_STATES if state.startswith("early_")]  # of copies that are made while a program runs
 NAMES = [
     b"plain",
     b"with space",
@@ -97,11 +99,23 @@ class DrainCase:
 
     def drain(self, **fault: str) -> subprocess.CompletedProcess[str]:
         """`fault`: variables of tests/faults/drain.c, in lower case."""
+        return self.call("copy", "--sink", self.sink, *self.options, **fault)
+
+    def beside(self, quiet: str = "0", **fault: str) -> subprocess.CompletedProcess[str]:
+        """Copies once what a program that runs has closed."""
+        if not (self.scratch / STATE_FOLDER / "journal.jsonl").exists():
+            assert self.call("announce").returncode == 0
+        return self.call("beside", "--once", "--quiet", quiet, **fault)
+
+    def early_copies(self) -> list[Path]:
+        return [path for path in self.target.glob(".tailrace-drain-*/*/*") if path.name != "lock"]
+
+    def call(self, verb: str, *options: str, **fault: str) -> subprocess.CompletedProcess[str]:
         variables = {f"DRAIN_{key.upper()}": value for key, value in fault.items()}
         if fault:
             variables |= {"LD_PRELOAD": str(self.faults), "DRAIN_FIRED": str(self.marker)}
         return subprocess.run(
-            [self.program, "copy", self.scratch, self.target, "--sink", self.sink, *self.options],
+            [self.program, verb, self.scratch, self.target, *options],
             env={**os.environ, **self.environment, **variables},
             capture_output=True,
             text=True,

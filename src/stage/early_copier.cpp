@@ -47,10 +47,13 @@ EarlyCopier::EarlyCopier(Scratch& scratch, EarlyOptions options)
         if (line.value("kind", "") == "begin") outer_ = ".tailrace-drain-" + line.at("token").get<std::string>();
     if (outer_.empty()) fail(Status::BAD_ARGUMENT, scratch_.path(), " has no drain that was announced: `tailraced announce` does it");
     known_ = read_early_journal(scratch_.state_path());
-    left_paths_.insert(known_.changed_paths.begin(), known_.changed_paths.end());
+    left_paths_.insert(known_.dropped_paths.begin(), known_.dropped_paths.end());
     if (!known_.folder.empty()) folder_ = WorkFolder::take_over(options_.target, outer_, known_.folder);
     if (!folder_) known_.copies.clear();
-    for (const auto& [key, copy] : known_.copies) next_name_ = std::max<uint64_t>(next_name_, std::stoull(copy.name) + 1);
+    for (const auto& [key, copy] : known_.copies) {
+        left_paths_.insert(copy.path);
+        next_name_ = std::max<uint64_t>(next_name_, std::stoull(copy.name) + 1);
+    }
     // One that was killed has left what it did not record.
     std::set<std::string> names;
     for (const auto& [key, copy] : known_.copies) names.insert(copy.name);
@@ -113,10 +116,8 @@ EarlyCopier::Fate EarlyCopier::fate_of(const std::string& path, const Identity& 
 void EarlyCopier::drop(const FileKey& key, bool has_changed) {
     const EarlyCopy& copy = known_.copies.at(key);
     if (folder_) ::unlinkat(folder_->descriptor(), copy.name.c_str(), 0);
-    note({{"kind", "dropped"}, {"device", key.first}, {"inode", key.second}, {"changed", has_changed}});
+    note({{"kind", "dropped"}, {"device", key.first}, {"inode", key.second}});
     if (has_changed) left_files_.insert(key);
-    // The name may have a newer file by now: a program that replaces a file again and again.
-    left_paths_.insert(copy.path);
     known_.copies.erase(key);
     reach(DrainState::early_dropped);
 }
@@ -144,7 +145,7 @@ void EarlyCopier::take(const std::string& path, std::vector<Item>& items) {
     try {
         const Taken taken = scratch_.take(path, item);
         const bool is_wanted = taken == Taken::taken && item.kind == ItemKind::file && !known_.copies.contains(key_of(item.identity)) &&
-                               has_room(item.identity.size_bytes);
+                               has_room(items, item.identity.size_bytes);
         // A lease is held for a moment only: a program that opens the file meanwhile neither waits nor gets EAGAIN.
         if (is_wanted && scratch_.has_no_writer_now(item)) {
             items.push_back(std::move(item));
@@ -158,7 +159,8 @@ void EarlyCopier::take(const std::string& path, std::vector<Item>& items) {
 }
 
 // The program's own files have their room at the target, too: those that it makes there, and those that replace ours.
-bool EarlyCopier::has_room(uint64_t bytes) const {
+bool EarlyCopier::has_room(const std::vector<Item>& items, uint64_t bytes) const {
+    for (const Item& item : items) bytes += item.identity.size_bytes;
     struct statvfs is;
     return ::statvfs(options_.target.c_str(), &is) == 0 && bytes <= is.f_bavail * is.f_frsize / 2;
 }
@@ -217,6 +219,7 @@ void EarlyCopier::record(const Item& item, const std::string& name, bool is_quie
         return;
     }
     journal_.append(line_of(copy), false);
+    left_paths_.insert(item.path);  // another file of this name: the program replaces it again and again
     known_.copies.insert_or_assign(key_of(item.identity), std::move(copy));
     reach(DrainState::early_recorded);
 }

@@ -37,7 +37,7 @@ private:
     void copy(std::vector<Item>& items);
     void take(const std::string& path, std::vector<Item>& items);
     void record(const Item& item, const std::string& name, bool is_quiet);
-    bool has_room(uint64_t bytes) const;
+    bool has_room(const std::vector<Item>& items, uint64_t bytes) const;  // `items`: not written yet
     void note(const Json& line);
     void leave_to_the_end(const Item& item);
     void has_failed(const Error& error);

@@ -61,13 +61,13 @@ EarlyJournal read_early_journal(const std::string& state_path) {
     for (const Json& line : read_journal(early_journal_path(state_path)).lines) {
         const std::string kind = line.value("kind", "");
         if (kind == "folder") {
-            journal = EarlyJournal{.folder = line.at("token"), .copies = {}, .changed_paths = {}, .stopped_because = {}};
+            journal = EarlyJournal{.folder = line.at("token"), .copies = {}, .dropped_paths = {}, .stopped_because = {}};
         } else if (kind == "copied") {
             read_copied(line, journal);
         } else if (kind == "dropped") {
             const auto found = journal.copies.find({line.at("device").get<uint64_t>(), line.at("inode").get<uint64_t>()});
             if (found == journal.copies.end()) continue;
-            if (line.at("changed").get<bool>()) journal.changed_paths.push_back(found->second.path);
+            journal.dropped_paths.push_back(found->second.path);
             journal.copies.erase(found);
         } else if (kind == "stopped") {
             journal.stopped_because = line.at("why");

@@ -31,7 +31,7 @@ struct EarlyCopy {
 struct EarlyJournal {
     std::string folder;  // its token; empty: no copy was begun
     std::map<FileKey, EarlyCopy> copies;
-    std::vector<std::string> changed_paths;  // of files that changed after they were copied
+    std::vector<std::string> dropped_paths;  // of files that were changed or removed after they were copied
     std::string stopped_because;
 };
 std::string early_journal_path(const std::string& state_path);
