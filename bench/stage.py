@@ -4,6 +4,8 @@
 
 Four processes make files of 16 KiB on the local disk: plainly without and with fsync, staged by `tailrace run` on the same disk
 and in memory, and as people do it by hand: written to memory, then copied with cp, or with tar, with fsync and comparison.
+
+A program that computes between its outputs is staged with and without copies while it runs (`while_running`), in pairs.
 """
 
 from __future__ import annotations
@@ -35,6 +37,9 @@ from bench.tree import CALL_TEXTS, CALLS, print_calls
 
 PROCESSES, FILE_BYTES = 4, 16 << 10
 FILES, ROUNDS = {"quick": 400, "full": 20_000}, {"quick": 3, "full": 5}
+COMPUTED = {"quick": (400, 4, 1500), "full": (4000, 10, 2000)}  # files, steps, and milliseconds of computing behind each
+PAIRS = {"quick": 5, "full": 11}
+AFTER, WHILE = "computes, drained after it", "computes, drained while it runs"
 WARM_UP = 10  # one of so many files is made before the first round
 COPY = "cp -r {scratch}/out {target}/out && find {target}/out -print0 | xargs -0 sync && diff -r {scratch}/out {target}/out"
 TAR = "tar -cf {target}/out.tar -C {scratch} out && sync {target}/out.tar && tar -df {target}/out.tar -C {scratch}"
@@ -164,6 +169,44 @@ def call_costs(folder: Path, memory: Path, size: str) -> Iterator[dict[str, Any]
             yield {"staged": bool(rules), "ns": dict(zip(CALL_TEXTS, map(int, done.stdout.split()), strict=True))}
 
 
+def measure_computing(disk: Path, size: str) -> Iterator[dict[str, Any]]:
+    """The processes compute on all processors, or more, so the drain has to share them."""
+    files, steps, milliseconds = COMPUTED[size]
+    scratch = disk / "scratch-computing"
+    scratch.mkdir()
+    for pair in range(PAIRS[size] + 1):  # pair 0 warms up
+        for name in (AFTER, WHILE) if pair % 2 == 0 else (WHILE, AFTER):
+            target = Path(tempfile.mkdtemp(prefix="target-", dir=disk))
+            (target / "tailrace.toml").write_text(
+                f'[stage]\nfiles = ["out/**"]\nscratch = "{scratch}"\nmin_free = "64 MiB"\n'
+                f"while_running = {str(name == WHILE).lower()}\n"
+            )
+            command = [str(harness.BUILD / "bin" / "tailrace"), "run", "--config", "tailrace.toml", "--log", str(target / "log"), "--"]
+            begin = time.monotonic()
+            words = [*words_of(Path("out"), files, False), str(steps), str(milliseconds)]
+            program_s = float(ran([*command, *words], target))
+            durable_s = time.monotonic() - begin
+            check(target, disk, files)
+            if pair > 0:
+                yield {"method": name, "round": pair, "program_s": program_s, "durable_s": durable_s, "after_s": durable_s - program_s}
+            shutil.rmtree(target)
+    shutil.rmtree(scratch)
+
+
+def print_computing(rows: list[dict[str, Any]]) -> None:
+    """Ratios with their intervals; no bound is set."""
+    table = Table(title="Drained after it, over drained while it runs: ratio and 95 % interval", title_justify="left")
+    for heading in ("seconds", "after", "while", "ratio", "interval"):
+        table.add_column(heading, justify="left" if heading == "seconds" else "right")
+    for what, text in (("program_s", "program"), ("durable_s", "until durable"), ("after_s", "from its end until durable")):
+        after, beside = ({row["round"]: row[what] for row in rows if row["method"] == name} for name in (AFTER, WHILE))
+        medians = statistics.median(after.values()), statistics.median(beside.values())
+        interval = harness.interval_of({r: [s] for r, s in after.items()}, {r: [s] for r, s in beside.items()})
+        bounds = "-" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
+        table.add_row(text, f"{medians[0]:.2f}", f"{medians[1]:.2f}", f"{medians[0] / medians[1]:.3f}", bounds)
+    console.print(table)
+
+
 def claims_of(rows: list[dict[str, Any]], calls: list[dict[str, Any]], files: int) -> list[Claim]:
     wanted = {claim["id"]: claim for claim in harness.bounds("stage")["claims"]}
 
@@ -213,15 +256,18 @@ def main() -> int:
             "file systems": f"{harness.filesystem_of(disk)}; scratch in memory: {harness.filesystem_of(memory)}",
             "files": f"{FILES[size]:,} of {FILE_BYTES:,} bytes, by {PROCESSES} processes",
             "rounds": f"{ROUNDS[size]}, of methods that no claim is about: {ROUNDS[size] if size == 'quick' else 1}",
+            "computing": "{:,} files in {} steps, {} ms of computing in each, {} pairs".format(*COMPUTED[size], PAIRS[size]),
             "rsync": "compared" if shutil.which("rsync") else "not installed",
         }
         harness.print_settings("Small files, staged and by hand", settings)
         rows = list(measure_all(disk, memory, size))
+        computing = list(measure_computing(disk, size))
         calls = list(call_costs(disk, memory, size))
+        print_computing(computing)
         print_rows(rows, calls)
         claims = claims_of(rows, calls, FILES[size])
         harness.print_claims(claims, "Claims: ratios of times; drain in files a second; calls in microseconds more")
-        path = harness.write_record("stage", {"size": size, **settings}, [*rows, *({"calls": row} for row in calls)], claims)
+        path = harness.write_record("stage", {"size": size, **settings}, [*rows, *computing, *({"calls": row} for row in calls)], claims)
     finally:
         shutil.rmtree(disk)
         shutil.rmtree(memory)

@@ -1,6 +1,6 @@
-/* Makes small files from several processes: bench_stage FOLDER PROCESSES FILES BYTES SYNC. Each process makes a folder of its own
- * for each thousand of its files. SYNC 1: with fsync of each file and folder. Prints the seconds until the last process has
- * ended. */
+/* Makes small files from several processes: bench_stage FOLDER PROCESSES FILES BYTES SYNC [STEPS MILLISECONDS]. Each process makes a
+ * folder of its own for each thousand of its files. SYNC 1: with fsync of each file and folder. It computes for so much processor
+ * time behind each of STEPS equal parts of its files. Prints the seconds until the last process has ended. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,7 +34,19 @@ static void sync_folder(const char *path) {
     close(folder);
 }
 
-static void make_files(const char *folder, long process, long files, long size, int syncs) {
+/* Of this process alone: what others take of the processor makes it end later. */
+static void compute(long milliseconds) {
+    struct timespec now;
+    volatile double value = 1;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    const double end = (double)now.tv_sec + (double)now.tv_nsec / 1e9 + (double)milliseconds / 1e3;
+    do {
+        for (int times = 0; times < 10000; ++times) value = value * 0.999 + 1;
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    } while ((double)now.tv_sec + (double)now.tv_nsec / 1e9 < end);
+}
+
+static void make_files(const char *folder, long process, long files, long size, int syncs, long steps, long milliseconds) {
     char *bytes = malloc((size_t)size), inner[4096], path[4400];
     check(bytes != NULL, "malloc");
     for (long file = 0; file < files; ++file) {
@@ -46,20 +58,22 @@ static void make_files(const char *folder, long process, long files, long size, 
         check(made >= 0 && write(made, bytes, (size_t)size) == size, path);
         check(!syncs || fsync(made) == 0, path);
         check(close(made) == 0, path);
+        if (steps > 0 && (file + 1) % (files / steps) == 0) compute(milliseconds);
         if (syncs && (file % 1000 == 999 || file + 1 == files)) sync_folder(inner);
     }
     free(bytes);
 }
 
 int main(int count, char **words) {
-    if (count != 6) return 2;
+    if (count != 6 && count != 8) return 2;
     const long processes = atol(words[2]), files = atol(words[3]), size = atol(words[4]);
     const int syncs = atoi(words[5]);
+    const long steps = count == 8 ? atol(words[6]) : 0, milliseconds = count == 8 ? atol(words[7]) : 0;
     const double begin = now_s();
     check(mkdir(words[1], 0755) == 0, words[1]);
     for (long process = 0; process < processes; ++process)
         if (fork() == 0) {
-            make_files(words[1], process, files / processes, size, syncs);
+            make_files(words[1], process, files / processes, size, syncs, steps, milliseconds);
             _exit(0);
         }
     int worst = 0, status;

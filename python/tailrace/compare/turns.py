@@ -96,6 +96,8 @@ def make_turn(
         staging = _staging(command, placing, log) if way == PLACED else None
         try:
             words, environment = _start_of(command, placing, staging, way, copies, log)
+            if staging is not None:
+                staging.begin()
             program_s = run_in(copy, copies, way, words, environment)
             ended = time.perf_counter()
             said = staging.said_after(placing.nodes_without_scratch()) if staging is not None else []
