@@ -181,14 +181,28 @@ def measure_computing(disk: Path, size: str) -> Iterator[dict[str, Any]]:
                 f'[stage]\nfiles = ["out/**"]\nscratch = "{scratch}"\nmin_free = "64 MiB"\n'
                 f"while_running = {str(name == WHILE).lower()}\n"
             )
-            command = [str(harness.BUILD / "bin" / "tailrace"), "run", "--config", "tailrace.toml", "--log", str(target / "log"), "--"]
+            command = [
+                str(harness.BUILD / "bin" / "tailrace"),
+                "run",
+                "--config",
+                "tailrace.toml",
+                "--log",
+                str(target / "log"),
+                "--",
+            ]
             begin = time.monotonic()
             words = [*words_of(Path("out"), files, False), str(steps), str(milliseconds)]
             program_s = float(ran([*command, *words], target))
             durable_s = time.monotonic() - begin
             check(target, disk, files)
             if pair > 0:
-                yield {"method": name, "round": pair, "program_s": program_s, "durable_s": durable_s, "after_s": durable_s - program_s}
+                yield {
+                    "method": name,
+                    "round": pair,
+                    "program_s": program_s,
+                    "durable_s": durable_s,
+                    "after_s": durable_s - program_s,
+                }
             shutil.rmtree(target)
     shutil.rmtree(scratch)
 
@@ -267,7 +281,9 @@ def main() -> int:
         print_rows(rows, calls)
         claims = claims_of(rows, calls, FILES[size])
         harness.print_claims(claims, "Claims: ratios of times; drain in files a second; calls in microseconds more")
-        path = harness.write_record("stage", {"size": size, **settings}, [*rows, *computing, *({"calls": row} for row in calls)], claims)
+        path = harness.write_record(
+            "stage", {"size": size, **settings}, [*rows, *computing, *({"calls": row} for row in calls)], claims
+        )
     finally:
         shutil.rmtree(disk)
         shutil.rmtree(memory)

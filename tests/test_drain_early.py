@@ -65,7 +65,11 @@ def test_copies_get_their_names_at_the_end(new_case: Make, place: str, rng: rand
     assert (end["early_files"], end["copied_again"]) == (len(files), 0)
     now = {name: os.lstat(os.path.join(os.fsencode(case.target), name)) for name in made}
     assert inodes <= {is_.st_ino for is_ in now.values()}, "they are renamed, and not copied again"
-    assert all((now[name].st_mode, now[name].st_mtime_ns) == (before[name].st_mode, before[name].st_mtime_ns) for name in made if name != b"link")
+    assert all(
+        (now[name].st_mode, now[name].st_mtime_ns) == (before[name].st_mode, before[name].st_mtime_ns)
+        for name in made
+        if name != b"link"
+    )
 
 
 def kill_and_end(case: DrainCase, state: str, number: int, rng: random.Random) -> bool:
@@ -314,7 +318,8 @@ def test_a_copy_that_was_changed_is_not_used(new_case: Make, rng: random.Random)
     assert ends_well(case, made)["early_files"] == 0
     other = new_case()
     (other.scratch / "file").write_bytes(made[b"file"])
-    flip = f"for f in {other.target}/.tailrace-drain-*/*/0; do printf x | dd of=$f bs=1 seek=600 conv=notrunc status=none; sync $f; done"
+    flip = "printf x | dd of=$f bs=1 seek=600 conv=notrunc status=none; sync $f"
+    flip = f"for f in {other.target}/.tailrace-drain-*/*/0; do {flip}; done"
     other.beside(state="early_synced 1", command=flip)
     assert other.fired
     assert other.early_copies() == []

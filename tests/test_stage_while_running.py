@@ -110,7 +110,10 @@ def test_after_a_kill_of_the_command_its_copies_are_used(staged: Staged) -> None
         assert process.stdin is not None
         number = int(process.stdout.readline())
         (folder,) = staged.folders()
-        assert "of them copied while the program ran, without their names yet: 1 files, 1 B" in staged.drain("status", str(folder)).stdout
+        assert (
+            "of them copied while the program ran, without their names yet: 1 files, 1 B"
+            in staged.drain("status", str(folder)).stdout
+        )
         process.kill()
         process.wait()
         process.stdin.close()

@@ -11,8 +11,8 @@
 #include "base/own_descriptor.hpp"
 #include "stage/bundle_set.hpp"
 #include "stage/drain.hpp"
-#include "stage/extract.hpp"
 #include "stage/early_copier.hpp"
+#include "stage/extract.hpp"
 #include "stage/leftovers.hpp"
 #include "stage/status.hpp"
 

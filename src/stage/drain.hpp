@@ -39,8 +39,8 @@ struct DrainProgress {
     uint64_t bundles = 0;
     uint64_t early_files = 0, early_bytes = 0;  // of the delivered ones: copied while the program ran
     std::string early_stopped_because;          // why copying stopped while it ran; empty: it did not
-    std::vector<Left> left;      // what stays on scratch
-    std::set<std::string> torn;  // delivered as NAME.torn: these names
+    std::vector<Left> left;                     // what stays on scratch
+    std::set<std::string> torn;                 // delivered as NAME.torn: these names
 };
 
 class Drain {

@@ -45,7 +45,8 @@ EarlyCopier::EarlyCopier(Scratch& scratch, EarlyOptions options)
     : scratch_(scratch), options_(std::move(options)), journal_(early_journal_path(scratch.state_path())) {
     for (const Json& line : read_journal(scratch_.state_path() + "/journal.jsonl").lines)
         if (line.value("kind", "") == "begin") outer_ = ".tailrace-drain-" + line.at("token").get<std::string>();
-    if (outer_.empty()) fail(Status::BAD_ARGUMENT, scratch_.path(), " has no drain that was announced: `tailraced announce` does it");
+    if (outer_.empty())
+        fail(Status::BAD_ARGUMENT, scratch_.path(), " has no drain that was announced: `tailraced announce` does it");
     known_ = read_early_journal(scratch_.state_path());
     left_paths_.insert(known_.dropped_paths.begin(), known_.dropped_paths.end());
     if (!known_.folder.empty()) folder_ = WorkFolder::take_over(options_.target, outer_, known_.folder);
@@ -144,8 +145,8 @@ void EarlyCopier::take(const std::string& path, std::vector<Item>& items) {
     Item item;
     try {
         const Taken taken = scratch_.take(path, item);
-        const bool is_wanted = taken == Taken::taken && item.kind == ItemKind::file && !known_.copies.contains(key_of(item.identity)) &&
-                               has_room(items, item.identity.size_bytes);
+        const bool is_wanted = taken == Taken::taken && item.kind == ItemKind::file &&
+                               !known_.copies.contains(key_of(item.identity)) && has_room(items, item.identity.size_bytes);
         // A lease is held for a moment only: a program that opens the file meanwhile neither waits nor gets EAGAIN.
         if (is_wanted && scratch_.has_no_writer_now(item)) {
             items.push_back(std::move(item));
@@ -175,7 +176,8 @@ void EarlyCopier::copy(std::vector<Item>& items) {
     make_folder();
     const uint64_t first = next_name_;
     next_name_ += items.size();
-    const std::unique_ptr<Sink> sink = make_mirror({.target = options_.target, .temporary = folder_->path(), .name = {}, .first = first});
+    const std::unique_ptr<Sink> sink =
+        make_mirror({.target = options_.target, .temporary = folder_->path(), .name = {}, .first = first});
     std::vector<bool> is_quiet;
     try {
         for (Item& item : items) {

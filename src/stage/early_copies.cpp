@@ -16,9 +16,7 @@ namespace {
 
 constexpr size_t kSumBytes = 1u << 20;
 
-Json numbers_of(const Identity& is) {
-    return Json::array({is.device, is.inode, is.size_bytes, is.mtime_ns, is.ctime_ns});
-}
+Json numbers_of(const Identity& is) { return Json::array({is.device, is.inode, is.size_bytes, is.mtime_ns, is.ctime_ns}); }
 
 Identity identity_of(const Json& numbers) {
     Identity identity;

@@ -16,9 +16,9 @@ struct Item {
     std::string path;  // below the folder of files, and below the target
     ItemKind kind = ItemKind::file;
     Identity identity;
-    Descriptor file;   // of a file: open for reading, under a lease where the file system has them
-    std::string link;  // what a symbolic link says; the path of a hard link's first name
-    uint64_t sum = 0;  // XXH3 of the bytes
+    Descriptor file;         // of a file: open for reading, under a lease where the file system has them
+    std::string link;        // what a symbolic link says; the path of a hard link's first name
+    uint64_t sum = 0;        // XXH3 of the bytes
     std::string early_path;  // of a copy that was made while the program ran
     EarlyUse early_use = EarlyUse::none;
     bool is_set_aside = false;

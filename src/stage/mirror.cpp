@@ -54,7 +54,8 @@ public:
 
     void compare() override {
         for (const Copy& copy : copies_) {
-            if (!copy.file.is_open() || copy.item->early_use != EarlyUse::none) continue;  // an early copy was compared when it was made
+            if (!copy.file.is_open() || copy.item->early_use != EarlyUse::none)
+                continue;  // an early copy was compared when it was made
             const std::string path = path_of(*copy.item);
             if (sum_of_stored(copy.file.get(), 0, copy.item->identity.size_bytes, buffer_, path) != copy.item->sum)
                 fail(Status::CORRUPT, "the copy of ", path, " reads back other bytes than were written: its device may be damaged");

@@ -14,8 +14,8 @@ KILL_S = 10.0  # that a killed process has to end; one that waits for a device w
 
 
 class Beside:
-    """It makes nothing visible and frees nothing, so `stop` may kill it at any moment. Its death is no error: it is started again, and
-    the drain at the end of the run does what it did not do. It ends with this process."""
+    """It makes nothing visible and frees nothing, so `stop` may kill it at any moment. Its death is no error: it is started again,
+    and the drain at the end of the run does what it did not do. It ends with this process."""
 
     def __init__(self, scratch: str, target: str) -> None:
         self._words = [program(), "beside", scratch, target, "--parent", str(os.getpid())]
