@@ -10,9 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_stage_run import STAGE, Staged, lying, staged
+from tests.test_stage_run import STAGE, Staged, lying
 
-__all__ = ["staged"]  # a fixture
+
+@pytest.fixture
+def staged(tmp_path: Path, tailrace_command: list[str]) -> Staged:
+    found = Staged(tmp_path, tailrace_command)
+    found.configure(STAGE + "while_running = true\n")
+    return found
+
 
 # A program waits for its copies: `copied(N)` returns when so many are recorded. The run's folder on scratch is told by its name.
 WAIT = """
@@ -149,7 +155,7 @@ print("ready", flush=True); signal.pause()
     assert "of them 1 file, 1 B had been copied" in said
 
 
-@pytest.mark.parametrize("text", ["while_running = false\n", 'sink = "bundle"\n'])
+@pytest.mark.parametrize("text", ["", "while_running = false\n", 'sink = "bundle"\n'])
 def test_it_can_be_left_out(staged: Staged, text: str) -> None:
     staged.configure(STAGE + text)
     done = staged.run(words_of(staged, 'put("a", "1"); print(besides())'))

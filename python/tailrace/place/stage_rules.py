@@ -82,7 +82,7 @@ def stage_of(values: Mapping[str, Any], where: str, base: Path) -> StageRules | 
         os.path.normpath(os.path.join(real, table.text("bundles", "."))),
         table.whole("bundle_mib", 1, DEFAULT_BUNDLE_MIB) << 20,
         _bytes(table, "min_free", DEFAULT_MIN_FREE),
-        table.flag("while_running", sink == "mirror"),
+        table.flag("while_running", False),
     )
     table.refuse_unknown()
     return rules
