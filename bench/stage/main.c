@@ -1,5 +1,5 @@
-/* Makes small files from several processes: bench_stage FOLDER PROCESSES FILES BYTES SYNC [STEPS MILLISECONDS]. Each process makes a
- * folder of its own for each thousand of its files. SYNC 1: with fsync of each file and folder. It computes for so much processor
+/* Makes small files from several processes: bench_stage FOLDER PROCESSES FILES BYTES SYNC [STEPS MILLISECONDS]. Each process makes
+ * a folder of its own for each thousand of its files. SYNC 1: with fsync of each file and folder. It computes for so much processor
  * time behind each of STEPS equal parts of its files. Prints the seconds until the last process has ended. */
 #define _GNU_SOURCE
 #include <fcntl.h>

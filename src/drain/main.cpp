@@ -206,6 +206,7 @@ int show_status(const std::string& folder, int count, char** words) {
         is_in_time = wait_for_drain(folder, std::strtod(words[4], nullptr));
     else if (count != 3)
         fail(Status::BAD_ARGUMENT, kUsage);
+    const EarlyStatus early = early_status_of(folder);
     const DrainStatus status = status_of(folder);
     print({{"kind", "status"},
            {"outcome", outcome_name(status.outcome)},
@@ -222,10 +223,10 @@ int show_status(const std::string& folder, int count, char** words) {
            {"staged_bytes", status.staged_bytes},
            {"oldest_s", status.oldest_s},
            {"to_remove", status.to_remove},
-           {"early_files", status.early_files},
-           {"early_bytes", status.early_bytes},
+           {"early_files", early.files},
+           {"early_bytes", early.bytes},
            {"stopped_because", status.stopped_because},
-           {"early_stopped_because", status.early_stopped_because},
+           {"early_stopped_because", early.stopped_because},
            {"left", described_left(status.left)}});
     return 0;
 }

@@ -38,8 +38,8 @@ void write_fully(int descriptor, uint64_t at, const void* data, size_t bytes, co
 // Reads until `bytes` or the end of the file; throws on errors. Returns the count.
 size_t read_up_to(int descriptor, uint64_t at, void* data, size_t bytes, const std::string& path);
 
-// Whether any change of a file's bytes on this file system changes its times, also one through a mapping. Those of tmpfs do not change
-// then (measured).
+// Whether any change of a file's bytes on this file system changes its times, also one through a mapping. Those of tmpfs do not
+// change then (measured).
 bool times_show_changes(int descriptor);
 
 // What a copy was made of. A program that changes a file changes one of these.

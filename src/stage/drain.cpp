@@ -38,6 +38,12 @@ size_t most_files(const DrainOptions& options) {
     return options.shipment_files == 0 ? most : std::min(most, options.shipment_files);
 }
 
+// Of an earlier drain of this folder: only one runs at a time.
+void remove_others(const std::string& outer, const std::string& kept) {
+    for (const std::string& token : list_directory(outer))
+        if (token != kept) remove_tree(outer + "/" + token);
+}
+
 }  // namespace
 
 Drain::Drain(Scratch& scratch, DrainOptions options, Report report)
@@ -103,10 +109,7 @@ DrainProgress Drain::run() {
     const std::string temporary = ".tailrace-drain-" + token_;
     early_.emplace(scratch_.state_path(), options_.target, temporary);
     progress_.early_stopped_because = early_->stopped_because();
-    // Of an earlier drain of this folder: only one runs at a time.
-    const std::string outer = options_.target + "/" + temporary;
-    for (const std::string& token : list_directory(outer))
-        if (token != early_->folder()) remove_tree(outer + "/" + token);
+    remove_others(options_.target + "/" + temporary, early_->folder());
     work_.emplace(options_.target, temporary);
     note(start_line(static_cast<uint64_t>(::getpid())));
     try {
@@ -138,7 +141,7 @@ void Drain::find_torn() {
 void Drain::carry_what_is_there() {
     find_torn();
     const double until_s = seconds_now() + options_.wait_s;
-    again_ = early_first(scratch_.scan());
+    again_ = early_->first(scratch_, scratch_.scan());
     progress_.entries = again_.size();
     for (int round = 0; !again_.empty(); ++round) {
         if (round >= kMostTimes && seconds_now() >= until_s) break;
@@ -150,22 +153,6 @@ void Drain::carry_what_is_there() {
     for (const std::string& path : again_)
         progress_.left.push_back({path, "a process has it open for writing, or changes it again and again"});
     for (const std::string& folder : folders_) scratch_.remove_folder(folder);
-}
-
-// Files with a copy come first: they need no room at the target. Copies of files that are gone make room.
-std::vector<std::string> Drain::early_first(std::vector<std::string> paths) {
-    if (early_->is_empty()) return paths;
-    std::vector<Identity> files;
-    std::set<std::string> with_copy;
-    for (const std::string& path : paths) {
-        struct stat status;
-        if (!scratch_.look_at(path, status) || !S_ISREG(status.st_mode)) continue;
-        files.push_back(Identity::of(status));
-        if (early_->has(files.back())) with_copy.insert(path);
-    }
-    early_->keep_only(files);
-    std::ranges::stable_partition(paths, [&](const std::string& path) { return with_copy.contains(path); });
-    return paths;
 }
 
 void Drain::carry_all(const std::vector<std::string>& paths) {

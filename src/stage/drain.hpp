@@ -60,7 +60,6 @@ private:
     Json start_line(uint64_t process) const;
     void note(Json line);  // in the journal, for `tailrace drain status` and `resume`
     void carry_what_is_there();
-    std::vector<std::string> early_first(std::vector<std::string> paths);
     void find_torn();
     void carry_all(const std::vector<std::string>& paths);
     void carry(std::span<const std::string> paths);

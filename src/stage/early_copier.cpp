@@ -20,9 +20,9 @@ namespace tailrace {
 namespace {
 
 constexpr int kMostFailures = 3;
-// Small, because a batch that a kill interrupts is copied again.
-constexpr size_t kBatchFiles = 128;
-constexpr uint64_t kBatchBytes = 16u << 20;
+// Small, because a piece that a kill interrupts is copied again.
+constexpr size_t kPieceFiles = 128;
+constexpr uint64_t kPieceBytes = 16u << 20;
 
 int64_t age_ns(const Identity& file) {
     timespec now;
@@ -128,7 +128,7 @@ void EarlyCopier::copy_all(const std::vector<std::string>& paths) {
         std::vector<Item> items;
         try {
             scratch_.look_for_writers();
-            for (uint64_t bytes = 0; at < paths.size() && items.size() < kBatchFiles && bytes < kBatchBytes; ++at) {
+            for (uint64_t bytes = 0; at < paths.size() && items.size() < kPieceFiles && bytes < kPieceBytes; ++at) {
                 const size_t before = items.size();
                 take(paths[at], items);
                 if (items.size() > before) bytes += items.back().identity.size_bytes;
@@ -208,11 +208,11 @@ void EarlyCopier::copy(std::vector<Item>& items) {
 
 void EarlyCopier::record(const Item& item, const std::string& name, bool is_quiet) {
     struct stat status;
-    EarlyCopy copy{.name = name, .path = item.path, .made_of = item.identity, .copy = {}, .sum = item.sum, .is_settled = false};
+    EarlyCopy copy{.name = name, .path = item.path, .made_of = item.identity, .copy = {}, .sum = item.sum, .shows_changes = false};
     if (::fstat(item.file.get(), &status) != 0) fail_system("look at", item.path, errno);
     const Identity now = Identity::of(status);
     const bool is_same = now.has_content_of(item.identity) && now.links > 0 && scratch_.has_no_writer_now(item);
-    copy.is_settled = is_quiet && now == item.identity;
+    copy.shows_changes = is_quiet && now == item.identity;
     if (::fstatat(folder_->descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) fail_system("look at", name, errno);
     copy.copy = Identity::of(status);
     if (!is_same) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/journal.hpp"
@@ -35,7 +36,7 @@ void read_copied(const Json& line, EarlyJournal& journal) {
     copy.made_of = identity_of(line.at("of"));
     copy.copy = identity_of(line.at("copy"));
     copy.sum = line.at("xxh3");
-    copy.is_settled = line.at("settled");
+    copy.shows_changes = line.at("shows_changes");
     const FileKey key = key_of(copy.made_of);
     journal.copies.insert_or_assign(key, std::move(copy));
 }
@@ -51,7 +52,7 @@ Json line_of(const EarlyCopy& copy) {
             {"of", numbers_of(copy.made_of)},
             {"copy", numbers_of(copy.copy)},
             {"xxh3", copy.sum},
-            {"settled", copy.is_settled}};
+            {"shows_changes", copy.shows_changes}};
 }
 
 EarlyJournal read_early_journal(const std::string& state_path) {
@@ -72,6 +73,15 @@ EarlyJournal read_early_journal(const std::string& state_path) {
         }
     }
     return journal;
+}
+
+EarlyStatus early_status_of(const std::string& scratch) {
+    EarlyStatus status;
+    EarlyJournal journal = read_early_journal(scratch + "/" + kStateFolder);
+    status.stopped_because = std::move(journal.stopped_because);
+    status.files = journal.copies.size();
+    for (const auto& [key, copy] : journal.copies) status.bytes += copy.made_of.size_bytes;
+    return status;
 }
 
 EarlyCopies::EarlyCopies(const std::string& state_path, const std::string& target, const std::string& outer)
@@ -95,6 +105,21 @@ void EarlyCopies::remove(const FileKey& key) {
     copies_.erase(found);
 }
 
+std::vector<std::string> EarlyCopies::first(Scratch& scratch, std::vector<std::string> paths) {
+    if (copies_.empty()) return paths;
+    std::vector<Identity> files;
+    std::set<std::string> with_copy;
+    for (const std::string& path : paths) {
+        struct stat status;
+        if (!scratch.look_at(path, status) || !S_ISREG(status.st_mode)) continue;
+        files.push_back(Identity::of(status));
+        if (copies_.contains(key_of(files.back()))) with_copy.insert(path);
+    }
+    keep_only(files);
+    std::ranges::stable_partition(paths, [&](const std::string& path) { return with_copy.contains(path); });
+    return paths;
+}
+
 void EarlyCopies::keep_only(const std::vector<Identity>& files) {
     std::set<FileKey> present;
     for (const Identity& file : files) {
@@ -107,7 +132,7 @@ void EarlyCopies::keep_only(const std::vector<Identity>& files) {
     for (const FileKey& key : gone) remove(key);
 }
 
-// Nobody has written to it since it was compared.
+// No process has written to it since it was compared.
 bool EarlyCopies::is_intact(const EarlyCopy& copy) const {
     struct stat status;
     if (::fstatat(folder_->descriptor(), copy.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return false;
@@ -120,7 +145,7 @@ void EarlyCopies::use(Item& item) {
     const auto found = copies_.find(key_of(item.identity));
     if (found == copies_.end()) return;
     const EarlyCopy& copy = found->second;
-    const bool is_same = copy.is_settled && item.identity == copy.made_of;
+    const bool is_same = copy.shows_changes && item.identity == copy.made_of;
     bool is_right = is_intact(copy) && item.identity.size_bytes == copy.made_of.size_bytes;
     if (is_right && !is_same) {
         std::vector<char> buffer(kSumBytes);

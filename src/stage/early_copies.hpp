@@ -1,5 +1,5 @@
-// Copies of a program's files that were made while it ran (src/stage/early_copier.hpp). They lie at the target under temporary names;
-// the journal early.jsonl on scratch says what each was made of. The drain at the end of the run gives those their names that are
+// Copies of a program's files that were made while it ran (src/stage/early_copier.hpp). They lie at the target under temporary
+// names; the journal early.jsonl on scratch says what each was made of. The drain at the end of the run gives those their names that are
 // still right, and removes the others.
 #pragma once
 
@@ -12,6 +12,7 @@
 
 #include "base/json.hpp"
 #include "stage/item.hpp"
+#include "stage/scratch.hpp"
 #include "stage/work_folder.hpp"
 
 namespace tailrace {
@@ -23,8 +24,8 @@ struct EarlyCopy {
     std::string name;  // in the folder of the copies
     std::string path;  // of the file below scratch, when it was copied
     Identity made_of, copy;
-    uint64_t sum = 0;         // XXH3 of the bytes
-    bool is_settled = false;  // a later change of the file would show in its times
+    uint64_t sum = 0;            // XXH3 of the bytes
+    bool shows_changes = false;  // a later change of the file would show in its times
 };
 
 // What the journal says.
@@ -36,6 +37,13 @@ struct EarlyJournal {
 };
 std::string early_journal_path(const std::string& state_path);
 EarlyJournal read_early_journal(const std::string& state_path);
+
+struct EarlyStatus {
+    uint64_t files = 0, bytes = 0;
+    std::string stopped_because;
+};
+EarlyStatus early_status_of(const std::string& scratch);
+
 Json line_of(const EarlyCopy& copy);
 
 // For the drain at the end of the run. Removes the copies that are not used, and the journal, when it goes.
@@ -46,17 +54,16 @@ public:
     EarlyCopies(const EarlyCopies&) = delete;
     ~EarlyCopies();
 
-    bool is_empty() const { return copies_.empty(); }
     const std::string& stopped_because() const { return stopped_because_; }
     std::string folder() const;  // the token of the folder that is in use; empty: none
-    bool has(const Identity& identity) const { return copies_.contains(key_of(identity)); }
-    // Removes those of files that are gone.
-    void keep_only(const std::vector<Identity>& files);
-    // Gives a file that was taken from scratch its copy, if that is right: without a look at the bytes where the file's times say so,
-    // else by its checksum.
+    // The paths, those with a copy first: they need no room at the target. Copies of files that are gone are removed.
+    std::vector<std::string> first(Scratch& scratch, std::vector<std::string> paths);
+    // Gives a file that was taken from scratch its copy, if that is right: without a look at the bytes where the file's times
+    // say so, else by its checksum.
     void use(Item& item);
 
 private:
+    void keep_only(const std::vector<Identity>& files);
     bool is_intact(const EarlyCopy& copy) const;
     void remove(const FileKey& key);
 

@@ -34,8 +34,8 @@ public:
     Taken take(const std::string& path, Item& item);
     // Whether its name still stands for what was taken, and no process has opened it for writing.
     bool is_unchanged(const Item& item);
-    // Whether no process has it open for writing at this moment. Its lease, if it has one, is given up: programs that open it do not
-    // meet it. What was taken stays open.
+    // Whether no process has it open for writing at this moment. Its lease, if it has one, is given up: programs that open it do
+    // not meet it. What was taken stays open.
     bool has_no_writer_now(const Item& item);
     void give_up(Item& item);
     // Moves it to removing/NAME.

@@ -70,12 +70,6 @@ DrainStatus status_of(const std::string& scratch) {
     // The lock first: a drain that ends in between has said so in the journal by then.
     const bool is_running = lock_of(folder.get()) == LockState::held;
     for (const Json& line : read_journal(scratch + "/" + kStateFolder + "/journal.jsonl").lines) read_line(line, status, published);
-    const EarlyJournal early = read_early_journal(scratch + "/" + kStateFolder);
-    status.early_stopped_because = early.stopped_because;
-    for (const auto& [key, copy] : early.copies) {
-        ++status.early_files;
-        status.early_bytes += copy.made_of.size_bytes;
-    }
     if (is_running) status.outcome = DrainOutcome::running;
     for (const auto& [number, count] : published) status.to_remove += count;
     for (const std::string& path : scan_below(folder.get())) {

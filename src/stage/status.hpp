@@ -23,8 +23,7 @@ struct DrainStatus {
     uint64_t staged_files = 0, staged_bytes = 0;  // on scratch, not delivered
     int64_t oldest_s = 0;                         // the time of the oldest of them
     uint64_t to_remove = 0;                       // delivered, and still on scratch
-    uint64_t early_files = 0, early_bytes = 0;    // of those on scratch: copied while the program runs
-    std::string stopped_because, early_stopped_because;
+    std::string stopped_because;
     std::vector<Left> left;  // named by the last drain, and still there
 };
 

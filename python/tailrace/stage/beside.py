@@ -32,7 +32,7 @@ class Beside:
                 if self._is_over:
                     return
                 try:
-                    # A session of its own: a signal of the terminal is for the program, which may go on after it.
+                    # A session of its own: a signal of the terminal is for the program, which may handle it.
                     self._process = subprocess.Popen(
                         self._words,
                         stdin=subprocess.DEVNULL,

@@ -52,9 +52,9 @@ def status(scratch: Path, wait_s: float | None = None) -> dict[str, Any]:
     """How far the drain of a folder is, once it has ended, or `wait_s` seconds are over. Without a time: now.
 
     Has outcome (none, running, ended, stopped, killed), is_in_time, process, target, sink, bundle_bytes, started_s, ended_s,
-    delivered_files, delivered_bytes, staged_files, staged_bytes, oldest_s, to_remove, stopped_because, early_stopped_because,
-    early_files and early_bytes (of those on scratch, copied while the program runs), and `left` as copy() has it.
-    Raises StageError."""
+    delivered_files, delivered_bytes, staged_files, staged_bytes, oldest_s, to_remove, stopped_because, and `left` as copy()
+    has it. early_files and early_bytes are of those on scratch that were copied while the program runs; early_stopped_because says
+    why that stopped. Raises StageError."""
     for found in answers("status", str(scratch), *([] if wait_s is None else ["--wait", str(wait_s)])):
         del found["kind"]
         found["target"] = os.fsdecode(unquote_to_bytes(found["target"]))
@@ -93,9 +93,9 @@ def copy(
     """Carries all files of the folder `scratch` to `target`, and removes each from scratch once its copy was read again. Those of
     the paths `torn` get NAME.torn there.
 
-    Returns files, bytes, bundles, copied_again, seconds, early_stopped_because, early_files and early_bytes (of the
-    delivered ones, copied while the program ran), `torn`: names at the target that end with .torn, and `left`: a list of path and
-    why, for what is still on scratch. Raises StageError where the drain had to stop, such as with a full target; then all
+    Returns files, bytes, bundles, copied_again, seconds, `torn`: names at the target that end with .torn, and
+    `left`: a list of path and why, for what is still on scratch. early_files and early_bytes are of those that were copied while
+    the program ran; early_stopped_because says why that stopped. Raises StageError where the drain had to stop, such as with a full target; then all
     that is not delivered is on scratch."""
     words = [program(), "copy", str(scratch), str(target), "--sink", sink]
     words += ["--bundle-bytes", str(bundle_bytes), "--wait", str(wait_s)]
