@@ -1,5 +1,6 @@
 // Copies the files of a program that runs: those that are closed and quiet go to the target, under temporary names. It makes
-// nothing visible and frees nothing; the drain at the end of the run does (src/stage/early_copies.hpp). So it may be killed at any moment.
+// nothing visible and frees nothing; the drain at the end of the run does (src/stage/early_copies.hpp). So it may be killed at
+// any moment.
 #pragma once
 
 #include <memory>

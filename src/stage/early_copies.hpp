@@ -1,6 +1,6 @@
 // Copies of a program's files that were made while it ran (src/stage/early_copier.hpp). They lie at the target under temporary
-// names; the journal early.jsonl on scratch says what each was made of. The drain at the end of the run gives those their names that are
-// still right, and removes the others.
+// names; the journal early.jsonl on scratch says what each was made of. The drain at the end of the run gives those their names
+// that are still right, and removes the others.
 #pragma once
 
 #include <cstdint>

@@ -94,9 +94,9 @@ def copy(
     the paths `torn` get NAME.torn there.
 
     Returns files, bytes, bundles, copied_again, seconds, `torn`: names at the target that end with .torn, and
-    `left`: a list of path and why, for what is still on scratch. early_files and early_bytes are of those that were copied while
-    the program ran; early_stopped_because says why that stopped. Raises StageError where the drain had to stop, such as with a full target; then all
-    that is not delivered is on scratch."""
+    `left`: a list of path and why, for what is still on scratch. early_files and early_bytes are of those that were copied
+    while the program ran; early_stopped_because says why that stopped. Raises StageError where the drain had to stop, such as with
+    a full target; then all that is not delivered is on scratch."""
     words = [program(), "copy", str(scratch), str(target), "--sink", sink]
     words += ["--bundle-bytes", str(bundle_bytes), "--wait", str(wait_s)]
     last: dict[str, Any] = {}
