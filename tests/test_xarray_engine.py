@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -22,7 +23,7 @@ from tailrace import errors
 from tailrace.xarray_engine import TailraceBackendEntrypoint
 
 from tests import written
-from tests.environment import ROOT
+from tests.environment import HANGS_S, ROOT
 from tests.matrix import SMALL, Case
 from tests.mpirun import Mpirun, run_within
 
@@ -377,3 +378,25 @@ def test_a_scalar_with_the_name_of_a_dimension(tmp_path: Path) -> None:
             assert dataset["T"].values.tolist() == [[1.0, 2.0]]
     with opened(tmp_path / "h.nc", drop_variables="T") as dataset:
         assert dataset["x"].values == 5.0
+
+
+def test_the_scripts_of_the_page_write_and_plot(tmp_path: Path) -> None:
+    """docs/python.md: one process writes, another plots."""
+    blocks = (ROOT / "docs" / "python.md").read_text().split("```python\n")
+    scripts = {name: block.partition("```")[0] for name in ("write.py", "plot.py") for block in blocks if block.startswith(f"# {name}")}
+    assert set(scripts) == {"write.py", "plot.py"}
+    in_checkout = "from tailrace.xarray_engine import TailraceBackendEntrypoint\n" + scripts["plot.py"].replace(
+        'engine="tailrace"', "engine=TailraceBackendEntrypoint"
+    )
+    for script in (scripts["write.py"], in_checkout):
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "MPLBACKEND": "Agg", "MPLCONFIGDIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=HANGS_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "T.png").read_bytes().startswith(b"\x89PNG")
