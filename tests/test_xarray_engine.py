@@ -383,7 +383,9 @@ def test_a_scalar_with_the_name_of_a_dimension(tmp_path: Path) -> None:
 def test_the_scripts_of_the_page_write_and_plot(tmp_path: Path) -> None:
     """docs/python.md: one process writes, another plots."""
     blocks = (ROOT / "docs" / "python.md").read_text().split("```python\n")
-    scripts = {name: block.partition("```")[0] for name in ("write.py", "plot.py") for block in blocks if block.startswith(f"# {name}")}
+    scripts = {
+        name: block.partition("```")[0] for name in ("write.py", "plot.py") for block in blocks if block.startswith(f"# {name}")
+    }
     assert set(scripts) == {"write.py", "plot.py"}
     in_checkout = "from tailrace.xarray_engine import TailraceBackendEntrypoint\n" + scripts["plot.py"].replace(
         'engine="tailrace"', "engine=TailraceBackendEntrypoint"
