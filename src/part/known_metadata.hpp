@@ -1,6 +1,6 @@
 // What HDF5 has read of a part, and where it found arrays there. HDF5 finds the same in every file that has the same length and the
-// same bytes in these places, so it need not open such a file. RATIONALE: HDF5 takes 0.3 to 0.6 ms to open a part and find an array.
-// Parts of one step each have the same metadata, and comparing it takes about 0.02 ms.
+// same bytes in these places, so it need not open such a file. RATIONALE: HDF5 takes 0.3 to 0.6 ms to open a part and find an
+// array. Parts of one step each have the same metadata, and comparing it takes about 0.02 ms.
 #pragma once
 
 #include <cstddef>
