@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -13,6 +14,7 @@ from random import Random
 from typing import Any
 
 import dask
+import distributed
 import numpy as np
 import pytest
 import tailrace
@@ -21,7 +23,7 @@ from tailrace import errors
 from tailrace.xarray_engine import TailraceBackendEntrypoint
 
 from tests import written
-from tests.environment import ROOT
+from tests.environment import HANGS_S, ROOT
 from tests.matrix import SMALL, Case
 from tests.mpirun import Mpirun, run_within
 
@@ -233,6 +235,52 @@ def test_dask_reads_in_two_threads(tmp_path: Path) -> None:
             assert float(dataset["T"].mean()) == pytest.approx(float(whole.mean()))
 
 
+@fast
+def test_chunks_are_at_most_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And where a step is large, pieces of it that have a bounded size."""
+    path = write(tmp_path)
+    with opened(path, chunks={}) as dataset:
+        assert dataset["T"].chunks == ((1,) * STEPS, (6,), (8,))
+    monkeypatch.setattr("tailrace.xarray_engine.MOST_CHUNK_BYTES", 64)  # two rows of T, one element a row of nothing smaller
+    with opened(path, chunks={}) as dataset:
+        assert dataset["T"].chunks == ((1,) * STEPS, (2, 2, 2), (8,))
+        assert dataset["mask"].chunks == ((6,), (8,))
+        np.testing.assert_array_equal(dataset["T"].values, [value(step) for step in range(STEPS)])
+    monkeypatch.setattr("tailrace.xarray_engine.MOST_CHUNK_BYTES", 20)
+    with opened(path, chunks={}) as dataset:
+        assert dataset["T"].chunks == ((1,) * STEPS, (1,) * 6, (5, 3))
+        assert float(dataset["T"].mean()) == pytest.approx(float(np.mean([value(step) for step in range(STEPS)])))
+
+
+@fast
+def test_chunks_of_a_ragged_dimension_are_its_steps(tmp_path: Path) -> None:
+    lengths = [3, 0, 2]
+    with tailrace.open(tmp_path, "h", layout="fpp", steps=1) as stream:
+        stream.dim("drop", tailrace.RAGGED)
+        stream.var("radius", ("drop",), "f8")
+        for number, length in enumerate(lengths):
+            with stream.step(float(number)) as step:
+                step.put("radius", np.full(length, float(number)), offset=(0,))
+    with opened(tmp_path, chunks={}) as dataset:
+        assert dataset["radius"].chunks == ((3, 2),)
+        assert dataset["radius"].values.tolist() == [0, 0, 0, 2, 2]
+
+
+def test_dask_distributed_reads_in_its_workers(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, dashboard_address=None, local_directory=str(tmp_path)
+        ) as cluster,
+        distributed.Client(cluster),
+        opened(path, chunks={}) as dataset,
+    ):
+        assert sums(dataset) == float(sum(value(step).sum() for step in range(STEPS)))
+        (tmp_path / "h.parts" / "000002").rename(tmp_path / "elsewhere")
+        with pytest.raises(errors.Error, match="000002"):
+            dataset["T"].values  # noqa: B018  reading is what is tried
+
+
 def sums(dataset: xarray.Dataset) -> float:
     return float(dataset["T"].sum())
 
@@ -330,3 +378,27 @@ def test_a_scalar_with_the_name_of_a_dimension(tmp_path: Path) -> None:
             assert dataset["T"].values.tolist() == [[1.0, 2.0]]
     with opened(tmp_path / "h.nc", drop_variables="T") as dataset:
         assert dataset["x"].values == 5.0
+
+
+def test_the_scripts_of_the_page_write_and_plot(tmp_path: Path) -> None:
+    """docs/python.md: one process writes, another plots."""
+    blocks = (ROOT / "docs" / "python.md").read_text().split("```python\n")
+    scripts = {
+        name: block.partition("```")[0] for name in ("write.py", "plot.py") for block in blocks if block.startswith(f"# {name}")
+    }
+    assert set(scripts) == {"write.py", "plot.py"}
+    in_checkout = "from tailrace.xarray_engine import TailraceBackendEntrypoint\n" + scripts["plot.py"].replace(
+        'engine="tailrace"', "engine=TailraceBackendEntrypoint"
+    )
+    for script in (scripts["write.py"], in_checkout):
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "MPLBACKEND": "Agg", "MPLCONFIGDIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=HANGS_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "T.png").read_bytes().startswith(b"\x89PNG")

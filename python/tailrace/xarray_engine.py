@@ -6,6 +6,7 @@ by the entry point `xarray.backends`.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,6 +22,18 @@ if TYPE_CHECKING:
     from tailrace.steps import Steps
 
 EVERYTHING = slice(None)
+MOST_CHUNK_BYTES = 128 << 20  # that dask takes of itself, too (its setting array.chunk-size)
+
+
+def _lengths_of_chunks(shape: tuple[int, ...], element_bytes: int) -> list[int]:
+    """Of chunks that are cut along the first dimensions, so that each has at most MOST_CHUNK_BYTES."""
+    lengths = list(shape)
+    for axis in range(len(lengths)):
+        inner = max(element_bytes * math.prod(lengths[axis + 1 :]), 1)
+        lengths[axis] = min(lengths[axis], max(MOST_CHUNK_BYTES // inner, 1))
+        if lengths[axis] > 1:
+            break
+    return lengths
 
 
 def _hull(index: Any, length: int) -> tuple[int, int, Any]:
@@ -148,16 +161,19 @@ class StreamStore(AbstractDataStore):
     def _variable(self, name: str, entry: dict[str, Any], attributes: dict[str, Any], lengths: dict[str, list[int]]) -> Variable:
         dims, shape, code = tuple(entry["dimensions"]), tuple(entry["shape"]), entry["type"]
         array: StreamArray
-        chunks: dict[str, int] = {}
+        # What dask reads at once: never more than a step, so that it can be small beside the memory.
+        chunks: dict[str, int | tuple[int, ...]] = {}
         if dims and dims[0] in lengths:
             rows = lengths[dims[0]]
             array = RaggedArray(self.steps, name, (sum(rows), *shape[1:]), code, rows)
+            chunks = dict(zip(dims, (tuple(filter(None, rows)), *shape[1:]), strict=True)) if any(rows) else {}
         elif entry["static"] or self.time_name is None:
             array = StaticArray(self.steps, name, shape, code)
+            chunks = dict(zip(dims, _lengths_of_chunks(shape, array.dtype.itemsize), strict=True))
         else:
             array = VaryingArray(self.steps, name, (len(self.steps.numbers), *shape), code)
             dims = (self.time_name, *dims)
-            chunks = dict(zip(dims, (1, *shape), strict=True))
+            chunks = dict(zip(dims, (1, *_lengths_of_chunks(shape, array.dtype.itemsize)), strict=True))
         encoding: dict[str, Any] = {"dtype": array.dtype}
         if chunks:
             encoding["preferred_chunks"] = chunks

@@ -168,14 +168,17 @@ inline void set_chunk_cache(hid_t access, size_t slots, size_t bytes) {
 inline FileId create_file(const std::string& path, hid_t creation, hid_t access) {
     return FileId(check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access), "H5Fcreate", path));
 }
-// Opens for reading, without a file lock: some file systems have no locks, and a part with its final name is not changed.
+// For reading, by a driver that `access` may name. Without a file lock: some file systems have no locks, and a part with its final
+// name is not changed.
+inline FileId open_file(const std::string& path, const Properties& access) {
+    begin_reading(path);
+    check(H5Pset_file_locking(access, false, true), "H5Pset_file_locking", path);
+    return FileId(check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), "H5Fopen", path, Status::CORRUPT));
+}
 // Throws CORRUPT for a link or a FIFO.
 inline FileId open_file(const std::string& path) {
     (void)File::open_read(path);
-    begin_reading(path);
-    const Properties access = create_properties(H5P_FILE_ACCESS);
-    check(H5Pset_file_locking(access, false, true), "H5Pset_file_locking", path);
-    return FileId(check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access), "H5Fopen", path, Status::CORRUPT));
+    return open_file(path, create_properties(H5P_FILE_ACCESS));
 }
 inline void close_file(FileId file, const std::string& path) { check(H5Fclose(file.release()), "H5Fclose", path); }
 

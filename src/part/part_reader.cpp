@@ -65,6 +65,22 @@ PartReader::PartReader(const std::string& path)
     metadata_ = hdf5::open_file(path);
 }
 
+PartReader::PartReader(const std::string& path, uint64_t part, std::shared_ptr<KnownParts> known)
+    : file_(std::make_shared<File>(File::open_read(path))), bytes_(file_->size_bytes()), superblock_(superblock_of(*file_)),
+      part_(part), known_parts_(std::move(known)), known_(known_parts_->of(part)) {
+    if (known_ && known_->is_of(*file_)) return;
+    known_.reset();
+    const hdf5::Quiet quiet;
+    open_recorded();
+}
+
+// The caller holds Quiet.
+void PartReader::open_recorded() const {
+    if (!known_parts_ || recorded_file_) return;
+    recorded_ = known_ ? std::make_unique<KnownMetadata>(*known_) : std::make_unique<KnownMetadata>(bytes_);
+    recorded_file_ = std::make_unique<RecordedFile>(*file_, *recorded_);
+}
+
 PartReader::Superblock PartReader::superblock_of(const File& file) {
     Superblock superblock{};
     if (file.size_bytes() >= superblock.size()) file.read_at(0, superblock.data(), superblock.size());
@@ -82,6 +98,7 @@ bool PartReader::is_current() const noexcept {
 PartReader::~PartReader() {
     const hdf5::Quiet quiet;
     metadata_ = hdf5::FileId();
+    recorded_file_.reset();
 }
 
 std::optional<std::string> root_text(const std::string& path, const std::string& name) {
@@ -96,10 +113,19 @@ std::optional<std::string> root_text(const std::string& path, const std::string&
     }
 }
 
-PartReader& OpenParts::open(const std::string& path) {
+template <class Open>
+PartReader& OpenParts::find_or_open(const std::string& path, Open&& open) {
     if (const auto found = parts_.find(path); found != parts_.end()) return *found->second;
     if (parts_.size() >= most_open_parts()) parts_.clear();
-    return *(parts_[path] = std::make_unique<PartReader>(path));
+    return *(parts_[path] = open());
+}
+
+PartReader& OpenParts::open(const std::string& path) {
+    return find_or_open(path, [&] { return std::make_unique<PartReader>(path); });
+}
+
+PartReader& OpenParts::open(const std::string& path, uint64_t part) {
+    return find_or_open(path, [&] { return std::make_unique<PartReader>(path, part, known_); });
 }
 
 void PartReader::refuse(const std::string& array, const std::string& why) const {
@@ -108,15 +134,46 @@ void PartReader::refuse(const std::string& array, const std::string& why) const 
 
 uint64_t PartReader::steps_of(const std::string& array) const {
     const hdf5::Quiet quiet;
-    const hdf5::Lengths lengths = hdf5::dataset_lengths(hdf5::open_dataset(metadata_, array), array);
+    open_recorded();
+    const hdf5::Lengths lengths = hdf5::dataset_lengths(hdf5::open_dataset(metadata(), array), array);
     return lengths.empty() ? 0 : lengths[0];
 }
 
 StoredArray PartReader::find(const Wanted& array, uint64_t step, const Box& box) const {
+    if (is_known()) {
+        if (const auto place = known_->find(array)) {
+            StoredArray stored{file_, array.name, type_bytes(array.type), array.shape};
+            stored.address = address_of_step(array, *place, step);
+            return stored;
+        }
+    }
     const hdf5::Quiet quiet;
+    open_recorded();
+    try {
+        return find_by_hdf5(array, step, box);
+    } catch (const Error&) {
+        if (recorded_file_) recorded_file_->rethrow();
+        throw;
+    }
+}
+
+uint64_t PartReader::address_of_step(const Wanted& array, const KnownMetadata::Place& place, uint64_t step) const {
     const auto refuse = [&](const std::string& why) { this->refuse(array.name, why); };
-    if (!hdf5::has_link(metadata_, array.name)) refuse("is not there");
-    const hdf5::Dataset dataset = hdf5::open_dataset(metadata_, array.name);
+    const uint64_t bytes = volume(array.shape) * type_bytes(array.type);
+    if (array.varies && step >= place.steps) refuse(text("has ", place.steps, " steps and no step ", step));
+    if (place.address == HADDR_UNDEF) refuse("has no values");
+    uint64_t before = 0, address = 0;
+    if (array.varies && __builtin_mul_overflow(step, bytes, &before)) refuse("leaves the file");
+    if (__builtin_add_overflow(place.address, before, &address)) refuse("leaves the file");
+    if (address > bytes_ || bytes > bytes_ - address) refuse("leaves the file: it was truncated");
+    return address;
+}
+
+// The caller holds Quiet.
+StoredArray PartReader::find_by_hdf5(const Wanted& array, uint64_t step, const Box& box) const {
+    const auto refuse = [&](const std::string& why) { this->refuse(array.name, why); };
+    if (!hdf5::has_link(metadata(), array.name)) refuse("is not there");
+    const hdf5::Dataset dataset = hdf5::open_dataset(metadata(), array.name);
     if (!hdf5::dataset_has_type(dataset, stored_type(array.type), array.name)) refuse("has another type");
     const hdf5::Lengths lengths = hdf5::dataset_lengths(dataset, array.name);
     const size_t outer = array.varies ? 1 : 0;
@@ -139,11 +196,13 @@ StoredArray PartReader::find(const Wanted& array, uint64_t step, const Box& box)
         // The chunks of a step are contiguous.
         stored.address = find_chunk(dataset, first, array.name).address;
     } else {
-        stored.address = hdf5::contiguous_address(dataset);
-        uint64_t before = 0;
-        if (array.varies && __builtin_mul_overflow(step, bytes, &before)) refuse("leaves the file");
-        if (stored.address != HADDR_UNDEF && __builtin_add_overflow(stored.address, before, &stored.address))
-            refuse("leaves the file");
+        const KnownMetadata::Place place{hdf5::contiguous_address(dataset), array.varies ? lengths[0] : 1};
+        stored.address = address_of_step(array, place, step);
+        if (recorded_ && !recorded_->find(array)) {
+            recorded_->add_array(array, place);
+            known_parts_->set(part_, std::make_shared<KnownMetadata>(*recorded_));
+        }
+        return stored;
     }
     if (stored.address == HADDR_UNDEF) refuse("has no values");
     if (stored.address > bytes_ || bytes > bytes_ - stored.address) refuse("leaves the file: it was truncated");
@@ -260,9 +319,10 @@ void read_box(const StoredArray& array, const Box& box, const BlockView& memory)
 
 std::vector<PartReader::Block> PartReader::blocks() const {
     const hdf5::Quiet quiet;
+    open_recorded();
     std::vector<Block> found;
     const auto visit = [&](const std::string& name) {
-        const hdf5::Dataset dataset = hdf5::open_dataset(metadata_, name);
+        const hdf5::Dataset dataset = hdf5::open_dataset(metadata(), name);
         if (!hdf5::has_attribute(dataset, kOffsetAttribute)) return;
         const std::vector<uint64_t> offset = read_numbers(dataset, kOffsetAttribute);
         const hdf5::Lengths lengths = hdf5::dataset_lengths(dataset, name);
@@ -271,7 +331,7 @@ std::vector<PartReader::Block> PartReader::blocks() const {
         const auto inner = lengths.end() - static_cast<long>(offset.size());  // without the time
         found.push_back({name, {Shape(offset.begin(), offset.end()), Shape(inner, lengths.end())}});
     };
-    hdf5::for_each_link(metadata_, visit, path());
+    hdf5::for_each_link(metadata(), visit, path());
     return found;
 }
 

@@ -16,6 +16,7 @@
 #include "layout/block_view.hpp"
 #include "part/description.hpp"
 #include "part/hdf5.hpp"
+#include "part/known_metadata.hpp"
 
 namespace tailrace {
 
@@ -35,6 +36,8 @@ class PartReader {
 public:
     // Throws NOT_FOUND or CORRUPT with the path.
     explicit PartReader(const std::string& path);
+    // The part of this number in its step. HDF5 does not open it where it is as `known` has it, until another array is wanted.
+    PartReader(const std::string& path, uint64_t part, std::shared_ptr<KnownParts> known);
     ~PartReader();
 
     const std::string& path() const { return file_->path(); }
@@ -43,14 +46,12 @@ public:
 
     // Finds an array; step `step` of the part if it varies; only the chunks that `box` touches. Throws CORRUPT with the path unless
     // the array has this type and shape and lies within the file.
-    struct Wanted {
-        std::string name;
-        Type type = Type::F64;
-        Shape shape;  // without time
-        bool varies = false;
-    };
+    using Wanted = WantedArray;
     StoredArray find(const Wanted& array, uint64_t step, const Box& box) const;
     StoredArray find(const Wanted& array, uint64_t step) const { return find(array, step, whole_box(array.shape)); }
+
+    // Whether HDF5 has not opened it.
+    bool is_known() const { return known_ && !recorded_file_; }
 
     // The length along time of an array that varies.
     uint64_t steps_of(const std::string& array) const;
@@ -73,7 +74,17 @@ private:
     std::shared_ptr<const File> file_;
     uint64_t bytes_ = 0;
     Superblock superblock_;
+    StoredArray find_by_hdf5(const Wanted& array, uint64_t step, const Box& box) const;
+    uint64_t address_of_step(const Wanted& array, const KnownMetadata::Place& place, uint64_t step) const;
+    hid_t metadata() const { return recorded_file_ ? recorded_file_->id() : static_cast<hid_t>(metadata_); }
+    void open_recorded() const;
+
     hdf5::FileId metadata_;
+    const uint64_t part_ = 0;
+    std::shared_ptr<KnownParts> known_parts_;          // null: nothing is recorded
+    std::shared_ptr<const KnownMetadata> known_;       // of this file; null: it is like no other
+    mutable std::unique_ptr<KnownMetadata> recorded_;  // of this file, since HDF5 has it open
+    mutable std::unique_ptr<RecordedFile> recorded_file_;
     mutable std::map<std::string, std::optional<format::ChunkTree>> trees_;  // of arrays that were looked for
 };
 
@@ -81,6 +92,8 @@ private:
 class OpenParts {
 public:
     PartReader& open(const std::string& path);
+    // `part` is its number in its step: HDF5 need not open it where it is like an earlier one of that number.
+    PartReader& open(const std::string& path, uint64_t part);
     void close(const std::string& path) { parts_.erase(path); }
     bool has_outdated(const std::string& path) const {
         const auto found = parts_.find(path);
@@ -93,7 +106,11 @@ public:
     void close_all() { parts_.clear(); }
 
 private:
+    template <class Open>
+    PartReader& find_or_open(const std::string& path, Open&& open);
+
     std::map<std::string, std::unique_ptr<PartReader>> parts_;
+    std::shared_ptr<KnownParts> known_ = std::make_shared<KnownParts>();
 };
 
 // A text attribute of the root; nothing where the file has no such attribute or is not an HDF5 file.

@@ -155,7 +155,7 @@ std::string Reader::part_path_of(const StepLocation& location, uint64_t part) co
 }
 
 PartReader& Reader::open_part(const StepLocation& location, uint64_t part) const {
-    return open_.open(part_path_of(location, part));
+    return open_.open(part_path_of(location, part), part);
 }
 
 void Reader::check_box(size_t variable, const Box& box) const {
