@@ -8,7 +8,6 @@ the machine of the list. They never shrink.
 
 from __future__ import annotations
 
-import resource
 import time
 import tomllib
 from collections import defaultdict
@@ -18,14 +17,10 @@ from typing import Any
 
 import pytest
 
+from tests.processor_time import used_s
+
 FILE = Path(__file__).with_name("budgets.toml")
 LOOPS = 400_000
-
-
-def used_s() -> float:
-    """Of this process, and of those below it that have ended."""
-    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def loop_s() -> float:

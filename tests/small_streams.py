@@ -28,6 +28,7 @@ STREAMS: dict[str, dict[str, Any]] = {
     "ragged": {"layout": "fpp", "steps": 1},
     "static": {"layout": "fpp"},
 }
+XARRAY = "-xarray"  # behind the name of a stream that its engine reads
 
 
 def write(folder: str, kind: str) -> None:

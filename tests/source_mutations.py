@@ -1,29 +1,18 @@
-"""Mutations of what others hand to Tailrace, each read in a process of its own: python -m tests.source_mutations SOURCE SEED COUNT
+"""Mutations of what others hand to Tailrace: python -m tests.source_mutations SOURCE SEED COUNT [FIRST]
 
-A mutation knows the structure of its input: it changes numbers, lengths and names where they are. It repeats and moves records, and
-cuts. The same seed gives the same mutation. A reader may answer with the truth or with one of its own errors. All else is a fault:
-another exception, more than LIMIT_S of processor time, more than LIMIT_BYTES of memory, no end.
+See tests/mutations.py for what is a fault, and tests/odd_values.py for what is changed.
 """
 
 from __future__ import annotations
 
-import copy
 import importlib.resources
 import json
-import os
 import random
-import resource
-import select
 import shutil
-import signal
 import sys
-import tempfile
 import tomllib
-import traceback
-from collections import Counter
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import tailrace
 import tomli_w
@@ -44,159 +33,15 @@ from tailrace.trace.sources import darshan
 
 from bench.harness.written_log import SLOT_BYTES
 from tests.environment import ROOT
+from tests.mutations import Source, print_faults
+from tests.odd_values import mutated_bytes, mutated_text, mutated_value
 from tests.test_trace_ior import CSV, TEXT_3, TEXT_4, json_of
 from tests.test_trace_mdtest import TEXT as MDTEST
 from tests.trace_logs import OLD, events_of, make_run, write_log
 
-LIMIT_S, HANGS_S, LIMIT_BYTES = 2, 60, 512 << 20
-READ, REFUSED, FAULT = "read", "refused", "fault"
 OWN_ERRORS = (LogError, StudyError, TomlError, OSError)
-ODD_NUMBERS = (
-    0,
-    1,
-    2,
-    7,
-    63,
-    64,
-    65,
-    127,
-    255,
-    256,
-    4095,
-    65535,
-    65536,
-    2**31 - 1,
-    2**31,
-    2**32 - 1,
-    2**62,
-    2**63 - 1,
-    2**63,
-    2**64 - 1,
-)
-ODD_VALUES: tuple[Any, ...] = (
-    True,
-    -1,
-    0,
-    1.5,
-    1e308,
-    2**62,
-    -(2**62),
-    "",
-    "x",
-    [],
-    {},
-    [[]],
-    {"": 1},
-    "9" * 30,
-    "\x1b[2J",
-    "[/]",
-    "٣",
-)
-ODD_WORDS = (
-    "",
-    "-",
-    "NA",
-    "nan",
-    "inf",
-    "-inf",
-    "1e999",
-    "9" * 5000,
-    "-1",
-    "0",
-    "1.5",
-    "٣",
-    "\0",
-    "x" * 10_000,
-    "[/]",
-    "{",
-    ",,,",
-    '"',
-)
 STUDY = ROOT / "tests" / "records" / "study"
 HEADER_FIELDS = [(at, width) for at in range(8, 192, 4) for width in (4, 8)]  # its numbers are there, and before its texts
-
-
-def mutated_bytes(content: bytes, rng: random.Random, fields: list[tuple[int, int]], slot: int) -> bytes:
-    """Changes a binary file. `fields`: (place, bytes) of its numbers. `slot`: bytes of its records."""
-    data = bytearray(content)
-    for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
-        size = len(data)
-        if size < 16:
-            break
-        kind = rng.randrange(8)
-        at = rng.randrange(max(1, size // slot)) * slot
-        if kind <= 2 and fields:
-            place, width = rng.choice(fields)
-            number = rng.choice((*ODD_NUMBERS, rng.getrandbits(64), size, size - 1)) % (1 << 8 * width)
-            data[place : place + width] = number.to_bytes(width, "little")
-        elif kind == 3:
-            width = rng.choice((1, 2, 4, 8))
-            place = at + rng.randrange(max(1, slot // width)) * width
-            data[place : place + width] = (rng.choice(ODD_NUMBERS) % (1 << 8 * width)).to_bytes(width, "little")
-        elif kind == 4:
-            data[rng.randrange(size)] ^= 1 << rng.randrange(8)
-        elif kind == 5:
-            other = rng.randrange(max(1, size // slot)) * slot
-            data[at : at + slot] = data[other : other + slot]
-        elif kind == 6:
-            del data[rng.randrange(size) :]
-        else:
-            data[at:at] = data[at : at + slot * rng.randrange(1, 9)]
-    return bytes(data)
-
-
-def mutated_text(text: str, rng: random.Random) -> str:
-    """Changes words and lines."""
-    lines = text.split("\n")
-    for _ in range(rng.choice((1, 1, 2, 4))):
-        at = rng.randrange(len(lines))
-        kind = rng.randrange(5)
-        words = lines[at].replace(",", " , ").split(" ")
-        if kind <= 1:
-            words[rng.randrange(len(words))] = rng.choice(ODD_WORDS)
-            lines[at] = " ".join(words).replace(" , ", ",")
-        elif kind == 2:
-            lines[at:at] = [lines[at]] * rng.choice((1, 2, 1000))
-        elif kind == 3:
-            after = [] if rng.random() < 0.5 else lines[at + 1 :]
-            lines = [*lines[:at], *after] or [""]
-        else:
-            other = rng.randrange(len(lines))
-            lines[at], lines[other] = lines[other], lines[at]
-    return "\n".join(lines)
-
-
-def mutated_value(value: Any, rng: random.Random) -> Any:
-    """A value of JSON or TOML with a part that is another, missing, repeated or nested deeper."""
-    value = copy.deepcopy(value)
-    for _ in range(rng.choice((1, 1, 2, 4))):
-        at = value
-        while True:
-            keys: list[Any] = list(at) if isinstance(at, dict) else list(range(len(at)))
-            if not keys:
-                break
-            key = rng.choice(keys)
-            if isinstance(at[key], dict | list) and at[key] and rng.random() < 0.8:
-                at = at[key]
-                continue
-            kind = rng.randrange(4)
-            if kind <= 1:
-                at[key] = rng.choice(ODD_VALUES)
-            elif kind == 2:
-                del at[key]
-            elif isinstance(at, list):
-                at.append(copy.deepcopy(at[key]))
-            else:
-                at[f"{key}x"] = copy.deepcopy(at[key])
-            break
-    return value
-
-
-class Source(NamedTuple):
-    make: Callable[[Path], None]  # fills a folder with inputs
-    mutate: Callable[[Path, random.Random], Path]  # changes one of them in a copy; returns what is read
-    read: Callable[[Path], Any]
-    a_dead_process_is_an_error: bool = False
 
 
 def one_of(folder: Path, rng: random.Random, ending: str) -> Path:
@@ -365,97 +210,22 @@ def read_study(path: Path) -> None:
     open_study(load_study(path / "small.toml"), path)
 
 
-SOURCES = {
-    "log": Source(lambda folder: void(make_run(folder / "run")), mutate_log, read_logs),
-    "parquet": Source(make_parquet, mutate_parquet, read_all),
-    # Without the interpreter that the source starts for each log. There, a process that ends is an error, too.
-    "darshan": Source(make_darshan, mutate_darshan, darshan._tables, True),
-    "ior": Source(make_ior, mutate_ior, read_all),
-    "mdtest": Source(make_mdtest, mutate_ior, read_all),
-    "run": Source(make_recorded, mutate_recorded, read_model),
-    "coverage": Source(make_recorded, mutate_log, read_coverage),
-    "phases": Source(make_ranks, mutate_log, read_phases),
-    "study": Source(make_study, mutate_study, read_study),
-}
-
-
 def void(_: Any) -> None:
     return None
 
 
-def outcome(source: Source, inputs: Path, seed: str) -> str:
-    """READ, REFUSED, or FAULT and what happened."""
-    receive, send = os.pipe()
-    process = os.fork()
-    if process == 0:
-        os.close(receive)
-        _answer(source, inputs, seed, send)
-    os.close(send)
-    text = b""
-    in_time = bool(select.select([receive], [], [], HANGS_S)[0])
-    while in_time and (now := os.read(receive, 1 << 16)):
-        text += now
-    os.close(receive)
-    if not in_time:
-        os.kill(process, signal.SIGKILL)
-    _, status, usage = os.wait4(process, 0)
-    if not in_time:
-        return f"{FAULT}: no answer in {HANGS_S} s"
-    if usage.ru_utime + usage.ru_stime > LIMIT_S:
-        return f"{FAULT}: {usage.ru_utime + usage.ru_stime:.1f} s of processor time"
-    if text:
-        return text.decode()
-    return REFUSED if source.a_dead_process_is_an_error else f"{FAULT}: the process ended with status {status}"
-
-
-def _answer(source: Source, inputs: Path, seed: str, send: int) -> None:
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        try:
-            folder = Path(shutil.copytree(inputs, name, dirs_exist_ok=True))
-            path = source.mutate(folder, random.Random(seed))
-            silent = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silent, 2)
-            own_bytes = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.setrlimit(resource.RLIMIT_AS, (own_bytes + LIMIT_BYTES, resource.RLIM_INFINITY))
-            resource.setrlimit(resource.RLIMIT_CPU, (2 * LIMIT_S, 2 * LIMIT_S))
-            source.read(path)
-            answer = READ
-        except (*OWN_ERRORS, tailrace.Error):
-            answer = REFUSED
-        except BaseException as error:
-            own = source.a_dead_process_is_an_error and isinstance(error, darshan.DAMAGE)
-            answer = REFUSED if own else f"{FAULT}: {''.join(traceback.format_exception(error, limit=-3))}"
-        shutil.rmtree(name, ignore_errors=True)
-    os.write(send, answer.encode(errors="replace"))
-    os._exit(0)
-
-
-def run(sources_by_name: Mapping[str, Source], name: str, seed: str, count: int) -> tuple[Counter[str], dict[str, str]]:
-    """How many were read, refused or faulty, and the faults by their seeds."""
-    counts: Counter[str] = Counter()
-    faults: dict[str, str] = {}
-    with tempfile.TemporaryDirectory() as inputs:
-        sources_by_name[name].make(Path(inputs))
-        for number in range(count):
-            found = outcome(sources_by_name[name], Path(inputs), f"{seed} {name} {number}")
-            if found.startswith(FAULT):
-                # The same again: what a busy machine causes once, such as too much time, is told and does not count.
-                once = found
-                found = outcome(sources_by_name[name], Path(inputs), f"{seed} {name} {number}")
-                if not found.startswith(FAULT):
-                    print(f"once, and not again: {seed} {name} {number}: {once}", file=sys.stderr)
-            kind = found.partition(":")[0]
-            counts[kind] += 1
-            if kind == FAULT:
-                faults[f"{seed} {name} {number}"] = found
-    return counts, faults
-
-
-def print_faults(sources_by_name: Mapping[str, Source], name: str, seed: str, count: str) -> None:
-    """The command line of a module of mutations."""
-    counts, faults = run(sources_by_name, name, seed, int(count))
-    print(json.dumps({"counts": counts, "faults": faults}, indent=1))
-
+SOURCES = {
+    "log": Source(lambda folder: void(make_run(folder / "run")), mutate_log, read_logs, OWN_ERRORS),
+    "parquet": Source(make_parquet, mutate_parquet, read_all, OWN_ERRORS),
+    # Without the interpreter that the source starts for each log. There, a process that ends is an error, too.
+    "darshan": Source(make_darshan, mutate_darshan, darshan._tables, (*OWN_ERRORS, *darshan.DAMAGE), True),
+    "ior": Source(make_ior, mutate_ior, read_all, OWN_ERRORS),
+    "mdtest": Source(make_mdtest, mutate_ior, read_all, OWN_ERRORS),
+    "run": Source(make_recorded, mutate_recorded, read_model, OWN_ERRORS),
+    "coverage": Source(make_recorded, mutate_log, read_coverage, OWN_ERRORS),
+    "phases": Source(make_ranks, mutate_log, read_phases, OWN_ERRORS),
+    "study": Source(make_study, mutate_study, read_study, OWN_ERRORS),
+}
 
 if __name__ == "__main__":
     import_optional(darshan.BACKEND)  # before it is forked

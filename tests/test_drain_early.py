@@ -364,5 +364,5 @@ def test_two_folders_have_one_target(new_case: Make, rng: random.Random) -> None
 def test_it_ends_with_its_parent(new_case: Make) -> None:
     case = new_case()
     case.call("announce")
-    words = [case.program, "beside", case.scratch, case.target, "--parent", "1"]
+    words = [str(case.program), "beside", str(case.scratch), str(case.target), "--parent", "1"]
     assert subprocess.run(words, check=False, timeout=60).returncode == 1, "process 1 has not started it"

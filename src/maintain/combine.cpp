@@ -15,6 +15,7 @@
 #include "maintain/combine_copy.hpp"
 #include "maintain/combine_log.hpp"
 #include "maintain/combine_plan.hpp"
+#include "maintain/real_path.hpp"
 #include "part/reading_process.hpp"
 #include "view/catalog.hpp"
 #include "view/dataset.hpp"
@@ -60,11 +61,11 @@ private:
     std::string unfinished() const { return output_ + ".combining"; }
 
     void check_output() const {
-        const fs::path wanted = fs::weakly_canonical(output_);
-        const fs::path parts = fs::weakly_canonical(directory_ + "/" + parts_directory(stream_));
-        bool own = wanted == fs::weakly_canonical(directory_ + "/" + dataset_path(stream_)) ||
+        const std::filesystem::path wanted = real_path(output_);
+        const std::filesystem::path parts = real_path(directory_ + "/" + parts_directory(stream_));
+        bool own = wanted == real_path(directory_ + "/" + dataset_path(stream_)) ||
                    std::mismatch(parts.begin(), parts.end(), wanted.begin(), wanted.end()).first == parts.end();
-        for (const std::string& index : index_paths(directory_, stream_)) own = own || wanted == fs::weakly_canonical(index);
+        for (const std::string& index : index_paths(directory_, stream_)) own = own || wanted == real_path(index);
         if (own) fail(Status::BAD_ARGUMENT, output_, " belongs to the stream itself; choose another output");
         if (!options_.replace && path_exists(output_))
             fail(Status::BAD_ARGUMENT, output_, " is there already; choose another output, or let it be replaced");

@@ -1,13 +1,13 @@
 #include "maintain/convert.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 
 #include "base/checksum.hpp"
 #include "gather/agree.hpp"
 #include "gather/communicator_pool.hpp"
 #include "layout/parts.hpp"
+#include "maintain/real_path.hpp"
 #include "stream/ragged.hpp"
 #include "stream/stream.hpp"
 #include "view/reader.hpp"
@@ -84,7 +84,7 @@ private:
 
     void check_different(const std::string& from) const {
         agree_on([&] {
-            if (ranks_->rank() == 0 && std::filesystem::weakly_canonical(from) == std::filesystem::weakly_canonical(to_))
+            if (ranks_->rank() == 0 && real_path(from) == real_path(to_))
                 fail(Status::BAD_ARGUMENT, "stream '", name_, "' cannot be converted into its own directory ", to_,
                      "; choose another directory");
         });

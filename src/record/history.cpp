@@ -239,6 +239,13 @@ Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values) {
 
 Json copy_line(const GroupEntry& group) { return {{"kind", "copy"}, {"group", group.start}, {"segment", group.segment}}; }
 
+void check_has_places(const PartGrowth& growth, uint64_t steps) {
+    const uint64_t placed = growth.blocks.empty() ? 0 : growth.blocks.back().first_step + growth.blocks.back().steps;
+    if (placed < steps)
+        fail(Status::CORRUPT, "the journal says where ", placed, " steps of the part are, and has committed ", steps,
+             ": somebody has changed it; run `tailrace verify`, or restore the journal from a copy");
+}
+
 Json blocks_line(const PartGrowth& growth) {
     Json list = Json::array();
     for (const StepBlock& block : growth.blocks) list.push_back({block.first_step, block.steps, block.address});

@@ -91,6 +91,9 @@ struct PartGrowth {
     std::vector<StepBlock> blocks;
 };
 
+// Throws CORRUPT unless the blocks have so many steps: who writes into the part needs the places of all.
+void check_has_places(const PartGrowth& growth, uint64_t steps);
+
 // The reasons of drop lines, but for those of damaged steps, which name the damage.
 constexpr const char* kDropOld = "keep";       // retention
 constexpr const char* kDropResume = "resume";  // a run continues before them (mode = resume)

@@ -28,6 +28,7 @@ PartSpace space_of_dataset(const History& history, uint64_t steps, uint64_t file
     config.layout = history.groups.back().layout;
     PartSpace space(history.groups.back().layout);
     space.set_content(std::make_shared<DescribedPart>(DescribedPart{content_of_dataset(history, config)}));
+    check_has_places(history.growth, steps);
     space.continue_from(history.growth.blocks, steps, file_bytes);
     return space;
 }

@@ -69,6 +69,7 @@ EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const St
         found["segment"] = access.part_number();
         const bool grows = config.layout.part_is_dataset() && steps.next_step() > 0;
         if (grows && history.groups.back().layout.part_is_dataset()) {
+            check_has_places(history.growth, history.groups.back().steps);
             found["blocks"] = blocks_line(history.growth);
             found["has_static"] = history.groups.back().has_static;
             found["dataset_segment"] = access.is_contested() ? access.part_number() : history.groups.back().segment;

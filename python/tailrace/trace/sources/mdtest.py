@@ -33,7 +33,10 @@ def read(path: Path) -> TableParts:
     """Raises LogError for an output without a result. The mean over the iterations is a result: mdtest does not print each."""
     if path.stat().st_size > MOST_BYTES:
         raise LogError(f"{path}: {path.stat().st_size} bytes are no output of mdtest")
-    rows = list(_results(path.read_text(errors="replace").splitlines()))
+    try:
+        rows = list(_results(path.read_text(errors="replace").splitlines()))
+    except ValueError as error:  # numbers of thousands of digits, or with two points
+        raise LogError(f"{path}: damaged output of mdtest ({error}); let mdtest run to its end") from None
     if not rows:
         raise LogError(f"{path}: output of mdtest without a result; let mdtest run to its end")
     results = table_of("results", rows)
