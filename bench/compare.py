@@ -100,7 +100,7 @@ def claimed(case: Case, folder: Path, size: str) -> dict[str, Any]:
 
 
 def one_way(case: Case, folder: Path, memory: Path, size: str, first: int, *, placed: bool, checks: bool) -> dict[str, float]:
-    """Seconds of the program, and from its begin until its files are on the device. They are removed; before that each is read, if
+    """Seconds of the program, and from its begin until its files are on the device. They are put away; before that each is read, if
     `checks`."""
     ran(["sync", "-f", "."], folder)
     clock = folder / "clock"
@@ -119,10 +119,10 @@ def one_way(case: Case, folder: Path, memory: Path, size: str, first: int, *, pl
     if case.staged:
         if checks:
             check_staged(folder, memory, case.files[size])
-        for path in (folder / "out", folder / "log"):
-            shutil.rmtree(path, ignore_errors=True)
-        for path in folder.glob("*.tar"):
-            path.unlink()
+        used = Path(tempfile.mkdtemp(prefix="used-", dir=folder.parent))  # removed at the end, as in bench stage
+        for path in (folder / "out", folder / "log", *folder.glob("*.tar")):
+            if path.exists():
+                path.rename(used / path.name)
     else:
         _check_and_remove(folder, range(first, first + case.files[size]), placed=placed, checks=checks)
     return seconds
@@ -218,9 +218,9 @@ def main() -> int:
                 folders = {placed: places[case.where] / case.name / ("placed" if placed else "plain") for placed in (False, True)}
                 for folder in folders.values():
                     prepare(case, folder, memory, size)
-                comparisons[case.name] = claimed(case, folders[False], size)
-                shutil.rmtree(comparisons[case.name]["folder"])
                 rows += measured(case, folders, memory, size)
+                comparisons[case.name] = claimed(case, folders[False], size)  # last: it removes its files
+                shutil.rmtree(comparisons[case.name]["folder"])
                 shutil.rmtree(places[case.where] / case.name)
         print_rows(rows, comparisons)
         claims = [

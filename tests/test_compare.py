@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from tailrace.compare.copies import Copies
 from tailrace.compare.differences import difference_of
 from tailrace.compare.kept import lines_to_keep
 from tailrace.compare.outputs import Directories, Entry, Outputs
+from tailrace.machine import facts
 
 CONFIG = '[[place.tree]]\nfiles = "data/{stream}.{rank:number}.{step:number}"\nto = "{rank}/{stream}"\n'
 MODEL = """
@@ -207,3 +209,15 @@ def test_copies_stay_until_the_end_while_there_is_room(here: Path, monkeypatch: 
     assert not kept.exists()
     copies.close()
     assert not copies.folder.exists()
+
+
+def test_a_disk_that_remembers_what_was_removed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = tmp_path.stat().st_dev
+    name = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve().name
+    monkeypatch.setattr(facts, "JOURNALS", tmp_path)
+    monkeypatch.setattr(facts, "file_system", lambda _: {"type": "xfs"})
+    assert not facts.remembers_removed(tmp_path)
+    monkeypatch.setattr(facts, "file_system", lambda _: {"type": "ext4"})
+    assert facts.remembers_removed(tmp_path)
+    (tmp_path / f"{name}-8").mkdir()
+    assert not facts.remembers_removed(tmp_path)

@@ -22,7 +22,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 from tailrace.launch.local import MPIRUN, launcher_environment
-from tailrace.machine.facts import processor
+from tailrace.machine.facts import processor, remembers_removed
 from tailrace.statistics import FEWEST_PAIRS, LEVEL, RESAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -218,7 +218,7 @@ def filesystem_of(directory: Path) -> str:
     while not directory.exists():
         directory = directory.parent
     shown = subprocess.run(["stat", "-f", "-c", "%T", str(directory)], capture_output=True, text=True, check=True)
-    return shown.stdout.strip()
+    return shown.stdout.strip() + (" without a journal" if remembers_removed(directory) else "")
 
 
 def machine() -> dict[str, Any]:

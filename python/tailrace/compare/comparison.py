@@ -7,6 +7,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tailrace.compare.kept import lines_to_keep
 from tailrace.compare.outputs import Directories
 from tailrace.compare.turns import PLACED, PLAIN, WAYS, Command, Turn, check_stage, make_turn
 from tailrace.findings.rules import PLACING
+from tailrace.machine.facts import remembers_removed
 from tailrace.place.rules import read_rules
 from tailrace.quantities import seconds_text
 from tailrace.report.wording import interval_text, ratio_text
@@ -150,8 +152,17 @@ def compare(command: Command, copies: Copies, rounds: int, tell: Callable[[str],
         (first[PLAIN].outputs.directories, first[PLACED].outputs.directories),
         difference,
         tuple(sorted({name for turn in both for name in turn.outside})),
-        tuple(dict.fromkeys(note for turn in both for note in turn.notes)),
+        tuple(dict.fromkeys([note for turn in both for note in turn.notes] + _notes_of(copies.folder))),
     )
+
+
+def _notes_of(folder: Path) -> list[str]:
+    if not remembers_removed(folder):
+        return []
+    return [
+        "This file system is ext4 without a journal: if many files were removed on it in the minutes before, plain runs take longer "
+        "than they do otherwise; compare again after ten minutes"
+    ]
 
 
 def _measures(pairs: list[tuple[Turn, Turn]]) -> tuple[Measure, ...]:

@@ -12,6 +12,8 @@ from typing import Any
 import tailrace
 from tailrace.launch.local import mpi_version
 
+JOURNALS = Path("/proc/fs/jbd2")  # a folder for each file system with a journal: DEVICE-INODE
+
 
 def describe_machine(targets: Sequence[Path]) -> dict[str, Any]:
     """As study records have it. `targets`: directories whose file systems are described."""
@@ -43,6 +45,14 @@ def file_system(path: Path) -> dict[str, Any]:
             longest = len(point)
             described |= {"type": kind, "device": device, "options": options}
     return described
+
+
+def remembers_removed(path: Path) -> bool:
+    """Whether `path` is on ext4 without a journal: where files were removed, it makes new ones slowly for some minutes
+    (docs/benchmarks.md)."""
+    device = os.stat(path).st_dev
+    name = os.path.basename(os.path.realpath(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}"))
+    return file_system(path)["type"] == "ext4" and not list(JOURNALS.glob(f"{name}-*"))
 
 
 def processor() -> str:
