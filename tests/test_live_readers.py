@@ -36,6 +36,7 @@ LAYOUTS: dict[str, tuple[int, dict[str, Any]]] = {
     "fpp": (2, {"layout": "fpp"}),
 }
 NAMES = ("T", "rain", "wind")
+FEWEST_OPENINGS = 6  # of a run, also where they take long on a busy machine
 
 
 def check(times: np.ndarray, arrays: dict[str, np.ndarray]) -> int:
@@ -125,12 +126,12 @@ def test_readers_see_committed_steps_while_a_run_writes(
     layout: str, tmp_path: Path, rng: random.Random, needs: Callable[..., None]
 ) -> None:
     needs("ncdump", "mpirun")
-    path, seen, openings = tmp_path / "live.nc", 0, 0
+    path, seen = tmp_path / "live.nc", 0
     for _run in range(2):
         with writing(tmp_path, layout, 1_000_000) as process:
             wait_for(path, process)
-            end = time.monotonic() + 2.5 + rng.random()
-            while time.monotonic() < end:
+            end, openings = time.monotonic() + 2.5 + rng.random(), 0
+            while time.monotonic() < end or openings < FEWEST_OPENINGS:
                 name = rng.choice(list(READERS))
                 steps = READERS[name](path)
                 assert steps >= seen, f"{name}: {steps} steps after {seen}"
@@ -139,7 +140,6 @@ def test_readers_see_committed_steps_while_a_run_writes(
                 assert process.poll() is None, "the writer ended"
             os.killpg(process.pid, signal.SIGKILL)
         with_netcdf4(path)
-    assert openings > 10
     assert tailrace.verify(tmp_path, "live")["steps"] >= seen > 0
 
 
