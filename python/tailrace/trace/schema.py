@@ -3,6 +3,7 @@ output is made from them (docs/trace-tables.md)."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 import pyarrow as pa
@@ -149,8 +150,6 @@ TABLES: Mapping[str, pa.Schema] = {
     "results": RESULTS,
 }
 
-EMPTY: Tables = {name: schema.empty_table() for name, schema in TABLES.items()}  # made once: it takes 2 ms
-
 # Groups of calls that move bytes of files. Calls of other groups make these calls, so summing both would count bytes twice.
 READS = ("read", "stdio_read")
 WRITES = ("write", "stdio_write")
@@ -158,7 +157,14 @@ WRITES = ("write", "stdio_write")
 
 def empty(**tables: pa.Table) -> Tables:
     """All tables: the given ones, and the others without rows."""
-    return {**EMPTY, **tables}
+    return {**_without_rows(), **tables}
+
+
+@functools.cache
+def _without_rows() -> Tables:
+    """Made once, because it takes 2 ms, but not at the import: the first table reserves 1 GiB of addresses, which is all that the
+    process has that reads logs of Darshan."""
+    return {name: schema.empty_table() for name, schema in TABLES.items()}
 
 
 def table_of(name: str, rows: list[dict[str, object]]) -> pa.Table:
@@ -170,5 +176,5 @@ def joined(parts: list[Tables]) -> Tables:
     """Joins parts. Texts get common numbers."""
     return {
         name: pa.concat_tables([without_rows, *(part[name] for part in parts)]).unify_dictionaries()
-        for name, without_rows in EMPTY.items()
+        for name, without_rows in _without_rows().items()
     }

@@ -19,7 +19,7 @@ import pyarrow as pa
 from tailrace.child_python import end_with_parent
 from tailrace.trace.log import LogError
 from tailrace.trace.optional import MissingLibraryError, import_optional
-from tailrace.trace.schema import EMPTY, EVENTS, Tables, empty, joined, table_of
+from tailrace.trace.schema import EVENTS, Tables, empty, joined, table_of
 from tailrace.trace.source_figures import SourceFigures
 from tailrace.trace.sources.darshan_figures import NO_HOSTS, NO_SEGMENTS, UNKNOWN, orders_of, sizes_of, sums_of
 from tailrace.trace.table_parts import TableParts
@@ -186,7 +186,7 @@ def _segments(record: dict[str, Any], module: str, names: dict[int, str]) -> pa.
         for direction, (call, group) in SEGMENTS[module].items()
         if record[f"{direction}_count"]
     ]
-    return pa.concat_tables([EMPTY["events"], *tables])
+    return pa.concat_tables([EVENTS.empty_table(), *tables])
 
 
 def _calls(segments: Any, record: dict[str, Any], call: str, group: str, names: dict[int, str]) -> pa.Table:
