@@ -137,8 +137,8 @@ def check(target: Path, memory: Path, files: int) -> None:
 
 
 def measure_all(disk: Path, memory: Path, size: str) -> Iterator[dict[str, Any]]:
-    """First the rounds of what is claimed, then the rest. What a method has made stays to the end: on ext4 without a journal, files are
-    made slowly where others were removed. Staging on the disk removes files itself, so it comes last."""
+    """First the rounds of what is claimed, then the rest. What a method has made stays to the end: on ext4 without a journal, files
+    are made slowly where others were removed. Staging on the disk removes files itself, so it comes last."""
     claimed = [method for method in METHODS if method.is_claimed]
     others = sorted((method for method in METHODS if not method.is_claimed), key=lambda method: method.removes)
     for round_number in range(ROUNDS[size] + 1):  # round 0 warms up

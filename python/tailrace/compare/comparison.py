@@ -160,8 +160,8 @@ def _notes_of(folder: Path) -> list[str]:
     if not remembers_removed(folder):
         return []
     return [
-        "This file system is ext4 without a journal: if many files were removed on it in the minutes before, plain runs take longer "
-        "than they do otherwise; compare again after ten minutes"
+        "This file system is ext4 without a journal: if many files were removed on it in the minutes before, plain runs take "
+        "longer than they do otherwise; compare again after ten minutes"
     ]
 
 
