@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -202,11 +201,14 @@ def test_copies_stay_until_the_end_while_there_is_room(here: Path, monkeypatch: 
         with copies.fresh() as copy:
             (copy / "result").write_text(str(number))
     assert sorted((each / "result").read_text() for each in kept.iterdir()) == ["0", "1", "2"]
-    free = iter([1000, 400, 400])  # before a run, after it, and when it is put away: no room for one more
-    monkeypatch.setattr(copies_module.shutil, "disk_usage", lambda _: SimpleNamespace(free=next(free)))
+    free = iter([(1000, 0), (900, 0), (1000, 90), (1000, 50)])  # bytes and inodes before and after a run
+    monkeypatch.setattr(copies_module, "_free_on", lambda _: next(free))
     with copies.fresh():
-        assert len(list(kept.iterdir())) == 3
-    assert not kept.exists()
+        pass
+    assert len(list(kept.iterdir())) == 4, "there is no limit of inodes"
+    with copies.fresh():
+        pass
+    assert not kept.exists(), "no inodes for one more run"
     copies.close()
     assert not copies.folder.exists()
 

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from tailrace.trace.log_folder import NotTraceable, make_numbered
 
@@ -58,8 +59,8 @@ class Copies:
             if folder.exists():
                 shutil.rmtree(folder)
 
-    def _put_away(self, size: int) -> None:
-        """The copy of a run that has ended, and the bytes that it took.
+    def _put_away(self, free_before: Free) -> None:
+        """The copy of a run that has ended. `free_before`: before it was made.
 
         RATIONALE: it stays until the end. ext4 without a journal does not use inodes again that were removed in the last minutes,
         and looks at each of them whenever it makes a file: plain runs then took 20 times as long. Other file systems trim what was
@@ -70,13 +71,14 @@ class Copies:
             if folder.exists():
                 folder.rename(used / str(self._used))
                 self._used += 1
-        if shutil.disk_usage(self.folder).free < 2 * size:
+        free = _free_on(self.folder)
+        if any(now < 2 * (before - now) for before, now in zip(free_before, free, strict=True)):
             shutil.rmtree(used)
 
     @contextlib.contextmanager
     def fresh(self) -> Iterator[Path]:
         """A new copy, on the device before a run begins."""
-        free_before = shutil.disk_usage(self.folder).free
+        free_before = _free_on(self.folder)
         self.copy.mkdir(mode=0o700)
         shutil.copymode(self.source, self.copy)
         names = [os.fsencode(entry.name) for entry in os.scandir(self.source) if not entry.name.startswith(LEFT_OUT)]
@@ -90,7 +92,17 @@ class Copies:
         try:
             yield self.copy
         finally:
-            self._put_away(free_before - shutil.disk_usage(self.folder).free)
+            self._put_away(free_before)
+
+
+class Free(NamedTuple):
+    bytes: int
+    inodes: int  # 0 where the file system has no limit
+
+
+def _free_on(folder: Path) -> Free:
+    found = os.statvfs(folder)
+    return Free(found.f_bavail * found.f_frsize, found.f_favail)
 
 
 def sync(folder: Path) -> None:
