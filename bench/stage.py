@@ -79,17 +79,20 @@ def plain(syncs: bool) -> Method:
     return Method("with fsync" if syncs else "without fsync", measure, is_claimed=True)
 
 
+def run_staged(target: Path, keys: str, words: list[str]) -> tuple[float, float]:
+    """The seconds of the program, and those until all is at the target. `keys`: further lines of [stage]."""
+    (target / "tailrace.toml").write_text(f'[stage]\nfiles = ["out/**"]\nmin_free = "64 MiB"\n{keys}')
+    command = [str(harness.BUILD / "bin" / "tailrace"), "run", "--config", "tailrace.toml", "--log", str(target / "log"), "--"]
+    begin = time.monotonic()
+    program_s = float(ran([*command, *words], target))
+    return program_s, time.monotonic() - begin
+
+
 def staged(where: str, sink: str) -> Method:
     def measure(target: Path, memory: Path, files: int) -> tuple[float, float]:
         scratch = memory if where == "memory" else target.parent / "scratch"
         scratch.mkdir(exist_ok=True)
-        (target / "tailrace.toml").write_text(
-            f'[stage]\nfiles = ["out/**"]\nscratch = "{scratch}"\nsink = "{sink}"\nmin_free = "64 MiB"\n'
-        )
-        command = [str(harness.BUILD / "bin" / "tailrace"), "run", "--config", "tailrace.toml", "--log", str(target / "log"), "--"]
-        begin = time.monotonic()
-        program_s = float(ran([*command, *words_of(Path("out"), files, False)], target))
-        return program_s, time.monotonic() - begin
+        return run_staged(target, f'scratch = "{scratch}"\nsink = "{sink}"\n', words_of(Path("out"), files, False))
 
     return Method(f"staged: {where}, {sink}", measure, (where, sink) == ("memory", "bundle"), removes=where == "disk")
 
@@ -187,34 +190,13 @@ def measure_computing(disk: Path, size: str) -> Iterator[dict[str, Any]]:
     for pair in range(PAIRS[size] + 1):  # pair 0 warms up
         for name in (AFTER, WHILE) if pair % 2 == 0 else (WHILE, AFTER):
             target = Path(tempfile.mkdtemp(prefix="target-", dir=disk))
-            (target / "tailrace.toml").write_text(
-                f'[stage]\nfiles = ["out/**"]\nscratch = "{scratch}"\nmin_free = "64 MiB"\n'
-                f"while_running = {str(name == WHILE).lower()}\n"
-            )
-            command = [
-                str(harness.BUILD / "bin" / "tailrace"),
-                "run",
-                "--config",
-                "tailrace.toml",
-                "--log",
-                str(target / "log"),
-                "--",
-            ]
-            begin = time.monotonic()
+            keys = f'scratch = "{scratch}"\nwhile_running = {str(name == WHILE).lower()}\n'
             words = [*words_of(Path("out"), files, False), str(steps), str(milliseconds)]
-            program_s = float(ran([*command, *words], target))
-            durable_s = time.monotonic() - begin
+            program_s, durable_s = run_staged(target, keys, words)
             check(target, disk, files)
             if pair > 0:
-                yield {
-                    "method": name,
-                    "round": pair,
-                    "program_s": program_s,
-                    "durable_s": durable_s,
-                    "after_s": durable_s - program_s,
-                }
-            shutil.rmtree(target)
-    shutil.rmtree(scratch)
+                times = {"program_s": program_s, "durable_s": durable_s, "after_s": durable_s - program_s}
+                yield {"method": name, "round": pair, **times}
 
 
 def print_computing(rows: list[dict[str, Any]]) -> None:
