@@ -63,7 +63,7 @@ build/mpich/build.ninja: | setup
 	@cmake -S . -B build/mpich -G Ninja -DMPI_EXECUTABLE_SUFFIX=.mpich -DTAILRACE_PYTHON=OFF -DTAILRACE_UNIT_TESTS=OFF \
 		-DTAILRACE_TRACER=OFF $(FOR_TESTS) --log-level=WARNING
 
-demo: build ## A program as it is, and what helps; then a study of the presets (about three minutes)
+demo: build ## A program that is not changed, its report, and what helps; then a study of the presets (seven to eleven minutes)
 	@build/bin/tailrace demo $(ARGS)
 
 test-fast: build ## About a minute: tests marked `fast`
@@ -72,8 +72,8 @@ test-fast: build ## About a minute: tests marked `fast`
 test: build sanitized mpich lint ## What CI runs: lint, then every test not marked `full`
 	@$(PYTEST) -m "not full" --budgets $(ARGS)
 
-test-full: build sanitized mpich lint ## Everything; skips what has passed at this commit (build/test-full.json)
-	@$(PYTEST) --resume=build/test-full.json $(ARGS)
+test-full: build sanitized mpich lint ## Everything; skips what has passed with the same sources (build/test-full.jsonl)
+	@$(PYTEST) --resume=build/test-full.jsonl $(ARGS)
 
 bench: build ## make bench NAME=write [SIZE=quick|full]; without NAME: the list
 ifeq ($(strip $(NAME)),)

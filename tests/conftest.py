@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("tailrace")
     group.addoption("--seed", type=int, default=None, help="seed of the random cases; by default a new one each day or CI run")
     group.addoption("--budgets", action="store_true", help="fail files that take more than twice the seconds of tests/budgets.toml")
-    group.addoption("--resume", metavar="FILE", help="record what passed at this commit in FILE, and skip it next time")
+    group.addoption("--resume", metavar="FILE", help="record what passed in FILE, and skip it while its sources are the same")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(sampling, "tailrace-sampling")
     if config.option.resume:
         shares_out = not hasattr(config, "workerinput")
-        config.pluginmanager.register(resume.Resume(Path(config.option.resume), ROOT, shares_out), "tailrace-resume")
+        config.pluginmanager.register(resume.Resume(Path(config.option.resume), config.rootpath, shares_out), "tailrace-resume")
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -1,10 +1,13 @@
-"""`--resume FILE`: tests that passed at this commit are not run again, so that a long run can be continued."""
+"""`--resume FILE`: tests that passed with the same sources are not run again, so that a long run can be continued.
+
+What a test depends on is told by files: all tracked and new files, without other test modules, and without pages (docs/, *.md) where its
+module does not name them. So a change of one test module or of a page does not make the rest run again.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,42 +15,71 @@ from typing import Any
 import pytest
 
 
-def git(root: Path, *arguments: str) -> str:
-    return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True).stdout
+class Sources:
+    """What each test module of a checkout of git depends on, by the contents of files when this object is made."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        contents = self._contents()
+        shared = {name: content for name, content in contents.items() if not _is_test_module(name)}
+        with_pages = _digest(shared)
+        without_pages = _digest({name: content for name, content in shared.items() if not _is_page(name)})
+        self._of_module: dict[str, str] = {}
+        for name in filter(_is_test_module, contents):
+            text = (root / name).read_text() if (root / name).is_file() else ""
+            names_pages = "docs" in text or ".md" in text
+            self._of_module[name] = _digest({name: contents[name], "shared": with_pages if names_pages else without_pages})
+
+    def of(self, test: str) -> str | None:
+        """A checksum of what the test with this id depends on; None where its module is gone."""
+        return self._of_module.get(test.partition("::")[0])
+
+    def _contents(self) -> dict[str, str]:
+        """Git's hash of each file; of those changed after the commit, the checksum of their bytes."""
+        contents = {}
+        for line in self._git("ls-files", "--stage", "-z").split("\0")[:-1]:
+            told, name = line.split("\t", 1)
+            contents[name] = told.split()[1]
+        changed = self._git("diff", "HEAD", "--name-only", "--no-renames", "-z") + self._git(
+            "ls-files", "--others", "--exclude-standard", "-z"
+        )
+        for name in changed.split("\0")[:-1]:
+            path = self.root / name
+            contents[name] = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "gone"
+        return contents
+
+    def _git(self, *arguments: str) -> str:
+        return subprocess.run(["git", "-C", str(self.root), *arguments], capture_output=True, text=True, check=True).stdout
 
 
-def source_state(root: Path) -> str:
-    """The commit; with uncommitted changes also a checksum of these, so that edited sources are tested again."""
-    commit = git(root, "rev-parse", "HEAD").strip()
-    changes = git(root, "diff", "HEAD")
-    for path in git(root, "ls-files", "--others", "--exclude-standard").splitlines():
-        changes += path + hashlib.sha256((root / path).read_bytes()).hexdigest()
-    return f"{commit}+{hashlib.sha256(changes.encode()).hexdigest()[:12]}" if changes else commit
+def _is_test_module(name: str) -> bool:
+    return name.endswith(".py") and name.rpartition("/")[2].startswith("test_")
+
+
+def _is_page(name: str) -> bool:
+    return name.startswith("docs/") or name.endswith(".md")
+
+
+def _digest(contents: dict[str, str]) -> str:
+    return hashlib.sha256(json.dumps(sorted(contents.items())).encode()).hexdigest()[:16]
 
 
 class Resume:
-    """The record is one JSON object: {"commit": ..., "passed": [test ids]}; written after every test. Where several processes share
-    the tests out, one of them has the reports of all and writes."""
+    """The record has a line of JSON for each test that passed: {"test": id, "sources": checksum}. Where several processes share the
+    tests out, one of them has the reports of all and writes. A line that a kill has cut is passed over."""
 
     def __init__(self, path: Path, root: Path, writes: bool = True) -> None:
         self.path = path
         self.writes = writes
-        self.commit = os.environ.get("TAILRACE_RESUME_STATE") or source_state(root)  # set by the harness's own test
-        self.passed: set[str] = set()
+        self.sources = Sources(root)
         self.not_passed: set[str] = set()
-        if path.exists():
-            record = json.loads(path.read_text())
-            if record.get("commit") == self.commit:
-                self.passed = set(record["passed"])
-
-    def pytest_report_header(self) -> str:
-        return f"commit: {self.commit} ({len(self.passed)} tests passed at it before: {self.path})"
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        done = [item for item in items if item.nodeid in self.passed]
+        passed = self.passed()
+        done = [item for item in items if item.nodeid in passed]
         if done:
             config.hook.pytest_deselected(items=done)
-            items[:] = [item for item in items if item.nodeid not in self.passed]
+            items[:] = [item for item in items if item.nodeid not in passed]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if not report.passed:
@@ -57,16 +89,30 @@ class Resume:
             self.write(report.nodeid)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        terminalreporter.write_line(f"commit: {self.commit}; passed at it so far: {len(self.passed)}")
+        terminalreporter.write_line(f"passed with these sources, this time and before: {len(self.passed())} tests ({self.path})")
+
+    def passed(self) -> set[str]:
+        """The tests recorded with the sources as they are."""
+        return {test for test, sources in _read(self.path).items() if sources == self.sources.of(test)}
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         # Everything passed before: not a failure to have nothing left.
-        if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.passed:
+        if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.passed():
             session.exitstatus = pytest.ExitCode.OK
 
     def write(self, test: str) -> None:
-        self.passed.add(test)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.path.with_suffix(".tmp")
-        beside.write_text(json.dumps({"commit": self.commit, "passed": sorted(self.passed)}, indent=1))
-        os.replace(beside, self.path)
+        with self.path.open("a") as record:
+            record.write(json.dumps({"test": test, "sources": self.sources.of(test)}) + "\n")
+
+
+def _read(path: Path) -> dict[str, str]:
+    """The sources that each test passed with last."""
+    recorded = {}
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            entry = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        recorded[entry["test"]] = entry["sources"]
+    return recorded

@@ -72,23 +72,34 @@ def test_missing_program_fails_and_does_not_skip(needs: object, monkeypatch: pyt
         needs("sh", "no-such-program")  # type: ignore[operator]
 
 
-def test_resume_skips_what_passed_at_this_commit(tmp_path: Path) -> None:
-    """Three runs: first, one test of two fails. Then only that test runs again. After a new commit both run."""
+def test_resume_skips_what_passed_with_the_same_sources(tmp_path: Path) -> None:
+    """What failed runs again; after a change of a module its tests; after one of a page those that name pages; after others, all."""
     (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "-p tests.conftest"\n')
     (tmp_path / "test_two.py").write_text(
         "import os, pytest\ndef test_a(): pass\ndef test_b(): assert 'MENDED' in os.environ\ndef test_c(): pytest.skip('why')\n"
     )
-    record = tmp_path / "record.json"
+    (tmp_path / "test_pages.py").write_text("# reads docs\ndef test_page(): pass\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/page.md").write_text("one\n")
+    (tmp_path / ".gitignore").write_text("record.jsonl\n__pycache__\n")
+    for command in ("init", "add --all", "-c user.name=a -c user.email=b commit -m one"):
+        subprocess.run(["git", *command.split()], cwd=tmp_path, check=True, capture_output=True)
 
     def run(**env: str) -> str:
-        command = [sys.executable, "-m", "pytest", "-q", f"--resume={record}", "-p", "no:cacheprovider", "test_two.py"]
-        python_path = {"PYTHONPATH": f"{ROOT}:{ROOT}/python", "TAILRACE_RESUME_STATE": "one"}
-        return run_within(command, {**python_path, **env}, cwd=tmp_path).stdout
+        command = [sys.executable, "-m", "pytest", "-q", "--resume=record.jsonl", "-p", "no:cacheprovider", "--rootdir=."]
+        return run_within(command, {"PYTHONPATH": f"{ROOT}:{ROOT}/python", **env}, cwd=tmp_path).stdout
 
-    assert "1 failed, 1 passed, 1 skipped" in run()
-    assert "1 passed, 1 skipped, 1 deselected" in run(MENDED="1")
-    assert "1 skipped, 2 deselected" in run()
-    assert "1 failed, 1 passed, 1 skipped" in run(TAILRACE_RESUME_STATE="two")
+    assert "1 failed, 2 passed, 1 skipped" in run()
+    assert "1 passed, 1 skipped, 2 deselected" in run(MENDED="1")
+    assert "1 skipped, 3 deselected" in run()
+    (tmp_path / "docs/page.md").write_text("two\n")
+    assert "1 passed, 1 skipped, 2 deselected" in run()
+    with (tmp_path / "record.jsonl").open("a") as record:
+        record.write('{"test": "cut by a kil')
+    (tmp_path / "test_pages.py").write_text("# reads docs\ndef test_page(): assert True\n")
+    assert "1 passed, 1 skipped, 2 deselected" in run()
+    (tmp_path / "code.py").write_text("a = 1\n")
+    assert "1 failed, 2 passed, 1 skipped" in run()
 
 
 def test_seed_is_printed_and_can_be_given(tmp_path: Path) -> None:

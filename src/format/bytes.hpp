@@ -89,7 +89,8 @@ public:
     }
 
 private:
-    // RATIONALE: most calls append a short number. Anything slower than this would cost as much as encoding itself.
+    // RATIONALE: inline, and one comparison where there is room: most calls append a short number, and a call of a function would
+    // cost as much as encoding it.
     std::byte* grow(uint64_t bytes) {
         if (size_ + bytes > room_.size()) room_.resize(std::max<uint64_t>({2 * room_.size(), size_ + bytes, kLeastRoom}));
         return room_.data() + std::exchange(size_, size_ + bytes);

@@ -115,8 +115,8 @@ const ChunkTree::Node& ChunkTree::node_at(size_t depth, uint64_t address) {
     return node;
 }
 
-// Whether a key of the node is the same as the offset, or before it.
-bool ChunkTree::is_before(const Node& node, uint64_t key, std::span<const uint64_t> offset) const {
+// Whether a key of the node is the offset, or before it in C order.
+bool ChunkTree::is_at_or_before(const Node& node, uint64_t key, std::span<const uint64_t> offset) const {
     for (size_t d = 0; d < dims_; ++d) {
         const auto of_key = number_at<uint64_t>(node.bytes, key * (key_bytes() + 8) + 8 + 8 * d);
         if (of_key != offset[d]) return of_key < offset[d];
@@ -134,7 +134,7 @@ std::optional<ChunkTree::Chunk> ChunkTree::find(std::span<const uint64_t> offset
         uint64_t first = 0, end = node.children;  // the last key that is not behind the offset lies before `end`
         while (first < end) {
             const uint64_t middle = first + (end - first) / 2;
-            is_before(node, middle, offset) ? first = middle + 1 : end = middle;
+            is_at_or_before(node, middle, offset) ? first = middle + 1 : end = middle;
         }
         if (first == 0) return std::nullopt;
         const uint64_t at = (first - 1) * (key_bytes() + 8);

@@ -36,7 +36,7 @@ private:
     ChunkTree(std::shared_ptr<const File> file, size_t dims, uint64_t root) : file_(std::move(file)), dims_(dims), root_(root) {}
     const Node& node_at(size_t depth, uint64_t address);
     uint64_t key_bytes() const { return 8 + 8 * (dims_ + 1); }
-    bool is_before(const Node& node, uint64_t key, std::span<const uint64_t> offset) const;
+    bool is_at_or_before(const Node& node, uint64_t key, std::span<const uint64_t> offset) const;
 
     std::shared_ptr<const File> file_;
     size_t dims_;

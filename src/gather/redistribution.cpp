@@ -48,6 +48,7 @@ std::vector<Redistribution> Redistribution::plan(const Communicator& ranks, cons
         for (uint32_t i = 0; i < indices.size(); ++i) plan.blocks_.cells[next[split_index(length, size, indices[i])]++] = i;
         for (const Partner& partner : plan.blocks_.partners) {
             std::vector<uint64_t>& words = out[partner.rank];
+            words.reserve(words.size() + 3 + partner.count);
             words.insert(words.end(), {p, ranks.user_rank(), partner.count});
             for (uint64_t k = 0; k < partner.count; ++k) words.push_back(indices[plan.blocks_.cells[partner.first + k]]);
         }
@@ -64,6 +65,7 @@ std::vector<Redistribution> Redistribution::plan(const Communicator& ranks, cons
 
 void Redistribution::take_message(uint64_t from, const uint64_t* indices, uint64_t count) {
     range_.partners.push_back({from, range_.cells.size(), count});
+    range_.cells.reserve(length_);
     for (uint64_t k = 0; k < count; ++k) range_.cells.push_back(static_cast<uint32_t>(indices[k] - begin_));
 }
 
@@ -126,7 +128,8 @@ void Redistribution::for_rounds(const Communicator& ranks, const std::vector<Mov
 // One direction of one round: packs for the partners of one side, and unpacks from those of the other.
 class Redistribution::Move {
 public:
-    Move(const Communicator& ranks, const Side& from, const Side& to) : ranks_(ranks), from_(from), to_(to) {}
+    Move(const Communicator& ranks, const Side& from, const Side& to, MoveBuffers& buffers)
+        : ranks_(ranks), from_(from), to_(to), buffers_(buffers) {}
 
     // pack(partner's cells, count, row, to) and unpack(cells, count, row, from) move the cells of one row.
     template <class Pack, class Unpack>
@@ -163,22 +166,22 @@ private:
         }
     }
     // What a rank has for itself is in one place for both.
-    std::byte* out(const Partner& partner, uint64_t at) { return partner.rank == ranks_.rank() ? own_.data() : out_.data() + at; }
-    std::byte* in(const Partner& partner, uint64_t at) { return partner.rank == ranks_.rank() ? own_.data() : in_.data() + at; }
+    std::byte* out(const Partner& partner, uint64_t at) { return partner.rank == ranks_.rank() ? own_ : out_ + at; }
+    std::byte* in(const Partner& partner, uint64_t at) { return partner.rank == ranks_.rank() ? own_ : in_ + at; }
 
     void post(const Round& round) {
         uint64_t in_bytes = 0, out_bytes = 0;
         for_partners(to_, round, [&](const Partner&, uint64_t at, uint64_t count) { in_bytes = at + count * round.row_bytes; });
         for_partners(from_, round, [&](const Partner& partner, uint64_t at, uint64_t count) {
             out_bytes = at + count * round.row_bytes;
-            if (partner.rank == ranks_.rank()) own_.resize(count * round.row_bytes);
+            if (partner.rank == ranks_.rank()) own_ = buffers_.own(count * round.row_bytes);
         });
-        in_.resize(in_bytes);
-        out_.resize(out_bytes);
+        in_ = buffers_.in(in_bytes);
+        out_ = buffers_.out(out_bytes);
         for_partners(to_, round, [&](const Partner& partner, uint64_t at, uint64_t count) {
             if (partner.rank == ranks_.rank()) return;
             requests_.emplace_back();
-            check_mpi(MPI_Irecv(in_.data() + at, static_cast<int>(count * round.row_bytes), MPI_BYTE,
+            check_mpi(MPI_Irecv(in_ + at, static_cast<int>(count * round.row_bytes), MPI_BYTE,
                                 static_cast<int>(partner.rank), kTag, ranks_.all(), &requests_.back()),
                       "MPI_Irecv");
         });
@@ -187,7 +190,7 @@ private:
         for_partners(from_, round, [&](const Partner& partner, uint64_t at, uint64_t count) {
             if (partner.rank == ranks_.rank()) return;
             requests_.emplace_back();
-            check_mpi(MPI_Isend(out_.data() + at, static_cast<int>(count * round.row_bytes), MPI_BYTE,
+            check_mpi(MPI_Isend(out_ + at, static_cast<int>(count * round.row_bytes), MPI_BYTE,
                                 static_cast<int>(partner.rank), kTag, ranks_.all(), &requests_.back()),
                       "MPI_Isend");
         });
@@ -195,17 +198,19 @@ private:
 
     const Communicator& ranks_;
     const Side &from_, &to_;
-    std::vector<std::byte> out_, in_, own_;
+    MoveBuffers& buffers_;
+    std::byte *out_ = nullptr, *in_ = nullptr, *own_ = nullptr;  // of this round, in the buffers
     std::vector<MPI_Request> requests_;
 };
 
-void Redistribution::to_ranges(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes) const {
+void Redistribution::to_ranges(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes,
+                               MoveBuffers& buffers) const {
     std::deque<Cells> cells;
     for (const MovedArray& array : arrays) {
         cells.emplace_back(*array.blocks, array.dim);
         cells.back().begin_out();
     }
-    Move move(ranks, blocks_, range_);
+    Move move(ranks, blocks_, range_, buffers);
     for_rounds(ranks, arrays, buffer_bytes, [&](const Round& round) {
         move.run(
             round, arrays,
@@ -220,10 +225,11 @@ void Redistribution::to_ranges(const Communicator& ranks, const std::vector<Move
     });
 }
 
-void Redistribution::from_ranges(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes) const {
+void Redistribution::from_ranges(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes,
+                                 MoveBuffers& buffers) const {
     std::deque<Cells> cells;
     for (const MovedArray& array : arrays) cells.emplace_back(*array.blocks, array.dim);
-    Move move(ranks, range_, blocks_);
+    Move move(ranks, range_, blocks_, buffers);
     for_rounds(ranks, arrays, buffer_bytes, [&](const Round& round) {
         move.run(
             round, arrays,

@@ -29,6 +29,22 @@ struct MovedArray {
     std::byte* range = nullptr;                      // rows x this rank's range x cell_bytes
 };
 
+// Memory for the messages of a move. Kept between moves: fresh memory would cost a page fault for each page of a message.
+class MoveBuffers {
+public:
+    // At least so many bytes; what they hold is undefined.
+    std::byte* in(uint64_t bytes) { return at_least(in_, bytes); }
+    std::byte* out(uint64_t bytes) { return at_least(out_, bytes); }
+    std::byte* own(uint64_t bytes) { return at_least(own_, bytes); }
+
+private:
+    static std::byte* at_least(std::vector<std::byte>& buffer, uint64_t bytes) {
+        if (buffer.size() < bytes) buffer.resize(bytes);
+        return buffer.data();
+    }
+    std::vector<std::byte> in_, out_, own_;  // from others, to others, what a rank has for itself
+};
+
 class Redistribution {
 public:
     // An index that several ranks have, or one rank has twice. Ranks as in the user's communicator.
@@ -51,9 +67,11 @@ public:
     const std::optional<uint64_t>& missing() const { return missing_; }
 
     // Collective. Moves the elements of all arrays to the ranges, or from there to the blocks, with about `buffer_bytes` for
-    // messages. All ranks give arrays with equal rows and cell_bytes.
-    void to_ranges(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes) const;
-    void from_ranges(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes) const;
+    // messages, in `buffers`. All ranks give arrays with equal rows and cell_bytes.
+    void to_ranges(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes,
+                   MoveBuffers& buffers) const;
+    void from_ranges(const Communicator& ranks, const std::vector<MovedArray>& arrays, uint64_t buffer_bytes,
+                     MoveBuffers& buffers) const;
 
 private:
     // What this rank and another have in common: a part of a list of cells.

@@ -37,8 +37,8 @@ public:
     uint64_t count() const { return count_; }
     uint64_t length() const { return length_; }  // elements in each span; all are equal
     uint64_t begin(uint64_t span) const;         // position of its first element in the array
-    // Within the box (as if it were dense), the span's first element has the index span * length().
-    // The spans that touch positions [lo, hi), as [first, last). The first and the last may reach beyond lo and hi.
+    // The spans that have elements at positions [lo, hi) of the array, as numbers [first, last). The outermost may have elements
+    // outside of these positions, too. In the box's own elements, numbered in C order, span i begins at i * length().
     std::pair<uint64_t, uint64_t> touching(uint64_t lo, uint64_t hi) const;
     // The number of the box's elements in [lo, hi).
     uint64_t elements_within(uint64_t lo, uint64_t hi) const;

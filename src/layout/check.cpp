@@ -17,7 +17,7 @@ std::string missing_feature(const Layout& layout) {
     const auto setting = [&](const std::string& name) {
         for (const Key& key : all_keys())
             if (key.name == name) return name + " = " + key.get(config);
-        fail(Status::INTERNAL, "no key ", name);
+        fail(Status::INTERNAL, "there is no key '", name, "' of the layout");
     };
     if (layout.stage != Stage::none) return setting("stage");
     return "";

@@ -40,7 +40,7 @@ Flow::Flow(const PlanRequest& request)
     for (const PlanVariable& variable : request.variables) {
         const uint64_t element_bytes = type_bytes(variable.type);
         if (variable.shape.empty()) {
-            single_bytes_ += element_bytes;
+            scalar_bytes_ += element_bytes;
             continue;
         }
         const Decomposition decomposition(variable.shape, variable.grid);
@@ -64,7 +64,7 @@ bool Flow::may_have_messages() const {
 }
 
 uint64_t Flow::bytes(uint64_t part) const {
-    uint64_t bytes = single_bytes_;
+    uint64_t bytes = scalar_bytes_;
     const uint64_t first = parts_.first_rank(part), last = parts_.last_rank(part);
     for (const Alike& alike : alike_)
         bytes += alike.bytes(alike.decomposition.elements_before(last) - alike.decomposition.elements_before(first));
@@ -163,7 +163,7 @@ std::vector<PlannedMessage> PartFlow::receives_of(uint64_t k) const {
 
 uint64_t PartFlow::writer_bytes(uint64_t k) const {
     if (writers_ == 1) return flow_.bytes(part_);
-    uint64_t bytes = k == 0 ? flow_.single_bytes_ : 0;
+    uint64_t bytes = k == 0 ? flow_.scalar_bytes_ : 0;
     for (size_t number = 0; number < flow_.alike_.size(); ++number) {
         const Alike& alike = flow_.alike_[number];
         const Box own = alike.decomposition.block(flow_.parts_.writer(part_, k));

@@ -30,7 +30,7 @@ private:
     uint64_t ranks_;
     PartMap parts_;
     std::vector<Alike> alike_;
-    uint64_t single_bytes_ = sizeof(double);  // scalars and the time value
+    uint64_t scalar_bytes_ = sizeof(double);  // scalars and the time value
 };
 
 // The flow within one part. The Flow must outlive it.

@@ -62,10 +62,10 @@ public:
     // Does the same and ends the extent, so that records() is complete. More may be added afterwards.
     void flush();
 
-    // One record for each extent, complete when the queue has done the writes of flush(). No records without checksums. bytes()
-    // includes the zeros in gaps.
     const std::shared_ptr<ExtentWriter>& written() const { return written_; }
+    // One record for each extent; none where checksums are off. Complete after flush(), once the queue has done its writes.
     const std::vector<SealRecord>& records() const { return written_->records(); }
+    // Bytes written, with the zeros in gaps.
     uint64_t bytes() const { return written_->bytes(); }
     uint64_t write_calls() const { return written_->write_calls(); }
 

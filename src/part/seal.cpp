@@ -110,7 +110,8 @@ uint64_t SealMap::address(uint64_t step, uint64_t writer) const {
 
 SealMap seal_map(const Placement& placement, const std::vector<StepBlock>& blocks, uint64_t writers, uint64_t slot_bytes) {
     if (writers * slot_bytes > placement.bytes().seal_bytes)
-        fail(Status::INTERNAL, writers, " seals of ", slot_bytes, " bytes do not fit in ", placement.bytes().seal_bytes);
+        fail(Status::INTERNAL, "the checksum records of ", writers, " writers, ", slot_bytes, " bytes each, do not fit in the ",
+             placement.bytes().seal_bytes, " bytes laid out for them");
     const uint64_t static_seal = placement.bytes().static_bytes.empty() ? 0 : placement.static_seal();
     return {writers, slot_bytes, static_seal, placement.step_seal(), placement.step_pitch(), blocks};
 }

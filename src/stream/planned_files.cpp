@@ -55,7 +55,7 @@ Definitions planned_definitions(const PlanRequest& request) {
     return definitions;
 }
 
-// The variables with the same decomposition, which have the same boxes.
+// The different decompositions of a request, and that of each variable. Variables with the same one have the same boxes.
 class Decompositions {
 public:
     explicit Decompositions(const PlanRequest& request) {

@@ -270,7 +270,7 @@ void ScatteredBlocks::exchange(const Definitions& definitions, StepData& data) {
             data.memory[source.variable].emplace_back(array.range, type_bytes(variable.type), box.count, std::vector<int64_t>());
         arrays[planned.plan].push_back(array);
     }
-    for (size_t p = 0; p < plans_.size(); ++p) plans_[p].to_ranges(ranks_, arrays[p], buffer_bytes_);
+    for (size_t p = 0; p < plans_.size(); ++p) plans_[p].to_ranges(ranks_, arrays[p], buffer_bytes_, buffers_);
     // What belongs to the model is not kept.
     for (Source& source : sources_) {
         source.blocks.clear();

@@ -59,6 +59,7 @@ private:
     bool must_plan_ = false;
     std::vector<Planned> planned_;  // by variable
     std::vector<Redistribution> plans_;
+    MoveBuffers buffers_;
     std::vector<Source> sources_;  // in the order of the variables; their memory serves again in the next step
     bool has_taken_ = false;       // the blocks of this step are in sources_
 };

@@ -15,7 +15,7 @@ namespace tailrace::trace {
 // cannot be made, the process never records.
 bool is_recording();
 
-// Whether the log is of this process. It is not in a child that uses its parent's memory.
+// Whether the log belongs to this process. False in a child that still shares its parent's memory, as after vfork().
 bool has_own_log();
 
 // Stores an event. When the budget is spent or the disk is full, counts it instead.

@@ -53,13 +53,12 @@ void ScatteredReader::get(const std::string& variable, const std::string& dimens
                           const std::vector<int64_t>& stride_bytes) {
     const Communicator& ranks = reader_.ranks();
     Wanted all;
-    std::vector<std::byte> range;
     const auto read_range = [&] {
         Box box = all.whole;
         box.offset[all.dim] = plans_[0].range_begin();
         box.count[all.dim] = plans_[0].range_length();
-        range.resize(box.elements() * all.element_bytes);
-        reader_.get(variable, box, range.data(), {});
+        range_.resize(box.elements() * all.element_bytes);
+        reader_.get(variable, box, range_.data(), {});
     };
     const std::string names = variable + '\0' + dimension;
     GetIndicesVote vote{.array = Checksum::of(names.data(), names.size())};
@@ -76,10 +75,11 @@ void ScatteredReader::get(const std::string& variable, const std::string& dimens
         agree(ranks, vote, attempt(read_range));
     }
     run_or_end_job(ranks.size() > 1, [&] {
-        MovedArray array{&all.blocks, all.dim, 1, all.element_bytes, range.data()};
+        MovedArray array{&all.blocks, all.dim, 1, all.element_bytes, range_.data()};
         for (size_t d = 0; d < all.whole.count.size(); ++d)
             if (d != all.dim) (d < all.dim ? array.rows : array.cell_bytes) *= all.whole.count[d];
-        plans_[0].from_ranges(ranks, {array}, kBufferBytes);
+        plans_[0].from_ranges(ranks, {array}, kBufferBytes, buffers_);
+        if (range_.size() > kBufferBytes) std::vector<std::byte>().swap(range_);
     });
 }
 

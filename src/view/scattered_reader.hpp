@@ -29,6 +29,9 @@ private:
     uint64_t length_ = 0;
     IndexList indices_;
     std::vector<Redistribution> plans_;
+    // Kept between calls, as fresh memory costs page faults: this rank's range if it is small, and messages.
+    std::vector<std::byte> range_;
+    MoveBuffers buffers_;
 };
 
 }  // namespace tailrace

@@ -1,4 +1,4 @@
-"""tailrace demo: a program as it is, and a kernel with the library, in about three minutes."""
+"""tailrace demo: records a program that is not changed, reports on it, and tries what helps. Then compares the library's layouts."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def command(
     grid: Annotated[
         list[str] | None, typer.Option("--grid", help="Blocks along each dimension, as 8x8: one for each --shape, in order.")
     ] = None,
-    variables: Annotated[Path | None, typer.Option("--variables", exists=True, help="TOML: [NAME] with shape, type, grid.")] = None,
+    variables: Annotated[Path | None, typer.Option("--variables", exists=True, help="TOML file: a table [NAME] for each variable, with shape, type, grid.")] = None,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Output steps.")] = 1,
     name: Annotated[str, typer.Option("--name", help="Name of the stream.")] = "history",
     choice: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of a layout key; repeatable.")] = None,

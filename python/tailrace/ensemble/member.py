@@ -177,7 +177,7 @@ def _run(plan: Plan, outcome: Outcome, scratch: Scratch, directory: MemberDirect
     for name, (size, mtime_ns, inode) in reply.get("outputs", {}).items():
         now = os.stat(os.path.join(directory.path, name))
         if (now.st_size, now.st_mtime_ns, now.st_ino) != (size, mtime_ns, inode):
-            raise MemberError("open", f"{name}: changed after the member's processes had ended")
+            raise MemberError("open", f"{name}: this output changed after the member's processes had ended")
         if size == 0 and name in files_read(plan.spec):
             raise MemberError("missing", f"{name}: is empty")
     for name in files_read(plan.spec):

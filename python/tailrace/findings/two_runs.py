@@ -58,8 +58,8 @@ class TwoRuns:
     first_io_s: float | None  # of the wall clock; None where the source has no calls
     second_io_s: float | None
     findings: Sequence[FindingChange]  # the largest change first
-    operations: Sequence[Change]
-    files: Sequence[Change]
+    operations: Sequence[Change]  # one for each kind of call: open, read, write ...
+    files: Sequence[Change]  # one for each file
     differences: Sequence[tuple[str, str, str]]  # what differs: of the first run, of the second
     not_compared: Sequence[str]  # why figures are missing
 

@@ -113,7 +113,7 @@ def _lines(found: dict[str, list[tuple[int, float]]], ranks: Sequence[int], colo
         line = " ".join(f"{places[count]:.1f},{height(value):.1f}" for count, value in points)
         body.append(f'<polyline points="{line}" style="stroke:{colours[name]}"/>')
         for count, value in points:
-            title = f"{name}, {count} ranks: {value:.2f}"
+            title = f"{name}, {count} ranks: speed-up {value:.2f}"
             circle = f'<circle cx="{places[count]:.1f}" cy="{height(value):.1f}" r="4" fill="{colours[name]}">'
             body.append(f"{circle}<title>{escape(title)}</title></circle>")
         y = TOP + 8 + 20 * at

@@ -45,7 +45,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         "spread the files over directories with a bounded number of entries, or write fewer files",
         (
             "tailrace run --compare -- COMMAND  # for the program as it is: writes rules, and shows what they bring",
-            "layout = 'hds'  # with the library: at most 1000 entries in a directory",
+            "layout = 'hds'  # [stream.NAME], where Tailrace's library writes: at most 1000 entries in a directory",
         ),
         "high",
     )

@@ -33,7 +33,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         "time of these calls, without the last for each file",
         "synchronise at the end, or only after checkpoints that must survive a power cut",
         (
-            "durability = 'close'  # with the library: once, when a file is closed",
+            "durability = 'close'  # [stream.NAME], where Tailrace's library writes: once, when a file is closed",
             *of_database(activity, calls, "BEGIN; ... COMMIT;  -- SQLite: many changes in one transaction"),
         ),
         "high",

@@ -23,5 +23,5 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         f"most in {files_text(activity, calls)}",
         "I/O of each rank above the mean of all ranks before the same collective",
         "give each rank the same share of the data to write, or let a rank of each node write for the others",
-        ("layout = 'collective'  # with the library",),
+        ("layout = 'collective'  # [stream.NAME], where Tailrace's library writes",),
     )

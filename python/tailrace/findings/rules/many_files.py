@@ -31,7 +31,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     is_synced = bool(synced[calls].any())
     mean = float(written[small[:-1]].mean())
     count = int(small.sum())
-    ranks = ("layout = 'collective'  # with the library: one file of all ranks",) if len(activity.ranks) > 1 else ()
+    ranks = ("layout = 'collective'  # [stream.NAME], where Tailrace's library writes: one file of all ranks",) if len(activity.ranks) > 1 else ()
     forced = "to the device " if is_synced else ""
     return Cause(
         calls,
@@ -45,6 +45,6 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
             + (", so they are safe when the run ends, not before" if is_synced else ""),
             "stage.files = ['FOLDER/**']  # the same in tailrace.toml",
             *ranks,
-            "steps = 'all'  # with the library: one file for all steps",
+            "steps = 'all'  # [stream.NAME], where Tailrace's library writes: one file for all steps",
         ),
     )

@@ -31,5 +31,5 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         f"{slower.times:.1f} times as long for each byte as those that do; most in {files_text(activity, found)}",
         "time of each above that of its bytes at the median rate of aligned writes",
         "let arrays begin at a multiple of the block or stripe",
-        ("alignment = '1 MiB'  # with the library",),
+        ("alignment = '1 MiB'  # [stream.NAME], where Tailrace's library writes",),
     )

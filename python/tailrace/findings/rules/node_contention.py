@@ -48,5 +48,5 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         f"{rates[best] / 2**20:.0f} MiB/s; most in {files_text(activity, found)}",
         "time of each write, if the node as a whole were as fast as with the best number of writers",
         f"let {best} of the ranks of a node write for the others",
-        ("layout = 'node'  # with the library: one rank of each node writes",),
+        ("layout = 'node'  # [stream.NAME], where Tailrace's library writes: one rank of each node writes",),
     )

@@ -31,7 +31,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         f"take {slower.times:.1f} times as long for each byte as the others; most in {files_text(activity, found)}",
         "time of each above that of its bytes at the median rate of writes that met no other",
         "let one rank of each node write, or write a file for each node",
-        ("layout = 'node'  # with the library: a file for each node", "layout = 'collective'  # one file, few writers"),
+        ("layout = 'node'  # [stream.NAME], where Tailrace's library writes: a file for each node", "layout = 'collective'  # one file, few writers"),
     )
 
 

@@ -24,7 +24,7 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
     is_again = many >= AGAIN * different
     what = f"{count_text(many)} files are removed, {where_text(activity, calls)}"
     remedy = "keep fewer and larger files, write over old ones instead of removing them, or remove them after the run"
-    lines: tuple[str, ...] = ("keep = N  # with the library: removes whole files of old steps",)
+    lines: tuple[str, ...] = ("keep = N  # [stream.NAME], where Tailrace's library writes: removes whole files of old steps",)
     if is_again:
         files = f"{count_text(different)} files" if different > 1 else "one file"
         what = f"{count_text(many)} removals remove {files} again and again: {files_text(activity, calls)}"

@@ -24,5 +24,5 @@ def find(activity: Activity, pricing: Pricing) -> Cause | None:
         f"another one; most in {files_text(activity, calls)}",
         "I/O of each rank above the mean of all ranks before the same collective",
         "write at the same time on all ranks, or write while the run computes",
-        ("overlap = 2  # with the library: steps are written while the run computes",),
+        ("overlap = 2  # [stream.NAME], where Tailrace's library writes: steps are written while the run computes",),
     )
