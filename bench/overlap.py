@@ -105,6 +105,8 @@ def measure(size: Size) -> list[Row]:
         bar = progress.add_task("", total=size.seconds)
         started = time.monotonic()
         for cell, job in itertools.product(size.cells, jobs):
+            if cell != size.cells[0] and time.monotonic() - started > size.seconds:
+                continue  # for information only, and there is no time left
             arguments = {"mode": cell.mode, "presets": ",".join(job.presets), "arrays": ARRAYS, "steps": STEPS}
             arguments |= {"in-flight": IN_FLIGHT, "seconds": f"{seconds * job.weight:.0f}", "least": LEAST, "most": MOST}
             arguments |= {"dedicated": job.dedicated}
@@ -151,6 +153,9 @@ def claims_of(rows: Sequence[Row], size: Size) -> list[Claim]:
 
 def print_times(rows: Sequence[Row], size: Size) -> None:
     for cell in size.cells:
+        if any(not measured(rows, cell, job.memcpy, "memcpy") for job in jobs_of(size)):
+            console.print(f"{cell.key}: not measured, because the cells before took longer than planned")
+            continue
         table = Table(title=f"{cell.target}, {MODES[cell.mode]}: seconds, median (least..most)", title_justify="left")
         for heading in ("preset", "how", "to return, a step", "of memcpy", "to durable, a step", "the run", "of synchronous"):
             table.add_column(heading, justify="left" if heading in ("preset", "how") else "right")
