@@ -1,6 +1,7 @@
 """Reads a restart on other numbers of ranks than wrote it: Tailrace, raw reads and the peers, from the page cache and the device.
 
     make bench NAME=restart [SIZE=quick|full]
+    make bench NAME=restart SIZE=full ARGS="--cells 2-to-4/shm/*"    # all the time for some cells: more repetitions
 
 docs/benchmarks.md describes what is measured and how to read it; bench/bounds.toml has the bounds.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import fnmatch
 import itertools
 import shutil
 import sys
@@ -80,14 +82,16 @@ class Size:
     targets: tuple[str, ...]
     cases: tuple[str, ...]
     modes: tuple[str, ...]
+    pattern: str = "*"  # of the cells' keys
 
     def cells(self) -> list[Cell]:
-        """Cells that read the same files follow each other."""
-        return [
+        """Those whose key matches the pattern. Cells that read the same files follow each other."""
+        cells = [
             Cell(case, target, mode)
             for target, case, mode in itertools.product(self.targets, self.cases, self.modes)
             if target == "disk" or mode == "cached"
         ]
+        return [cell for cell in cells if fnmatch.fnmatchcase(cell.key, self.pattern)]
 
 
 SIZES = {
@@ -217,8 +221,14 @@ def rows_of(rows: Sequence[Row], cell: Cell) -> list[Row]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.restart", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--size", choices=SIZES, default="quick")
-    name = parser.parse_args().size
-    size = SIZES[name]
+    parser.add_argument(
+        "--cells", default="*", metavar="PATTERN", help="measure only these cells, such as '2-to-4/shm/*', with all the time"
+    )
+    given = parser.parse_args()
+    name, size = given.size, dataclasses.replace(SIZES[given.size], pattern=given.cells)
+    if not size.cells():
+        keys = ", ".join(cell.key for cell in SIZES[name].cells())
+        raise harness.BenchError(f"--cells {given.cells} matches none of the cells of size {name}: {keys}")
     entries = methods.list_entries("bench_restart")
     files_bytes = len({entry.files for entry in entries}) * max(CASES[case].written_bytes for case in size.cases)
     for target in size.targets:
@@ -238,7 +248,8 @@ def main() -> int:
     print_cells(rows, cells, entries)
     claims = claims_of(rows, cells, bounds)
     harness.print_claims(claims)
-    path = harness.write_record("restart", {"size": name, **methods.record_of(entries, tuned)}, rows, claims)
+    record = "restart" if given.cells == "*" else "restart-cells"
+    path = harness.write_record(record, {"size": name, **methods.record_of(entries, tuned)}, rows, claims)
     return methods.finish(name, rows, claims, path, started, size.seconds, LEAST)
 
 
