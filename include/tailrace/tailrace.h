@@ -271,8 +271,7 @@ int tailrace_read_definitions(tailrace_reader *reader, const tailrace_definition
 int tailrace_inquire_dims(const tailrace_definitions *definitions, int *count);
 int tailrace_inquire_dim_id(const tailrace_definitions *definitions, const char *name, int *dim);
 int tailrace_inquire_dim(const tailrace_definitions *definitions, int dim, tailrace_dim_info *info);
-/* How many variables there are; the number of the variable with a name, or NOT_FOUND; type, dimensions and shape of one variable.
- * */
+/* How many variables there are; the number of the variable with a name, or NOT_FOUND; type, dimensions and shape of a variable. */
 int tailrace_inquire_vars(const tailrace_definitions *definitions, int *count);
 int tailrace_inquire_var_id(const tailrace_definitions *definitions, const char *name, int *var);
 int tailrace_inquire_var_info(const tailrace_definitions *definitions, int var, tailrace_var_info *info);

@@ -63,7 +63,8 @@ inline std::string reasons() {
     return found.empty() ? "no reason given" : found;
 }
 
-// The status of the errno in HDF5's message, or else `otherwise`. Only this function reads a message: HDF5 has errno only as text.
+// The status of the errno in HDF5's message, or else `otherwise`. This function reads a message because HDF5 gives errno only as
+// text.
 inline Status status_of(const std::string& found, Status otherwise) {
     static constexpr std::string_view key = "errno = ";
     const size_t at = found.find(key);
@@ -168,8 +169,8 @@ inline void set_chunk_cache(hid_t access, size_t slots, size_t bytes) {
 inline FileId create_file(const std::string& path, hid_t creation, hid_t access) {
     return FileId(check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access), "H5Fcreate", path));
 }
-// For reading, by a driver that `access` may name. Without a file lock: some file systems have no locks, and a part with its final
-// name is not changed.
+// Opens a file for reading, with the driver of `access`. Takes no file lock: some file systems have no locks, and a part with its
+// final name is not changed.
 inline FileId open_file(const std::string& path, const Properties& access) {
     begin_reading(path);
     check(H5Pset_file_locking(access, false, true), "H5Pset_file_locking", path);
@@ -186,7 +187,7 @@ inline void close_file(FileId file, const std::string& path) { check(H5Fclose(fi
 // ------------------------------------------------------------------------------------------------------------
 
 inline Space create_space(H5S_class_t kind) { return Space(check(H5Screate(kind), "H5Screate", "a space")); }
-// Without dimensions: a scalar.
+// A dataspace with these lengths; a scalar if there are none.
 inline Space create_space(const Lengths& lengths, const Lengths& most) {
     if (lengths.empty()) return create_space(H5S_SCALAR);
     const int dims = static_cast<int>(lengths.size());
@@ -270,7 +271,7 @@ inline bool dataset_has_type(hid_t dataset, hid_t type, const std::string& name)
     const TypeId stored(check(H5Dget_type(dataset), "H5Dget_type", name, Status::CORRUPT));
     return check(H5Tequal(stored, type), "H5Tequal", name, Status::CORRUPT) > 0;
 }
-// HADDR_UNDEF if nothing is stored.
+// The address of a contiguous dataset; HADDR_UNDEF if nothing is stored.
 inline haddr_t contiguous_address(hid_t dataset) { return H5Dget_offset(dataset); }
 struct Chunk {
     unsigned skipped_filters = 0;

@@ -1,20 +1,22 @@
 // What is committed of a stream, read from its journal: runs, plans, groups of steps and steps. The kinds of lines:
 //
 //   segment     the first line of a segment of the journal, and `end`, its last one (segments.hpp)
-//   run         once a run, at its first step: format, layout, requested, storage, ranks, nodes, definitions; origin (only of a
-//               conversion)
+//   run         once for each run, at its first step: format, layout, requested, storage, ranks, nodes, definitions; origin (only
+// of
+//               a conversion)
 //   plan        several parts: which boxes they store: plan, boxes = [[variable, part, block, offset..., count...], ...]
-//   boxes       the same for more than 256 parts: boxes = [[list, part, ...], ...]; variables = [[variable, ...], ...]: the lists
-//               of variables with the same boxes. Versions before 0.2 pass over it, and read the boxes from the parts
-//   coordinate  an array that is static and replicated: its whole: variable, hex. Of several parts, which store only slices of a
-//               coordinate; and of a stream without steps, which has no parts
-//   blocks      one growing part: where its steps are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]
+//   boxes       a plan for more than 256 parts: boxes = [[list, part, ...], ...]; variables = [[variable, ...], ...]: the lists
+//               of variables with equal boxes. Versions before 0.2 ignore it, and read the boxes from the parts
+//   coordinate  all elements of a static, replicated array: variable, hex. Written where files > 1, since a part then stores only
+//               a slice of a coordinate; and for a stream without steps, which has no parts
+//   blocks      where the steps of one growing part are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]
 //   step        commits a step: step, time, group (its first step), plan, static, files, bytes, digest. Also ragged (the lengths of
 //               ragged dimensions), segment (the number in the names of the group's files), records: true (its parts have them,
 //               version_record.hpp)
-//   copy        the group of the last steps is now in a copy, whose name has a number: group, segment
-//   drop        steps that left the stream: first, last, why ("keep": retention; else the damage). With "resume" and "rewind" all
-//               from first on leave, and their numbers and file names are used again. With kept: true the files stay, since
+//   copy        the last group of steps is now in a copied file, whose name has a number: group, segment
+//   drop        removes steps from the stream: first, last, why ("keep": retention; else the damage). "resume" and "rewind" drop
+// all
+//               steps from `first` on, and their numbers and file names are used again. With kept: true the files are kept, since
 //               later steps have their static arrays there
 #pragma once
 
@@ -36,10 +38,10 @@ namespace tailrace {
 
 constexpr uint64_t kMostVariables = 1u << 20;  // in a plan whose definitions are not known
 
-// What the lengths along time say in a part of several steps.
+// What the length of a part's time dimension means, in a part of several steps.
 enum class Lengths {
-    laid_out,   // room for steps, as versions before 0.2 wrote them: time is NaN where there is none
-    committed,  // exactly the committed steps; the part has records of its last versions (part/version_record.hpp)
+    laid_out,   // room for so many steps (versions before 0.2): the time of a step that is not written is NaN
+    committed,  // the number of committed steps; the part has records of its last versions (part/version_record.hpp)
 };
 
 // Steps in the same parts.
@@ -53,10 +55,11 @@ struct GroupEntry {
     uint64_t steps = 0;        // committed and not dropped
     uint64_t files_bytes = 0;  // steps = 1: of all its parts
     std::string digest;        // of its last step
-    bool torn = false;         // it was dropped because it was damaged, or rewound: another group may have its place by now
+    bool torn = false;         // it was dropped because of damage or by rewind: its number and files may be another group's now
     uint64_t segment = 0;      // the number in the names of its files; 0: none
     Lengths lengths = Lengths::laid_out;
-    // History::add_group sets them: the first step of the index file that shows the group, and that file's parts up to here.
+    // Set by History::add_group: the first step of the index file that shows the group, and the parts in that file up to this
+    // group.
     uint64_t index_start = 0, index_parts = 0;
 };
 
@@ -91,10 +94,10 @@ struct PartGrowth {
     std::vector<StepBlock> blocks;
 };
 
-// Throws CORRUPT unless the blocks have so many steps: who writes into the part needs the places of all.
+// Throws CORRUPT unless the blocks have at least `steps` steps: a run that writes into the part needs the address of each.
 void check_has_places(const PartGrowth& growth, uint64_t steps);
 
-// The reasons of drop lines, but for those of damaged steps, which name the damage.
+// The values of `why` in drop lines. For damaged steps, `why` is the damage instead.
 constexpr const char* kDropOld = "keep";       // retention
 constexpr const char* kDropResume = "resume";  // a run continues before them (mode = resume)
 constexpr const char* kDropRewind = "rewind";  // tailrace rewind
@@ -110,14 +113,14 @@ struct History {
     uint64_t torn_bytes = 0;
 
     bool empty() const { return steps.empty(); }
-    // No step, and arrays that the journal has whole: the index shows them alone.
+    // Whether the stream has no step, but static arrays in the journal: the index then shows only these.
     bool is_static_only() const;
     std::vector<double> times() const;  // of its steps
-    // Never the number of a step that retention has dropped: its files may still have that name.
+    // The number of the next step. It is never that of a step which retention has dropped, whose files may still exist.
     uint64_t next_step() const { return std::max(retained_from, steps.empty() ? 0 : steps.back().step + 1); }
     // The group with the static distributed variables of the steps of `group`. Null: no group has them.
     const GroupEntry* static_group(uint64_t group) const;
-    // The parts of a group have the variables that its run defined: others joined the stream with a later run.
+    // Whether the parts of a group have a variable. They have those that the group's run defined; later runs may add variables.
     bool has_variable(const GroupEntry& group, size_t variable) const {
         return variable < runs[group.run].definitions.variables().size();
     }
