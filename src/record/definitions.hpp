@@ -49,7 +49,7 @@ public:
     void put_attribute(const std::string& variable, Attribute attribute);
     // put_attribute() for each attribute of a list.
     void put_attributes(const std::string& variable, std::vector<Attribute> attributes);
-    // Replaces all attributes of a variable, except _FillValue.
+    // Replaces all attributes of a variable, of the stream or of the time. Variable::fill does not change.
     void replace_attributes(const std::string& variable, std::vector<Attribute> attributes);
 
     const std::string& time_name() const { return time_name_; }

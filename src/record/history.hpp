@@ -2,8 +2,7 @@
 //
 //   segment     the first line of a segment of the journal, and `end`, its last one (segments.hpp)
 //   run         once for each run, at its first step: format, layout, requested, storage, ranks, nodes, definitions; origin (only
-// of
-//               a conversion)
+//               of a conversion)
 //   plan        several parts: which boxes they store: plan, boxes = [[variable, part, block, offset..., count...], ...]
 //   boxes       a plan for more than 256 parts: boxes = [[list, part, ...], ...]; variables = [[variable, ...], ...]: the lists
 //               of variables with equal boxes. Versions before 0.2 ignore it, and read the boxes from the parts
@@ -15,9 +14,8 @@
 //               version_record.hpp)
 //   copy        the last group of steps is now in a copied file, whose name has a number: group, segment
 //   drop        removes steps from the stream: first, last, why ("keep": retention; else the damage). "resume" and "rewind" drop
-// all
-//               steps from `first` on, and their numbers and file names are used again. With kept: true the files are kept, since
-//               later steps have their static arrays there
+//               all steps from `first` on, and their numbers and file names are used again. With kept: true the files are kept,
+//               since later steps have their static arrays there
 #pragma once
 
 #include <algorithm>
@@ -55,7 +53,7 @@ struct GroupEntry {
     uint64_t steps = 0;        // committed and not dropped
     uint64_t files_bytes = 0;  // steps = 1: of all its parts
     std::string digest;        // of its last step
-    bool torn = false;         // it was dropped because of damage or by rewind: its number and files may be another group's now
+    bool torn = false;         // its steps were dropped (damage, resume, rewind): another group may have its number by now
     uint64_t segment = 0;      // the number in the names of its files; 0: none
     Lengths lengths = Lengths::laid_out;
     // Set by History::add_group: the first step of the index file that shows the group, and the parts in that file up to this

@@ -7,7 +7,7 @@
 
 namespace tailrace {
 
-// Throw NOT_FOUND unless the directory exists, or the stream in it.
+// Throw NOT_FOUND: the first unless the directory exists, the second unless the stream exists in it.
 void require_directory(const std::string& directory);
 void require_stream(const std::string& directory, const std::string& stream);
 
