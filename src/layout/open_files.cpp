@@ -5,7 +5,7 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kOthers = 24;  // files of the reader itself: libraries, terminals, sockets
+constexpr uint64_t kOthers = 24;  // other open files of the reading program: libraries, terminals, sockets
 
 std::string layout_with_few_files(const Layout& layout, uint64_t parts) {
     const bool parts_are_few = parts + kOthers <= kUsualOpenFiles;

@@ -1,4 +1,4 @@
-// Settings from environment variables, and the list of all variables.
+// Reads settings from environment variables, and lists all variables.
 #include <algorithm>
 #include <cctype>
 
@@ -38,7 +38,8 @@ struct KeyAndOwner {
     std::string owner;  // a stream's name in capitals; "": all streams
 };
 
-// The longest key that fits: TAILRACE_OUT_ALIGN_THRESHOLD is align_threshold of stream OUT. Throws where none does.
+// Splits a variable's name at the longest key that it ends with: TAILRACE_OUT_ALIGN_THRESHOLD is align_threshold of stream OUT.
+// Throws if it ends with no key.
 KeyAndOwner key_and_owner(const std::string& name) {
     const std::string rest = name.substr(kPrefix.size());
     KeyAndOwner found;
