@@ -139,7 +139,7 @@ bool is_directory(const std::string& path) {
 
 bool directory_has(const std::string& directory, const std::string& name) {
     const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) return path_exists(directory + "/" + name);  // such as with too many open files
+    if (descriptor < 0) return path_exists(directory + "/" + name);  // for example, if too many files are open
     struct stat status;
     const int code = ::fstatat(descriptor, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
     ::close(descriptor);

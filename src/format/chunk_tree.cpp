@@ -13,7 +13,7 @@ namespace tailrace::format {
 namespace {
 
 constexpr uint64_t kNodeHead = 24;     // signature, type, level, number of children, and the neighbours
-constexpr size_t kMostDepth = 16;      // levels of a tree over 2^16 chunks with two children a node; Tailrace's nodes have 8 or more
+constexpr size_t kMostDepth = 16;      // levels of a tree over 2^16 chunks with two children a node; Tailrace's have 8 or more
 constexpr size_t kMostBlocks = 64;     // most blocks of one object header
 constexpr uint8_t kContinuation = 16;  // the message that names the next block
 constexpr uint64_t kSignature = 4;

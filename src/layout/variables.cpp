@@ -88,9 +88,9 @@ std::vector<Settings> parse_environment(const std::map<std::string, std::string>
     for (const auto& [name, value] : environment) {
         if (!name.starts_with(kPrefix) || is_no_key(name)) continue;
         const auto [key, owner] = key_and_owner(name);
-        if (value.empty()) continue;  // as a shell unsets for one command
+        if (value.empty()) continue;  // an empty value counts as not set: in a shell, NAME= unsets the variable for one command
         set_key("environment variable " + name, key->name, value, tried);
-        if (owner.empty() || owner == "DEFAULT")  // as [stream.default] of the file
+        if (owner.empty() || owner == "DEFAULT")  // like [stream.default] of the file
             for_all.values.emplace_back(key->name, value);
         else if (owns_variable(stream, owner))
             for_stream.values.emplace_back(key->name, value);

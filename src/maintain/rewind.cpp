@@ -15,7 +15,7 @@
 namespace tailrace {
 namespace {
 
-// How many steps stay.
+// The number of steps that are kept.
 size_t kept_steps(const History& history, const std::string& stream, const RewindTo& to) {
     if (to.before.has_value() == to.steps.has_value())
         fail(Status::BAD_ARGUMENT, "stream '", stream,

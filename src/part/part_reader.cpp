@@ -13,7 +13,7 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kWindowBytes = 4u << 20;    // read at once where spans are short
+constexpr uint64_t kWindowBytes = 4u << 20;    // bytes that are read at once if spans are short
 constexpr uint64_t kShortGapBytes = 8192;      // shorter gaps are read, too: this is as cheap as another call
 constexpr uint64_t kLongGapBytes = 64u << 10;  // gaps up to four times the span are read, but none longer than this
 constexpr uint64_t kCopiedSpanBytes = 4096;    // shorter spans of memory are filled by copying
@@ -30,8 +30,8 @@ std::vector<uint64_t> read_numbers(hid_t object, const char* name) {
     return values;
 }
 
-// A part takes two descriptors. A process has several readers and files of its own, so these take a small share of what it may
-// open.
+// How many parts OpenParts keeps open. A part takes two file descriptors. A process has several readers and files of its own, so
+// one reader uses only a small fraction of the descriptors that the process may have.
 size_t most_open_parts() {
     constexpr rlim_t kMost = 64, kShare = 32;
     rlimit limit{};
@@ -264,7 +264,7 @@ void read_packed(const StoredArray& array, const Box& box, const BlockView& memo
     }
 }
 
-// Calls use(bytes) with bytes of a file: in the page cache, or else read into the window.
+// Calls use(bytes) with bytes of a file, which are mapped from the page cache if possible, or else read into the window.
 template <class Use>
 void with_bytes(const File& file, uint64_t address, uint64_t bytes, std::unique_ptr<std::byte[]>& window, Use&& use) {
     if (const auto cached = file.cached(address, bytes)) {

@@ -15,13 +15,13 @@ static_assert(std::endian::native == std::endian::little, "seals are stored as t
 
 constexpr char kMagic[8] = {'T', 'R', 'S', 'E', 'A', 'L', '0', '1'};
 constexpr uint64_t kMapVersion = 1;
-constexpr size_t kMapHead = 6, kMapBlock = 3;  // numbers
+constexpr size_t kMapHead = 6, kMapBlock = 3;  // how many numbers the head and each block of the attribute have
 constexpr uint64_t kReadBytes = 1u << 20;
 
 struct Header {
     char magic[8];
     uint64_t step, writer, count, part_bytes;
-    uint64_t sum;  // of all before it, and of the records
+    uint64_t sum;  // checksum of the fields before it and of the records
 };
 static_assert(sizeof(Header) == kSealHeadBytes && sizeof(SealRecord) == kSealRecordBytes);
 

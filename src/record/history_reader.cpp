@@ -160,7 +160,7 @@ void HistoryReader::check_ragged(const StepEntry& step) {
 
 namespace {
 
-// The chain of the segments before the first whose first line is damaged or contradicts others.
+// The chain of the segments before the first segment whose first line is damaged or contradicts others.
 SegmentChain whole_chain(const std::string& journal, std::optional<WholeLines::Cut>& cut) {
     for (uint64_t most = segment_paths(journal).size();; --most) {
         try {
@@ -180,14 +180,14 @@ bool has_ended(const SegmentChain& chain) {
     return !chain.segments.back().has_head || (!content.lines.empty() && kind_of(content.lines.back()) == "end");
 }
 
-// Notes what intact lines behind a cut say.
+// Adds an intact line behind the cut to `cut`: the step and the group that it names.
 void leave_out(const Json& line, WholeLines::Cut& cut) {
     if (kind_of(line) != "step") return;
     try {
         cut.steps.push_back(count_at(line, "step"));
         cut.groups.emplace(count_at(line, "group"), count_at(line, "segment", 0));
     } catch (const std::exception&) {
-        // It says nothing that can be used.
+        // The line has no step or group that can be used.
     }
 }
 

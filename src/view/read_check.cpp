@@ -8,7 +8,7 @@
 namespace tailrace {
 namespace {
 
-// What read_box() reads of the file, from the first element to the last; of a compressed array, whole chunks.
+// The extents of the file that read_box() reads: from the first element to the last; whole chunks of a compressed array.
 std::vector<Extent> extents_of(const StoredArray& array, const Box& box) {
     if (array.packing) return array.chunks;
     const Spans spans(array.shape, box);
