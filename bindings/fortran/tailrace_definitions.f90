@@ -1,4 +1,5 @@
-!> A variable's type and shape, as the C contract returns them. C takes untyped pointers, so type and rank of an array are checked here.
+!> A variable's type and shape, as the C contract returns them. C takes untyped pointers, so type and rank of an array are checked
+!> here.
 module tailrace_definitions
   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_null_ptr, c_ptr
   use, intrinsic :: iso_fortran_env, only: int64
@@ -19,8 +20,8 @@ module tailrace_definitions
 
 contains
 
-  !> Looks a variable up; `status` is that of C. If there is no such variable, the checks pass: the call itself then fails in C, with
-  !> C's message.
+  !> Looks a variable up; `status` is that of C. If there is no such variable, the checks pass: the call itself then fails in C,
+  !> with C's message.
   subroutine inquire(of, var, variable, status)
     type(caller), intent(in) :: of
     character(*), intent(in) :: var

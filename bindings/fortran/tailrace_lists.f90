@@ -42,8 +42,8 @@ contains
     is_list = allocated(place%indices)
   end function
 
-  !> Checks an array against its variable and its list, and hands it to C: to put it, or to read into it. Reading is collective, and a
-  !> rank whose array does not fit still takes part.
+  !> Checks an array against its variable and its list, and hands it to C: to put it, or to read into it. Reading is collective, and
+  !> a rank whose array does not fit still takes part.
   subroutine hand_over_list(of, var, view, place, status)
     type(caller), intent(in) :: of
     character(*), intent(in) :: var

@@ -100,8 +100,8 @@ contains
     end if
   end subroutine
 
-  !> Ends every procedure: returns the status to the caller, or prints the text to the error unit and stops. `error stop` does not call
-  !> MPI_Finalize and exits with a status that is not 0, so that mpirun ends the other ranks.
+  !> Ends every procedure: returns the status to the caller, or prints the text to the error unit and stops. `error stop` does not
+  !> call MPI_Finalize and exits with a status that is not 0, so that mpirun ends the other ranks.
   subroutine finish(procedure_name, what, status, error)
     character(*), intent(in) :: procedure_name, what
     integer(c_int), intent(in) :: status

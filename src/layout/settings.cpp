@@ -19,7 +19,7 @@ toml::table parse_toml(const std::string& toml_text, const std::string& origin) 
     try {
         return toml::parse(toml_text);
     } catch (const toml::parse_error& error) {
-        fail(Status::BAD_CONFIG, at_line(origin, error.source()), ": not TOML: ", error.description());
+        fail(Status::BAD_CONFIG, at_line(origin, error.source()), ": this is not valid TOML: ", error.description());
     }
 }
 

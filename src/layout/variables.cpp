@@ -22,7 +22,7 @@ std::string upper(const std::string& name) {
     for (const Key& key : all_keys()) known.push_back(kPrefix + upper(key.name));
     for (const EnvironmentVariable& variable : all_variables())
         if (!variable.is_pattern) known.push_back(variable.name);
-    fail(Status::BAD_CONFIG, "environment variable ", name, " is no key; did you mean ", nearest(name, known),
+    fail(Status::BAD_CONFIG, "environment variable ", name, " is not a key; did you mean ", nearest(name, known),
          "? Known are TAILRACE_<KEY> and TAILRACE_<STREAM>_<KEY> with the keys ", joined(key_names(), ", "));
 }
 

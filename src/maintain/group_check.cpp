@@ -104,7 +104,7 @@ private:
             fail(Status::CORRUPT, "the checksums of ", which, ", writer ", writer, ", belong to another step or writer");
         if (const auto bad = verify_records(file, seal.records))
             fail(Status::CORRUPT, which, ": bytes ", bad->address, " to ", bad->address + bad->bytes,
-                 " do not have the checksum that they were written with");
+                 " do not match their checksum");
         const std::vector<std::byte> bytes = make_seal(seal.step, seal.writer, seal.records);
         digest_ += Checksum::of(bytes.data(), bytes.size());
         has_digest_ = true;

@@ -75,7 +75,7 @@ private:
         if (history.torn_bytes > 0)
             add(path_of(journal_path(stream_)), nullptr,
                 text("its last ", history.torn_bytes,
-                     " bytes are a torn line; the next run cuts them off, and so does `tailrace repair ", directory_, " -s ",
+                     " bytes are a half-written line; the next run removes them, and so does `tailrace repair ", directory_, " -s ",
                      stream_, "`"),
                 Remedy::repair);
         verify_index(history);

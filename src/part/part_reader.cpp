@@ -163,9 +163,9 @@ uint64_t PartReader::address_of_step(const Wanted& array, const KnownMetadata::P
     if (array.varies && step >= place.steps) refuse(text("has ", place.steps, " steps and no step ", step));
     if (place.address == HADDR_UNDEF) refuse("has no values");
     uint64_t before = 0, address = 0;
-    if (array.varies && __builtin_mul_overflow(step, bytes, &before)) refuse("leaves the file");
-    if (__builtin_add_overflow(place.address, before, &address)) refuse("leaves the file");
-    if (address > bytes_ || bytes > bytes_ - address) refuse("leaves the file: it was truncated");
+    if (array.varies && __builtin_mul_overflow(step, bytes, &before)) refuse("ends behind the file's end");
+    if (__builtin_add_overflow(place.address, before, &address)) refuse("ends behind the file's end");
+    if (address > bytes_ || bytes > bytes_ - address) refuse("ends behind the file's end: the file was truncated");
     return address;
 }
 
@@ -205,7 +205,7 @@ StoredArray PartReader::find_by_hdf5(const Wanted& array, uint64_t step, const B
         return stored;
     }
     if (stored.address == HADDR_UNDEF) refuse("has no values");
-    if (stored.address > bytes_ || bytes > bytes_ - stored.address) refuse("leaves the file: it was truncated");
+    if (stored.address > bytes_ || bytes > bytes_ - stored.address) refuse("ends behind the file's end: the file was truncated");
     return stored;
 }
 
@@ -221,7 +221,7 @@ hdf5::Chunk PartReader::find_chunk(hid_t dataset, const hdf5::Lengths& offset, c
 void PartReader::find_chunks(hid_t dataset, hid_t creation, uint64_t step, const Box& box, StoredArray& stored) const {
     const hdf5::Lengths chunk = hdf5::chunk_lengths(creation, stored.shape.size() + 1, stored.name);
     const auto grid = ChunkGrid::of(stored.shape, {chunk.begin() + 1, chunk.end()});
-    if (!grid || chunk[0] != 1) refuse(stored.name, "has chunks that Tailrace does not make");
+    if (!grid || chunk[0] != 1) refuse(stored.name, "has chunks of a shape that Tailrace does not write");
     stored.packing = {*grid, read_filters(creation, stored.element_bytes, stored.name)};
     const Spans spans(stored.shape, box);
     if (spans.count() == 0) return;
@@ -232,7 +232,7 @@ void PartReader::find_chunks(hid_t dataset, hid_t creation, uint64_t step, const
         const hdf5::Chunk found = find_chunk(dataset, hdf5::lengths_of(grid->offset(step, c)), stored.name);
         if (found.address == HADDR_UNDEF) refuse(stored.name, "has no values");
         if (found.address > bytes_ || found.bytes > bytes_ - found.address)
-            refuse(stored.name, "leaves the file: it was truncated");
+            refuse(stored.name, "ends behind the file's end: the file was truncated");
         if (found.bytes > most) refuse(stored.name, text("has a chunk of ", found.bytes, " bytes"));
         if (found.skipped_filters != 0) refuse(stored.name, "has a chunk without its filters");
         stored.chunks.push_back({found.address, found.bytes});

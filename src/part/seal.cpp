@@ -61,7 +61,7 @@ Seal parse_seal(std::span<const std::byte> bytes, const std::string& path) {
     Header header;
     if (bytes.size() < sizeof header) refuse(path, text("it has ", bytes.size(), " bytes"));
     std::memcpy(&header, bytes.data(), sizeof header);
-    if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) refuse(path, "there is none where it should be");
+    if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) refuse(path, "its first bytes are not those of a seal");
     bytes = bytes.subspan(sizeof header);
     if (header.count > bytes.size() / sizeof(SealRecord)) refuse(path, text("it claims ", header.count, " records"));
     bytes = bytes.first(header.count * sizeof(SealRecord));
@@ -155,7 +155,7 @@ std::optional<SealMap> read_seal_map(const std::string& path) {
     const hdf5::AttributeId attribute = hdf5::open_attribute(file, kSealsAttribute);
     const uint64_t count = hdf5::attribute_elements(attribute, kSealsAttribute);
     if (!hdf5::attribute_holds_integers(attribute, kSealsAttribute) || count > file_bytes / sizeof(uint64_t))
-        fail(Status::CORRUPT, "attribute ", kSealsAttribute, " of ", path, " is no list of numbers; the part was changed");
+        fail(Status::CORRUPT, "attribute ", kSealsAttribute, " of ", path, " is not a list of numbers; the part was changed");
     std::vector<uint64_t> values(count);
     if (count > 0) hdf5::read_attribute(attribute, H5T_NATIVE_UINT64, values.data(), kSealsAttribute);
     return parse_seal_map(values, file_bytes, path);

@@ -192,7 +192,7 @@ void Definitions::define_variable(const std::string& given, int type, int ndims,
         fail(Status::BAD_SHAPE, "variable '", name, "' has ", ndims, " dimensions; use 0 to ", TAILRACE_MAX_DIMS);
     if ((flags & ~(TAILRACE_STATIC | TAILRACE_REPLICATED)) != 0)
         fail(Status::BAD_ARGUMENT, "variable '", name, "': the flags ", flags,
-             " are no sum of TAILRACE_STATIC (1) and TAILRACE_REPLICATED (2); leave out what else is in them");
+             " are not a sum of TAILRACE_STATIC (1) and TAILRACE_REPLICATED (2); remove all other bits");
     if (numbers_.contains(name))
         fail(Status::BAD_ARGUMENT, "variable '", name, "' is defined twice; define it once", spelling_hint(given, name));
     Variable variable;

@@ -56,7 +56,7 @@ std::vector<std::vector<PartBox>> boxes_of_many(const Json& line, uint64_t varia
     for (size_t list = 0; list < std::min(lists.size(), of_lists.size()); ++list)
         for (const uint64_t variable : counts_of(lists[list], "a list of variables of a plan")) {
             if (variable >= variables)
-                fail(Status::CORRUPT, "a plan has boxes of variable ", variable, ", and there are ", variables);
+                fail(Status::CORRUPT, "a plan has boxes of variable number ", variable, ", but there are only ", variables);
             if (variable >= boxes.size()) boxes.resize(variable + 1), has_boxes.resize(variable + 1);
             if (has_boxes[variable]) fail(Status::CORRUPT, "a plan has two lists of boxes of variable ", variable);
             has_boxes[variable] = true;

@@ -40,10 +40,10 @@ void HistoryReader::check_before(const std::string& kind, const Json& line) cons
     if (kind == "drop") {
         const uint64_t first = count_at(line, "first"), last = count_at(line, "last");
         if (first > last || last >= history_.next_step())
-            refuse("steps ", first, " to ", last, " leave, and the last one is ", history_.next_step(), " - 1");
+            refuse("a line drops steps ", first, " to ", last, ", but the last step is ", history_.next_step(), " - 1");
     }
     if ((kind == "plan" || kind == "boxes") && history_.plans.contains(count_at(line, "plan")))
-        refuse("there are two plans of number ", count_at(line, "plan"));
+        refuse("there are two plans with number ", count_at(line, "plan"));
 }
 
 void HistoryReader::check_after(const std::string& kind, const Json& line) {
@@ -97,7 +97,7 @@ void HistoryReader::check_box(size_t v, const PartBox& stored, Needs& needs) con
 
 void HistoryReader::check_coordinate(uint64_t v) const {
     const auto& variables = definitions().variables();
-    if (v >= variables.size()) refuse("there is no variable ", v, ", of which the values follow");
+    if (v >= variables.size()) refuse("a coordinate line is of variable number ", v, ", which does not exist");
     const uint64_t bytes = history_.coordinates.at(v).size();
     if (!variables[v].replicated || !variables[v].is_static || bytes != variables[v].bytes())
         refuse("variable '", variables[v].name, "' has ", variables[v].bytes(), " bytes, and the line has ", bytes);

@@ -74,7 +74,7 @@ void Reader::open() {
 size_t Reader::index_of_step(int64_t step) const {
     const std::vector<uint64_t>& steps = stream_.steps;
     if (steps.empty())
-        fail(Status::NOT_FOUND, "stream '", name_, "' in ", directory_, " has no step ", step, ": it has static arrays alone");
+        fail(Status::NOT_FOUND, "stream '", name_, "' in ", directory_, " has no step ", step, ": it has only static arrays");
     if (step < 0 && static_cast<uint64_t>(-step) <= steps.size()) return steps.size() - static_cast<size_t>(-step);
     const auto found = step < 0 ? steps.end() : std::lower_bound(steps.begin(), steps.end(), static_cast<uint64_t>(step));
     if (found == steps.end() || *found != static_cast<uint64_t>(step))
