@@ -79,7 +79,7 @@ public:
     }
     Stream(const Stream &) = delete;
     Stream &operator=(const Stream &) = delete;
-    // Collective, as close() is, but silent: call close() to learn whether the index was written.
+    // Collective. Closes the stream as close() does, but reports no error: call close() to learn whether the index was written.
     ~Stream() { abandon(); }
 
     void define_dim(const std::string &name, std::uint64_t length) {

@@ -1,5 +1,5 @@
-// Finds the fastest of several ways to do the same work by timing them while the work is done. RATIONALE: which way of copying is
-// the fastest differs by a factor of three between processors, and a program cannot ask a processor for it.
+// Finds the fastest of several ways to do the same work by timing them while the work is done. RATIONALE: ways of copying differ by
+// a factor of three, in another order on each processor, and no processor reports which one is the fastest.
 #pragma once
 
 #include <algorithm>

@@ -148,7 +148,7 @@ void Journal::cut_again(File& file, uint64_t intact) const noexcept {
         if (check_counts_) check_counts_();
         file.is_open() ? file.set_size(intact) : File::open_write(path_).set_size(intact);
     } catch (...) {
-        // The next append removes a torn line; a whole one stays.
+        // The next append removes the line if it is torn; a whole line cannot be removed any more.
     }
 }
 

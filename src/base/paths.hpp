@@ -20,7 +20,7 @@ void sync_directories(const std::string& path);            // the directory and 
 void sync_directory_if_readable(const std::string& path);  // fsync needs permission to read the directory
 bool path_exists(const std::string& path);
 bool is_directory(const std::string& path);  // false for a link to a directory
-// Whether a directory has an entry. Opens the directory anew, so that a network file system asks its server.
+// Whether a directory has an entry. Opens the directory again, so that a network file system gets the entries from its server.
 bool directory_has(const std::string& directory, const std::string& name);
 // Makes an empty file. Returns false if the name exists: of several callers, exactly one gets true.
 bool make_new_file(const std::string& path);

@@ -101,7 +101,7 @@ public:
     }
     std::unique_ptr<Communicator> take_part(uint64_t parts) const;
 
-    // Counts the exchanges over this communicator: all its ranks give an exchange the same number.
+    // The number of the next exchange over this communicator; it is equal on all ranks.
     uint64_t next_round() const { return rounds_++; }
 
     // Collective.
@@ -114,7 +114,7 @@ private:
         std::weak_ptr<CommunicatorPool> pool;
         uint64_t number = 0;
     };
-    // What the last stream leaves for the next one (docs/decisions/0013).
+    // What a closed stream keeps for the next stream (docs/decisions/0013).
     struct Kept {
         KeptMemory memory;
         std::unique_ptr<Communicator> part;

@@ -50,7 +50,7 @@ enum class StepIntent : uint64_t {
 // The first agreement of every end_step.
 struct EndStepVote {
     static constexpr Call kCall = Call::end_step;
-    uint64_t step_fingerprint = 0;  // of the definitions and the time
+    uint64_t step_fingerprint = 0;  // checksum of the definitions and the time
     StepIntent intent = StepIntent::written;
     uint64_t unwritten_steps = 0;  // with overlap: steps in flight that this rank has not written yet
     uint64_t committed_steps = 0;  // with overlap: steps in flight that rank 0 has committed
@@ -104,7 +104,7 @@ struct CloseVote {
     static constexpr Call kCall = Call::close;
     uint64_t unwritten_steps = 0, committed_steps = 0;  // as in EndStepVote
     bool drops_step = false;                            // a step was begun on this rank, and not ended
-    uint64_t static_fingerprint = 0;                    // of the definitions, where static arrays alone are written
+    uint64_t static_fingerprint = 0;                    // checksum of the definitions, if only static arrays are written
     static constexpr auto fields() {
         return std::tuple(vote::largest(&CloseVote::unwritten_steps), vote::from_rank_0(&CloseVote::committed_steps),
                           vote::any(&CloseVote::drops_step), vote::equal("the definitions", &CloseVote::static_fingerprint));

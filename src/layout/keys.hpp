@@ -23,13 +23,13 @@ struct StreamConfig {
     Layout layout;
     std::string preset = "single";        // the preset that was named last
     std::string mode = "append";          // append | replace | resume
-    std::optional<double> resume_before;  // with mode = resume: steps at or after this time leave; none: the time of the first step
+    std::optional<double> resume_before;  // mode = resume: drops steps at or after this time; none: that of the first new step
     std::string time_name = "time";
     uint64_t exchange_bytes = 8u << 20;  // memory of a writer for other ranks' data; fastest if it fits into a shared cache
     uint64_t overlap_bytes = 1u << 30;   // memory of a rank for data that waits to be written
     OverlapPolicy overlap_policy = OverlapPolicy::block;
     std::string spill_directory = "/tmp";
-    uint64_t keep_steps = 0;      // committed steps that stay; 0: all
+    uint64_t keep_steps = 0;      // how many of the last committed steps are kept; 0: all
     bool takes_over = false;      // writes the stream even if another run seems to write it
     uint64_t ranks_per_node = 0;  // groups ranks by this many, for tests and dry runs; 0: MPI's nodes
     // Not a key, but found when the stream is opened: the clients of the file system share no cache.
@@ -48,7 +48,7 @@ struct Key {
 struct Preset {
     std::string name;  // "split" takes a number: split:N
     std::string meaning;
-    std::function<void(uint64_t number, Layout&)> apply;  // sets files, writers, tree, stage; leaves the other choices
+    std::function<void(uint64_t number, Layout&)> apply;  // sets files, writers, tree, stage; keeps the other choices
 };
 
 std::span<const Key> all_keys();

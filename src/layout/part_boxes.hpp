@@ -31,7 +31,7 @@ BoxSpans spans_in_box(const Decomposition& decomposition, const Box& box, uint64
 
 // Whether every rank of a part writes, or as many ranks are set aside to write. `ranks`: of the part.
 bool all_write(const Layout& layout, uint64_t ranks);
-// Whether each rank writes its own blocks of a box. If not, the box goes through the exchange, and each writer of the part writes
+// Whether each rank writes its own blocks of a box. If not, the exchange moves the blocks, and each writer of the part writes
 // an equal slab of it. `ranks`: of the part.
 bool is_written_by_owners(const Layout& layout, uint64_t ranks, const BoxSpans& spans);
 

@@ -13,7 +13,7 @@ namespace {
 // The most children of a node of a compressed array's tree. The nodes that are not full are written again with each step, so small
 // nodes make fewer bytes. The tree of 20,000 steps has five levels.
 constexpr uint64_t kChildrenWherePacked = 8;
-// A block comes with a slot for each of its steps, as long as all slots take at most these bytes, or a hundredth of the data.
+// A new block gets a slot for each of its steps, if all slots together take at most these bytes, or a hundredth of the data.
 constexpr uint64_t kSlotsBytes = 4u << 20, kDataPerSlotByte = 100;
 constexpr double kReaderS = 10;          // after so many seconds, a reader has read its head
 constexpr uint64_t kGrowthOfHead = 256;  // the list of blocks in it grows by 24 bytes with each block

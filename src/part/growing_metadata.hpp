@@ -115,7 +115,7 @@ private:
     std::vector<PartVersion::Write> nodes_;  // written with the next version
     std::vector<Extent> unused_;             // slots; the next one is the last
     std::deque<UsedSlot> used_;              // the one that was used longest ago comes first
-    std::deque<Extent> private_;             // the same order
+    std::deque<Extent> private_;             // private slots; the one that was used longest ago comes first
     double last_s_ = 0;                      // when a head was made last, other than private ones
     uint64_t all_slots_bytes_ = 0;
 };

@@ -49,7 +49,7 @@ private:
     void* data_ = nullptr;
 };
 
-// The reasons on HDF5's error stack, the innermost first; empties the stack.
+// Returns the reasons on HDF5's error stack, the innermost first, and empties the stack.
 inline std::string reasons() {
     std::string found;
     const auto visit = [](unsigned, const H5E_error2_t* error, void* text) -> herr_t {
@@ -79,7 +79,7 @@ Result check(Result result, const char* call, const std::string& what, Status st
     fail(status_of(found, status), "HDF5 failed in ", call, " for ", what, ": ", found);
 }
 
-// An identifier with the function that closes it. Types and spaces of the library itself are passed as plain hid_t.
+// An identifier that is closed by its own function. HDF5's predefined types and spaces are passed as plain hid_t.
 template <herr_t (*Close)(hid_t)>
 class Handle {
 public:

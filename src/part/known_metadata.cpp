@@ -14,7 +14,7 @@ constexpr size_t kMostParts = 256;
 struct RecordedDriverFile {
     H5FD_t common;  // HDF5's own fields; must come first
     RecordedFile::Source* source;
-    haddr_t end;  // of what HDF5 counts as allocated
+    haddr_t end;  // end of the addresses that HDF5 regards as allocated
 };
 
 RecordedDriverFile& recorded_of(const H5FD_t* file) { return *reinterpret_cast<RecordedDriverFile*>(const_cast<H5FD_t*>(file)); }

@@ -57,7 +57,7 @@ public:
     void zeros(uint64_t address, uint64_t bytes);
     // Adds a block's elements at positions [lo, hi) of the array at array_address. `spans`: of the block in the array.
     void add_strided(uint64_t array_address, const Spans& spans, const BlockView& memory, uint64_t lo, uint64_t hi);
-    // Writes the gathered bytes; the caller's data is no longer needed. The extent stays open.
+    // Writes the gathered bytes; the caller's data is no longer needed. The extent is not ended.
     void write_out();
     // Does write_out() and ends the extent, so that records() is complete. More may be added afterwards.
     void flush();

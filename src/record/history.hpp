@@ -42,7 +42,7 @@ enum class Lengths {
     committed,  // the number of committed steps; the part has records of its last versions (part/version_record.hpp)
 };
 
-// Steps in the same parts.
+// A group: steps that are in the same parts.
 struct GroupEntry {
     uint64_t start = 0;
     Layout layout;
@@ -51,8 +51,8 @@ struct GroupEntry {
     uint64_t plan = 0;         // number of the plan line, if there is one
     bool has_static = false;   // its parts store the static distributed variables
     uint64_t steps = 0;        // committed and not dropped
-    uint64_t files_bytes = 0;  // steps = 1: of all its parts
-    std::string digest;        // of its last step
+    uint64_t files_bytes = 0;  // steps = 1: total bytes of all its parts
+    std::string digest;        // digest of its last step
     bool torn = false;         // its steps were dropped (damage, resume, rewind): another group may have its number by now
     uint64_t segment = 0;      // the number in the names of its files; 0: none
     Lengths lengths = Lengths::laid_out;
@@ -105,9 +105,9 @@ struct History {
     std::map<uint64_t, std::vector<std::vector<PartBox>>> plans;  // by number: [variable]
     std::map<uint64_t, std::vector<std::byte>> coordinates;       // by variable
     std::vector<GroupEntry> groups;
-    std::vector<StepEntry> steps;  // ascending; numbers that were dropped are missing
+    std::vector<StepEntry> steps;  // ascending; dropped steps are missing
     uint64_t retained_from = 0;    // retention has dropped all steps below
-    PartGrowth growth;             // of the last "blocks" line
+    PartGrowth growth;             // from the last "blocks" line
     uint64_t torn_bytes = 0;
 
     bool empty() const { return steps.empty(); }
@@ -125,14 +125,14 @@ struct History {
     size_t first_run_with(size_t variable) const;
     // Groups with steps, and groups whose static variables belong to such steps; ascending.
     std::vector<size_t> needed_groups() const;
-    // Adds a group after the others. An index file shows groups of together at most kMaxIndexParts parts. Which ones never changes,
-    // though earlier groups lose their steps and are forgotten.
+    // Adds a group after the others, and chooses the index file that shows it: one whose groups have at most kMaxIndexParts parts
+    // together. The choice never changes, even if earlier groups lose their steps and are forgotten.
     GroupEntry& add_group(GroupEntry group);
-    // Groups without steps whose files are gone; ascending. Those after them get other numbers. Without it each step of a long run
-    // with retention would cost more than the one before.
+    // Forgets groups without steps whose files were removed; `gone`: their numbers, ascending. Later groups get other numbers.
+    // Otherwise each step of a long run with retention would take longer than the step before.
     void forget_groups(const std::vector<size_t>& gone);
-    // Applies a line. Kinds that it does not know, of a later version, are passed over. Numbers are of the right kind then; whether
-    // they fit the lines before is checked by history_of().
+    // Applies a line. Ignores unknown kinds, which later versions may write. Checks only the type of each number; history_of()
+    // checks whether the numbers fit the lines before.
     void apply(const Json& line);
     // Drops the steps [first, last].
     void drop(uint64_t first, uint64_t last, bool torn);
@@ -155,7 +155,7 @@ Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values);
 Json copy_line(const GroupEntry& group);
 Json blocks_line(const PartGrowth& growth);
 Json drop_line(uint64_t first, uint64_t last, const std::string& why, bool kept = false);
-// As text for journal_line_of(), and not as Json: all ranks wait for these lines, and Json would take most of that time.
+// Lines as text for journal_line_of(), not as Json: all ranks wait for these lines, and making Json would take most of that time.
 std::string plan_text(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes);
 std::string step_text(const StepEntry& step, const GroupEntry& group);
 
