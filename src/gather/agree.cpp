@@ -31,7 +31,7 @@ struct Reduction {
 // Work on the combined numbers that rank 0 does before the others get the result.
 using Then = std::function<void(VoteNumbers&)>;
 
-// Combines the numbers of all ranks with a reduction and a broadcast, never with one MPI_Allreduce: ranks in different calls may
+// Combines the numbers of all ranks with a reduction and a broadcast, never with one MPI_Allreduce. Ranks in different calls may
 // not agree on whether rank 0 has work to do between the two, and must make equal MPI calls.
 VoteNumbers reduce_between(MPI_Comm comm, const VoteNumbers& mine, const Then& then) {
     static Reduction reduction;

@@ -100,8 +100,7 @@ private:
 
     // Drops the lines of the journal from the cut on. Their bytes are kept: this command's segment says that they are not valid.
     void leave_out(const WholeLines::Cut& cut) {
-        const std::string where =
-            text("the journal from byte ", cut.at, " of ", cut.path, " on is ignored: ", cut.why);
+        const std::string where = text("the journal from byte ", cut.at, " of ", cut.path, " on is ignored: ", cut.why);
         if (history_.empty() && !history_.is_static_only())
             fail(Status::CORRUPT, "stream '", stream_, "' in ", directory_, " has no whole step before the damage, so nothing was ",
                  "changed: byte ", cut.at, " of ", cut.path, ": ", cut.why, "; restore the journal from a copy");

@@ -49,7 +49,7 @@ private:
 // et al. 2021, doi:10.1038/s43588-021-00156-2). Not changed: values that equal `missing`, infinite values and NaN.
 struct Rounding {
     Type type = Type::F32;
-    uint64_t bits = 0;  // 0: nothing is rounded
+    uint64_t bits = 0;               // 0: nothing is rounded
     std::vector<std::byte> missing;  // one element, or empty
     bool rounds() const;             // false if no value would change, such as for types without a mantissa
     bool operator==(const Rounding&) const = default;

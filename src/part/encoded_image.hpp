@@ -11,8 +11,8 @@
 
 namespace tailrace {
 
-// Encodes the image. Returns nothing for files that need other structures of HDF5: an object has too many attributes for its header
-// or an attribute of 64 KiB, or there are too many arrays for the links of one header.
+// Encodes the image. Returns nothing for files that need other structures of HDF5. In such a file, an object has too many
+// attributes for its header or an attribute of 64 KiB, or there are too many arrays for the links of one header.
 std::optional<Image> encoded_image(const ImagePlan& plan);
 
 // The metadata of a file that grows, except for the trees of its chunks: encoded once, then placed at any address, for any number

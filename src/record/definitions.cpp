@@ -120,7 +120,7 @@ private:
     Checksum sum_;
 };
 
-// Throws BAD_SHAPE unless a ragged dimension is the first one, of a variable that is neither static nor replicated: its length is
+// Throws BAD_SHAPE unless a ragged dimension is the first one, of a variable that is neither static nor replicated. Its length is
 // known only when a step ends, and the index joins the elements of all steps along it.
 void check_ragged(const Definitions& definitions, const Variable& variable) {
     for (size_t d = 0; d < variable.dims.size(); ++d) {

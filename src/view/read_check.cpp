@@ -58,8 +58,7 @@ void ReadCheck::check(const StoredArray& array, const Box& box, uint64_t step) {
     const auto now = std::partition(left.begin(), left.end(), [&](const SealRecord& record) { return !is_read(record); });
     if (const auto bad = verify_records(*array.file, {now, left.end()}))
         fail(Status::CORRUPT, array.file->path(), ": array '", array.name, "': bytes ", bad->address, " to ",
-             bad->address + bad->bytes, " do not match their checksum; ",
-             "`tailrace verify --deep` names all damage");
+             bad->address + bad->bytes, " do not match their checksum; ", "`tailrace verify --deep` names all damage");
     left.erase(now, left.end());
 }
 
