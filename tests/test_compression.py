@@ -195,7 +195,7 @@ def test_a_chunk_that_was_changed_is_an_error(mpirun: Mpirun, tmp_path: Path, pr
         file.seek(chunk.byte_offset)
         file.write(bytes(16))
     (problem,) = tailrace.verify(tmp_path, STREAM, deep=True)["problems"]
-    assert "do not have the checksum" in problem["problem"]
+    assert "do not match their checksum" in problem["problem"]
     finished = mpirun("read_case", 2, [tmp_path, STREAM, "set=climate", SIZES.argument], check=False)
     assert finished.returncode != 0
     assert f"{part}: array 'U': the {chunk.size} bytes at {chunk.byte_offset} are not those of a chunk" in finished.output

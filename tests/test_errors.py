@@ -226,7 +226,7 @@ OPTIONS = [
     ("durability = 'sometimes'", "BAD_CONFIG", r"durability.*'sometimes'.*none \| close \| step"),
     ("alignment = '5 B'", "BAD_CONFIG", r"alignment.*'5 B'.*multiple of 8"),
     ("steps = 1.5", "BAD_CONFIG", r"steps = '1.5' is not possible; allowed: 1 \| N \| all"),
-    ("layout = ", "BAD_CONFIG", r"line 1: not TOML"),
+    ("layout = ", "BAD_CONFIG", r"line 1: this is not valid TOML"),
     ("layout = 'fpp'\nwriters = 'all'", "BAD_LAYOUT", r"writers = all contradicts files = per-rank.*set writers = one"),
     ("layout = 'hds'\ntree = 2", "BAD_CONFIG", r"tree.*2.*at least 8"),
     ("writers = 'dedicated:1'", "BAD_LAYOUT", r"writers = dedicated:1 needs ranks that are set aside; call tailrace_set_aside"),

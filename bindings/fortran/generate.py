@@ -63,7 +63,7 @@ def read_flags_and_limits(header: str) -> list[Constant]:
 
 
 def checked(found: list, text: str, macro: str, file: Path) -> list:
-    """Refuses a list of which a line was not understood: a constant would be missing without a word."""
+    """Refuses a list with a line that was not understood: otherwise its constant would be missing without a message."""
     expected = len(re.findall(rf"^{macro}\(", text, re.M))
     if len(found) != expected:
         raise SystemExit(
@@ -73,7 +73,7 @@ def checked(found: list, text: str, macro: str, file: Path) -> list:
 
 
 def expand(template: str, **values: str) -> str:
-    """Replaces each @name@; a name without a value is a fault of the template."""
+    """Replaces each @name@ by its value; raises an error for a name without a value."""
     return re.sub(r"@(\w+)@", lambda match: values[match[1]], template)
 
 
@@ -144,7 +144,7 @@ class Family:
     generic: str
     ranks: range
     endings: tuple[str, ...] = ("",)
-    of_text: bool = False  # of the element type whose declaration is character; the others otherwise
+    of_text: bool = False  # for the element type whose declaration is character; else for all other types
 
     def kinds(self, types: list[ElementType]) -> list[ElementType]:
         return [element for element in types if element.declaration != "none" and element.is_text == self.of_text]

@@ -19,7 +19,7 @@ module tailrace_copies
 
 contains
 
-  !> Its address is null when there is no memory.
+  !> Takes memory for the copy of a block. `address` is null if there is no memory.
   subroutine take_copy(copies, bytes, address)
     type(block_copies), intent(inout) :: copies
     integer(c_size_t), intent(in) :: bytes
@@ -38,7 +38,7 @@ contains
     end associate
   end subroutine
 
-  !> Their memory serves the next step.
+  !> Ends the use of all copies. Their memory is kept for the next step.
   subroutine forget_copies(copies)
     type(block_copies), intent(inout) :: copies
 

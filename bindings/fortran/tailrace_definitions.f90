@@ -1,4 +1,5 @@
-!> What the C contract says of a variable. C takes untyped pointers, so type and rank of an array are compared here.
+!> A variable's type and shape, as the C contract returns them. C takes untyped pointers, so type and rank of an array are checked
+!> here.
 module tailrace_definitions
   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_null_ptr, c_ptr
   use, intrinsic :: iso_fortran_env, only: int64
@@ -14,12 +15,13 @@ module tailrace_definitions
   type :: known_variable
     integer(c_int) :: element_type = -1, flags = 0
     integer(c_int), allocatable :: dims(:)        ! numbers of its dimensions, fastest first
-    integer(c_int64_t), allocatable :: extent(:)  ! fastest dimension first; not allocated: there is no such variable
+    integer(c_int64_t), allocatable :: extent(:)  ! lengths, fastest dimension first; not allocated: there is no such variable
   end type
 
 contains
 
-  !> `status` is that of C. Where there is no such variable, the checks pass: the call itself fails in C, with C's message.
+  !> Looks a variable up; `status` is that of C. If there is no such variable, the checks pass: the call itself then fails in C,
+  !> with C's message.
   subroutine inquire(of, var, variable, status)
     type(caller), intent(in) :: of
     character(*), intent(in) :: var
@@ -51,7 +53,7 @@ contains
     end if
   end subroutine
 
-  !> Which dimension of a variable has this name, from 1, fastest first; 0: none.
+  !> The number of the variable's dimension with this name, counted from 1, fastest first; 0: none.
   function number_of_dim(of, variable, name) result(dim)
     type(caller), intent(in) :: of
     type(known_variable), intent(in) :: variable
@@ -63,11 +65,11 @@ contains
     dim = 0
     call get_definitions(of, definitions, status)
     if (status == TAILRACE_OK) status = contract_inquire_dim_id(definitions, terminated(name), number)
-    ! Where a variable has a dimension twice, C takes the slowest.
+    ! If a variable has a dimension twice, C uses the slowest one.
     if (status == TAILRACE_OK) dim = findloc(variable%dims, number, dim=1, back=.true.)
   end function
 
-  !> Integers of the same width take the bits of unsigned ones.
+  !> Whether an array of this type fits the variable: signed integers also fit unsigned ones of equal width.
   subroutine check_type(of, var, variable, element_type, status)
     type(caller), intent(in) :: of
     character(*), intent(in) :: var

@@ -1,4 +1,4 @@
-!> Where the elements of an array belong in their variable: from one element on, or under a list of indices of one dimension.
+!> Where the elements of an array belong in their variable: from one element on, or at a list of indices of one dimension.
 module tailrace_lists
   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_loc, c_null_ptr, c_ptr
   use, intrinsic :: iso_fortran_env, only: int64
@@ -12,7 +12,7 @@ module tailrace_lists
 
   !> Indices count from 1.
   type :: block_place
-    integer(c_int64_t), allocatable :: start(:)    ! empty: from the beginning
+    integer(c_int64_t), allocatable :: start(:)    ! empty: from the first element on
     integer(c_int64_t), allocatable :: indices(:)  ! allocated: a list along the dimension `along`
     character(:), allocatable :: along
   end type
@@ -42,8 +42,8 @@ contains
     is_list = allocated(place%indices)
   end function
 
-  !> Checks an array against its variable and its list, and hands it to C: to put it, or to read into it. In the latter case, which
-  !> is collective, a rank whose array is refused takes part.
+  !> Checks an array against its variable and its list, and hands it to C: to put it, or to read into it. Reading is collective, and
+  !> a rank whose array does not fit still takes part.
   subroutine hand_over_list(of, var, view, place, status)
     type(caller), intent(in) :: of
     character(*), intent(in) :: var
@@ -57,7 +57,7 @@ contains
     call check_list(of, var, view, place, status)
     if (status == TAILRACE_OK) then
       slab = hyperslab_of(view, [integer(c_int64_t) ::])
-      indices = [place%indices - 1, 0_c_int64_t]  ! never without an address
+      indices = [place%indices - 1, 0_c_int64_t]  ! one element more than needed: an empty array has no address
       if (of_reader(of)) then
         status = contract_get_indices(of%handle, terminated(var), terminated(place%along), size(place%indices, kind=c_int64_t), &
           c_loc(indices), view%first, c_loc(slab%stride_bytes))
@@ -86,7 +86,7 @@ contains
     call check_type_and_rank(of, var, variable, view%element_type, view%ndims, status)
     if (status /= TAILRACE_OK .or. .not. allocated(variable%extent)) return
     dim = number_of_dim(of, variable, place%along)
-    if (dim == 0) return  ! C says so
+    if (dim == 0) return  ! C reports the unknown dimension
     extent = variable%extent
     extent(dim) = size(place%indices, kind=int64)
     if (any(view%extent(:view%ndims) /= extent)) &

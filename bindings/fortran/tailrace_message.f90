@@ -1,4 +1,4 @@
-!> Texts between Fortran and C, and the way of every failure to the caller or to the end of the run.
+!> Texts between Fortran and C, and how a failure is reported: to the caller, or by stopping the run.
 module tailrace_message
   use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_int, c_int64_t, c_null_char, c_null_ptr, &
     c_ptr
@@ -11,7 +11,7 @@ module tailrace_message
   public :: caller, no_stream, stream_call, reader_call, of_reader, refuse, finish, fortran_text, decimal, decimal_list
   public :: terminated, terminated_bytes
 
-  !> The stream or reader that a call is made with: the handle that C has given.
+  !> The C handle of the stream or reader that a call is made with.
   type :: caller
     type(c_ptr) :: handle = c_null_ptr
     integer :: kind = 0
@@ -48,7 +48,7 @@ contains
     of_reader = of%kind == kind_reader
   end function
 
-  !> The text of the last failure; '' after none.
+  !> Returns the text of the last failure; '' if there was none.
   function tailrace_error_message() result(text)
     character(:), allocatable :: text
 
@@ -70,7 +70,7 @@ contains
     text = fortran_text(contract_version())
   end function
 
-  !> What the program does from here to the matching tailrace_phase_end has this name in a recorded run.
+  !> Begins a named phase of the program in the log of a recorded run; the matching tailrace_phase_end ends it.
   subroutine tailrace_phase_begin(name)
     character(*), intent(in) :: name
     integer(c_int) :: always_ok
@@ -78,15 +78,15 @@ contains
     always_ok = contract_phase_begin(terminated(name))
   end subroutine
 
-  !> The phase that was begun last ends.
+  !> Ends the phase that was begun last.
   subroutine tailrace_phase_end()
     integer(c_int) :: always_ok
 
     always_ok = contract_phase_end()
   end subroutine
 
-  !> A failure found here, before C. The step of a stream then fails on all ranks: what is refused would otherwise be missing on
-  !> this rank alone.
+  !> Reports a failure that Fortran finds before C is called. A step in progress then fails on all ranks: otherwise only this rank
+  !> would know that its data is missing.
   subroutine refuse(refused_with, text, status, of)
     integer(c_int), intent(in) :: refused_with
     character(*), intent(in) :: text
@@ -100,8 +100,8 @@ contains
     end if
   end subroutine
 
-  !> Every procedure ends here: status to the caller, or the text to the error unit and stop. `error stop` leaves without
-  !> MPI_Finalize and with a status that is not 0, on which mpirun ends the other ranks.
+  !> Ends every procedure: returns the status to the caller, or prints the text to the error unit and stops. `error stop` does not
+  !> call MPI_Finalize and exits with a status that is not 0, so that mpirun ends the other ranks.
   subroutine finish(procedure_name, what, status, error)
     character(*), intent(in) :: procedure_name, what
     integer(c_int), intent(in) :: status
@@ -117,8 +117,8 @@ contains
     end if
   end subroutine
 
-  !> As C wants text: without trailing blanks, with a NUL. A NUL within the text, which C cannot see, becomes the bytes C0 80: the
-  !> contract refuses these.
+  !> The text as a C string: without trailing blanks, with a zero byte at its end. C would end the text at a zero byte within it, so
+  !> such a byte becomes the bytes C0 80, which the contract refuses.
   pure function terminated(text) result(characters)
     character(*), intent(in) :: text
     character(kind=c_char) :: characters(terminated_bytes(text))
@@ -136,7 +136,7 @@ contains
     characters(size(characters)) = c_null_char
   end function
 
-  !> The length of what terminated() makes of a text.
+  !> The length of the result of terminated().
   pure integer function terminated_bytes(text)
     character(*), intent(in) :: text
     integer :: i

@@ -29,16 +29,16 @@ std::string known_codes() {
     return text;
 }
 
-// What the caller calls the type: numpy's dtype where there is one.
+// The type's name for messages: numpy's dtype if there is one.
 std::string described(nb::handle object, const char *format) {
     if (nb::hasattr(object, "dtype")) {
         const nb::object dtype = object.attr("dtype");
-        return nb::str(nb::handle(dtype)).c_str();  // of a handle: str() of an attribute would take it for text
+        return nb::str(nb::handle(dtype)).c_str();  // as a handle: nb::str of an attribute would treat it as text already
     }
     return format ? "buffer format '" + std::string(format) + "'" : "bytes without a format";
 }
 
-// The letters of the struct module say the kind, the item size the width ('l' is 4 bytes here and 8 there).
+// The kind of number that a letter of Python's struct module stands for. The item size gives the width: 'l' has 4 or 8 bytes.
 std::optional<char> kind_of(char letter) {
     if (std::string_view("bhilqn").find(letter) != std::string_view::npos) return 'i';
     if (std::string_view("BHILQN").find(letter) != std::string_view::npos) return 'u';

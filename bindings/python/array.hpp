@@ -1,5 +1,5 @@
-// An array of Python's, held in place: the buffer protocol gives address, shape and byte strides without a copy, and keeps the
-// memory from being freed or resized for as long as the Array lives.
+// A Python array without a copy: the buffer protocol gives address, shape and byte strides. While the Array exists, Python neither
+// frees nor resizes the memory.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,8 +13,8 @@ namespace tailrace::python {
 
 class Array {
 public:
-    // Needs the GIL, as the destructor does. Raises TypeError for what is not an array of one of the element types.
-    // `writable`: also for one that must not be written to.
+    // Needs the GIL, as the destructor does. Raises TypeError unless `object` is an array of one of the element types, and is
+    // writable if `writable` is set.
     explicit Array(nanobind::handle object, bool writable = false);
     ~Array();
     Array(Array &&other) noexcept;
@@ -37,10 +37,11 @@ private:
     std::vector<int64_t> strides_bytes_;
 };
 
-// The numpy code of a type ("f4"), and the type of a code; the latter raises TypeError with the list of codes.
+// The numpy code of a type, such as "f4".
 const char *type_code(tailrace_type type);
+// The type of a numpy code. Raises TypeError, with the list of codes, for an unknown one.
 tailrace_type type_of_code(const std::string &code);
-// A shape or an offset as Python writes it.
+// A shape or an offset as text in Python's notation.
 std::string text_of(const std::vector<uint64_t> &shape);
 // All codes, in the order of types.def.
 std::vector<std::string> type_codes();

@@ -22,11 +22,11 @@ constexpr StatusLine kStatuses[] = {
 #undef TAILRACE_STATUS
 };
 
-// Exceptions live as long as the interpreter, as those of every extension do.
+// The exception classes, by status. They are never freed, like those of every extension.
 std::array<PyObject *, TAILRACE_STATUS_END> exceptions{};
 PyObject *base = nullptr;
 
-// BLOCK_OVERLAP -> BlockOverlap
+// The class name of a status: BLOCK_OVERLAP -> BlockOverlap.
 std::string class_name(std::string_view status) {
     std::string name;
     bool upper = true;

@@ -1,4 +1,4 @@
-// tailrace._core: the C contract as a Python extension. It knows nothing but <tailrace/tailrace.h> and its two lists.
+// tailrace._core: the C contract as a Python extension. It uses only <tailrace/tailrace.h> and the two lists that it includes.
 #include <mpi.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -22,7 +22,7 @@ using namespace nb::literals;
 namespace tailrace::python {
 namespace {
 
-// Spans a function of the contract that hands out text, without the GIL; the text is copied and freed.
+// Calls a function of the contract that returns text, without holding the GIL. Copies the text and frees it.
 template <typename Call>
 std::string text_from(Call call) {
     char *text = nullptr;
@@ -41,7 +41,7 @@ std::string text_from(Call call) {
     return copy;
 }
 
-// A tailrace_progress that calls a Python function. An exception, as that of Ctrl-C, stops the work and is raised behind it.
+// A tailrace_progress that calls a Python function. An exception, such as that of Ctrl-C, stops the work and is raised afterwards.
 int tell(uint64_t done, uint64_t all, void *function) {
     const nb::gil_scoped_acquire held;
     if (PyErr_CheckSignals() != 0) return 1;
@@ -70,7 +70,7 @@ void initialise_mpi() {
     }
 }
 
-// Fortran handles: of all ranks, and of this process alone.
+// The Fortran handles of MPI_COMM_WORLD and of MPI_COMM_SELF.
 int world() {
     initialise_mpi();
     return static_cast<int>(MPI_Comm_c2f(MPI_COMM_WORLD));
@@ -194,7 +194,7 @@ void define_text_functions(nb::module_ &module) {
 
 NB_MODULE(_core, module) {
     using namespace tailrace::python;
-    nb::set_leak_warnings(false);  // a stream that an exception's traceback keeps alive at exit is no leak of ours
+    nb::set_leak_warnings(false);  // at exit, the traceback of an exception may still refer to a stream: this is no leak
     module.attr("__version__") = tailrace_version();
     module.attr("TYPES") = nb::tuple(nb::cast(type_codes()));
     module.attr("MAX_DIMS") = TAILRACE_MAX_DIMS;

@@ -21,11 +21,12 @@ public:
     void select_step(int64_t step);
     void verify_reads(bool on);
     std::string inquire();
-    // Into the whole of a writable array, from `offset` on.
+    // Reads a block that begins at `offset` and has the shape of the writable array `into`.
     void get(const std::string &var, nanobind::handle into, const std::vector<uint64_t> &offset);
-    // Collective. Into the whole of a writable array: the elements under `indices` (a dense array of u8) of the dimension `along`.
+    // Collective. Reads the elements at `indices` (a dense array of u8) of the dimension `along` into the whole writable array
+    // `into`.
     void get_indices(const std::string &var, const std::string &along, nanobind::handle indices, nanobind::handle into);
-    // Takes part in get_indices of other ranks, which get an error.
+    // Collective with the get_indices of other ranks, for a rank that cannot make its call: all ranks get an error.
     void refuse_indices(const std::string &var, const std::string &along);
     void get_shared(const std::string &var, nanobind::handle into);
     void close();

@@ -1,5 +1,4 @@
-// The standard streams, for HDF5's archive: see cmake/TailraceStaticHdf5.cmake. HDF5 prints its error stack there, where it is
-// asked to.
+// The standard streams, which HDF5's static library needs to print its error stack: see cmake/TailraceStaticHdf5.cmake.
 #include <stdio.h>
 
 FILE *hdf5_stdin, *hdf5_stdout, *hdf5_stderr;

@@ -55,7 +55,7 @@ Stream::Stream(int fortran_comm, const std::string &directory, const std::string
         status = tailrace_open_fortran(static_cast<MPI_Fint>(fortran_comm), contract_text(directory).c_str(),
                                        contract_text(name).c_str(), contract_text(options).c_str(), &stream_);
     }
-    if (status != TAILRACE_OK) tailrace_close(&stream_);  // leaves the error message as it is
+    if (status != TAILRACE_OK) tailrace_close(&stream_);  // keeps the error message of the opening
     check(status);
     check(tailrace_get_definitions(stream_, &definitions_));
 }
@@ -187,7 +187,7 @@ void Stream::put_replicated(const Variable &variable, nb::handle values) {
     check(tailrace_put_replicated(opened(), target.name, array.data()));
 }
 
-// What tailrace_put refuses, tailrace_end_step returns again, and on all ranks: so the status of the put is not needed here.
+// Hands the held blocks to tailrace_put and ignores its status: tailrace_end_step returns an error of a put again, on all ranks.
 void Stream::hand_over_blocks() {
     for (const auto &[variable, held] : blocks_) {
         std::vector<tailrace_block> blocks;

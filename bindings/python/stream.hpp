@@ -16,8 +16,8 @@ namespace tailrace::python {
 
 class Stream;
 
-// A handle of a variable: its number, and the type and flags that each put needs. The contract is asked for everything else, so the
-// handle is of no use when the stream is closed.
+// A handle of a variable: its number, and the type and flags that each put needs. It gets everything else from the stream, so it
+// cannot be used after the stream is closed.
 class Variable {
 public:
     Variable(const Stream &stream, int number);
@@ -49,7 +49,7 @@ public:
 
     void define_dim(const std::string &name, uint64_t length);
     void define_var(const std::string &name, const std::string &code, const std::vector<std::string> &dims, int flags);
-    // Each dimension's length, by name; TAILRACE_RAGGED where it is another in every step.
+    // The length of each dimension by its name; TAILRACE_RAGGED for one that has another length in every step.
     nanobind::dict dimensions() const;
     std::vector<std::string> variable_names() const;
     Variable variable(const std::string &name) const;
@@ -58,13 +58,13 @@ public:
     void put_attr_text(const std::string &var, const std::string &name, const std::string &text);
 
     void begin_step(double time);
-    // Holds one block; several for one variable are handed over together when the step ends.
+    // Keeps one block; all blocks of a variable are handed over together when the step ends.
     void put(const Variable &variable, nanobind::handle values, const std::vector<uint64_t> &offset);
-    // The elements under `indices` (a dense array of u8) of the dimension `along`.
+    // Hands over the elements at `indices` (a dense array of u8) of the dimension `along`.
     void put_indices(const Variable &variable, nanobind::handle values, const std::string &along, nanobind::handle indices);
     void put_replicated(const Variable &variable, nanobind::handle values);
     void end_step();
-    // Collective, like the end_step that the other ranks are in: they get an error that carries `reason`, no rank keeps the step.
+    // Collective with the end_step of the other ranks: they get an error with the text `reason`, and the step is dropped.
     // `status` is the name of the error's status.
     void abandon_step(const std::string &reason, const std::string &status);
     void flush();
@@ -81,7 +81,7 @@ private:
         std::vector<uint64_t> offset;
     };
 
-    // Scattered elements: their array, and the dimension that the indices count.
+    // Scattered elements: their array, and the dimension that the indices are along.
     struct List {
         Array array;
         std::string along;

@@ -1,4 +1,4 @@
-// What streams and readers of the C++ facade share: errors, element types, blocks. See tailrace.hpp.
+// What the classes Stream and Reader of the C++ interface share: errors, element types, blocks. See tailrace.hpp.
 #ifndef TAILRACE_BLOCK_HPP
 #define TAILRACE_BLOCK_HPP
 
@@ -20,7 +20,7 @@ namespace tailrace {
 
 // ---- errors -------------------------------------------------------------------------------------------------------------------
 
-// What failures of the facade throw: the name of the status and the text of the C contract.
+// The exception of the C++ interface. Its text is the name of the status and the error message of the C contract.
 class Error : public std::runtime_error {
 public:
     Error(int status, const std::string &text)
@@ -31,7 +31,8 @@ private:
     int status_;
 };
 
-// Throws what a function of the C contract returned; call it at once: the text is that of the thread's last failure.
+// Throws Error unless `status`, which a function of the C contract returned, is TAILRACE_OK. Call check() at once: its text is the
+// message of the thread's last failure.
 inline void check(int status) {
     if (status != TAILRACE_OK) throw Error(status, tailrace_error_message());
 }
@@ -39,7 +40,7 @@ inline void check(int status) {
 // ---- texts --------------------------------------------------------------------------------------------------------------------
 
 namespace detail {
-// A text as the C contract takes it. A zero byte within it, which C cannot see, becomes C0 80: the contract refuses that.
+// A text as a C string. C would end the text at a zero byte within it, so that byte becomes C0 80, which the C contract refuses.
 class ContractText {
 public:
     ContractText(const std::string &text) : text_(text.c_str()) {
@@ -65,7 +66,8 @@ inline constexpr bool is_number =
     std::integral<T> && !std::same_as<T, char> && !std::same_as<T, bool> && !std::same_as<T, wchar_t> &&
     !std::same_as<T, char8_t> && !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
 
-// -1: not an element type. Integers of the same width and sign count as equal (long and long long); char is text and no number.
+// The tailrace_type of T, or -1 if T is not an element type. Integers of equal width and sign count as equal (long and long long);
+// char is text, not a number.
 template <class T>
 constexpr int type_number() {
     constexpr auto equal = []<class C>(std::type_identity<C>) {
@@ -106,7 +108,7 @@ inline constexpr tailrace_type type_of = static_cast<tailrace_type>(detail::type
 template <class T>
 class Indices {
 public:
-    // A number of a list in braces, of any type: `{first_row, 0}`.
+    // One number of a list in braces, such as `{first_row, 0}`, of any integer type.
     class Index {
     public:
         template <std::integral U>
@@ -158,9 +160,9 @@ private:
     std::array<T, TAILRACE_MAX_DIMS> values_{};
     std::size_t size_ = 0;
 };
-// In elements.
+// Offsets or lengths, in elements.
 using Shape = Indices<std::uint64_t>;
-// In bytes.
+// Distances in memory from one element to the next along each dimension, in bytes.
 using Strides = Indices<std::int64_t>;
 
 // How many elements a block or array of these lengths has.
@@ -170,11 +172,11 @@ inline std::uint64_t element_count(const Shape &count) {
     return product;
 }
 
-// A block of a variable and where it lies in memory, which it refers to and does not own. E is const where it is written from.
+// A block of a variable, and where its elements are in memory that the caller owns. E is const for a block that put() takes.
 template <Element E>
 class Hyperslab {
 public:
-    // Dense, C order: the span is the block.
+    // `data` has exactly the elements of the block, dense in C order.
     Hyperslab(std::span<E> data, const Shape &offset, const Shape &count)
         : Hyperslab(data.data(), offset, count, dense_strides_bytes(count)) {
         if (data.size() != element_count(count))
@@ -189,7 +191,8 @@ public:
                                                 std::to_string(count.size()) + " lengths and " +
                                                 std::to_string(stride_bytes.size()) + " strides; give as many of each");
     }
-    // A part of a dense array with the lengths `allocated`, from the element `first` of it on: an array without its halo.
+    // A part of a dense array whose lengths are `allocated`. `first` is the index in that array of the part's first element: for an
+    // array without its halo.
     static Hyperslab part_of(std::span<E> array, const Shape &allocated, const Shape &first, const Shape &offset,
                              const Shape &count) {
         if (allocated.size() != count.size() || first.size() != count.size())
@@ -236,7 +239,8 @@ private:
 };
 
 namespace detail {
-// Why an array is not what a list of indices along a dimension needs; "" where it is, and where the contract says what is wrong.
+// The message where an array has another number of elements than a list of indices needs; "" if the number is right, and if a name
+// is unknown: the C contract then reports the name.
 inline std::string wrong_list_size(const tailrace_definitions *definitions, const std::string &var, const std::string &dim,
                                    std::size_t indices, std::size_t elements) {
     int number = 0, along = 0;
@@ -259,10 +263,10 @@ inline std::string wrong_list_size(const tailrace_definitions *definitions, cons
 }
 }  // namespace detail
 
-// What this rank owns of a variable, to write it.
+// A block of a variable that this rank writes.
 template <Element T>
 using Block = Hyperslab<const T>;
-// What this rank wants of a variable, and where to read it into.
+// A block of a variable that this rank reads, and the memory that it is read into.
 template <Element T>
 using Target = Hyperslab<T>;
 

@@ -38,7 +38,7 @@ public:
     }
     Reader(const Reader &) = delete;
     Reader &operator=(const Reader &) = delete;
-    // Collective, as close() is, but silent.
+    // Collective. Closes the reader as close() does, but reports no error.
     ~Reader() { abandon(); }
 
     // The committed steps and their times; valid as long as the reader is open.
@@ -55,7 +55,7 @@ public:
         return {times, count};
     }
 
-    // Collective. The step to read from now on, by its number; -1 is the last one, -2 the one before.
+    // Collective. Selects the step to read from now on, by its number; -1 is the last one, -2 the one before.
     void select(std::int64_t step) { check(tailrace_select_step(handle_, step)); }
 
     [[nodiscard]] Shape shape(const std::string &var) const { return known(var).shape; }
@@ -66,7 +66,7 @@ public:
         return json;
     }
 
-    // Blocks of a variable at the selected step, in the type that the variable has. Local.
+    // Local. Reads blocks of a variable at the selected step. T must be the variable's type.
     template <Element T>
     void get(const std::string &var, std::span<const Target<T>> targets) {
         const Known variable = known_as<T>(var);
@@ -83,7 +83,7 @@ public:
     void get(const std::string &var, const Target<T> &target) {
         get(var, std::span<const Target<T>>(&target, 1));
     }
-    // Dense, C order: the span is the block.
+    // Reads one block into dense memory in C order; `data` has exactly its elements.
     template <Element T>
     void get(const std::string &var, std::span<std::type_identity_t<T>> data, const Shape &offset, const Shape &count) {
         get(var, Target<T>(data, offset, count));
@@ -95,8 +95,8 @@ public:
         return value;
     }
 
-    // Collective. The elements under `indices` of the dimension `dim`, whole along the others, dense in C order. A rank whose call
-    // is refused takes part all the same.
+    // Collective. Reads the elements at `indices` of the dimension `dim`, whole along the others, into dense memory in C order. A
+    // rank with wrong arguments still takes part, so that the others do not wait for it.
     template <Element T>
     void get_indices(const std::string &var, const std::string &dim, std::span<const std::uint64_t> indices,
                      std::span<std::type_identity_t<T>> data) {
@@ -114,8 +114,8 @@ public:
                                    nullptr));
     }
 
-    // Collective. The whole of a variable, dense in C order, on every rank: one rank of each node reads it. A rank whose call is
-    // refused takes part all the same: the others get an error instead of waiting for ever.
+    // Collective. Gives every rank all elements of a variable, dense in C order: one rank of each node reads them. A rank with
+    // wrong arguments still takes part: the others get an error instead of waiting for ever.
     template <Element T>
     void get_shared(const std::string &var, std::span<std::type_identity_t<T>> data) {
         try {

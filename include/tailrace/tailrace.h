@@ -21,8 +21,7 @@
  *   memory     strings and arrays passed in are copied before the call returns, except the data of tailrace_put.
  *   shapes     slowest dimension first (C order); offsets and counts are in elements, strides in bytes.
  *   threads    one thread at a time per stream. Different threads may use different streams if MPI allows it. With ranks that
- * only
- *              write, streams are used by the thread that called tailrace_set_aside.
+ *              only write, streams are used by the thread that called tailrace_set_aside.
  */
 #ifndef TAILRACE_H
 #define TAILRACE_H
@@ -59,9 +58,9 @@ typedef enum tailrace_type {
     TAILRACE_TYPE_END
 } tailrace_type;
 
-/* The kind of a variable is a sum of these. 0: another array in every step, distributed over the ranks. */
+/* The `flags` of a variable are a sum of these. 0: the ranks put their blocks of a new array in every step. */
 typedef enum tailrace_var_flags {
-    TAILRACE_STATIC = 1,     /* the same in all steps: put once, before or in the first step of each run; no time dimension */
+    TAILRACE_STATIC = 1,     /* equal in all steps: put once, before or in the first step of each run; no time dimension */
     TAILRACE_REPLICATED = 2, /* every rank has the whole array (coordinates, scalars): put with tailrace_put_replicated */
 } tailrace_var_flags;
 
@@ -72,13 +71,13 @@ typedef struct tailrace_stream tailrace_stream;
 typedef struct tailrace_block {
     const void *data;       /* the first element; stays unchanged until tailrace_end_step returns */
     const uint64_t *offset; /* [ndims] where the block starts in the global array */
-    const uint64_t *count;  /* [ndims] its extent; an extent of 0 makes an empty block */
+    const uint64_t *count;  /* [ndims] its lengths; a length of 0 makes an empty block */
     const int64_t *stride;  /* [ndims] bytes from one element to the next in memory; NULL: dense, C order */
 } tailrace_block;
 
 /* ---- errors --------------------------------------------------------------------------------------------------------------- */
 
-/* The text of the last failure on this thread; "" after none. Valid until the next call on this thread. */
+/* The message of the last failed call on this thread; "" if none has failed. Valid until the next call on this thread. */
 const char *tailrace_error_message(void);
 /* The name of a status, such as "BLOCK_OVERLAP"; "UNKNOWN" for other numbers. */
 const char *tailrace_status_name(int status);
@@ -88,42 +87,44 @@ const char *tailrace_version(void);
 /* ---- writing a stream ----------------------------------------------------------------------------------------------------- */
 
 /* Collective. Opens stream `name` in `directory` (made if absent) for writing; an existing stream is appended to, after its last
- * complete step, unless the options say otherwise. With mode = 'replace' the first step removes it. With mode = 'resume' its steps
- * from the time of the first new step on leave; with resume_before = TIME, which implies that mode, those at or after TIME leave.
- * `options` is TOML, e.g. "layout = 'hds'\nsteps = 'all'", or NULL. Stronger than it: the tables [stream.default] and
- * [stream.NAME], the latter stronger, of tailrace.toml
- * (in the working directory, or named by TAILRACE_CONFIG; read by rank 0); stronger still: environment variables
- * TAILRACE_<KEY> and TAILRACE_<NAME>_<KEY> of rank 0. The keys are listed by `tailrace keys`. `comm` is duplicated.
+ * complete step, unless the options say otherwise. With mode = 'replace' the first step removes the existing stream. With
+ * mode = 'resume' its steps at or after the time of the first new step are dropped. resume_before = TIME implies that mode, and
+ * drops the steps at or after TIME.
+ * `options` is TOML, e.g. "layout = 'hds'\nsteps = 'all'", or NULL. The tables [stream.default] and [stream.NAME] of tailrace.toml
+ * override it. Rank 0 reads that file in the working directory, or the file that TAILRACE_CONFIG names. The environment variables
+ * TAILRACE_<KEY> and TAILRACE_<NAME>_<KEY> of rank 0 override both. `tailrace keys` lists the keys. `comm` is duplicated.
  * A failed call sets *stream, too: every call with that handle returns the error of the opening, and waits for no rank.
  * tailrace_close frees it. */
 int tailrace_open(MPI_Comm comm, const char *directory, const char *name, const char *options, tailrace_stream **stream);
-/* The same with a Fortran communicator handle. */
+/* tailrace_open with a Fortran communicator handle. */
 int tailrace_open_fortran(MPI_Fint comm, const char *directory, const char *name, const char *options, tailrace_stream **stream);
 
 /* Ranks that only write, for streams with writers = dedicated:N. Collective over `all`, when the program starts. Sets `dedicated`
  * of its ranks aside, spread over the nodes: at least 1, at most half of them.
- * On the other ranks it returns at once. *compute is their communicator, in the order of `all`; the model uses it in place of
- * `all`. On the ranks that are set aside it returns MPI_COMM_NULL, after the others have called tailrace_release. Until then
- * they write. Such a stream is opened over *compute or a duplicate. Its tailrace_end_step copies the step to memory that the
- * writing rank of the node sees, or sends it. With `overlap` = 0 it waits until the step is committed; with `overlap` = N at
- * most N steps are in flight. tailrace_flush waits for all of them. Other streams over *compute are written by its own ranks. */
+ * On the other ranks the call returns at once. *compute is their communicator, in the order of `all`; the model uses it in place
+ * of `all`. On the ranks that are set aside the call returns after the others have called tailrace_release; *compute is then
+ * MPI_COMM_NULL. Until then these ranks write. A stream with writers = dedicated:N is opened over *compute or a duplicate. Its
+ * tailrace_end_step copies the step to memory that it shares with the writing rank of the node, or sends the step. With
+ * `overlap` = 0 it waits until the step is committed; with `overlap` = N at most N steps are in flight. tailrace_flush waits for
+ * all of them. Other streams over *compute are written by its own ranks. */
 int tailrace_set_aside(MPI_Comm all, int dedicated, MPI_Comm *compute);
 int tailrace_set_aside_fortran(MPI_Fint all, int dedicated, MPI_Fint *compute);
-/* Collective over *compute, after its streams are closed. Frees it and sets it to MPI_COMM_NULL, also when it fails, so that the
- * ranks that were set aside always return. A thread other than that of tailrace_set_aside gets BAD_ORDER, and nothing is done.
- * Does nothing for MPI_COMM_NULL. MPI_Finalize calls it where the program has not. */
+/* Collective over *compute, after its streams are closed. Ends tailrace_set_aside on the ranks that were set aside. Frees
+ * *compute and sets it to MPI_COMM_NULL, even if the call fails. A thread other than that of tailrace_set_aside gets BAD_ORDER,
+ * and nothing is done. Does nothing for MPI_COMM_NULL. MPI_Finalize calls tailrace_release if the program has not. */
 int tailrace_release(MPI_Comm *compute);
 int tailrace_release_fortran(MPI_Fint *compute);
 
-/* Names a dimension and its global length. Every rank defines the same; compared at the first tailrace_end_step.
- * `length` = TAILRACE_RAGGED: each step has as many elements along it as the ranks put. Needs steps = 1. It is the slowest
- * dimension of variables that are neither static nor replicated. A block begins at a global offset, or at TAILRACE_RAGGED. The
- * latter is behind the blocks of lower ranks, and behind those that this rank put before; each rank then puts equally many
- * elements of all variables. The index shows the contiguous ragged array of the CF conventions: the steps one behind the other
- * along the dimension, and the length of each step in NAME_row_size(time). */
+/* Defines a dimension by its name and its global length. All ranks define the same ones in the same order; the first
+ * tailrace_end_step compares them. `length` = TAILRACE_RAGGED: each step has as many elements along the dimension as the ranks
+ * put. Needs steps = 1. A ragged dimension is the slowest one of variables that are neither static nor replicated. The offset of
+ * a block along it is a global index or TAILRACE_RAGGED. The latter places the block behind those of lower ranks, and behind
+ * those that this rank put before; each rank then puts equally many elements of all variables. The index shows the contiguous
+ * ragged array of the CF conventions: the steps one after the other along the dimension, and the length of each step in
+ * NAME_row_size(time). */
 int tailrace_define_dim(tailrace_stream *stream, const char *name, uint64_t length);
-/* Names a variable over dimensions defined before; `flags` is a sum of tailrace_var_flags. The time dimension comes first by
- * itself and is not named here. ndims = 0 (a scalar that may change per step) implies TAILRACE_REPLICATED. */
+/* Defines a variable over dimensions that were defined before; `flags` is a sum of tailrace_var_flags. The time dimension is
+ * added in front of `dims` and not listed there. ndims = 0 (a scalar that may change per step) implies TAILRACE_REPLICATED. */
 int tailrace_define_var(tailrace_stream *stream, const char *name, tailrace_type type, int ndims, const char *const *dims,
                         int flags);
 /* Sets an attribute of a variable, or of the stream when `var` is NULL ("time" names the time coordinate). Numbers must be
@@ -131,55 +132,56 @@ int tailrace_define_var(tailrace_stream *stream, const char *name, tailrace_type
 int tailrace_put_attr(tailrace_stream *stream, const char *var, const char *name, tailrace_type type, uint64_t count,
                       const void *values);
 int tailrace_put_attr_text(tailrace_stream *stream, const char *var, const char *name, const char *text);
-/* A list of `count` texts, netCDF's NC_STRING. A list of one text is that text. */
+/* Sets an attribute that is a list of `count` texts, netCDF's NC_STRING. A list of one text is stored as that text. */
 int tailrace_put_attr_texts(tailrace_stream *stream, const char *var, const char *name, uint64_t count, const char *const *texts);
 
 /* Begins an output step at `time` (in the units of the time coordinate's attribute `units`). */
 int tailrace_begin_step(tailrace_stream *stream, double time);
 /* Hands over this rank's blocks of a distributed variable (0..n of them). Nothing is copied: the data of the blocks must stay
- * unchanged until tailrace_end_step returns. A variable without a put on this rank has no blocks here. An error is returned here
- * and again, on all ranks, by tailrace_end_step. */
+ * unchanged until tailrace_end_step returns. A variable without a put on this rank has no blocks here. tailrace_end_step returns
+ * an error of this call again, on all ranks. */
 int tailrace_put(tailrace_stream *stream, const char *var, int nblocks, const tailrace_block *blocks);
-/* Hands over scattered elements of a distributed variable, as ranks of unstructured models own them: those under `count` indices of
+/* Hands over scattered elements of a distributed variable, as ranks of unstructured models own them: those at `count` indices of
  * the dimension `dim`, whole along all others. `indices` count from 0, in any order, and are copied. `data` is an array of the
  * variable's dimensions, with `count` in place of the length of `dim`: element i along it has the index indices[i]. `stride` is as
  * in tailrace_block. The data stays unchanged until tailrace_end_step returns. Each index belongs to one rank and one list, once;
  * blocks of the same variable are whole along the other dimensions. Before the step is written the ranks move the elements to
- * contiguous ranges, one a rank. The plan for that is made once, as long as the lists stay as they are. */
+ * contiguous ranges, one for each rank. The plan for that is made again only when a list has changed. */
 int tailrace_put_indices(tailrace_stream *stream, const char *var, const char *dim, uint64_t count, const uint64_t *indices,
                          const void *data, const int64_t *stride);
-/* Hands over the whole of a replicated variable, dense in C order; copied. */
+/* Hands over all elements of a replicated variable, dense in C order. They are copied before the call returns. */
 int tailrace_put_replicated(tailrace_stream *stream, const char *var, const void *data);
-/* Makes the step in progress fail on all ranks: tailrace_end_step returns `status` and `text` there, and this rank still calls
- * it. For a rank that cannot make its data, and for bindings that find a mistake first. `status` is returned, and `text` is this
+/* Makes the step in progress fail: tailrace_end_step, which this rank still calls, returns `status` and `text` on all ranks. For a
+ * rank that cannot make its data, and for bindings that find a mistake first. This call returns `status`, and `text` becomes this
  * thread's error message. With `stream` NULL, or outside a step, nothing else happens. */
 int tailrace_refuse_step(tailrace_stream *stream, int status, const char *text);
-/* Local, for the Fortran module: messages of this stream count dimensions and indices as Fortran does, (1:4, 3) for [2, 0:4]. */
+/* Local, for the Fortran module. From now on, messages of this stream write indices as Fortran does: (1:4, 3) for [2, 0:4]. */
 int tailrace_use_fortran_order(tailrace_stream *stream);
-/* Collective. Writes and commits the step: afterwards it is there whole, or the same error is returned on all ranks and the
- * step is not there at all; earlier steps stay as they were. The times continue in the direction of the first two: a step whose
- * time does not is BAD_ORDER. In the first step of a run, definitions and static arrays are compared with those of the steps that
- * are there. Whatever would change their meaning (types, shapes, units, fill values, packing, coordinates, masks) is refused.
+/* Collective. Writes and commits the step: afterwards the stream has the whole step, or the same error is returned on all ranks
+ * and the stream has nothing of the step; earlier steps stay unchanged. The times continue in the direction of the first two: a
+ * step whose time does not is BAD_ORDER. In the first step of a run, definitions and static arrays are compared with those of the
+ * existing steps. What would change their meaning (types, shapes, units, fill values, packing, coordinates, masks) is refused.
  * With `overlap` > 0 it returns when the data is copied. A thread of each writing rank writes while the simulation computes. A
  * later tailrace_end_step, tailrace_flush or tailrace_close commits the step, once all ranks have written it. An error of the
- * thread is returned by these calls, on all ranks, until the stream is closed: that step and those after it are not there. */
+ * thread is returned by these calls, on all ranks, until the stream is closed: the stream does not get that step and later ones. */
 int tailrace_end_step(tailrace_stream *stream);
 /* Collective, between steps. Waits until every step that tailrace_end_step has taken is committed. */
 int tailrace_flush(tailrace_stream *stream);
-/* Collective. Leaves the files as plain tools expect them, writes the index, frees the stream and sets *stream to NULL, also when
- * it fails. A step that was begun and not ended is not in the stream: then BAD_ORDER names it on all ranks, and everything else is
- * done as ever. Static arrays that are put whole are written also where the stream has no step. A program that ends without this
- * call gets a line on standard error from rank 0 at MPI_Finalize, which also writes the index. */
+/* Collective. Leaves the files as plain tools expect them, writes the index, frees the stream and sets *stream to NULL, even if
+ * the call fails. A step that was begun and not ended is dropped: BAD_ORDER names it on all ranks, and the stream is closed all the
+ * same. Static arrays that are put whole are written even if the stream has no step. If the program ends without this call,
+ * MPI_Finalize writes the index, and rank 0 prints a line on standard error. */
 int tailrace_close(tailrace_stream **stream);
 
-/* The number of the next step: steps that are committed or in flight, those of earlier runs and those no longer kept included. */
+/* Sets *steps to the number of the next step. It counts the steps that are committed or in flight, with those of earlier runs and
+ * those that `keep` has removed. */
 int tailrace_step_count(const tailrace_stream *stream, uint64_t *steps);
 /* The layout that was requested and the one in force, the files, and the seconds of each stage on this rank, as JSON.
  * The text belongs to the stream and is valid until its next call. */
 int tailrace_report(tailrace_stream *stream, const char **json);
 
 /* ---- reading a stream back ------------------------------------------------------------------------------------------------ */
-/* On any number of ranks, whatever layout, rank count and decomposition it was written with: a restart.
+/* Reading works on any number of ranks, whatever layout, rank count and decomposition the stream was written with: a restart.
  *
  *   tailrace_reader *r;
  *   tailrace_open_read(comm, "out", "restart", &r);            // selects the last committed step
@@ -192,47 +194,48 @@ typedef struct tailrace_reader tailrace_reader;
 typedef struct tailrace_target {
     void *data;             /* where the first element goes */
     const uint64_t *offset; /* [ndims] where the hyperslab starts in the global array */
-    const uint64_t *count;  /* [ndims] its extent */
+    const uint64_t *count;  /* [ndims] its lengths */
     const int64_t *stride;  /* [ndims] bytes from one element to the next in memory; NULL: dense, C order */
 } tailrace_target;
 
-/* Collective. Opens a stream to read the steps that are committed now, and selects the last one. The next opening sees what a
+/* Collective. Opens a stream to read the steps that are committed now, and selects the last one. Open it again to see what a
  * running model commits later. One rank reads the journal, once. */
 int tailrace_open_read(MPI_Comm comm, const char *directory, const char *name, tailrace_reader **reader);
 int tailrace_open_read_fortran(MPI_Fint comm, const char *directory, const char *name, tailrace_reader **reader);
 /* The numbers and times of the committed steps; the arrays belong to the reader. Each pointer may be NULL. */
 int tailrace_get_steps(tailrace_reader *reader, uint64_t *count, const uint64_t **steps, const double **times);
-/* Collective. The step to read from now on, by its number; -1 is the last one, -2 the one before. */
+/* Collective. Selects the step to read from now on, by its number; -1 is the last one, -2 the one before. */
 int tailrace_select_step(tailrace_reader *reader, int64_t step);
-/* Type, dimensions and shape (the time dimension not counted; of the selected step) of a variable. Each pointer may be
+/* Returns a variable's type, number of dimensions, and shape in the selected step, without the time dimension. Each pointer may be
  * NULL; `shape` has room for TAILRACE_MAX_DIMS numbers. `flags` is a sum of tailrace_var_flags. */
 int tailrace_inquire_var(tailrace_reader *reader, const char *var, tailrace_type *type, int *ndims, uint64_t *shape, int *flags);
-/* The whole stream as JSON: steps, times, dimensions, variables, attributes. The text belongs to the reader, until its next call.
- * An attribute is {"name", "text"}, of a list {"name", "text", "texts"}, or {"name", "type", "hex"}: its numbers as bytes, in the
- * order of this machine. */
+/* Describes the whole stream as JSON: steps, times, dimensions, variables, attributes. The text is valid until the reader's next
+ * call. An attribute is {"name", "text"}; {"name", "text", "texts"} if it is a list of texts; or {"name", "type", "hex"}: the
+ * bytes of its numbers, in this machine's byte order. */
 int tailrace_inquire(tailrace_reader *reader, const char **json);
-/* Local. Whether tailrace_get and tailrace_get_shared compare what they read with the checksums that it was written with; at first
- * they do not. Then TAILRACE_CORRUPT says which bytes are damaged, TAILRACE_UNSUPPORTED that the part has no checksums. Each
- * checksum is of all bytes that one writer wrote in one piece, so the first read of a piece reads it whole. */
+/* Local. With `on` != 0, tailrace_get and tailrace_get_shared compare what they read with the stored checksums; by default they do
+ * not. They return TAILRACE_CORRUPT, and say which bytes are damaged; TAILRACE_UNSUPPORTED if the part has no checksums. Each
+ * checksum covers a contiguous extent that one writer wrote, so the first read of an extent reads all of it. */
 int tailrace_verify_reads(tailrace_reader *reader, int on);
-/* Local: ranks read what they need, in any order. Reads hyperslabs of a variable at the selected step into memory, in the type
- * that the variable has. Elements that no rank wrote have the variable's _FillValue. A part that is missing, truncated or changed
+/* Local: ranks read what they need, in any order. Reads hyperslabs of a variable at the selected step into memory, without
+ * converting the type. Elements that no rank wrote get the variable's _FillValue. A part that is missing, truncated or changed
  * is an error. */
 int tailrace_get(tailrace_reader *reader, const char *var, int ntargets, const tailrace_target *targets);
-/* Collective. Reads the elements under `count` indices of the dimension `dim`, as tailrace_put_indices hands them over. Each rank
- * reads a contiguous range, and the ranks exchange what they want: any number of indices, the same ones on several ranks, none. */
+/* Collective. Reads the elements at `count` indices of the dimension `dim`, as tailrace_put_indices hands them over. Each rank
+ * reads a contiguous range, then the ranks exchange elements. A rank may want any number of indices, 0 too; several ranks may
+ * want the same ones. */
 int tailrace_get_indices(tailrace_reader *reader, const char *var, const char *dim, uint64_t count, const uint64_t *indices,
                          void *data, const int64_t *stride);
-/* Collective. The whole of a variable, dense in C order, on every rank: one rank of each node reads it. */
+/* Collective. Gives every rank all elements of a variable, dense in C order: one rank of each node reads them. */
 int tailrace_get_shared(tailrace_reader *reader, const char *var, void *data);
-/* Local, for bindings. `status` is returned, and `text` is this thread's error message, as of a call with this reader. */
+/* Local, for bindings. Returns `status` and makes `text` this thread's error message, as a failed call with this reader does. */
 int tailrace_refuse_read(tailrace_reader *reader, int status, const char *text);
-/* Local, for the Fortran module: as tailrace_use_fortran_order. */
+/* Local, for the Fortran module. From now on, messages of this reader write indices as Fortran does. */
 int tailrace_use_fortran_order_read(tailrace_reader *reader);
-/* Collective. Frees the reader and sets *reader to NULL, also when it fails. */
+/* Collective. Frees the reader and sets *reader to NULL, even if the call fails. */
 int tailrace_close_read(tailrace_reader **reader);
 
-/* ---- asking what a stream is made of -------------------------------------------------------------------------------------- */
+/* ---- inquiring dimensions and variables ----------------------------------------------------------------------------------- */
 /* The dimensions and variables of a stream, whether it is written or read. They are numbered from 0 in the order of definition;
  * the time dimension is not among them. All calls are local.
  *
@@ -263,21 +266,21 @@ typedef struct tailrace_var_info {
 /* The definitions belong to the stream or reader, and stay valid until it is closed. */
 int tailrace_get_definitions(tailrace_stream *stream, const tailrace_definitions **definitions);
 int tailrace_read_definitions(tailrace_reader *reader, const tailrace_definitions **definitions);
-/* How many dimensions there are; the number of the one with a name (NOT_FOUND without it); all about one of them. */
+/* tailrace_inquire_dims: how many dimensions there are. tailrace_inquire_dim_id: the number of the dimension with a name; NOT_FOUND
+ * if there is none. tailrace_inquire_dim: the name and length of one dimension. */
 int tailrace_inquire_dims(const tailrace_definitions *definitions, int *count);
 int tailrace_inquire_dim_id(const tailrace_definitions *definitions, const char *name, int *dim);
 int tailrace_inquire_dim(const tailrace_definitions *definitions, int dim, tailrace_dim_info *info);
-/* The same of variables. */
+/* How many variables there are; the number of the variable with a name, or NOT_FOUND; type, dimensions and shape of a variable. */
 int tailrace_inquire_vars(const tailrace_definitions *definitions, int *count);
 int tailrace_inquire_var_id(const tailrace_definitions *definitions, const char *name, int *var);
 int tailrace_inquire_var_info(const tailrace_definitions *definitions, int var, tailrace_var_info *info);
 
 /* ---- planning, inspecting, combining, converting: without a stream ---------------------------------------------------------- */
-/* The functions below return text.
- * The caller frees it with tailrace_free. */
+/* Frees a text that one of the functions below has returned. */
 void tailrace_free(char *text);
 
-/* What a layout would do, without doing it. `request` is JSON:
+/* Plans what a layout would write, without writing it. `request` is JSON:
  *   {"layout": TOML text, "ranks": n, "nodes": n, "steps": n, "name": stream name,
  *    "variables": [{"name", "type": "f4", "shape": [..], "grid": [..] blocks along each dimension}, ...], "rank": optional}
  * The answer: {"layout": {...}, "files", "directories", "writers", "bytes" of the arrays and times, "messages", ...,
@@ -287,17 +290,16 @@ void tailrace_free(char *text);
  *   "notes": what the figures leave out,
  *   "rank_plan": with "rank", each write of that rank: {"path", "address", "bytes", "variable"}}. */
 int tailrace_plan(const char *request, char **json);
-/* The layout keys, their values, defaults and meaning, the presets, and which choices go together: JSON, made from the one list.
- * */
+/* Lists as JSON the layout keys with their values, defaults and meaning, the presets, and which choices can be combined. */
 int tailrace_keys(char **json);
-/* Checks a layout, as TOML text with keys at top level, and completes it: {"layout": each key's effective value, "given": {key:
- * {"value", "origin"}}}. Looks at no file and no environment variable; what is in force for a stream is in tailrace_report. */
+/* Checks a layout, as TOML text with keys at top level, and adds the defaults: {"layout": each key's effective value, "given":
+ * {key: {"value", "origin"}}}. Reads no file and no environment variable; tailrace_report has the layout in force of a stream. */
 int tailrace_describe_layout(const char *options, char **json);
-/* What a directory's stream (or all of them, name = NULL) holds: layout, steps, times, files, bytes, dimensions, variables,
- * and notes: what readers of such a stream should know. */
+/* Lists as JSON what a stream of a directory holds, or all of its streams if `name` is NULL: layout, steps, times, files, bytes,
+ * dimensions, variables. Its notes are what readers of such a stream should know. */
 int tailrace_list(const char *directory, const char *name, char **json);
-/* Checks a stream: every committed step's parts are there, whole and of the recorded size; with `deep` != 0 every byte against
- * its checksum; the index is there. While a run writes, what it has not finished is no problem.
+/* Checks a stream: all parts of every committed step exist, are whole and have the recorded size, and the index exists. With
+ * `deep` != 0 every byte is compared with its checksum. While a run writes, what it has not finished is no problem.
  * JSON: {"ok": no problem, "state": "whole" (but for the index) | "being written" | "damaged", "steps", "files", "bytes",
  *   "problems": [{"path", "step", "problem", "remedy": "repair" | "index": the command that mends it, or "": none does}],
  *   "notes": what readers of such a stream should know}. */
@@ -309,11 +311,11 @@ int tailrace_verify(const char *directory, const char *name, int deep, char **js
  *   "actions": [{"action": "cut" | "removed" | "shown" | "dropped" | "set aside", "path", "steps": [...], "why"}],
  *   "problems": what it cannot mend, as in tailrace_verify: [{"path", "step", "problem"}]}. */
 int tailrace_repair(const char *directory, const char *name, int take_over, char **json);
-/* Takes the last steps out of a stream, as before a run that starts from an earlier restart. TAILRACE_IN_USE while another process
- * writes the stream, unless `take_over` != 0. `to` is JSON: {"before": time}, the steps at or after this time leave; or
- * {"steps": n}, the last n steps leave. The journal has a line about it, and files without other steps are removed. The next run
- * uses the numbers of the steps again. JSON: {"stream", "steps" that are left, "dropped": [numbers of the steps that left],
- * "times": [of these], "removed": [paths]}. */
+/* Drops the last steps of a stream, such as before a run that starts from an earlier restart. TAILRACE_IN_USE while another process
+ * writes the stream, unless `take_over` != 0. `to` is JSON: {"before": time} drops the steps at or after this time; {"steps": n}
+ * drops the last n steps. The journal records it, and files without other steps are removed. The next run uses the numbers of
+ * the dropped steps again. JSON: {"stream", "steps" that are left, "dropped": [numbers of the dropped steps], "times": [of these],
+ * "removed": [paths]}. */
 int tailrace_rewind(const char *directory, const char *name, const char *to, int take_over, char **json);
 /* Takes over the attributes that another program has changed in the file of a stream that is the dataset itself, such as ncatted or
  * netCDF4 in append mode. After that, runs append to it again. TAILRACE_UNSUPPORTED where more than attributes was changed; the
@@ -323,14 +325,13 @@ int tailrace_adopt(const char *directory, const char *name, int take_over, char 
 /* Writes the index of a stream anew from what is committed, as after a run that was killed. NAME.nc of a stream whose one part is
  * the dataset is left as it is. TAILRACE_IN_USE while another process writes the stream, unless `take_over` != 0. */
 int tailrace_index(const char *directory, const char *name, int take_over);
-/* Called during a long call; a value other than 0 stops it. */
+/* A function that a long call calls from time to time; if it returns a value other than 0, the long call stops. */
 typedef int (*tailrace_progress)(uint64_t done_bytes, uint64_t all_bytes, void *context);
 /* Writes all committed steps of a stream as one plain NetCDF-4 file, by several threads: no parts, no index, time unlimited. The
- * output has its name when it is whole. Until then it is OUTPUT.combining, and a call for the same steps continues where one
- * that was stopped or killed had ended. `options` is JSON or NULL: {"threads": n (default: cores, at most 8), "replace": bool,
- * an existing output, "sync": bool, on the device at the end}. `progress` may be NULL. TAILRACE_STOPPED after it returned
- * another value than 0. JSON: {"stream", "output", "steps", "steps_before": done by an earlier call, "bytes" of the arrays,
- * "file_bytes"}. */
+ * file is named OUTPUT.combining until it is whole. A call for the same steps continues where one that was stopped or killed had
+ * ended. `options` is JSON or NULL: {"threads": n (default: cores, at most 8), "replace": bool (an existing output), "sync": bool
+ * (fsync at the end)}. `progress` may be NULL; TAILRACE_STOPPED if it returned a value other than 0. JSON: {"stream", "output",
+ * "steps", "steps_before": done by an earlier call, "bytes" of the arrays, "file_bytes"}. */
 int tailrace_combine(const char *directory, const char *name, const char *output, const char *options, tailrace_progress progress,
                      void *context, char **json);
 /* Collective over `comm`. Writes all committed steps of a stream again, as the stream of the same name in directory `to`. The
@@ -345,18 +346,16 @@ int tailrace_convert_fortran(MPI_Fint comm, const char *from, const char *name, 
 
 /* ---- phases of a program ---------------------------------------------------------------------------------------------------- */
 
-/* Local.
- * Names what the program does from here to the matching tailrace_phase_end, in a recorded run (`tailrace run`). Phases
- * may lie within each other. Without a recording the calls do nothing. Always TAILRACE_OK. */
+/* Local. Begins a named phase of the program in the log of a recorded run (`tailrace run`); tailrace_phase_end ends it. Phases may
+ * be nested. If the run is not recorded, both calls do nothing. Always returns TAILRACE_OK. */
 int tailrace_phase_begin(const char *name);
-/* Local. The phase that was begun last ends. */
+/* Local. Ends the phase that was begun last. */
 int tailrace_phase_end(void);
 
 /* ---- the journal: checksummed JSON lines, appended whole or not at all ------------------------------------------------------- */
-/* Local.
- * Appends one JSON object as a line with its checksum; with `sync` != 0 it is on the device when the call returns. */
+/* Local. Appends one JSON object as a line with its checksum; with `sync` != 0 the line is on the device when the call returns. */
 int tailrace_journal_append(const char *path, const char *json, int sync);
-/* All intact lines as a JSON array, and how many bytes of a torn tail follow them. */
+/* Local. Reads all intact lines as a JSON array, and how many bytes of a half-written last line follow them. */
 int tailrace_journal_read(const char *path, char **json, uint64_t *torn_bytes);
 
 #ifdef __cplusplus

@@ -38,8 +38,8 @@ namespace tailrace {
 
 // ---- streams ------------------------------------------------------------------------------------------------------------------
 
-// A variable of a stream: a handle for its puts. `shape` is what the stream says of it; TAILRACE_RAGGED is the length of a ragged
-// dimension.
+// A variable of a stream, as put() needs it. `shape` is the shape in the stream; the length of a ragged dimension is
+// TAILRACE_RAGGED.
 template <Element T>
 struct Variable {
     std::string name;
@@ -48,7 +48,7 @@ struct Variable {
 
 namespace detail {
 
-// The key without loss of a digit.
+// The option resume_before = TIME, with all digits of the time.
 inline std::string resume_option(double before) {
     std::array<char, 64> digits{};
     (void)std::snprintf(digits.data(), digits.size(), "%.17g", before);
@@ -59,12 +59,12 @@ inline std::string resume_option(double before) {
 
 class Stream {
 public:
-    // `resume_before`: mode = 'resume', the steps of an existing stream at or after this time leave.
+    // Collective. `resume_before` sets mode = 'resume' and drops the steps of an existing stream at or after this time.
     Stream(MPI_Comm comm, const std::string &directory, const std::string &name, const std::string &options = "",
            std::optional<double> resume_before = std::nullopt) {
         const std::string all = resume_before ? options + "\n" + detail::resume_option(*resume_before) : options;
         const int status = tailrace_open(comm, Text(directory).c_str(), Text(name).c_str(), Text(all).c_str(), &handle_);
-        if (status != TAILRACE_OK) (void)tailrace_close(&handle_);  // leaves the error message as it is
+        if (status != TAILRACE_OK) (void)tailrace_close(&handle_);  // keeps the error message of the opening
         check(status);
     }
     Stream(Stream &&other) noexcept
@@ -79,7 +79,7 @@ public:
     }
     Stream(const Stream &) = delete;
     Stream &operator=(const Stream &) = delete;
-    // Collective, as close() is, but silent: call close() to learn whether the index was written.
+    // Collective. Closes the stream as close() does, but reports no error: call close() to learn whether the index was written.
     ~Stream() { abandon(); }
 
     void define_dim(const std::string &name, std::uint64_t length) {
@@ -96,7 +96,7 @@ public:
         return variable<T>(name);
     }
 
-    // A variable that was defined before, as in another part of the program.
+    // A variable that was defined before, such as in another part of the program.
     template <Element T>
     [[nodiscard]] Variable<T> variable(const std::string &name) const {
         const tailrace_var_info info = info_of(name);
@@ -154,8 +154,8 @@ public:
         put(variable, std::span<const Block<T>>(&block, 1));
     }
 
-    // Scattered elements: those under `indices` of the dimension `dim`, whole along the others, dense in C order. The indices are
-    // copied; the data stays unchanged until end_step returns.
+    // Hands over scattered elements: those at `indices` of the dimension `dim`, whole along the others, dense in C order. The
+    // indices are copied; the data stays unchanged until end_step returns.
     template <Element T>
     void put_indices(const Variable<T> &variable, const std::string &dim, std::span<const std::uint64_t> indices,
                      std::span<const std::type_identity_t<T>> data) {
@@ -167,7 +167,7 @@ public:
                                    data.data(), nullptr));
     }
 
-    // The whole of a replicated variable, dense in C order; copied.
+    // Hands over all elements of a replicated variable, dense in C order. They are copied.
     template <Element T>
     void put_replicated(const Variable<T> &variable, std::span<const std::type_identity_t<T>> data) {
         if (data.size() != element_count(variable.shape))
@@ -181,8 +181,8 @@ public:
         put_replicated(variable, std::span<const T>(&scalar, 1));
     }
 
-    // For a rank that cannot make its data: the step in progress fails on all ranks. end_step, which this rank still calls, throws
-    // this there.
+    // For a rank that cannot make its data: makes the step in progress fail. end_step, which this rank still calls, throws this
+    // status and text on all ranks.
     void refuse_step(int status, const std::string &text) const noexcept {
         (void)tailrace_refuse_step(handle_, status, text.c_str());
     }
@@ -230,14 +230,14 @@ private:
         return Shape(std::span<const std::uint64_t>(info.shape, static_cast<std::size_t>(info.ndims)));
     }
 
-    // The put that is refused here would otherwise be missing on this rank alone.
+    // Makes the step fail on all ranks and throws. Otherwise only this rank would know that a put is missing.
     [[noreturn]] void refuse(const std::string &var, int status, const std::string &text) const {
         refuse_step(status, "'" + var + "': " + text);
         throw Error(status, tailrace_error_message());
     }
 
-    // The other ranks are on their way to end_step when an exception leaves a step on this rank. So this rank ends the step as a
-    // failed one, and they get an error there instead of waiting.
+    // Closes the stream. If an exception left a step on this rank, ends that step as a failed one first: the other ranks then get
+    // an error in end_step instead of waiting for this rank.
     void abandon() noexcept {
         int finalized = 0;
         MPI_Finalized(&finalized);
@@ -255,7 +255,8 @@ private:
 
 // ---- phases -------------------------------------------------------------------------------------------------------------------
 
-// What the program does while it lives has this name in a recorded run (`tailrace run`). Phases may lie within each other.
+// Gives a name, in a recorded run (`tailrace run`), to what the program does between construction and destruction. Phases may be
+// nested.
 class Phase {
 public:
     explicit Phase(const std::string &name) { tailrace_phase_begin(name.c_str()); }

@@ -74,7 +74,7 @@ int64_t ByteLock::file_system_now_ns() const {
 }
 
 LockReach lock_reach_of(const std::string& type, const std::string& options) {
-    // Only one node has these mounted, or all see each other's locks.
+    // File systems that only one node mounts, or on which all nodes see each other's locks.
     constexpr std::array kEverywhere = {"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "overlay", "zfs", "f2fs", "gpfs", "ceph"};
     for (const char* known : kEverywhere)
         if (type == known) return LockReach::all_nodes;
@@ -85,7 +85,8 @@ LockReach lock_reach_of(const std::string& type, const std::string& options) {
     return type == "lustre" && has_option(options, "flock") ? LockReach::all_nodes : LockReach::this_node;
 }
 
-// /proc/self/mountinfo: number, parent, MAJOR:MINOR, root, mount point, options, optional words, "-", type, source, more options.
+// Looks the file system up in /proc/self/mountinfo, whose lines are: number, parent, MAJOR:MINOR, root, mount point, options,
+// optional words, "-", type, source, more options.
 LockReach lock_reach(const std::string& directory) {
     struct stat status;
     if (::stat(directory.c_str(), &status) != 0) return LockReach::this_node;

@@ -1,4 +1,4 @@
-// Locks on single bytes of a file, each held until its file is closed: by this process, and not by its children.
+// Locks on single bytes of a file. This process holds them until it closes the file; its child processes do not inherit them.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@ namespace tailrace {
 enum class LockKind { shared, exclusive };
 enum class LockAnswer { taken, busy, not_supported };
 
-// RATIONALE: open file description locks. Two handles in one process conflict as two processes do, and closing another descriptor
-// of the file does not release them; both is otherwise with fcntl's older locks.
+// A file whose bytes can be locked, by open file description locks. RATIONALE: with fcntl's older locks, two handles in one process
+// do not conflict, and closing any descriptor of the file releases all of its locks.
 class ByteLock {
 public:
     ByteLock() = default;
-    enum class File { made, existing, looked_at };
+    enum class File { made, existing, looked_at };  // created if absent; must exist; must exist and is opened read-only
     ByteLock(const std::string& path, File file);
 
     LockAnswer try_take(uint64_t byte, LockKind kind);
-    // What try_take() would answer for an exclusive lock; takes nothing. The file may be one that this process can only read.
+    // Returns what try_take() would return for an exclusive lock, without taking it. Works on a file that is open read-only.
     LockAnswer look(uint64_t byte) const;
     bool is_open() const { return file_.is_open(); }
     bool is_at(const std::string& path) const { return file_.is_at(path); }
@@ -36,7 +36,7 @@ private:
 // Which processes a lock on a file in this directory excludes.
 enum class LockReach { this_node, all_nodes };
 LockReach lock_reach(const std::string& directory);
-// The same of a file system's type and its mount options, separated by commas.
+// The reach of locks on a file system of this type; `options`: its mount options, separated by commas.
 LockReach lock_reach_of(const std::string& type, const std::string& options);
 
 }  // namespace tailrace

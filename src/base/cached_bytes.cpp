@@ -17,7 +17,8 @@ constexpr uint64_t kCheckEvery = 1u << 20;  // one page in so many bytes is chec
 constexpr uint32_t kXfsMagic = 0x58465342;  // xfs.org; not in linux/magic.h of older systems
 constexpr int kPopulateRead = 22;           // MADV_POPULATE_READ of Linux 5.14: page faults that return errors, and raise no signal
 
-// A network file system takes locks for every page that is mapped, or forbids it.
+// Whether mapping a file is cheap: only on local file systems. Network file systems take a lock for every mapped page, or refuse
+// mappings.
 bool maps_cheaply(int descriptor) {
     constexpr std::array<uint32_t, 5> kLocal{EXT4_SUPER_MAGIC, kXfsMagic, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC};
     struct statfs system;
@@ -25,15 +26,15 @@ bool maps_cheaply(int descriptor) {
            std::find(kLocal.begin(), kLocal.end(), static_cast<uint32_t>(system.f_type)) != kLocal.end();
 }
 
-// The file, if it reaches to `end`.
+// The status of the file, if it has at least `end` bytes.
 std::optional<struct stat> reaching(int descriptor, uint64_t end) {
     struct stat status;
     if (::fstat(descriptor, &status) != 0 || static_cast<uint64_t>(status.st_size) < end) return std::nullopt;
     return status;
 }
 
-// RATIONALE: for a file that the caller may not write, mincore() reports every page as cached. Mapped because of that, the file
-// would be read from the device page by page.
+// Whether mincore() reports correctly which pages are cached: for a file that the caller may not write, it reports every page. Such
+// a file would be mapped, and then read from the device page by page.
 bool mincore_is_reliable(int descriptor, uid_t owner) {
     return owner == ::geteuid() || ::faccessat(descriptor, "", W_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
 }

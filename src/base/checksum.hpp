@@ -1,6 +1,6 @@
-// The checksum of stored bytes: XXH3, 64 bits (xxhash). It is streaming, because bytes are summed while they are written.
-// RATIONALE: the dispatching calls use the widest vectors of this processor (48 against 20 GB/s on data in a cache; measured). The
-// sums are the same.
+// The checksum of stored bytes: XXH3, 64 bits (xxhash), computed piece by piece while the bytes are written. Uses the calls of
+// xxhash that choose the widest vector instructions of this processor: 48 instead of 20 GB/s on data in a cache (measured). The
+// checksums are the same.
 #pragma once
 
 #include <xxh_x86dispatch.h>

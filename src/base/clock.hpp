@@ -9,7 +9,7 @@ inline double seconds_now() { return std::chrono::duration<double>(std::chrono::
 
 class Stopwatch {
 public:
-    // Seconds since the last lap, or since it was made.
+    // Seconds since the last call of lap(), or since construction.
     double lap() {
         const double now = seconds_now(), seconds = now - last_;
         last_ = now;

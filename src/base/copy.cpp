@@ -26,7 +26,7 @@ void copy_line(std::byte* to, const std::byte* from) {
     _mm_stream_si128(slot + 3, d);
 }
 
-// Copies the first bytes so that the rest begins with a line of `to`.
+// Copies the first bytes, up to the first cache line boundary of `to`. Returns their number.
 size_t copy_head(std::byte* to, const std::byte* from) {
     const size_t head = (kCacheLine - reinterpret_cast<uintptr_t>(to) % kCacheLine) % kCacheLine;
     std::memcpy(to, from, head);
@@ -49,9 +49,9 @@ void copy_four_pages(std::byte* to, const std::byte* from, size_t bytes) {
     copy_rest(to, from, at, bytes);
 }
 
-// Four pages side by side, or one after the other. RATIONALE: a processor prefetches within a page only, and memory serves several
-// pages at once; but some processors combine the stores of few lines at a time. 128 MiB, milliseconds (memcpy, one, four): on an
-// Intel Xeon 16.6, 19, 14; on an AMD EPYC 18, 12, 46; both in a virtual machine.
+// The two ways to copy: four pages in turns, or one page after the other. RATIONALE: a processor prefetches within a page only, and
+// memory serves several pages at once; but some processors combine the stores of few lines at a time. 128 MiB, milliseconds
+// (memcpy, one, four): on an Intel Xeon 16.6, 19, 14; on an AMD EPYC 18, 12, 46; both in a virtual machine.
 FastestWay<2> ways;
 
 void copy(size_t way, std::byte* to, const std::byte* from, size_t bytes) {

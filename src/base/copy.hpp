@@ -8,8 +8,9 @@
 
 namespace tailrace {
 
-// As std::memcpy, but past the caches where the processor can: the caller's cached data stays, and lines that are overwritten whole
-// are not read from memory first. Another thread may read the bytes once it has taken a lock that the caller has released.
+// Copies like std::memcpy, but with stores that bypass the caches if the processor has them. The caller's data stays in the caches,
+// and cache lines that are overwritten whole are not read first. Another thread may read the bytes after it has taken a lock that
+// the caller has released.
 void copy_past_caches(void* to, const void* from, size_t bytes);
 
 // Fills `into` with copies of the value.

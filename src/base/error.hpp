@@ -16,15 +16,15 @@ enum class Status : int {
 #undef TAILRACE_STATUS
 };
 
-// The name and the phrase of a status; nullptr for a number that is none.
+// The name of a status and its phrase in status.def; nullptr for a number that is not a status.
 const char* status_name(int status);
 const char* status_text(int status);
 
-// What an error is about. Code that reacts to an error asks this, never the text of the message.
+// Who caused an error. Code that reacts to an error checks its origin, never the text of the message.
 enum class Origin : uint8_t {
     one_rank,           // the arguments, memory or files of the rank that found it
     several_ranks,      // ranks that do not fit together; the message names them
-    background_writer,  // a step that was accepted before (overlap): one rank could not write it
+    background_writer,  // one rank could not write a step for which end_step had already returned (overlap)
     writer_ranks,       // ranks that write for others (writers = dedicated:N); the message says so
 };
 
@@ -34,7 +34,7 @@ public:
         : std::runtime_error(message), status_(status), origin_(origin), rank_(rank) {}
     Status status() const { return status_; }
     Origin origin() const { return origin_; }
-    // The rank of the user's communicator that found it, known once the ranks have agreed on it.
+    // The rank, in the user's communicator, that found the error. Known once the ranks have agreed on the error.
     std::optional<uint64_t> rank() const { return rank_; }
 
 private:

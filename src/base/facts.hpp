@@ -1,4 +1,5 @@
-// What all ranks must give alike, as text: what each thing is, and its value on this rank. Made where ranks disagree.
+// Things that must be equal on all ranks, as pairs of texts: what the thing is, and its value on this rank. Made only when ranks
+// disagree, for the message.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Finds the fastest of several ways to do the same work by timing them while the work is done. RATIONALE: which way of copying is
-// the fastest differs by a factor of three between processors, and a program cannot ask a processor for it.
+// Finds the fastest of several ways to do the same work by timing them while the work is done. RATIONALE: ways of copying differ by
+// a factor of three, in another order on each processor, and no processor reports which one is the fastest.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace tailrace {
 template <size_t Ways>
 class FastestWay {
 public:
-    // The next way that was not timed often enough, else the fastest one. RATIONALE: the least of several timings counts, since a
-    // process that is interrupted only takes longer.
+    // The next way that was not timed often enough; if there is none, the fastest one. The shortest of a way's timings counts,
+    // since interruptions only make timings longer.
     size_t next() const {
         size_t fastest = 0;
         for (size_t way = 0; way < Ways; ++way) {

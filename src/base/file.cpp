@@ -23,9 +23,9 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kMostMapped = 16u << 20;  // mapped at once: the page tables of a mapping need memory, too
+constexpr uint64_t kMostMapped = 16u << 20;  // most bytes mapped at once: the page tables of a mapping need memory, too
 
-// What is not a regular file; "" for one.
+// The name of the kind of what is not a regular file; "" for a regular file.
 const char* kind_that_is_no_file(mode_t mode) {
     if (S_ISREG(mode)) return "";
     return S_ISLNK(mode)    ? "a symbolic link"
@@ -35,8 +35,8 @@ const char* kind_that_is_no_file(mode_t mode) {
                             : "a device";
 }
 
-// `mode`: of what has the path. RATIONALE: a link that somebody puts in place of a file of ours would make us read or overwrite any
-// file of the user, and opening a FIFO waits for ever.
+// Throws CORRUPT unless `mode` is that of a regular file. RATIONALE: a link that another user puts in place of a file of the stream
+// would make Tailrace read or overwrite any file of this user, and opening a FIFO waits for ever.
 void refuse_unless_regular(const std::string& path, mode_t mode) {
     const std::string_view kind = kind_that_is_no_file(mode);
     if (kind.empty()) return;
@@ -66,8 +66,8 @@ std::span<iovec> drop_front(std::span<iovec> buffers, size_t done) {
     return buffers;
 }
 
-// How large reads of cached bytes are done: out of a mapping, or by a call. On an AMD EPYC, 128 MiB take 14 and 17 ms on ext4, but
-// 30 and 20 ms on tmpfs, whose pages are small.
+// The two ways to read many cached bytes: from a mapping, or with a read call. On an AMD EPYC, 128 MiB take 14 and 17 ms on ext4,
+// but 30 and 20 ms on tmpfs, whose pages are small.
 enum CachedWay : size_t { mapped, by_call };
 FastestWay<2> cached_ways[2];  // on tmpfs, and elsewhere
 
@@ -101,7 +101,7 @@ int open_regular_file(const char* doing, const std::string& path, int flags, Lin
         if (is_no_file && links == Links::refused && ::lstat(path.c_str(), &status) == 0)
             refuse_unless_regular(path, status.st_mode);
         if (code != EWOULDBLOCK) fail_system(doing, path, code);
-        // Another process has a lease on the file, and gives it up when somebody waits for it.
+        // Another process has a lease on the file. The kernel makes it give up the lease for an open that waits.
         descriptor = open_once(path, all & ~O_NONBLOCK);
         if (descriptor < 0) fail_system(doing, path, errno);
     }
@@ -246,12 +246,13 @@ bool File::copy_from(const File& from, uint64_t from_address, uint64_t address, 
 }
 
 void File::reserve(uint64_t address, uint64_t bytes) {
-    // RATIONALE: on tmpfs, reserving makes nothing contiguous; it only touches every page once more (a sixth of the time to write).
+    // Reserves nothing on tmpfs: reserving makes nothing contiguous there, and touches every page once more (a sixth of the write
+    // time).
     struct statfs system;
     if (::fstatfs(descriptor_, &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC)) return;
     if (bytes == 0 || ::fallocate(descriptor_, 0, static_cast<off_t>(address), static_cast<off_t>(bytes)) == 0) return;
     if (errno == ENOSPC || errno == EDQUOT) fail_system("reserve room for", path_, errno);
-    // The file system has no such call: the writes themselves fail where there is no room.
+    // The file system has no such call: without room, the writes themselves fail.
 }
 
 void* File::map(uint64_t address, uint64_t bytes) {

@@ -15,8 +15,9 @@
 
 namespace tailrace {
 
-// Opens a regular file with open()'s flags; programs that are started do not inherit it. What else has the path is CORRUPT: a FIFO,
-// a directory and, unless links are followed, a link or a device. It never waits for the other end of a FIFO.
+// Opens a regular file with open()'s flags and returns its descriptor, which started programs do not inherit. Throws CORRUPT if the
+// path is a FIFO, a directory or, unless links are followed, a link or a device. Never waits for the other end of a FIFO. `doing`:
+// for the message.
 enum class Links { refused, followed };
 int open_regular_file(const char* doing, const std::string& path, int flags, Links links = Links::refused);
 
@@ -30,12 +31,12 @@ public:
     File& operator=(const File&) = delete;
     ~File();
 
-    // As open_regular_file(), without following links.
+    // These four open as open_regular_file() does, without following links.
     static File create(const std::string& path);      // new or emptied, read and write
     static File open_write(const std::string& path);  // existing, read and write
     static File open_read(const std::string& path);
     static File open_append(const std::string& path, bool make = true);  // absent: made, or NOT_FOUND
-    // Follow links: a file that the user names and keeps where he likes, and one at another process's path_for_others().
+    // These two follow links: to a file that the user has named, and to one at another process's path_for_others().
     static File open_users_file(const std::string& path);      // for reading
     static File open_of_process(const std::string& path);      // read and write
     static File open_directory(const std::string& path);       // for sync()
@@ -56,7 +57,7 @@ public:
     void read_stable_at(uint64_t address, void* data, uint64_t bytes) const;
     void read_stable_at(uint64_t address, std::span<iovec> buffers) const;  // changes the list
     std::string read_all() const;
-    // Stable bytes in the page cache; nothing where they are not all cached or where reading is faster.
+    // Maps stable bytes that are in the page cache. Returns nothing if some are not cached, or if reading them is faster.
     std::optional<CachedBytes> cached(uint64_t address, uint64_t bytes) const {
         return CachedBytes::find(descriptor_, address, bytes);
     }
@@ -66,10 +67,10 @@ public:
     // Maps the bytes as memory shared with the file, with room on the device. The caller unmaps them.
     void* map(uint64_t address, uint64_t bytes);
     void set_size(uint64_t bytes);
-    // Makes the file at least so long. Other processes may write behind its end at the same time: it never becomes shorter.
+    // Makes the file at least `bytes` long. Never shortens it, because other processes may write behind its end at the same time.
     void extend_to(uint64_t bytes);
     void sync();        // fsync: data and size are on the device
-    void begin_sync();  // begins to write what sync() will wait for; may take as long as sync() if that is much
+    void begin_sync();  // starts writing dirty pages to the device; may take as long as sync() if they are many
     void close();       // reports errors, unlike the destructor
     // Until it is closed, HDF5 refuses to open the file for writing in other programs; reading is free. Without effect where the
     // file system has no locks.

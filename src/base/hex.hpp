@@ -1,4 +1,4 @@
-// Bytes as hexadecimal text: how binary values stand in a journal.
+// Bytes as hexadecimal text: the form of binary values in a journal.
 #pragma once
 
 #include <cstddef>

@@ -34,14 +34,14 @@ std::optional<Json> parse_line(std::string_view line) {
     return object;
 }
 
-// Whether the quote at `at` ends or begins a string: an odd number of backslashes before it makes it a part of one.
+// Whether the quote at `at` begins or ends a string. After an odd number of backslashes it is a character within a string.
 bool is_delimiter(std::string_view text, size_t at) {
     size_t backslashes = 0;
     while (backslashes < at && text[at - backslashes - 1] == '\\') ++backslashes;
     return backslashes % 2 == 0;
 }
 
-// Where the object begins that ends with the text; npos where there is none.
+// The position where the JSON object at the end of the text begins; npos if no object ends there.
 size_t begin_of_last_object(std::string_view text) {
     size_t depth = 0;
     bool is_in_string = false;
@@ -54,14 +54,14 @@ size_t begin_of_last_object(std::string_view text) {
     return std::string_view::npos;
 }
 
-// Whether a damaged line ends with an intact one: then the newline between the two was damaged. RATIONALE: only the object that
-// ends there is looked at. The checksum of all that begin with a brace takes time that grows with the square of the length.
+// Whether a damaged line ends with an intact one: then the newline between the two was damaged. RATIONALE: checks only the last
+// object of the line. To check every object that begins with a brace takes time that grows with the square of the length.
 bool hides_intact_line(std::string_view line) {
     const size_t begin = line.ends_with(kLineEnd) ? begin_of_last_object(line) : std::string_view::npos;
     return begin != std::string_view::npos && begin > 0 && parse_line(line.substr(begin)).has_value();
 }
 
-// Whether the file's last line is intact, reading no more than that line where lines are short.
+// Whether the file's last line is intact. If lines are short, reads only the file's last bytes.
 bool ends_intact(const File& file, uint64_t size_bytes) {
     constexpr uint64_t kFirstRead = 4096;
     for (uint64_t bytes = std::min(kFirstRead, size_bytes);; bytes = std::min(2 * bytes, size_bytes)) {
@@ -142,13 +142,13 @@ JournalContent read_journal(const std::string& path, uint64_t end_bytes, Damage 
     return content;
 }
 
-// The caller learns that the line was not written, so it must not be there.
+// Removes the line again after a failed append: the caller gets an error, so the journal must not have the line.
 void Journal::cut_again(File& file, uint64_t intact) const noexcept {
     try {
         if (check_counts_) check_counts_();
         file.is_open() ? file.set_size(intact) : File::open_write(path_).set_size(intact);
     } catch (...) {
-        // The next append removes a torn line; a whole one stays.
+        // The next append removes the line if it is torn; a whole line cannot be removed any more.
     }
 }
 

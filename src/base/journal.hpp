@@ -1,5 +1,5 @@
-// An append-only journal: JSON objects, one a line, each with the checksum of its text. A line is whole or torn. Only lines at the
-// end can be torn; the next append removes them.
+// An append-only journal: one JSON object a line, each with the checksum of its text. A torn line is one that was not written
+// whole. Only lines at the end can be torn; the next append removes them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace tailrace {
 
 struct JournalContent {
     std::vector<Json> lines;
-    std::vector<uint64_t> ends;  // of each line: the byte behind it
+    std::vector<uint64_t> ends;  // for each line: the position in the file of the byte behind it
     uint64_t intact_bytes = 0;
     uint64_t torn_bytes = 0;
     // With Damage::passed_over: the first damaged line that has intact ones after it, and how many lines stand before it.
@@ -31,9 +31,9 @@ enum class Damage {
     passed_over,  // `lines` has the intact ones after it, too
 };
 
-// An absent file is an empty journal. Bytes from `end_bytes` on do not count.
+// Reads the lines of a journal. An absent file is an empty journal. Bytes at positions from `end_bytes` on are ignored.
 JournalContent read_journal(const std::string& path, uint64_t end_bytes = UINT64_MAX, Damage damage = Damage::refused);
-// The first line; nothing where there is no intact one.
+// Reads the first line; returns nothing if it is missing or not intact.
 std::optional<Json> read_first_line(const std::string& path);
 
 // Whether the bytes are one whole line with the right checksum.
@@ -41,19 +41,19 @@ bool is_intact_line(std::string_view line);
 
 // The bytes of one line: the object's text with its checksum as the last key "sum", and a newline.
 std::string journal_line(const Json& object);
-// The same of an object's text, which has at least one key and none named "sum".
+// The line of an object that is given as JSON text, with at least one key and none named "sum".
 std::string journal_line_of(std::string object);
 
-// A journal that is appended to. Local. Several threads may append, such as that of a write queue and its owner.
+// A journal that this process appends to. Local. Several threads may append, such as the thread of a write queue and its owner.
 class Journal {
 public:
-    // `is_there`: the first append fails with NOT_FOUND where the file is absent, and does not create it. `check_counts` is called
-    // when a line is appended, and throws where what is appended now does not count, or where that cannot be found out.
+    // `is_there`: the first append fails with NOT_FOUND if the file is absent, and does not create it. `check_counts` is called
+    // when a line is appended. It throws if readers would ignore lines that are appended now, or if that cannot be found out.
     explicit Journal(std::string path, bool is_there = false, std::function<void()> check_counts = {})
         : path_(std::move(path)), is_there_(is_there), check_counts_(std::move(check_counts)) {}
 
-    // Appends one object, in one write; with `sync` it is on the device on return. Removes a torn tail first. Where it throws, the
-    // line is not there, unless `check_counts` fails again: then another process may have read it.
+    // Appends one object, in one write; with `sync` it is on the device on return. Removes torn lines at the end first. If append()
+    // throws, it has removed the line again, unless `check_counts` fails again: then another process may have read the line.
     void append(const Json& object, bool sync) { append_line(journal_line(object), sync); }
     void append_line(const std::string& line, bool sync);  // one of journal_line()
 

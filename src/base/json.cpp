@@ -16,7 +16,7 @@ std::string shown(const Json& value) {
     return text;
 }
 
-// The byte behind a string that begins at `at`.
+// The position behind the string that begins at `at`.
 size_t end_of_string(std::string_view json, size_t at) {
     for (++at; at < json.size() && json[at] != '"'; ++at)
         if (json[at] == '\\') ++at;

@@ -14,7 +14,7 @@
 namespace tailrace {
 namespace {
 
-// The places where the open descriptors of this process are kept. A child closes them and sets them to -1: it has none. Never
+// Pointers to the open descriptors of this process. A forked child closes the descriptors and sets them to -1. The list is never
 // destroyed, since fork handlers run until the process ends.
 struct Opened {
     std::mutex mutex;

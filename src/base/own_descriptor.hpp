@@ -1,4 +1,5 @@
-// A file descriptor that a forked child does not keep: a lock or a heartbeat that is inherited would say that this process lives.
+// A file descriptor that a forked child closes. A child that kept a lock or a heartbeat open would make other runs believe that
+// this process is still alive.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@ namespace tailrace {
 class OwnDescriptor {
 public:
     OwnDescriptor() = default;
-    // Opens the file with open()'s flags; throws Error with `doing` and the path.
+    // Opens the file with open()'s flags. Throws Error: "cannot DOING PATH: REASON".
     OwnDescriptor(const char* doing, const std::string& path, int flags);
     OwnDescriptor(OwnDescriptor&& other) noexcept;
     OwnDescriptor& operator=(OwnDescriptor&& other) noexcept;

@@ -17,8 +17,8 @@
 namespace tailrace {
 namespace {
 
-// RATIONALE: not std::filesystem. Its iterators end the process when a request for memory fails: GCC's library asks for memory in a
-// function that may not throw (fs_dir.cc, _Dir::advance; seen with GCC 12.2).
+// An open directory, used instead of the iterators of std::filesystem. RATIONALE: those end the process when memory runs out: GCC's
+// library allocates memory in a function that may not throw (fs_dir.cc, _Dir::advance; seen with GCC 12.2).
 using Directory = std::unique_ptr<DIR, decltype([](DIR* directory) { ::closedir(directory); })>;
 
 // Opens `name` within an open directory; null if absent. `path` is for messages.
@@ -33,7 +33,7 @@ Directory open_directory(const char* doing, int parent, const std::string& name,
     fail_system(doing, path, code);
 }
 
-// Sorted.
+// The names in a directory, sorted.
 std::vector<std::string> names_in(const Directory& directory, const std::string& path) {
     std::vector<std::string> names;
     while (true) {
@@ -52,7 +52,7 @@ std::vector<std::string> names_in(const Directory& directory, const std::string&
 void remove_within(int parent, const std::string& name, const std::string& path) {
     if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT || errno == ENOTDIR) return;
     if (errno != EISDIR) fail_system("remove", path, errno);
-    // A rank of a run that was killed lives on for a moment, and may still make a file there.
+    // Tries several times: a rank of a killed run may live for another moment and make a file there.
     constexpr int kMostTimes = 10;
     for (int times = 1;; ++times) {
         const Directory directory = open_directory("remove", parent, name, path, O_NOFOLLOW);
@@ -139,7 +139,7 @@ bool is_directory(const std::string& path) {
 
 bool directory_has(const std::string& directory, const std::string& name) {
     const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) return path_exists(directory + "/" + name);  // such as with too many open files
+    if (descriptor < 0) return path_exists(directory + "/" + name);  // for example, if too many files are open
     struct stat status;
     const int code = ::fstatat(descriptor, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
     ::close(descriptor);

@@ -7,28 +7,28 @@
 
 namespace tailrace {
 
-// Makes the directory and its parents; existing ones are fine. `within` must exist: neither it nor a parent of it is made. With
-// `sync` the names that it makes are on the device.
+// Makes the directory and its missing parents. `within` must exist: neither it nor a parent of it is made. With `sync` the new
+// names are on the device on return.
 void make_directories(const std::string& path, const std::string& within = "", bool sync = false);
 void rename_path(const std::string& from, const std::string& to);
-void replace_directory(const std::string& from, const std::string& to);  // removes a directory of the name `to` first
-void remove_tree(const std::string& path);                               // absent is fine
+void replace_directory(const std::string& from, const std::string& to);  // renames; removes a directory of the name `to` first
+void remove_tree(const std::string& path);                               // does nothing if it is absent
 void remove_directory_if_empty(const std::string& path) noexcept;        // ignores every error
-void remove_file(const std::string& path);                               // absent is fine
+void remove_file(const std::string& path);                               // does nothing if it is absent
 void sync_directory(const std::string& path);
-void sync_directories(const std::string& path);            // and all below it
-void sync_directory_if_readable(const std::string& path);  // who may not read a directory cannot flush it
+void sync_directories(const std::string& path);            // the directory and all directories below it
+void sync_directory_if_readable(const std::string& path);  // fsync needs permission to read the directory
 bool path_exists(const std::string& path);
-bool is_directory(const std::string& path);  // not a link to one
-// Whether a directory has an entry. Opens the directory anew, so that a network file system asks its server.
+bool is_directory(const std::string& path);  // false for a link to a directory
+// Whether a directory has an entry. Opens the directory again, so that a network file system gets the entries from its server.
 bool directory_has(const std::string& directory, const std::string& name);
-// Makes an empty file. False where there is one of this name: of several callers, one makes it.
+// Makes an empty file. Returns false if the name exists: of several callers, exactly one gets true.
 bool make_new_file(const std::string& path);
-// Gives a file a second name, in place of what has that name; a symbolic link where the file system has no hard links. `temporary`
-// is a free name in the directory of `to`.
+// Makes `to` a second name of the file `from`, and replaces what had that name: a hard link, or a symbolic link if the file system
+// has no hard links. `temporary` is a free name in the directory of `to`.
 void link_in_place(const std::string& from, const std::string& to, const std::string& temporary);
 bool is_same_file(const std::string& path, const std::string& other);
-// Whether the path still names the file of an open descriptor.
+// Whether the path names the file that is open as `descriptor`.
 bool is_open_at(int descriptor, const std::string& path);
 std::string parent_of(const std::string& path);  // the text before the last slash
 // Copies a file to a new name, or over the file of that name.

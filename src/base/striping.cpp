@@ -27,7 +27,8 @@ namespace {
 constexpr long kLustreMagic = 0x0BD00BD0;
 constexpr uint64_t kMostCount = 1u << 16, kMostBytes = uint64_t{1} << 40;  // liblustreapi: larger numbers mean "default"
 
-// The functions of liblustreapi that are used, as its manual pages declare them. Most machines have no package with its headers.
+// The functions of liblustreapi that Tailrace uses, as the manual pages declare them: most machines have no package with the
+// headers.
 struct LustreLibrary {
     struct llapi_layout;
     int (*file_create)(const char* name, unsigned long long stripe_size, int stripe_offset, int stripe_count,
@@ -132,7 +133,7 @@ bool is_on_lustre(const std::string& directory) {
 }
 
 bool clients_share_cache(const std::string& directory) {
-    // linux/magic.h, and fs/smb/client of the kernel.
+    // Numbers from linux/magic.h and the kernel's fs/smb/client.
     constexpr std::array<uint32_t, 8> kApart = {0x6969,     0x517b,     0xff534d42, 0xfe534d42,
                                                 0x5346414f, 0x6b414653, 0x01021997, 0x65735546};
     struct statfs system;

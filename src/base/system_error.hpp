@@ -7,7 +7,7 @@
 
 namespace tailrace {
 
-// NO_SPACE, NOT_FOUND or IO_FAILED.
+// The status of an errno: NO_SPACE, NOT_FOUND or IO_FAILED.
 Status status_of_errno(int code);
 
 // Throws "cannot DOING PATH: REASON; REMEDY".

@@ -31,7 +31,7 @@ constexpr uint64_t type_bytes(Type type) {
     return 0;
 }
 
-// The numpy code, "f4": how types are named in JSON and in messages.
+// The numpy code of a type, such as "f4": its name in JSON and in messages.
 constexpr const char* type_code(Type type) {
     switch (type) {
 #define TAILRACE_TYPE(name, number, bytes, c, numpy, fortran) \

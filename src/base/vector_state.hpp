@@ -5,7 +5,7 @@
 
 namespace tailrace {
 
-// The calling convention keeps nothing in the upper halves across a call.
+// Safe at any call: the calling convention lets a function overwrite the upper halves.
 inline void clear_upper_halves() {
 #if defined(__x86_64__) && defined(__GNUC__)
     static const bool has_them = __builtin_cpu_supports("avx");

@@ -8,7 +8,7 @@
 namespace tailrace {
 
 Workers::Workers(size_t threads, size_t most) : most_(most) {
-    // Signals go to the thread that waits for these.
+    // The new threads block all signals: the program's own threads handle them.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -1,4 +1,4 @@
-// A few threads that do pieces of a work list in any order.
+// A few threads that do the pieces of a work list, in any order.
 #pragma once
 
 #include <condition_variable>
@@ -16,11 +16,11 @@ namespace tailrace {
 
 class Workers {
 public:
-    // A thread calls `work` with its own number. At most `most` pieces wait for a thread.
+    // A piece of work, which is called with the number of its thread. At most `most` pieces wait for a thread.
     using Work = std::function<void(size_t thread)>;
     Workers(size_t threads, size_t most);
     Workers(const Workers&) = delete;
-    ~Workers();  // drops pieces that have not begun
+    ~Workers();  // drops the pieces that have not begun, and waits for the others
 
     // Adds a piece; waits while `most` pieces wait. Throws the first error of a piece; no piece is begun after it.
     void submit(Work work);

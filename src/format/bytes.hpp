@@ -41,7 +41,8 @@ using ByteVector = std::vector<std::byte, Unset<std::byte>>;
 
 // Bob Jenkins' lookup3 ("hashlittle", public domain), with which HDF5 sums metadata.
 uint32_t lookup3(std::span<const std::byte> bytes);
-// Four checksums of `bytes` bytes each. RATIONALE: this takes the time of one, in which each word waits for the sum before it.
+// The checksums of four ranges of `bytes` bytes each. RATIONALE: four take the time of one, since in one checksum each word waits
+// for the sum before it.
 std::array<uint32_t, 4> lookup3_of_4(const std::array<const std::byte*, 4>& from, uint64_t bytes);
 
 class Bytes {
@@ -54,7 +55,7 @@ public:
         if (!bytes.empty()) std::memcpy(grow(bytes.size()), bytes.data(), bytes.size());
     }
     void put_text(std::string_view text) { put_bytes({reinterpret_cast<const std::byte*>(text.data()), text.size()}); }
-    // With a zero byte at its end.
+    // Appends the name and a zero byte.
     void put_name(std::string_view name) {
         put_text(name);
         put(uint8_t{0});
@@ -64,7 +65,7 @@ public:
     }
     // Appends the checksum of the bytes from `begin` on.
     void put_checksum(uint64_t begin = 0) { put(lookup3(part(begin, size_))); }
-    // Positions of bytes that end with room for the checksum of those before it.
+    // The positions [begin, end) of bytes, the last kChecksumBytes of which are room for the checksum of the others.
     struct Range {
         uint64_t begin, end;
     };

@@ -32,7 +32,7 @@ uint64_t put_fixed_array(Bytes& out, uint64_t base, std::span<const Extent> chun
         out.put_checksum(block);
         return base + header;
     }
-    // In pages; a bit for each says that it is there, the highest bit first.
+    // A large array is stored in pages; a bit for each page says that it exists, the highest bit first.
     const uint64_t pages = (chunks.size() + kPage - 1) / kPage;
     for (uint64_t p = 0; p < pages; p += 8) {
         const uint64_t here = std::min<uint64_t>(8, pages - p);
@@ -51,7 +51,7 @@ uint64_t children_for(uint64_t chunks) { return std::clamp<uint64_t>((chunks + 1
 
 namespace {
 
-// Which chunk is the first of a child, and where the child is. Number `chunks` stands for the end.
+// A child of a node: the number of its first chunk, and its address. The number of all chunks stands for the end.
 struct Child {
     uint64_t first, address;
 };
@@ -79,7 +79,7 @@ private:
         return 24 + (most_children_ + 1) * key_bytes + most_children_ * 8;
     }
 
-    // The nodes over these children.
+    // Appends the nodes of one level over these children, and returns them as the children of the next level.
     std::vector<Child> put_level(uint8_t level, const std::vector<Child>& children) {
         const uint64_t first_address = base_ + out_.size();
         const uint64_t nodes = (children.size() + most_children_ - 1) / most_children_;
@@ -105,7 +105,7 @@ private:
         return result;
     }
 
-    // Of the end: one more in every dimension than the last chunk, as HDF5 has it.
+    // Appends the key of a chunk. The key of the end is one larger in every dimension than that of the last chunk, as in HDF5.
     void put_key(uint64_t number) {
         const bool is_end = number == chunks_.size();
         const uint64_t of = is_end ? number - 1 : number;

@@ -13,8 +13,8 @@ namespace tailrace::format {
 namespace {
 
 constexpr uint64_t kNodeHead = 24;     // signature, type, level, number of children, and the neighbours
-constexpr size_t kMostDepth = 16;      // of a tree with two children a node over 2^16 chunks; ours have 8 or more
-constexpr size_t kMostBlocks = 64;     // of one object header
+constexpr size_t kMostDepth = 16;      // levels of a tree over 2^16 chunks with two children a node; Tailrace's have 8 or more
+constexpr size_t kMostBlocks = 64;     // most blocks of one object header
 constexpr uint8_t kContinuation = 16;  // the message that names the next block
 constexpr uint64_t kSignature = 4;
 
@@ -41,7 +41,7 @@ bool begins_with(std::span<const std::byte> bytes, const char* signature) {
     return std::memcmp(bytes.data(), signature, kSignature) == 0;
 }
 
-// Goes through the messages of an object header of version 2, in all its blocks.
+// Reads the messages of an object header of version 2, in all its blocks.
 class Messages {
 public:
     Messages(const File& file, uint64_t address) : file_(file) {
@@ -115,7 +115,7 @@ const ChunkTree::Node& ChunkTree::node_at(size_t depth, uint64_t address) {
     return node;
 }
 
-// Whether a key of the node is the offset, or before it in C order.
+// Whether a key of the node equals `offset` or is before it in C order.
 bool ChunkTree::is_at_or_before(const Node& node, uint64_t key, std::span<const uint64_t> offset) const {
     for (size_t d = 0; d < dims_; ++d) {
         const auto of_key = number_at<uint64_t>(node.bytes, key * (key_bytes() + 8) + 8 + 8 * d);
@@ -131,7 +131,7 @@ std::optional<ChunkTree::Chunk> ChunkTree::find(std::span<const uint64_t> offset
         const Node& node = node_at(depth, address);
         if (depth > 0 && node.level + 1u != path_[depth - 1].level)
             damaged(*file_, text("the tree of chunks has a node of a wrong level at ", address));
-        uint64_t first = 0, end = node.children;  // the last key that is not behind the offset lies before `end`
+        uint64_t first = 0, end = node.children;  // the wanted key is the last one at or before the offset; it is below `end`
         while (first < end) {
             const uint64_t middle = first + (end - first) / 2;
             is_at_or_before(node, middle, offset) ? first = middle + 1 : end = middle;

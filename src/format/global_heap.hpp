@@ -1,5 +1,5 @@
-// The global heap ("Level 1E"): objects of any size, in collections. Headers name an object by the address of its collection and
-// its number there. A reader that needs one object reads the whole collection, so the size of collections is a choice.
+// The global heap ("Level 1E"): objects of any size, in collections. Headers refer to an object by the address of its collection
+// and its number there. A reader that needs one object reads the whole collection, so the size of collections can be chosen.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tailrace::format {
 // Appends collections to `out`, from a multiple of 8 on. Nothing else may be added to `out` until end().
 class GlobalHeap {
 public:
-    // A collection is closed before it has more than `collection_bytes`; a larger object has a collection of its own.
+    // A collection has at most `collection_bytes` bytes; a larger object gets a collection of its own.
     GlobalHeap(Bytes& out, uint64_t collection_bytes) : out_(out), collection_bytes_(collection_bytes) {}
 
     // Positions in `out`: of the collection, and of the object's bytes.

@@ -39,7 +39,7 @@ void GrowingTree::put_key(Bytes& out, const ChunkEntry& chunk) const {
 }
 
 void GrowingTree::put_full_nodes(Bytes& out, uint64_t base, uint64_t chunks, const ChunkOf& chunk_of) {
-    uint64_t of_node = 1;  // chunks below a child of this level
+    uint64_t of_node = 1;  // number of chunks under one child of this level
     for (uint64_t children = chunks, level = 0; children >= most_children_; children /= most_children_, ++level) {
         if (full_.size() == level) full_.emplace_back();
         for (uint64_t node = full_[level].size(); node < children / most_children_; ++node) {

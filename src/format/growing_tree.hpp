@@ -1,6 +1,6 @@
-// The tree of a dataset's chunks ("Version 1 B-trees", type 1) of a file that grows while it is read. Full nodes are written once
-// and never changed. The nodes at the right edge, which are not full, are written again for each new length of the dataset,
-// elsewhere. So no byte that a reader may be using is overwritten.
+// The tree of a dataset's chunks ("Version 1 B-trees", type 1) in a file that grows while it is read. Full nodes are written once
+// and never changed. The nodes at the right edge, which are not full, are written again at another address for each new length of
+// the dataset. So no byte that a reader may be using is overwritten.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct ChunkEntry {
 
 class GrowingTree {
 public:
-    // The chunk with a number, from 0 in row-major order. It is asked for the number of chunks, too: of that one only `offset`
-    // counts.
+    // Returns the chunk with a number, from 0 in row-major order. It is also called with the number of chunks; of that result only
+    // `offset` is used.
     using ChunkOf = std::function<ChunkEntry(uint64_t number)>;
 
     // `most_children`: of a node, as in the superblock's extension. A node has at least 2.
@@ -36,8 +36,9 @@ public:
     uint64_t put_open_nodes(Bytes& out, uint64_t base, uint64_t chunks, const ChunkOf& chunk_of) const;
 
     uint64_t node_bytes() const;
-    // What put_full_nodes() appends, and the most that put_open_nodes() appends with what must follow it.
+    // The bytes that put_full_nodes() appends.
     uint64_t full_bytes(uint64_t chunks) const;
+    // The most bytes that put_open_nodes() appends, and those that must follow it.
     uint64_t open_bytes(uint64_t chunks) const;
 
 private:

@@ -19,16 +19,16 @@ Bytes fill_value(Allocation allocation, FillTime time, std::span<const std::byte
 
 // `address`: kUndefined where nothing is stored.
 Bytes contiguous_layout(uint64_t address, uint64_t bytes);
-// The list of sources is in the global heap.
+// The layout of a virtual dataset, whose list of sources is the object `number` of this collection of the global heap.
 Bytes virtual_layout(uint64_t collection, uint32_t number);
-// `chunk`: its lengths. The address is of the fixed array, or of the root of the tree.
+// Layouts with chunks. `chunk`: the lengths of a chunk. `address`: of the fixed array, or of the root of the tree.
 Bytes fixed_array_layout(std::span<const uint64_t> chunk, uint64_t element_bytes, uint64_t address);
 Bytes chunk_tree_layout(std::span<const uint64_t> chunk, uint64_t element_bytes, uint64_t address);
-constexpr uint64_t kTreeAddressAt = 3;  // in a layout with a tree of chunks
+constexpr uint64_t kTreeAddressAt = 3;  // byte position of the tree's address in the message of chunk_tree_layout()
 
 struct Filter {
     uint16_t number;
-    std::string_view name;  // of filters that HDF5 does not contain
+    std::string_view name;  // only of filters that HDF5 does not contain
     std::vector<uint32_t> values;
 };
 Bytes filter_pipeline(std::span<const Filter> filters);

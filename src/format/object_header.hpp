@@ -33,16 +33,16 @@ class ObjectHeader {
 public:
     explicit ObjectHeader(Bytes& out);
 
-    // `constant`: the message is never changed in place. Returns the position of its body in `out`.
+    // Appends a message. `constant`: its body is never changed in place. Returns the position of the body in `out`.
     uint64_t add(Message kind, const Bytes& body, bool constant = false);
-    // Returns the position of its values in `out`.
+    // Appends an attribute. Returns the position of its values in `out`.
     uint64_t add_attribute(std::string_view name, const Bytes& type, const Bytes& space, std::span<const std::byte> values);
 
     uint64_t begin() const { return begin_; }
-    // The header's range in `out`. Its checksum is left out: it is set when all addresses in the header are known.
+    // Ends the header and returns its range in `out`. The caller sets its checksum once all addresses in the header are known.
     Bytes::Range end();
 
-    // False: the header has too many attributes or too large a message for this form.
+    // False if the header has more than kMostAttributes attributes or a message of more than kMostMessageBytes.
     bool fits() const { return fits_; }
 
 private:

@@ -12,7 +12,8 @@ void combine_for_mpi(void* in, void* inout, int* count, MPI_Datatype*) {
     for (int n = 0; n < *count; ++n) vote::combine(static_cast<const VoteNumbers*>(in)[n], static_cast<VoteNumbers*>(inout)[n]);
 }
 
-// Made at first use and freed when the program ends: MPICH reports what is left.
+// The MPI datatype and operation that combine votes. Made at first use and freed when the program ends, because MPICH reports what
+// is not freed.
 struct Reduction {
     MPI_Datatype type;
     MPI_Op op;
@@ -27,11 +28,11 @@ struct Reduction {
     }
 };
 
-// On rank 0, before the others know the result.
+// Work on the combined numbers that rank 0 does before the others get the result.
 using Then = std::function<void(VoteNumbers&)>;
 
-// Always a reduction and a broadcast, never one MPI_Allreduce: ranks in different calls may differ in whether rank 0 has work to
-// do, and must make the same MPI calls all the same.
+// Combines the numbers of all ranks with a reduction and a broadcast, never with one MPI_Allreduce. Ranks in different calls may
+// not agree on whether rank 0 has work to do between the two, and must make equal MPI calls.
 VoteNumbers reduce_between(MPI_Comm comm, const VoteNumbers& mine, const Then& then) {
     static Reduction reduction;
     VoteNumbers all{};
@@ -47,7 +48,7 @@ VoteNumbers reduce_between(MPI_Comm comm, const VoteNumbers& mine, const Then& t
     return all;
 }
 
-// Within the nodes first, then between them.
+// Combines the numbers within the nodes first, then between the nodes.
 VoteNumbers reduce(const Communicator& ranks, const VoteNumbers& mine, const Then& then, const Meanwhile& meanwhile) {
     const NodeBoard* board = ranks.board();
     const bool arranged = board != nullptr || ranks.leaders() != MPI_COMM_NULL;
@@ -74,17 +75,17 @@ const char* call_name(Call call) {
     }
 }
 
-// Throws on all ranks. `calls`: those that ranks are in, as bits.
+// Throws BAD_ORDER on all ranks. `calls`: the calls that ranks are in, as bits.
 [[noreturn]] void fail_different_calls(const Communicator& ranks, uint64_t calls) {
     const auto first = static_cast<Call>(std::countr_zero(calls)), last = static_cast<Call>(std::bit_width(calls) - 1);
-    if (last >= Call::close_read) ranks.mark_peers_closed();  // ranks that close will not be there for the next call
+    if (last >= Call::close_read) ranks.mark_peers_closed();  // ranks that close take part in no further call
     throw Error(Status::BAD_ORDER,
                 text("some ranks are in ", call_name(last), " while others are in ", call_name(first),
                      "; all ranks of the stream make its collective calls in the same order"),
                 Origin::several_ranks);
 }
 
-// Throws, on all ranks, the error of rank `from`, which all know. `error` is used there only.
+// Throws, on all ranks, the error of rank `from`; all ranks pass the same `from`. `error` is used only on that rank.
 [[noreturn]] void fail_as_rank(const Communicator& ranks, uint64_t from, const Error* error) {
     constexpr uint64_t kNoRank = UINT64_MAX;
     struct Head {

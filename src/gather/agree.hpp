@@ -1,5 +1,5 @@
-// An agreement of all ranks of a communicator: each finds out whether any of them failed, and they combine their votes. Every
-// collective call of a stream begins with an agreement, so that ranks in different calls get an error instead of waiting for ever.
+// An agreement of all ranks of a communicator: each learns whether any rank failed, and gets the combined vote. Every collective
+// call of a stream begins with an agreement, so that ranks in different calls get an error instead of waiting for ever.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 
 namespace tailrace {
 
-// Work of rank 0 within an agreement: done when all ranks have voted and none failed, before the others return. It gets the
-// combined vote and may set its `from_rank_0` fields. If it throws, all ranks get the error.
+// Work of rank 0 within an agreement: done after all ranks have voted, if none failed, and before the others return. It gets the
+// combined vote and may set the `from_rank_0` fields. If it throws, all ranks get the error.
 template <class Vote>
 using RankZeroDoes = std::function<void(Vote& all)>;
-// What a rank that is not the first of its node does while it waits. It neither throws nor communicates.
+// Work that a rank which is not the first of its node does while it waits. It must neither throw nor communicate.
 using Meanwhile = std::function<void()>;
 
 // The agreement on encoded votes, for the functions below.
@@ -53,8 +53,8 @@ Vote agree(const Communicator& ranks, const Vote& mine, const std::optional<Erro
 // return, too. Throws `error`, or what agree() throws instead.
 [[noreturn]] void agree_to_fail(const Communicator& ranks, Call call, const Error& error);
 
-// Collective. As agree(); returns, on all ranks, the text that rank 0 makes within the agreement. The vote has a field
-// `text_bytes`.
+// Collective. Does what agree() does, and returns on all ranks the text that rank 0 makes within the agreement. The vote must have
+// a field `text_bytes`.
 template <class Vote>
 std::string agree_on_text(const Communicator& ranks, const Vote& mine, const std::optional<Error>& error,
                           const std::function<std::string()>& rank_0_makes) {
@@ -74,7 +74,7 @@ std::string agree_on_text(const Communicator& ranks, const Vote& mine, const std
     return text;
 }
 
-// Spans local work and returns its error, for the next agreement.
+// Does local work and returns its error, if it has one, for the next agreement.
 template <class Work>
 std::optional<Error> attempt(Work&& work) {
     try {
@@ -89,13 +89,13 @@ std::optional<Error> attempt(Work&& work) {
     }
 }
 
-// The same for work in which other ranks wait for this one: without memory it ends the job.
+// attempt() for work in which other ranks wait for this one: if memory runs out, it ends the job.
 template <class Work>
 std::optional<Error> attempt_or_end_job(const Communicator& ranks, Work&& work) {
     return attempt([&] { run_or_end_job(ranks.size() > 1, work); });
 }
 
-// The same, where an earlier error may exist: the first error is kept.
+// attempt() where an earlier error may exist: `error` keeps the first one.
 template <class Work>
 void attempt(std::optional<Error>& error, Work&& work) {
     auto failed = attempt(work);

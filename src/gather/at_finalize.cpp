@@ -20,7 +20,7 @@ int do_work(MPI_Comm, int, void* work, void*) {
 
 }  // namespace
 
-// MPI_Finalize deletes the attributes of MPI_COMM_SELF first.
+// Makes the work the destructor of an attribute of MPI_COMM_SELF: MPI_Finalize deletes these attributes first.
 void at_finalize(Work work) {
     int key = MPI_KEYVAL_INVALID;
     check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &do_work, &key, nullptr), "MPI_Comm_create_keyval");

@@ -18,8 +18,8 @@ class Backoff {
 public:
     explicit Backoff(double spin_s = waiting::kSpinSharedCoreS) : spin_s_(spin_s) {}
 
-    // RATIONALE: never sched_yield(). Since version 6.6 Linux takes a time slice from a thread each time that it yields; with two
-    // ranks on a core they noticed what they waited for 3 to 10 ms late.
+    // Waits a little; never by sched_yield(). RATIONALE: since version 6.6 Linux takes a time slice from a thread each time that it
+    // yields: two ranks on a core noticed the awaited event 3 to 10 ms late.
     void pause() {
         const double waited = seconds_now() - began_;
         if (waited < spin_s_) return;
@@ -42,13 +42,13 @@ int wait_with(MPI_Request& request, Pause&& pause) {
     }
 }
 
-// For a message that may take its time.
+// Waits for a message that may come late.
 inline int wait_with_backoff(MPI_Request& request) {
     return wait_with(request, [backoff = Backoff()]() mutable { backoff.pause(); });
 }
 
-// For a long message. Many MPI libraries move it piece by piece, only while both sides are inside MPI, so that sleeping stops the
-// transfer. With sleeps, one writer of compressed chunks that came as messages wrote 0.22 GB/s instead of 0.32 (bench compress).
+// Waits for a long message. Many MPI libraries move it piece by piece, and only while both sides are inside MPI, so that sleeping
+// stops the transfer. With sleeps, a writer that received compressed chunks wrote 0.22 GB/s instead of 0.32 (bench compress).
 inline int wait_without_sleep(MPI_Request& request) {
     return wait_with(request, [] { sched_yield(); });
 }

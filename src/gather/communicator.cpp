@@ -48,11 +48,11 @@ void Communicator::use(MPI_Comm all) {
 
 void Communicator::arrange(uint64_t ranks_per_node) {
     nodes_.split(all_, ranks_per_node == 0 ? std::nullopt : std::optional(user_rank_ / ranks_per_node));
-    // Fails on all ranks of a node or on none.
+    // Making the board fails on all ranks of a node or on none.
     const auto error = attempt_or_end_job(*this, [&] {
         if (nodes_.size > 1) nodes_.board = std::make_unique<NodeBoard>(nodes_.node, ranks_beside());
     });
-    if (nodes_.size == size_) {  // on all ranks; no collective call more than needed: in each of them every rank gets its turn
+    if (nodes_.size == size_) {  // one node has all ranks: saves a collective call, in which every rank must get a core once
         if (error) throw *error;
         nodes_.topology = {size_, 1};
         return;

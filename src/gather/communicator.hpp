@@ -13,9 +13,9 @@
 
 namespace tailrace {
 
-// Throws MPI_FAILED with MPI's own text if a call did not succeed.
+// Throws MPI_FAILED with MPI's own text unless `code` is MPI_SUCCESS. `call`: the name of the MPI function.
 void check_mpi(int code, const char* call);
-// Local; the same errors.
+// The rank in a communicator, and its number of ranks. Local; throw MPI_FAILED.
 uint64_t rank_in(MPI_Comm comm);
 uint64_t size_of(MPI_Comm comm);
 
@@ -26,7 +26,7 @@ void finish_mpi(Begin&& begin, const char* call) {
     check_mpi(begin(&request), call);
     check_mpi(wait_with_backoff(request), call);
 }
-// The same for a long message, which sleeping would hold up.
+// finish_mpi() for a long message, which sleeping would delay.
 template <class Begin>
 void finish_long_mpi(Begin&& begin, const char* call) {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -36,7 +36,7 @@ void finish_long_mpi(Begin&& begin, const char* call) {
 
 class CommunicatorPool;
 
-// Shared memory of a node that no exchange uses. `number` is the same on all its ranks; each memory of a communicator has its own.
+// Shared memory of a node that no exchange uses now. `number` identifies it: it is equal on all ranks of the node.
 struct KeptMemory {
     std::unique_ptr<SharedMemory> memory;
     uint64_t number = 0;
@@ -46,7 +46,8 @@ class Communicator {
 public:
     // Collective. Until arrange() every rank counts as a node of its own.
     explicit Communicator(MPI_Comm user);
-    // Collective over `of`, which must live as long: the ranks of it that pass the same `part`, in its order. user_rank() stays.
+    // Collective over `of`, which must outlive this object. Has the ranks of `of` that pass the same `part`, in the order of `of`.
+    // user_rank() is that of `of`.
     Communicator(const Communicator& of, uint64_t part);
     // Collective. Finds the nodes and renumbers the ranks. If `ranks_per_node` is not 0, so many consecutive ranks count as a node.
     void arrange(uint64_t ranks_per_node);
@@ -68,37 +69,39 @@ public:
     // The ranks of this node are [node_first(), node_first() + node_size()).
     uint64_t node_first() const { return rank_ - nodes_.rank; }
     bool on_my_node(uint64_t rank) const { return rank >= node_first() && rank < node_first() + nodes_.size; }
-    // Ranks that may want a core of this node: those of other parts, too.
+    // The number of ranks that may want a core of this node, with the ranks of other parts.
     uint64_t ranks_beside() const { return of_ ? of_->ranks_beside() : nodes_.size; }
     // The board of this node; null if this rank is alone on it.
     const NodeBoard* board() const { return nodes_.board.get(); }
-    // The same if all ranks are on this node; else null.
+    // The board of this node if all ranks are on it; else null.
     const NodeBoard* board_of_all() const { return nodes_.size == size_ ? nodes_.board.get() : nullptr; }
 
-    // Other ranks have closed the stream: no collective call will be answered any more.
+    // Records that other ranks have closed the stream: collective calls would wait for ever from now on.
     void mark_peers_closed() const { peers_closed_ = true; }
     bool peers_closed() const { return peers_closed_; }
 
-    // The pool to which it returns, and its number there, which is the same on all ranks. Without a pool it is freed.
+    // Sets the pool that the communicator returns to after use, and its number there, which is equal on all ranks. Without a pool
+    // it is freed.
     void set_pool(const std::shared_ptr<CommunicatorPool>& pool, uint64_t number) { pool_ = {pool, number}; }
     std::shared_ptr<CommunicatorPool> pool() const { return pool_.pool.lock(); }
     uint64_t number_in_pool() const { return pool_.number; }
 
-    // Memory for the next exchange over this communicator: making it takes a dozen collective calls, and clearing its pages.
+    // Keeps memory for the next exchange over this communicator: new memory takes a dozen collective calls, and its pages are
+    // cleared.
     void keep_memory(KeptMemory memory) const noexcept { kept_.memory = std::move(memory); }
     KeptMemory take_memory() const noexcept { return std::exchange(kept_.memory, {}); }
     // Frees the kept memory, and that of the kept part. Returns whether there was any.
     bool free_kept_memory() const noexcept;
     uint64_t next_memory_number() const { return ++memories_; }  // all ranks make their memories in the same order
 
-    // The communicator of this rank's part, for the next stream with the same parts; `parts` identifies them. take_part() is
-    // collective: null if any rank keeps none for these parts.
+    // Keeps the communicator of this rank's part for the next stream with equal parts; `parts` identifies them. take_part() is
+    // collective; it returns null if any rank keeps none for these parts.
     void keep_part(std::unique_ptr<Communicator> part, uint64_t parts) const noexcept {
         kept_.part = std::move(part), kept_.parts = parts;
     }
     std::unique_ptr<Communicator> take_part(uint64_t parts) const;
 
-    // Counts the exchanges over this communicator: all its ranks give an exchange the same number.
+    // The number of the next exchange over this communicator; it is equal on all ranks.
     uint64_t next_round() const { return rounds_++; }
 
     // Collective.
@@ -111,7 +114,7 @@ private:
         std::weak_ptr<CommunicatorPool> pool;
         uint64_t number = 0;
     };
-    // What the last stream leaves for the next one (docs/decisions/0013).
+    // What a closed stream keeps for the next stream (docs/decisions/0013).
     struct Kept {
         KeptMemory memory;
         std::unique_ptr<Communicator> part;
@@ -122,7 +125,7 @@ private:
     MPI_Comm all_ = MPI_COMM_NULL;
     uint64_t rank_ = 0, size_ = 1, user_rank_ = 0;
     NodeGroup nodes_;
-    const Communicator* of_ = nullptr;  // the communicator that it is a part of
+    const Communicator* of_ = nullptr;  // the communicator that this one is a part of; null: none
     PlaceInPool pool_;
     mutable Kept kept_;
     mutable bool peers_closed_ = false;

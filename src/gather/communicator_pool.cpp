@@ -12,7 +12,8 @@
 
 namespace tailrace {
 
-// The idle communicators of one communicator of the user. It ends when the user frees that communicator, or with MPI.
+// The idle communicators that were made for one communicator of the user. The pool is freed when the user frees that communicator,
+// or by MPI_Finalize.
 class CommunicatorPool {
 public:
     static std::shared_ptr<CommunicatorPool> of(MPI_Comm user);
@@ -25,7 +26,7 @@ public:
     static std::set<std::shared_ptr<CommunicatorPool>*>& all();
 
 private:
-    static int key();  // of the attribute of the user's communicator
+    static int key();  // key of the attribute of the user's communicator that holds the pool
     static int remove(MPI_Comm, int, void* pool, void*);
 };
 
@@ -40,7 +41,7 @@ int CommunicatorPool::key() {
         int number = MPI_KEYVAL_INVALID;
         check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &remove, &number, nullptr), "MPI_Comm_create_keyval");
         at_finalize([] {
-            // Freed without the lock: a communicator may have a pool of its own, which goes with it.
+            // Freed without the lock: a communicator may have a pool of its own, which is freed with it.
             std::vector<std::map<uint64_t, std::shared_ptr<Communicator>>> idle;
             {
                 const std::lock_guard lock(pools);
@@ -80,8 +81,8 @@ std::shared_ptr<CommunicatorPool> CommunicatorPool::of(MPI_Comm user) {
 
 namespace {
 
-// The lowest number that is idle on all ranks; 0 if there is none. Where several threads may call MPI, one rank may have given back
-// a communicator that another has not given back yet; so the ranks compare their numbers.
+// Collective. The lowest number that is idle on all ranks; 0 if there is none. If several threads call MPI, one rank may have given
+// back a communicator that another rank still uses, so the ranks compare their numbers.
 uint64_t idle_on_all(MPI_Comm user, const CommunicatorPool& pool) {
     uint64_t mine = 0;
     {

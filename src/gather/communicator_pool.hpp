@@ -11,13 +11,13 @@ namespace tailrace {
 // Collective over `user`. Returns a communicator that is arranged by the nodes that MPI finds.
 std::shared_ptr<Communicator> take_communicator(MPI_Comm user);
 
-// Returns a communicator to its pool: on all ranks or on none, after an agreement that all ranks are done with it, so that no
-// message is under way. The caller sends no more messages over it. A communicator that is never given back is freed with its last
-// owner.
+// Returns a communicator to its pool, on all ranks or on none. Call it after an agreement that all ranks have finished with it, so
+// that no message is under way. The caller sends no more messages over it. A communicator that is never given back is freed by its
+// last owner.
 void give_back(const std::shared_ptr<Communicator>& ranks);
 
-// Frees the shared memory that this process keeps for later streams: that of `ranks` and of all idle communicators. The system gets
-// a memory back when all ranks of the node have freed it. Returns whether there was any, which may differ between ranks.
+// Frees the shared memory that this process keeps for later streams: that of `ranks` and of all idle communicators. The system
+// reclaims it when all ranks of the node have freed it. Returns whether there was any, which may differ between ranks.
 bool free_kept_memory(const Communicator& ranks);
 
 }  // namespace tailrace

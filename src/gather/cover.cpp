@@ -97,7 +97,7 @@ std::vector<std::vector<OwnedBox>> read(const Messages& messages, const std::vec
     return boxes;
 }
 
-// Checks one tile as an array of its own. The message shows whole boxes, in the array's indices.
+// Checks one tile like an array of its own. The message has whole boxes, in indices of the whole array.
 void check_tile(const CoverArray& array, const Box& tile, const std::vector<OwnedBox>& boxes) {
     std::vector<OwnedBox> clipped;
     for (const OwnedBox& owned : boxes) {
@@ -116,7 +116,7 @@ void check_tile(const CoverArray& array, const Box& tile, const std::vector<Owne
         const auto first = std::find(clipped.begin(), clipped.end(), fault->a);
         const auto second = std::find(clipped.begin(), clipped.end(), fault->b);
         if (first == second && first != clipped.end()) {
-            // The same block twice: `b` is the second of the two equal entries.
+            // If the same block was put twice, `b` is the second of the two equal entries.
             const auto again = std::find(first + 1, clipped.end(), fault->b);
             if (again != clipped.end()) fault->b = boxes[static_cast<size_t>(again - clipped.begin())];
         } else {

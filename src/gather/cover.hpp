@@ -30,14 +30,14 @@ struct CoverArray {
 // Most ranks own the tile that they check. If all do, the first agreement is enough and no rank waits for messages.
 class CoverCheck {
 public:
-    // Local. `arrays` must live as long.
+    // Local. `arrays` must outlive this object.
     CoverCheck(const Communicator& ranks, const std::vector<CoverArray>& arrays);
     ~CoverCheck();
     CoverCheck(const CoverCheck&) = delete;
     CoverCheck& operator=(const CoverCheck&) = delete;
 
-    bool covers_badly() const;
-    bool has_blocks_elsewhere() const;
+    bool covers_badly() const;          // the blocks leave a gap in this rank's tile, or overlap there
+    bool has_blocks_elsewhere() const;  // some of this rank's blocks lie in tiles that other ranks check
     // Collective. Returns at once if both are false. Throws BLOCK_OVERLAP or BLOCK_GAP on all ranks; the message names the
     // variable, the ranks and their blocks.
     void finish(bool any_covers_badly, bool any_has_blocks_elsewhere);

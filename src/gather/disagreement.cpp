@@ -33,7 +33,8 @@ Facts facts_of(const std::vector<uint64_t>& words, uint64_t& rank) {
     return facts;
 }
 
-// "; so do ranks 3, 5 and 2 more". `ranks` without the one that is named already.
+// The end of the message: "; other values than on rank 0 are also on ranks 3, 5 and 2 more". `ranks`: without the one that the
+// message has named.
 std::string others_text(const std::vector<uint64_t>& ranks) {
     if (ranks.empty()) return "";
     std::string list = text("; other values than on rank 0 are also on ", ranks.size() == 1 ? "rank " : "ranks ");

@@ -1,4 +1,4 @@
-// Which of the things that all ranks must give alike is not the same, where, and both values.
+// Finds what differs between ranks of the things that must be equal on all ranks, on which rank, and both values.
 #pragma once
 
 #include <optional>
@@ -10,19 +10,19 @@
 
 namespace tailrace {
 
-// The first difference between two ranks, as a phrase; none where all is alike.
+// The first difference between two ranks, as a phrase; none if there is none.
 std::optional<std::string> difference(const Facts& first, uint64_t first_rank, const Facts& second, uint64_t second_rank);
 
-// Whether all ranks have got this error, of an agreement in which they gave different things.
+// Whether this is the error that all ranks get from an agreement in which an `equal` field differed.
 inline bool is_disagreement(const Error& error) {
     return error.status() == Status::RANKS_DISAGREE && error.origin() == Origin::several_ranks;
 }
 
-// Collective, on all ranks that have got `error` of an agreement: compares with rank 0 what each rank gave, and returns the error
-// with the difference of the lowest rank that has one. Costs messages only here: the agreement itself compares checksums.
+// Collective, after all ranks got `error` from an agreement: compares each rank's facts with rank 0's, and returns the error with
+// the difference of the lowest rank that has one. Only this call sends the facts: the agreement itself compares checksums.
 Error explained(const Communicator& ranks, const Error& error, const Facts& mine);
 
-// Spans a collective call whose agreements compare what facts() lists, and explains where they fail.
+// Makes a collective call whose agreements compare what facts() lists. If ranks disagree, throws the explained() error.
 template <class Call, class MakeFacts>
 auto with_facts(const Communicator& ranks, MakeFacts&& facts, Call&& call) {
     try {

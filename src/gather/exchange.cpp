@@ -16,10 +16,10 @@ constexpr uint64_t kLargestPiece = 1u << 30;  // messages count bytes in an int
 constexpr uint64_t kLeastRing = 8u << 20;
 constexpr uint64_t kRingsPerStep = 8;  // a ring of an eighth of the slabs keeps all ranks busy
 
-// The same on all ranks. RATIONALE: getting new memory costs more than filling it. So a ring is as large as the slabs, and above 8
-// MiB an eighth of them. It is not smaller: later streams use it, too, and few large writes are cheaper than many. With 100 arrays
-// of 64 KiB a rank and 2 ranks, a later step takes 3.7 ms through 1.6 MiB and 3.4 ms through 8 MiB (medians of six runs each,
-// interleaved).
+// The bytes of a piece, equal on all ranks. A ring is as large as the slabs, and above 8 MiB an eighth of them. RATIONALE: getting
+// new memory costs more than filling it, so a ring is not larger. It is not smaller, since later streams use it, too, and few large
+// writes are cheaper than many. With 100 arrays of 64 KiB a rank and 2 ranks, a later step takes 3.7 ms through 1.6 MiB and 3.4 ms
+// through 8 MiB (medians of six runs each, interleaved).
 uint64_t piece_bytes_for(const std::vector<ExchangeArray>& arrays, uint64_t writers, uint64_t memory_bytes) {
     uint64_t slabs_bytes = 0;
     for (const ExchangeArray& array : arrays)
@@ -42,7 +42,7 @@ struct Exchange::Impl {
         : ranks(ranks), arrays(std::move(all)), piece_bytes(piece_bytes_for(arrays, writers.count(), memory_bytes)) {
         const uint64_t me = writers.number(ranks.rank());
         const bool is_writer = me < writers.count();
-        // All ranks find out if a node has no memory, before they exchange messages below.
+        // If a node has no memory, all ranks learn it here, before they exchange messages below.
         const auto error =
             attempt_or_end_job(ranks, [&] { node = std::make_unique<NodeMemory>(ranks, is_writer ? piece_bytes : 0); });
         agree(ranks, PlanVote{}, error);
@@ -81,7 +81,8 @@ struct Exchange::Impl {
         return result;
     }
 
-    // The writer's own blocks with long spans are written from where they are; the others go through the ring.
+    // Takes out of `own` the writer's own blocks with long spans, which are written from the caller's memory; the others go through
+    // the ring.
     std::vector<RankBlock> take_direct(std::vector<RankBlock>& own) const {
         const auto is_copied = [&](const RankBlock& block) {
             return block.spans.length() * arrays[block.array].element_bytes < kOwnSpanBytes;

@@ -1,5 +1,5 @@
-// Moves blocks to their writers. Ranks of the writer's node copy their spans into place in its ring; other ranks send one message
-// for each piece. The writer passes on complete pieces in ascending order while the next ones are being filled.
+// Moves blocks to their writers. Ranks of the writer's node copy their spans into the writer's ring of slots; other ranks send one
+// message for each piece. The writer passes complete pieces on in ascending order while the next ones are being filled.
 #pragma once
 
 #include <functional>
@@ -23,13 +23,14 @@ struct ExchangeArray {
     std::vector<Box> mine;
     bool has_gaps = false;                         // some elements belong to no rank: the writer sets them to `fill`
     std::vector<std::byte> fill;                   // one element
-    std::optional<ChunkGrid> grid = std::nullopt;  // no chunk is split between writers
+    std::optional<ChunkGrid> grid = std::nullopt;  // of a compressed array: no chunk is split between writers
 
-    // Where the elements of the k-th of `writers` begin; the number of the writer of an element.
+    // The first element that the k-th of `writers` writers writes.
     uint64_t slab_begin(uint64_t writers, uint64_t k) const {
         return grid ? grid->begin(tailrace::split_begin(grid->count(), writers, k))
                     : tailrace::split_begin(volume(shape), writers, k);
     }
+    // The number of the writer, of `writers`, that writes the element.
     uint64_t slab_of(uint64_t writers, uint64_t element) const {
         return grid ? tailrace::split_index(grid->count(), writers, grid->at(element))
                     : tailrace::split_index(volume(shape), writers, element);

@@ -8,7 +8,7 @@
 
 namespace tailrace {
 
-// Prints the reason and ends all processes of the job. Committed steps stay.
+// Prints the reason and ends all processes of the job. Committed steps are not lost.
 [[noreturn]] void end_job_out_of_memory() noexcept;
 
 // Whether a communicator has ranks besides this one; false for MPI_COMM_NULL and while MPI does not run.

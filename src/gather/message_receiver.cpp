@@ -62,7 +62,7 @@ bool MessageReceiver::receive(Sender& sender, uint64_t pieces_before) {
     put_into_slot(sender, ring_.slot(pieces_before + mine.piece));
     ring_.filled(pieces_before + mine.piece).fetch_add(mine.bytes);
     ++sender.next;
-    // There may be thousands of senders: only those that may send now hold memory.
+    // There may be thousands of senders: only those that may send now keep a message buffer.
     if (!sender.may_send(opened_)) sender.message = {};
     return true;
 }

@@ -10,7 +10,7 @@ namespace tailrace {
 
 class MessageReceiver {
 public:
-    // `sequence` must live as long.
+    // `sequence` must outlive this object.
     MessageReceiver(const Communicator& ranks, const Ring& ring, const Sequence& sequence, uint64_t piece_bytes)
         : ranks_(ranks), ring_(ring), sequence_(sequence), piece_bytes_(piece_bytes), due_(sequence.pieces(piece_bytes)) {}
     void add(uint64_t rank, std::vector<RankBlock> blocks, std::vector<PieceBytes> pieces);
@@ -18,7 +18,7 @@ public:
     void begin_step();
     // Pieces below this number may be received from now on.
     void open_until(uint64_t piece);
-    // Receives what has arrived; true if something was done. `pieces_before`: pieces of earlier steps.
+    // Receives the messages that have arrived; true if there were any. `pieces_before`: the number of pieces of earlier steps.
     bool receive_all(uint64_t pieces_before);
     bool awaits_message() const { return !active_.empty(); }
 
@@ -42,8 +42,8 @@ private:
     const Sequence& sequence_;
     const uint64_t piece_bytes_;
     uint64_t opened_ = 0;
-    // There may be thousands of senders, few of which have data in the open pieces. `active_`: those that have. `due_`: the others,
-    // by the piece of their next message.
+    // There may be thousands of senders, few of which have data in the open pieces. `active_`: the senders that have. `due_`: the
+    // other senders, by the piece of their next message.
     std::vector<Sender> senders_;
     std::vector<std::vector<size_t>> due_;
     std::vector<size_t> active_;

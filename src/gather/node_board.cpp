@@ -11,7 +11,7 @@
 namespace tailrace {
 namespace {
 
-constexpr uint32_t kHasBetween = 1u << 16;  // in the count of arrived ranks: added by each that passed a `between`
+constexpr uint32_t kHasBetween = 1u << 16;  // added to the count of arrived ranks by each rank that passed a `between`
 
 }  // namespace
 
@@ -35,7 +35,8 @@ NodeBoard::NodeBoard(MPI_Comm node, uint64_t ranks_beside)
     spin_s_ = spin_seconds(ranks_beside);
 }
 
-// Calls MPI from time to time, so that it moves other messages of this rank: the rank that is waited for may wait for one of them.
+// Waits until done(). Calls MPI from time to time, so that MPI moves other messages of this rank: the awaited rank may itself wait
+// for one of them.
 template <class Done>
 void NodeBoard::wait(const std::atomic<uint32_t>& word, Done&& done) const {
     if (spin_until(done, spin_s_)) return;

@@ -15,12 +15,13 @@ class NodeBoard {
 public:
     using Numbers = VoteNumbers;
 
-    // Collective over `node`, which must live as long. `ranks_beside`: ranks that want a core of this machine, with those of
-    // `node`.
+    // Collective over `node`, which must outlive this object. `ranks_beside`: the number of ranks that want a core of this machine,
+    // with those of `node`.
     NodeBoard(MPI_Comm node, uint64_t ranks_beside);
 
-    // Collective. Combines the numbers of all ranks, in the order of the ranks. If the first rank has a `between`, it calls it with
-    // the result, and all ranks return what it makes of it. Each other rank does its `meanwhile` after it has given its numbers.
+    // Collective. Combines the numbers of all ranks, in the order of the ranks, and returns them on all ranks. If the first rank
+    // passes `between`, that function may change the result first. Each other rank calls its `meanwhile` after it has given its
+    // numbers.
     using Combine = void (*)(const Numbers& from, Numbers& into);
     Numbers reduce(const Numbers& mine, Combine combine, const std::function<void(Numbers&)>& between,
                    const std::function<void()>& meanwhile) const;
@@ -29,9 +30,9 @@ public:
     static constexpr uint64_t kRoomBytes = 4096;
     void broadcast(void* data, uint64_t bytes, uint64_t root) const;
 
-    // From the first rank to the others: written within its `between`, read after reduce() until the next one.
+    // Room for kRoomBytes from the first rank to the others: written within its `between`, read between this reduce() and the next.
     std::byte* room() const;
-    // From each rank to the first one: written before a reduce(), read after it.
+    // Room for kWords words from each rank to the first one: written before a reduce(), read after it.
     static constexpr uint64_t kWords = 64;
     uint64_t* words_of(uint64_t rank) const;
 
@@ -46,7 +47,7 @@ private:
     uint32_t rank_ = 0, size_ = 1;
     SharedMemory memory_;
     Shared* shared_;
-    double spin_s_;  // before it sleeps
+    double spin_s_;  // seconds that a waiting rank spins before it sleeps
     mutable uint32_t round_ = 0;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kLine = 64;
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kMostKept = 4;  // times what is needed: larger memory is freed
+constexpr uint64_t kMostKept = 4;  // kept memory of more than so many times the needed bytes is freed
 
 uint64_t up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 

@@ -30,14 +30,15 @@ class NodeMemory {
 public:
     // Collective over the node. `piece_bytes`: of this rank's ring; 0 if it is no writer.
     NodeMemory(const Communicator& ranks, uint64_t piece_bytes);
-    ~NodeMemory();  // the communicator keeps the memory for the next one
+    ~NodeMemory();  // the communicator keeps the memory for the next NodeMemory
     NodeMemory(const NodeMemory&) = delete;
     NodeMemory& operator=(const NodeMemory&) = delete;
 
     Ring ring(uint64_t node_rank) const;
 
-    // Doorbells. A rank that waits reads times_rung(), checks what it waits for, and calls wait(): it sleeps until its bell has
-    // rung since the reading. With `for_messages`, or with a core of the node that has no writer, it wakes often to poll.
+    // Doorbells: a rank rings the bell of another rank to wake it. A rank that waits reads times_rung(), checks its condition, and
+    // calls wait(), which sleeps until the bell has rung since the reading. With `for_messages`, or if a core of the node has no
+    // writer, it wakes often to poll.
     uint32_t times_rung() const;
     void wait(uint32_t seen, bool for_messages);
     void ring_bell(uint64_t node_rank) const;

@@ -36,7 +36,7 @@ void PieceCollector::fill_gaps(uint64_t piece) {
     const uint64_t from = piece * piece_bytes_, to = from + piece_bytes_;
     for (size_t a = sequence_.array_at(from); a < arrays_.size() && sequence_.arrays()[a].position < to; ++a) {
         const SlabArray& array = sequence_.arrays()[a];
-        if (!arrays_[a].has_gaps) continue;  // every byte of it comes from a rank
+        if (!arrays_[a].has_gaps) continue;  // ranks fill every byte of the array
         for (uint64_t at = std::max(from, array.position); at < std::min(to, array.end()); at += array.element_bytes)
             std::memcpy(slot + (at - from), arrays_[a].fill.data(), array.element_bytes);
     }
@@ -95,7 +95,8 @@ void PieceCollector::pass_on(uint64_t piece, const std::function<void(const Span
     }
 }
 
-// Complete pieces, half a ring at most: one large write is cheaper than several, and the other half is filled meanwhile.
+// The number of complete pieces to pass on now, at most half a ring: one large write is cheaper than several, and the ranks fill
+// the other half meanwhile.
 uint64_t PieceCollector::complete_pieces() const {
     uint64_t complete = 0;
     while (complete < kSlots / 2 && done_ + complete < opened_ &&
@@ -106,7 +107,7 @@ uint64_t PieceCollector::complete_pieces() const {
 
 bool PieceCollector::advance(const std::function<void(const Span&)>& take, const std::function<void()>& flush) {
     bool any = false;
-    // Several at a time, so that the ranks that fill them are woken less often.
+    // Opens several slots at a time, so that the ranks that fill them are woken less often.
     const uint64_t until = std::min(pieces(), done_ + kSlots);
     if (until - opened_ >= kSlots / 2 || (until > opened_ && until == pieces())) open_slots(until), any = true;
     any = receiver_.receive_all(pieces_before_) || any;

@@ -15,7 +15,8 @@ constexpr uint64_t kOwnSpanBytes = 4096;  // shorter spans of the writer's own m
 
 class PieceCollector {
 public:
-    // `senders`: the blocks of each rank that has data here. `own`: blocks of this rank that are written from where they are.
+    // `senders`: for each rank with data for this writer, its blocks. `own`: blocks of this rank that are written from its own
+    // memory.
     PieceCollector(const Communicator& ranks, const NodeMemory& node, Sequence sequence, const std::vector<ExchangeArray>& arrays,
                    const std::map<uint64_t, std::vector<RankBlock>>& senders, std::vector<RankBlock> own, uint64_t piece_bytes);
     PieceCollector(const PieceCollector&) = delete;

@@ -21,7 +21,8 @@ bool PieceSender::advance() {
     return same_node_ ? fill_ring() : send_message();
 }
 
-// With `dense`, for a message, the spans follow one another; otherwise each goes to its place in the piece.
+// Copies this rank's bytes of a piece to `to`. With `dense`, for a message, the spans follow one another; otherwise each is copied
+// to its position in the piece.
 void PieceSender::copy_piece(uint64_t piece, std::byte* to, bool dense) const {
     const uint64_t from = piece * piece_bytes_;
     for_bytes(sequence_, blocks_, from, from + piece_bytes_,

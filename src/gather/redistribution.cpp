@@ -85,15 +85,15 @@ void Redistribution::check_range(const std::vector<uint64_t>& user_ranks) {
 
 // ---- moving data ----------------------------------------------------------------------------------------------------------------
 
-// Rows of all arrays, counted one array after the other, and cells of the list of each pair of ranks. Both sides of a pair compute
-// the same rounds.
+// What moves at once: some rows of all arrays, counted one array after the other, and for each pair of ranks some cells of its
+// list. Both ranks of a pair compute equal rounds.
 struct Redistribution::Round {
     struct Row {
         size_t array = 0;
         uint64_t row = 0;
     };
     std::vector<Row> rows;
-    uint64_t row_bytes = 0;  // of one cell in all rows
+    uint64_t row_bytes = 0;  // bytes of one cell in all rows of the round
     uint64_t first_cell = 0, cells = 0;
 
     uint64_t count(const Partner& partner) const {
@@ -125,7 +125,7 @@ void Redistribution::for_rounds(const Communicator& ranks, const std::vector<Mov
     if (!round.rows.empty()) run();
 }
 
-// One direction of one round: packs for the partners of one side, and unpacks from those of the other.
+// Moves data in one direction: packs for the partners of one side, and unpacks from those of the other.
 class Redistribution::Move {
 public:
     Move(const Communicator& ranks, const Side& from, const Side& to, MoveBuffers& buffers)
@@ -165,7 +165,7 @@ private:
             at += count * round.row_bytes;
         }
     }
-    // What a rank has for itself is in one place for both.
+    // Cells that a rank keeps for itself are packed to own_ and unpacked from there.
     std::byte* out(const Partner& partner, uint64_t at) { return partner.rank == ranks_.rank() ? own_ : out_ + at; }
     std::byte* in(const Partner& partner, uint64_t at) { return partner.rank == ranks_.rank() ? own_ : in_ + at; }
 

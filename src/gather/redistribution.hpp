@@ -1,5 +1,5 @@
-// Elements that the ranks own in no order ("cells") move to equal, contiguous ranges, of which each rank has one, and back. The
-// plan is made once for each way in which the ranks own them.
+// Moves elements that the ranks own in any order ("cells") to equal, contiguous ranges, one for each rank, and back. The plan is
+// made once for each set of index lists.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +22,17 @@ struct OwnedIndices {
 
 // One array to move.
 struct MovedArray {
-    const std::vector<BlockView>* blocks = nullptr;  // this rank's, in the order of its indices
-    size_t dim = 0;                                  // what the indices count
-    uint64_t rows = 1;                               // indices of the dimensions before it
-    uint64_t cell_bytes = 1;                         // under one index of a row
-    std::byte* range = nullptr;                      // rows x this rank's range x cell_bytes
+    const std::vector<BlockView>* blocks = nullptr;  // this rank's blocks, in the order of its indices
+    size_t dim = 0;                                  // the dimension that the indices are along
+    uint64_t rows = 1;                               // number of indices of all dimensions before `dim`
+    uint64_t cell_bytes = 1;                         // bytes at one index of `dim` in one row
+    std::byte* range = nullptr;                      // memory for rows x this rank's range x cell_bytes
 };
 
 // Memory for the messages of a move. Kept between moves: fresh memory would cost a page fault for each page of a message.
 class MoveBuffers {
 public:
-    // At least so many bytes; what they hold is undefined.
+    // Each returns memory of at least `bytes` bytes, with undefined content.
     std::byte* in(uint64_t bytes) { return at_least(in_, bytes); }
     std::byte* out(uint64_t bytes) { return at_least(out_, bytes); }
     std::byte* own(uint64_t bytes) { return at_least(own_, bytes); }
@@ -47,7 +47,7 @@ private:
 
 class Redistribution {
 public:
-    // An index that several ranks have, or one rank has twice. Ranks as in the user's communicator.
+    // An index that several ranks have, or one rank has twice. Ranks are numbered as in the user's communicator.
     struct Duplicate {
         uint64_t index = 0, rank = 0, other_rank = 0;
     };
@@ -55,15 +55,16 @@ public:
     // The most indices that a rank can have along a dimension.
     static constexpr uint64_t kMostIndices = UINT32_MAX;
 
-    // Collective. One plan for each of `owned`, of which all ranks give equally many. The indices are below the length, at most
+    // Collective. Makes one plan for each of `owned`; all ranks pass equally many. Indices are below the length. A rank has at most
     // kMostIndices of them, and no range is longer than that.
     static std::vector<Redistribution> plan(const Communicator& ranks, const std::vector<OwnedIndices>& owned);
 
     // This rank's range: its first index and its length.
     uint64_t range_begin() const { return begin_; }
     uint64_t range_length() const { return length_; }
-    // In this rank's range: the first index that is there twice; the first one that no rank has.
+    // The first index of this rank's range that is owned twice.
     const std::optional<Duplicate>& duplicate() const { return duplicate_; }
+    // The first index of this rank's range that no rank owns.
     const std::optional<uint64_t>& missing() const { return missing_; }
 
     // Collective. Moves the elements of all arrays to the ranges, or from there to the blocks, with about `buffer_bytes` for
@@ -74,7 +75,7 @@ public:
                      MoveBuffers& buffers) const;
 
 private:
-    // What this rank and another have in common: a part of a list of cells.
+    // The cells that move between this rank and `rank`: `count` of them from position `first` of Side::cells on.
     struct Partner {
         uint64_t rank = 0, first = 0, count = 0;
     };

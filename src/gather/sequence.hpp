@@ -1,5 +1,5 @@
 // A writer's sequence: its slabs of all exchanged arrays, one after the other, as one sequence of bytes that is cut into equal
-// pieces. Senders and writer compute the same sequence from the plan, so the number of a piece says all about it.
+// pieces. Senders and writer compute the same sequence from the plan, so the number of a piece identifies its bytes.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct RankBlock {
     Spans spans;
 };
 
-// The bytes that a rank has in a piece.
+// The number of bytes that a rank has in a piece.
 struct PieceBytes {
     uint64_t piece = 0;
     uint64_t bytes = 0;

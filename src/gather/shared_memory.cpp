@@ -19,7 +19,7 @@ namespace tailrace {
 namespace {
 
 constexpr uint64_t kReserveBytes = 4u << 20;
-constexpr uint64_t kPopulateBytes = 64u << 20;  // of more, pages are mapped when touched: a rank uses few rings
+constexpr uint64_t kPopulateBytes = 64u << 20;  // if there are more, pages are mapped when touched: a rank uses few rings
 
 struct Opened {
     int descriptor = -1;
@@ -32,8 +32,8 @@ int largest_on(MPI_Comm node, int value) {
     return largest;
 }
 
-// Reserves all pages; returns an errno. In steps of 4 MiB: a signal, such as a profiler's, interrupts the call, which then undoes
-// its work.
+// Reserves all pages; returns an errno. Each call reserves 4 MiB: a signal, such as a profiler's, interrupts a call, and its work
+// is lost.
 int reserve(int descriptor, uint64_t bytes) {
     for (uint64_t begin = 0; begin < bytes; begin += kReserveBytes) {
         const uint64_t length = std::min(bytes - begin, kReserveBytes);
@@ -79,7 +79,7 @@ SharedMemory::SharedMemory(MPI_Comm node, uint64_t bytes) : bytes_(bytes) {
     const Opened opened = open_by_all(node);
     int node_rank = 0, code = opened.code;
     check_mpi(MPI_Comm_rank(node, &node_rank), "MPI_Comm_rank");
-    // Reserved after the name is removed: a job that is killed before leaves an empty object behind.
+    // Reserves pages after the name is removed: a job that is killed before leaves only an empty object.
     if (code == 0 && node_rank == 0) code = reserve(opened.descriptor, bytes_);
     check_mpi(MPI_Bcast(&code, 1, MPI_INT, 0, node), "MPI_Bcast");
     void* place = MAP_FAILED;

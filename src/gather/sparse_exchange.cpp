@@ -38,7 +38,7 @@ Messages deliver(const Communicator& ranks, const Messages& out) {
             check_mpi(MPI_Recv(words.data(), count, MPI_UINT64_T, status.MPI_SOURCE, tag, ranks.all(), MPI_STATUS_IGNORE),
                       "MPI_Recv");
             in[static_cast<uint64_t>(status.MPI_SOURCE)] = std::move(words);
-            backoff = Backoff(spin_s);  // the next one may be there already: a writer gets one from every rank
+            backoff = Backoff(spin_s);  // the next message may have arrived already: a writer gets one from every rank
         }
         if (in_barrier) {
             check_mpi(MPI_Test(&barrier, &done, MPI_STATUS_IGNORE), "MPI_Test");

@@ -9,7 +9,7 @@
 
 namespace tailrace {
 
-// Says to the core that this thread spins, so that another thread of the core is not slowed down.
+// Informs the processor core that this thread spins, so that another thread of the core is not slowed down.
 inline void cpu_relax() {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -28,7 +28,7 @@ inline double spin_seconds(uint64_t ranks_of_node) {
     return ranks_of_node <= cores() ? waiting::kSpinOwnCoreS : waiting::kSpinSharedCoreS;
 }
 
-// Polls `done` for so long; whether it became true. It never calls sched_yield: see Backoff.
+// Polls `done` for `seconds`; returns whether it became true. Never calls sched_yield: see Backoff.
 template <class Done>
 bool spin_until(Done&& done, double seconds) {
     const double deadline = seconds_now() + seconds;

@@ -7,7 +7,7 @@
 //   [2..7]  largest: the fields `equal` (the value and its complement), `largest`, `from_rank_0`
 //   [8..9]  summed modulo 2^64: the fields `sum`
 //
-// The places do not depend on the call. So ranks that are in different calls can combine their numbers and find out.
+// The places do not depend on the call. So ranks that are in different calls can combine their numbers, and detect that.
 #pragma once
 
 #include <algorithm>

@@ -42,21 +42,21 @@ enum class StepIntent : uint64_t {
     written,        // nothing: it has written its part of the step before the agreement
     write,          // write as planned
     write_dynamic,  // plan without the static variables, which are stored already; then write
-    write_blocks,   // plan for its blocks, which are not as planned; then write
-    redistribute,   // plan how its scattered blocks move to contiguous ranges, move them; then as for other blocks
+    write_blocks,   // plan for its blocks, which differ from the planned ones; then write
+    redistribute,   // plan how its scattered blocks move to contiguous ranges, move them; then plan and write
     skip,           // skip the step: its memory for steps in flight is full (overlap_policy = drop)
 };
 
 // The first agreement of every end_step.
 struct EndStepVote {
     static constexpr Call kCall = Call::end_step;
-    uint64_t step_fingerprint = 0;  // of the definitions and the time
+    uint64_t step_fingerprint = 0;  // checksum of the definitions and the time
     StepIntent intent = StepIntent::written;
     uint64_t unwritten_steps = 0;  // with overlap: steps in flight that this rank has not written yet
     uint64_t committed_steps = 0;  // with overlap: steps in flight that rank 0 has committed
-    // As in WriteVote, where the step is written already.
+    // As in WriteVote, if the step is written already.
     uint64_t bytes = 0, digest = 0;
-    // As in PlanVote, where it is a run's first step.
+    // As in PlanVote, if this is the run's first step.
     bool covers_badly = false, has_blocks_elsewhere = false;
     uint64_t part_box_words = 0;
     static constexpr auto fields() {
@@ -81,12 +81,12 @@ struct PlanVote {
     }
 };
 
-// A step, or one of the steps in flight, is written.
+// The agreement that a step, or one of the steps in flight, is written on all ranks.
 struct WriteVote {
     static constexpr Call kCall = Call::write;
     uint64_t bytes = 0;          // of this rank's part of the step
     uint64_t digest = 0;         // checksum of what this rank wrote
-    uint64_t unshown_steps = 0;  // committed before, which readers of this rank's part do not see yet
+    uint64_t unshown_steps = 0;  // number of committed steps that readers of this rank's part do not see yet
     static constexpr auto fields() {
         return std::tuple(vote::sum(&WriteVote::bytes), vote::sum(&WriteVote::digest), vote::largest(&WriteVote::unshown_steps));
     }
@@ -104,7 +104,7 @@ struct CloseVote {
     static constexpr Call kCall = Call::close;
     uint64_t unwritten_steps = 0, committed_steps = 0;  // as in EndStepVote
     bool drops_step = false;                            // a step was begun on this rank, and not ended
-    uint64_t static_fingerprint = 0;                    // of the definitions, where static arrays alone are written
+    uint64_t static_fingerprint = 0;                    // checksum of the definitions, if only static arrays are written
     static constexpr auto fields() {
         return std::tuple(vote::largest(&CloseVote::unwritten_steps), vote::from_rank_0(&CloseVote::committed_steps),
                           vote::any(&CloseVote::drops_step), vote::equal("the definitions", &CloseVote::static_fingerprint));
@@ -140,7 +140,7 @@ struct GetSharedVote {
 struct GetIndicesVote {
     static constexpr Call kCall = Call::get_indices;
     uint64_t array = 0;      // checksum of the names of the variable and of the dimension
-    bool must_plan = false;  // its list of indices is not the last one
+    bool must_plan = false;  // this rank's list of indices differs from that of its last call
     static constexpr auto fields() {
         return std::tuple(vote::equal("the variable to read, or the dimension", &GetIndicesVote::array),
                           vote::any(&GetIndicesVote::must_plan));

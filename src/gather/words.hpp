@@ -21,7 +21,8 @@ std::vector<uint64_t> collect_words(const Communicator& ranks, const std::vector
 // Collective. Returns on all ranks the words of rank `root`; all ranks pass their number, `size`.
 std::vector<uint64_t> broadcast_words(const Communicator& ranks, std::vector<uint64_t> words, uint64_t size, uint64_t root);
 
-// A list within a message: its length, then the words. A text likewise. take_*() reads at words[at] and moves `at` behind it.
+// Lists and texts within a message: put_*() appends the length, then the content. take_*() reads at words[at] and moves `at` behind
+// what it has read.
 void put_list(std::vector<uint64_t>& words, const std::vector<uint64_t>& list);
 std::vector<uint64_t> take_list(const std::vector<uint64_t>& words, size_t& at);
 void put_text(std::vector<uint64_t>& words, const std::string& text);

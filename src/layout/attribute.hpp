@@ -23,13 +23,13 @@ struct Attribute {
     bool operator==(const Attribute&) const = default;
 };
 
-// Null where no attribute has the name.
+// The attribute with this name; null if there is none.
 inline const Attribute* find_attribute(const std::vector<Attribute>& attributes, std::string_view name) {
     const auto at = std::ranges::find(attributes, name, &Attribute::name);
     return at == attributes.end() ? nullptr : &*at;
 }
 
-// Whether both are the same, or both are none.
+// Whether two attributes are equal, or both pointers are null.
 inline bool are_same(const Attribute* a, const Attribute* b) { return a != nullptr && b != nullptr ? *a == *b : a == b; }
 
 inline Attribute text_attribute(std::string name, std::string_view value) {
@@ -47,7 +47,7 @@ inline Attribute texts_attribute(std::string name, const std::vector<std::string
     return list;
 }
 
-// Of a list; they refer to the attribute.
+// The texts of an attribute that is a list. They refer to the attribute's memory.
 inline std::vector<std::string_view> texts_of(const Attribute& attribute) {
     std::vector<std::string_view> texts;
     std::string_view left(reinterpret_cast<const char*>(attribute.values.data()), attribute.values.size());

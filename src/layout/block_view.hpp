@@ -38,7 +38,7 @@ public:
     }
     // The first element if all are dense in memory, else null.
     const std::byte* dense() const { return outer_ == 0 ? data_ : nullptr; }
-    uint64_t span_bytes() const { return span_ * element_; }  // elements that are contiguous in memory
+    uint64_t span_bytes() const { return span_ * element_; }  // bytes that are contiguous in memory
 
     // Calls use(pointer, bytes) for the spans of elements [begin, begin + n), counted in C order within the block.
     template <class Use>
@@ -60,7 +60,7 @@ public:
         });
     }
 
-    // Copies dense bytes to elements [begin, begin + n). The memory must be the caller's to write.
+    // Copies dense bytes to elements [begin, begin + n) of the block. The caller must be allowed to write to the block's memory.
     void copy_in(uint64_t begin, uint64_t n, const std::byte* from) const {
         for_spans(begin, n, [&](const std::byte* to, uint64_t bytes) {
             std::memcpy(const_cast<std::byte*>(to), from, bytes);

@@ -24,7 +24,7 @@ Box within(const Box& outer, Box inner) {
 Spans::Spans(const Shape& shape, const Box& box) {
     const int dims = static_cast<int>(shape.size());
     if (box.elements() == 0) return;
-    // A span covers the trailing dimensions that the box has whole, and its part of the dimension before them.
+    // A span covers the trailing dimensions of which the box has all, and the box's part of the dimension before them.
     int inner = dims;
     length_ = 1;
     while (inner > 0) {

@@ -29,7 +29,7 @@ Box whole_box(const Shape& shape);
 bool overlap(const Box& a, const Box& b);
 Box within(const Box& outer, Box inner);  // the inner box, with offsets relative to the outer one
 
-// The spans of a box in an array of `shape`, in file order. Each is computed when asked for: no list is kept.
+// The spans of a box in an array of `shape`, in file order. Each is computed on request: no list is kept.
 class Spans {
 public:
     Spans(const Shape& shape, const Box& box);
@@ -37,8 +37,8 @@ public:
     uint64_t count() const { return count_; }
     uint64_t length() const { return length_; }  // elements in each span; all are equal
     uint64_t begin(uint64_t span) const;         // position of its first element in the array
-    // The spans that have elements at positions [lo, hi) of the array, as numbers [first, last). The outermost may have elements
-    // outside of these positions, too. In the box's own elements, numbered in C order, span i begins at i * length().
+    // The spans that have elements at positions [lo, hi) of the array, as numbers [first, last). The first and the last one may
+    // also have elements outside of these positions. Span i begins with element i * length() of the box, counted in C order.
     std::pair<uint64_t, uint64_t> touching(uint64_t lo, uint64_t hi) const;
     // The number of the box's elements in [lo, hi).
     uint64_t elements_within(uint64_t lo, uint64_t hi) const;

@@ -1,4 +1,4 @@
-// Which layouts contradict themselves, and which this version cannot write.
+// Refuses layouts that contradict themselves, and those that this version cannot write.
 #include "base/error.hpp"
 #include "layout/chunks.hpp"
 #include "layout/keys.hpp"
@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kLeastTreeEntries = 8;
 constexpr uint64_t kMostAlignmentBytes = uint64_t{1} << 40;
 
-// The choice, as KEY = VALUE, that this version cannot write; "" when it can write all.
+// The choice, as KEY = VALUE, that this version cannot write; "" if it can write the layout.
 std::string missing_feature(const Layout& layout) {
     StreamConfig config;
     config.layout = layout;

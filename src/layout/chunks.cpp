@@ -12,7 +12,7 @@ ChunkGrid::ChunkGrid(const Shape& shape, uint64_t element_bytes, uint64_t chunk_
         chunk_[d] = 1;
         row_elements /= shape[++d];
     }
-    // Chunks of nearly equal length, so that little of the last one is beyond the array.
+    // Makes chunks of nearly equal length, so that the last one reaches little beyond the array.
     const uint64_t longest = std::max<uint64_t>(most / row_elements, 1), count = (shape[d] + longest - 1) / longest;
     chunk_[d] = (shape[d] + count - 1) / count;
     cut(d);

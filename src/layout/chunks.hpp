@@ -10,16 +10,17 @@
 
 namespace tailrace {
 
-// RATIONALE: readers keep few chunks in memory: netCDF 16 MiB of them, HDF5 1 MiB by default.
+// The default size of a chunk. RATIONALE: readers keep few chunks in memory: netCDF 16 MiB of them, HDF5 1 MiB by default.
 constexpr uint64_t kChunkBytes = 1u << 20;
 constexpr uint64_t kLeastChunkBytes = 32u << 10, kMostChunkBytes = 2u << 30;
-// Smaller arrays (of one step) are not compressed. RATIONALE: a chunk's metadata and the page that it begins on cost what is saved.
+// Arrays with fewer bytes a step are not compressed. RATIONALE: a chunk's metadata and the page that it begins on take as much
+// space as compression saves.
 constexpr uint64_t kLeastCompressedBytes = 32u << 10;
 
 class ChunkGrid {
 public:
     ChunkGrid() = default;
-    // The array has elements and at least one dimension.
+    // The array must have elements and at least one dimension.
     ChunkGrid(const Shape& shape, uint64_t element_bytes, uint64_t chunk_bytes);
 
     // The grid with chunks of this shape; nothing where such chunks are not spans.
@@ -34,7 +35,7 @@ public:
     uint64_t whole() const { return volume(chunk_); }  // elements as stored
     // The index in the array of the chunk's first element.
     Shape offset(uint64_t chunk) const;
-    // The same, with the leading time dimension.
+    // offset() with the leading time dimension.
     Shape offset(uint64_t step, uint64_t chunk) const;
     // The part of the chunk that lies in the array.
     Box box(uint64_t chunk) const;
@@ -48,7 +49,7 @@ private:
     uint64_t outer_elements() const { return shape_[cut_] * row_elements_; }
 };
 
-// Whether an array that varies with the steps is compressed. Independent of the number of ranks.
+// Whether an array that varies with the steps is compressed. The answer does not depend on the number of ranks.
 bool is_compressed(const Storage& storage, const Shape& shape, uint64_t element_bytes);
 
 }  // namespace tailrace

@@ -1,4 +1,4 @@
-// Every combination of files, writers, steps and tree, and for those that this version refuses the reason.
+// Every combination of files, writers, steps and tree, and the reason if this version refuses it.
 #include "base/error.hpp"
 #include "layout/keys.hpp"
 

@@ -19,7 +19,7 @@ struct Cut {
 using Cuts = std::vector<Cut>;
 using Pair = std::pair<size_t, size_t>;
 
-// Up to here all pairs are compared; above, the list is divided.
+// Up to so many cuts, all pairs are compared; longer lists are divided.
 constexpr size_t kFewCuts = 24;
 
 Cuts cuts_within(const Box& region, const std::vector<OwnedBox>& boxes) {
@@ -56,10 +56,10 @@ std::optional<Pair> overlap_of_any_two(const Cuts& cuts, size_t dims) {
 struct Plane {
     size_t dim = 0;
     uint64_t at = 0;
-    size_t larger_side = 0;  // cuts on the fuller side; those that the plane cuts are on both
+    size_t larger_side = 0;  // number of cuts on the side with more; a cut that the plane divides is on both sides
 };
 
-// Of the planes through the middle cut's edge along each dimension, the one that divides best.
+// Along each dimension, tries the plane through the edge of the middle cut; returns the plane that divides the cuts best.
 Plane best_plane(const Cuts& cuts, size_t dims) {
     Plane best{0, 0, cuts.size()};
     std::vector<uint64_t> edges(cuts.size());
@@ -91,7 +91,7 @@ std::optional<Pair> find_overlap(const Cuts& cuts, size_t dims) {
     return std::nullopt;
 }
 
-// The first index along dimension d at which the cuts do not fill the region's cross-section; the region's end when they do
+// The first index along dimension d at which the cuts do not fill the region's cross-section; the region's end if they fill it
 // everywhere.
 uint64_t first_unfilled(const Cuts& cuts, const Box& region, size_t d) {
     uint64_t full = 1;
@@ -113,7 +113,7 @@ uint64_t first_unfilled(const Cuts& cuts, const Box& region, size_t d) {
     return end;
 }
 
-// The first element of the region that none of the cuts has; they must not overlap.
+// The first element of the region that no cut has. The cuts must not overlap.
 std::optional<Shape> find_gap(Cuts cuts, const Box& region) {
     const size_t dims = region.count.size();
     if (dims == 0) return cuts.empty() ? std::optional(Shape{}) : std::nullopt;

@@ -1,5 +1,4 @@
-// Whether the blocks of all ranks make up an array. Each checker checks its slab, so that no rank needs all
-// blocks.
+// Checks that the blocks of all ranks make up an array. Each checker checks its slab, so that no rank needs all blocks.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +24,7 @@ struct CoverageFault {
 
 // Checks that the boxes cover positions [lo, hi) of an array of `shape` exactly once; nothing when they do. An overlap is reported
 // before a gap. `boxes` holds at least all boxes that touch the slab, each inside the shape; empty ones are ignored. With
-// `gaps_allowed` only overlaps are faults. The check is exact; n log n for the decompositions that models use.
+// `gaps_allowed` only overlaps are faults. The check is exact. It takes n log n time for the decompositions that models use.
 std::optional<CoverageFault> check_coverage(const Shape& shape, uint64_t lo, uint64_t hi, const std::vector<OwnedBox>& boxes,
                                             bool gaps_allowed);
 

@@ -1,4 +1,5 @@
-// A regular decomposition: a grid cuts an array into one block a rank, ranks in C order of the grid. All is computed by formula.
+// A regular decomposition: a grid cuts an array into one block for each rank, ranks in C order of the grid. No list of blocks is
+// kept.
 #pragma once
 
 #include <cstdint>

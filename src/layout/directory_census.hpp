@@ -11,8 +11,8 @@ namespace tailrace {
 
 class DirectoryCensus {
 public:
-    // A path relative to the top directory, with '/' between names. Paths must come sorted by directory: after another directory,
-    // none is added to an earlier one. Memory does not grow with their number.
+    // Counts a file. `path`: relative to the top directory, with '/' between names. All paths of a directory must be added one
+    // after the other. Memory does not grow with the number of paths.
     void add(std::string_view path);
 
     uint64_t directories() const { return directories_; }    // below the top one

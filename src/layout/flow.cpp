@@ -20,7 +20,7 @@ void add_up(std::vector<Item>& items, uint64_t Item::* member) {
     items.resize(kept);
 }
 
-// Adds up what goes to the same writer; each half, [0, middle) and [middle, end), is in ascending order.
+// Adds up the bytes for each writer. Each half, [0, middle) and [middle, end), must be in ascending order.
 void merge_by_writer(std::vector<PartFlow::WriterBytes>& to_writers, size_t middle) {
     const auto by_writer = [](const PartFlow::WriterBytes& a, const PartFlow::WriterBytes& b) { return a.writer < b.writer; };
     if (middle > 0)

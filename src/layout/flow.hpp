@@ -15,7 +15,7 @@ public:
     explicit Flow(const PlanRequest& request);
 
     const PartMap& parts() const { return parts_; }
-    bool may_have_messages() const;  // false: no rank sends anything
+    bool may_have_messages() const;  // false: no rank sends data to another rank
     uint64_t bytes(uint64_t part) const;
 
 private:

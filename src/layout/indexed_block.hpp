@@ -1,4 +1,4 @@
-// Blocks that are lists: the elements under given indices of one dimension, whole along the others. Unstructured models have such.
+// Blocks that are lists: the elements at given indices of one dimension, whole along the others, as unstructured models have them.
 #pragma once
 
 #include <array>
@@ -16,22 +16,23 @@ namespace tailrace {
 using IndexList = std::shared_ptr<const std::vector<uint64_t>>;
 
 struct IndexedBlock {
-    size_t dim = 0;  // of the variable: what the indices count
+    size_t dim = 0;  // the dimension of the variable that the indices are along
     IndexList indices;
     BlockView memory;  // as many elements along `dim` as there are indices
 };
 
-// What one rank has put of one variable in a step, as far as lists of indices can say it.
+// Along which dimensions the blocks that one rank has put of one variable in a step can be, or should be, lists of indices.
 struct IndexedPut {
     // For each dimension of the variable whether the blocks are whole along all others.
     std::array<bool, kMaxDims> can_count{};
-    // The dimension of the blocks that were put as lists; a second one, where they are along several.
+    // The dimension of the blocks that were put as lists; and a second dimension, if lists along several were put.
     std::optional<size_t> requested, requested_too;
-    // Blocks that are so many and small that storing each by itself costs more than moving them, with `can_count` along it.
+    // A dimension, with `can_count`, along which the blocks should be moved as lists: they are so many and so small that storing
+    // each of them costs more.
     std::optional<size_t> advised;
 };
 
-constexpr size_t kManyBlocks = 64;  // fewer are never advised to be moved
+constexpr size_t kManyBlocks = 64;  // with fewer blocks, `advised` is never set
 
 // Local. `boxes`: the blocks that are not lists.
 IndexedPut indexed_put(const Shape& shape, uint64_t element_bytes, const std::vector<IndexedBlock>& lists,

@@ -17,7 +17,7 @@ Box hull(const std::vector<Box>& boxes) {
     return result;
 }
 
-// Orders boxes so that those which differ along dimension d only stand together, ascending along it.
+// Orders boxes so that those which differ only along dimension d are consecutive, ascending along it.
 std::strong_ordering compare_along(const Box& a, const Box& b, size_t d) {
     for (size_t other = 0; other < a.offset.size(); ++other) {
         if (other == d) continue;
@@ -51,7 +51,7 @@ std::vector<Box> join_blocks(std::vector<Box> blocks) {
     uint64_t elements = 0;
     for (const Box& block : blocks) elements += block.elements();
     if (Box around = hull(blocks); around.elements() == elements) return {std::move(around)};
-    // From the fastest dimension on: rows of blocks, then planes of rows.
+    // Joins along the fastest dimension first: blocks to rows, then rows to planes.
     for (size_t d = blocks.front().offset.size(); d-- > 0;) join_along(blocks, d);
     std::sort(blocks.begin(), blocks.end(), [](const Box& a, const Box& b) { return a.offset < b.offset; });
     return blocks;

@@ -195,7 +195,7 @@ Key time_key() {
             [](const StreamConfig& config) { return config.time_name; }};
 }
 
-// A time sets mode = resume, too.
+// The key resume_before. A time sets mode = resume, too.
 Key resume_key() {
     const std::string allowed = "first | TIME, a number";
     const Set set = [allowed](const std::string& value, StreamConfig& config) {
@@ -221,7 +221,8 @@ Key path_key(std::string name, std::string allowed, std::string meaning, At at) 
     return {name, allowed, meaning, set, [=](const StreamConfig& config) { return at(config); }};
 }
 
-// The config's fields by reference, for both ways: `auto&&` is a StreamConfig, const or not.
+// A function that returns a field of the config by reference, for reading and for setting: `auto&&` is a StreamConfig, const or
+// not.
 #define FIELD(member) [](auto&& config) -> auto& { return config.member; }
 
 std::vector<Key> layout_keys() {

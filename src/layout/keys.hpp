@@ -23,14 +23,14 @@ struct StreamConfig {
     Layout layout;
     std::string preset = "single";        // the preset that was named last
     std::string mode = "append";          // append | replace | resume
-    std::optional<double> resume_before;  // with mode = resume: steps at or after this time leave; none: the time of the first step
+    std::optional<double> resume_before;  // mode = resume: drops steps at or after this time; none: that of the first new step
     std::string time_name = "time";
-    uint64_t exchange_bytes = 8u << 20;  // memory of a writer for other ranks' data: what fits into a shared cache is fastest
+    uint64_t exchange_bytes = 8u << 20;  // memory of a writer for other ranks' data; fastest if it fits into a shared cache
     uint64_t overlap_bytes = 1u << 30;   // memory of a rank for data that waits to be written
     OverlapPolicy overlap_policy = OverlapPolicy::block;
     std::string spill_directory = "/tmp";
-    uint64_t keep_steps = 0;      // committed steps that stay; 0: all
-    bool takes_over = false;      // writes the stream even if another run seems to
+    uint64_t keep_steps = 0;      // how many of the last committed steps are kept; 0: all
+    bool takes_over = false;      // writes the stream even if another run seems to write it
     uint64_t ranks_per_node = 0;  // groups ranks by this many, for tests and dry runs; 0: MPI's nodes
     // Not a key, but found when the stream is opened: the clients of the file system share no cache.
     bool flushes_before_vote = false;
@@ -48,7 +48,7 @@ struct Key {
 struct Preset {
     std::string name;  // "split" takes a number: split:N
     std::string meaning;
-    std::function<void(uint64_t number, Layout&)> apply;  // sets files, writers, tree, stage; leaves the other choices
+    std::function<void(uint64_t number, Layout&)> apply;  // sets files, writers, tree, stage; keeps the other choices
 };
 
 std::span<const Key> all_keys();
@@ -57,7 +57,7 @@ const Key* find_key(const std::string& name);  // null: there is none
 // Sets the key's value in `config`. Errors begin with `origin`, which says where the setting is from.
 void set_key(const std::string& origin, const std::string& name, const std::string& value, StreamConfig& config);
 std::span<const Preset> all_presets();
-// The choice of N files; one file is always Kind::one.
+// The choice Files for a number of files: Kind::one for 1, else Kind::number.
 Files files_of_number(uint64_t number);
 
 // Settings of one source: its name for messages ("tailrace.toml, [stream.history]"), and keys with their values' text, in order.
@@ -75,17 +75,18 @@ std::span<const ConfigTable> config_tables();
 // A line of the list in environment/variables.def.
 struct EnvironmentVariable {
     std::string name, reader, meaning, otherwise;  // otherwise: what holds where it is not set
-    bool is_pattern, is_key;                       // TAILRACE_<KEY>; a key that is also read elsewhere
+    bool is_pattern, is_key;                       // the name is a pattern, TAILRACE_<KEY>; a key that is also read elsewhere
 };
 std::span<const EnvironmentVariable> all_variables();
 
-// TOML text with keys at top level: options of an open call. Unknown keys and wrong types throw BAD_CONFIG with line and remedy.
+// Reads the options of an open call: TOML text with keys at top level. Unknown keys and wrong types throw BAD_CONFIG with line and
+// remedy.
 Settings parse_options(const std::string& toml, const std::string& origin);
 // The settings of a stream in the text of a configuration file: [stream.default], then [stream.NAME]; {} where there is none.
 // Throws BAD_CONFIG for a typing error in any stream's table, and for what is at the top level and not in config_tables().
 std::vector<Settings> parse_config_file(const std::string& toml, const std::string& path, const std::string& stream);
-// TAILRACE_<KEY>, then TAILRACE_<STREAM>_<KEY>, from an environment given as NAME -> value. Throws BAD_CONFIG, with the nearest
-// name, for a TAILRACE_ name that is neither a key nor in all_variables().
+// Reads TAILRACE_<KEY>, then TAILRACE_<STREAM>_<KEY>, from an environment given as NAME -> value. Throws BAD_CONFIG, with the
+// nearest name, for a TAILRACE_ name that is neither a key nor in all_variables().
 std::vector<Settings> parse_environment(const std::map<std::string, std::string>& environment, const std::string& stream);
 
 // The streams that have a table of their own in the text of a configuration file, [stream.default] left out.
@@ -95,18 +96,18 @@ std::map<std::string, std::string> owners_of_variables(const std::map<std::strin
 // Whether <STREAM> of a variable is this stream.
 bool owns_variable(const std::string& stream, const std::string& owner);
 
-// Merges settings into what is in force. Later ones are stronger. Within one, "layout" (a preset) is applied before the single
-// choices, whatever their order.
+// Merges settings into the configuration in force. Later ones override earlier ones. Within one source, "layout" (a preset) is
+// applied before the single choices, whatever their order.
 StreamConfig resolve(const std::vector<Settings>& settings);
 
-// All keys with the text of their effective values, which the keys can read again: {key: value}. And only the keys that are set,
-// with their origin: {key: {"value", "origin"}}.
+// All keys with the text of their effective values, which set_key() can read again: {key: value}.
 nlohmann::ordered_json effective_json(const StreamConfig& config);
+// Only the keys that are set, with their origin: {key: {"value", "origin"}}.
 nlohmann::ordered_json requested_json(const std::vector<Settings>& settings);
 // {"keys": [{"name", "values", "default", "meaning"}], "presets": [{"name", "meaning", "keys": {...}, "available": bool}],
 // "combinations": combinations_json(), "tables": [{"name", "meaning"}], "variables": [{"name", "reader", "meaning", "default"}]}
 nlohmann::ordered_json keys_json();
-// [{"files", "writers", "steps", "tree", "refusal"}]: each combination, and why it is refused ("": it is written).
+// [{"files", "writers", "steps", "tree", "refusal"}]: each combination, and why it is refused ("": it is accepted).
 nlohmann::ordered_json combinations_json();
 
 // Throws BAD_LAYOUT for choices that contradict each other, with the remedy. Every layout that passes can be planned.
@@ -114,7 +115,7 @@ void check_choices(const Layout& layout);
 // Throws UNSUPPORTED for choices that this version can plan but not write, naming those that it writes.
 void check_available(const Layout& layout);
 bool is_available(const Layout& layout);
-// Does both, and throws BAD_LAYOUT for keys of the stream that contradict its layout.
+// Does both checks above, and throws BAD_LAYOUT for keys of the stream that contradict its layout.
 void check_config(const StreamConfig& config);
 
 }  // namespace tailrace

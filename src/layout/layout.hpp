@@ -17,7 +17,7 @@ struct Files {
 struct Writers {
     enum class Kind { one, per_node, all, dedicated } kind = Kind::one;
     uint64_t number = 0;   // for Kind::dedicated: ranks that only write
-    uint64_t at_most = 0;  // the limit in a part that an earlier run began: its room for checksums is fixed; 0: no limit
+    uint64_t at_most = 0;  // most writers of a part that an earlier run began, since its room for checksums is fixed; 0: no limit
     bool operator==(const Writers&) const = default;
 };
 
@@ -31,7 +31,7 @@ struct Compression {
     bool operator==(const Compression&) const = default;
 };
 
-// How bytes lie in a file and when they are on the device.
+// How bytes are placed in a file, and when they are on the device.
 struct Storage {
     uint64_t stripe_count = 0;        // 0: the directory's default
     uint64_t stripe_bytes = 0;        // 0: the directory's default

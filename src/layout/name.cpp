@@ -46,7 +46,7 @@ std::string nfc(std::string name) {
                      static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
     const std::unique_ptr<utf8proc_uint8_t, void (*)(void*)> owner(composed, std::free);
     if (bytes == UTF8PROC_ERROR_NOMEM) throw std::bad_alloc();
-    if (bytes < 0) return name;  // a surrogate or the like, which is_utf8() passes
+    if (bytes < 0) return name;  // such as a surrogate, which is_utf8() accepts
     return {reinterpret_cast<const char*>(composed), static_cast<size_t>(bytes)};
 }
 

@@ -7,9 +7,9 @@
 namespace tailrace {
 
 bool is_utf8(std::string_view text);
-// The name in Unicode's form NFC, as netCDF stores and looks for names. What is not UTF-8 stays as it is.
+// The name in Unicode's normal form NFC, in which netCDF stores and looks for names. Text that is not UTF-8 is returned unchanged.
 std::string nfc(std::string name);
-// Throws BAD_ARGUMENT for a name that a NetCDF file cannot have. The message says that it is the name of `of`.
+// Throws BAD_ARGUMENT for a name that a NetCDF file cannot have. `of`: what has the name, for the message.
 void check_name(const std::string& of, const std::string& name);
 // Throws BAD_ARGUMENT for a name of a stream that would not stay in its directory, or cannot begin the names of its files.
 void check_stream_name(const std::string& name);

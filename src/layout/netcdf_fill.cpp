@@ -14,7 +14,7 @@ std::vector<std::byte> bytes_of_value(Value value) {
 
 }  // namespace
 
-// NC_FILL_BYTE, NC_FILL_SHORT and so on, of netcdf.h.
+// The values are NC_FILL_BYTE, NC_FILL_SHORT and so on of netcdf.h.
 std::vector<std::byte> netcdf_fill(Type type) {
     switch (type) {
         case Type::I8: return bytes_of_value(int8_t{-127});

@@ -1,4 +1,4 @@
-// What stands for an element that is not there, of a variable without a fill value: NetCDF's default of its type.
+// NetCDF's default fill value of a type: readers get it for a missing element of a variable without a fill value.
 #pragma once
 
 #include <cstddef>

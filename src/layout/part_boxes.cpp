@@ -10,7 +10,8 @@
 namespace tailrace {
 namespace {
 
-// The blocks in [begin, begin + count) of a dimension: how many, the smallest and the largest. None may reach beyond this range.
+// The blocks in [begin, begin + count) of a dimension: their number, the smallest and the largest length. No block may reach beyond
+// this range.
 struct Cells {
     uint64_t count = 0, least = 0, most = 0;
 };
@@ -36,7 +37,7 @@ std::vector<Box> joined_blocks(const Decomposition& decomposition, uint64_t firs
         }
         if (box.elements() > 0) boxes.push_back(std::move(box));
     }
-    // Where blocks are empty, boxes that are apart in the grid may be side by side in the array.
+    // Joins once more: if blocks are empty, boxes that are apart in the grid may be side by side in the array.
     return join_blocks(std::move(boxes));
 }
 

@@ -11,7 +11,7 @@
 
 namespace tailrace {
 
-// Where all ranks write, the owner writes a span of at least this length itself: gathering would not make a better write.
+// If all ranks write, the owner writes a span of at least this length itself: gathering would not make a faster write.
 constexpr uint64_t kDirectSpanBytes = 64 << 10;
 
 // The boxes that join_blocks makes of the blocks of ranks [first, last). They are computed from the grid, so that the cost does not
@@ -21,7 +21,7 @@ std::vector<Box> joined_blocks(const Decomposition& decomposition, uint64_t firs
 // The boxes of a variable in the part of these ranks.
 std::vector<Box> boxes_of_part(const Layout& layout, const Decomposition& decomposition, uint64_t first, uint64_t last);
 
-// The spans of the ranks' blocks in a box: the shortest of all ranks, and the most that one rank has.
+// The spans of the ranks' blocks in a box: the length of the shortest one, and the most spans that one rank has.
 struct BoxSpans {
     uint64_t shortest_bytes = UINT64_MAX;
     uint64_t most = 0;
@@ -31,7 +31,7 @@ BoxSpans spans_in_box(const Decomposition& decomposition, const Box& box, uint64
 
 // Whether every rank of a part writes, or as many ranks are set aside to write. `ranks`: of the part.
 bool all_write(const Layout& layout, uint64_t ranks);
-// Whether each rank writes its own blocks of a box. If not, the box goes through the exchange, and each writer of the part writes
+// Whether each rank writes its own blocks of a box. If not, the exchange moves the blocks, and each writer of the part writes
 // an equal slab of it. `ranks`: of the part.
 bool is_written_by_owners(const Layout& layout, uint64_t ranks, const BoxSpans& spans);
 

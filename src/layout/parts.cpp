@@ -34,7 +34,7 @@ std::string tree_directories(uint64_t entries, uint64_t number) {
     }
 }
 
-// The number that a name has from `at` on, if `end` follows it: 0 otherwise.
+// The number in `name` from position `at` on, if `end` follows the number; else 0.
 uint64_t number_in(const std::string& name, size_t at, std::string_view end) {
     uint64_t number = 0;
     size_t digit = at;
@@ -43,7 +43,7 @@ uint64_t number_in(const std::string& name, size_t at, std::string_view end) {
     return digit > at && name.substr(digit).starts_with(end) ? number : 0;
 }
 
-// What the names of all files begin with that a run has not committed.
+// The path prefix of all files that run `run` has not committed yet.
 std::string pending_name(const std::string& stream, uint64_t run) {
     return parts_directory(stream) + "/" + kPendingPrefix + (run > 0 ? std::to_string(run) + "-" : "");
 }

@@ -41,18 +41,18 @@ struct PartWriters {
 };
 
 // Paths of a stream's files, relative to the stream's directory. `start` is the first step of the group of steps in the part.
-// `segment`, where it is not 0, is the number of a run whose files have it in their names, since an earlier run may still write.
-// `run`: the number of the run that writes what is not committed yet.
+// `segment`: the number of the run's journal segment, if its files have the number in their names, since an earlier run may still
+// write; else 0. `run`: the number of the run that writes what is not committed yet.
 std::string dataset_path(const std::string& stream);     // NAME.nc: the index, or the part that is the dataset
 std::string parts_directory(const std::string& stream);  // NAME.parts
 std::string journal_path(const std::string& stream);
-// A directory, or a file where files = one.
+// The path of a group of steps: a directory, or a file where files = one.
 std::string group_path(const Layout& layout, const std::string& stream, uint64_t start, uint64_t segment = 0);
-constexpr const char* kPendingPrefix = ".pending-";  // of names in the parts' directory that are not committed
-// The same before it is committed.
+constexpr const char* kPendingPrefix = ".pending-";  // of files and directories in NAME.parts that are not committed
+// The path of a group of steps before it is committed.
 std::string pending_path(const Layout& layout, const std::string& stream, uint64_t start, uint64_t run = 0);
 std::string pending_index_path(const std::string& stream, uint64_t run = 0);
-// The numbers in the last component of such paths; 0: none.
+// The number of a run in the name of pending_path(), and of a segment in that of group_path(); 0: the name has none.
 uint64_t run_of_pending(const std::string& name);
 uint64_t segment_of_group(const std::string& name);
 // A part's path below its group's directory (several files): [PPP/]NAME.S.P.nc

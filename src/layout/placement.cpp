@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kElementBytes = 8;  // every array begins at a multiple of the largest element
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 62;  // sums of two are numbers of bytes that off_t has
+constexpr uint64_t kMostBytes = uint64_t{1} << 62;  // the sum of two such numbers does not overflow off_t
 
 [[noreturn]] void refuse_length() {
     fail(Status::BAD_SHAPE, "the arrays and steps would make a file of more than 2^62 bytes; use more files or smaller arrays");

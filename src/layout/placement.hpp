@@ -2,9 +2,8 @@
 //
 //   [superblock page][static arrays][step 0][step 1] ... [metadata 0][step n] ... [metadata 1] ...
 //
-// A step's arrays are in the order of definition, each at the next aligned address; after them come the step's
-// seals (checksums). Steps are laid out in blocks. A part that grows gets another block, and new metadata behind
-// it.
+// A step's arrays are in the order of definition, each at the next aligned address; after them come the step's seals: the checksums
+// of what each writer wrote. Steps are laid out in blocks. A part that grows gets another block, and new metadata behind it.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,9 @@
 
 namespace tailrace {
 
-// Long extents begin at a multiple of the largest memory page, which is also one of stripes (Lustre: 1 MiB). RATIONALE: the page
-// cache then takes large pages: writes on ext4 were 1.3 to 1.6 times faster (measured). It costs at most an eighth of the space.
+// Extents of at least kLongBytes begin at a multiple of the largest memory page, which is also a multiple of Lustre's stripes
+// (1 MiB). RATIONALE: the page cache then uses large pages: writes on ext4 were 1.3 to 1.6 times faster (measured). The gaps take
+// at most an eighth of the space.
 constexpr uint64_t kLargePageBytes = 2u << 20;
 constexpr uint64_t kLongBytes = 8 * kLargePageBytes;
 constexpr uint64_t kSuperblockBytes = 4096;  // the superblock's page; everything else is behind it
@@ -26,7 +26,7 @@ constexpr uint64_t seal_slot_bytes(uint64_t records) { return kSealHeadBytes + r
 constexpr uint64_t seal_records_in(uint64_t slot_bytes) {
     return slot_bytes < kSealHeadBytes ? 0 : (slot_bytes - kSealHeadBytes) / kSealRecordBytes;
 }
-// Records in addition to those of arrays and to one for each variable.
+// The room for checksum records has so many more than one for each extent of an array and one for each variable.
 constexpr uint64_t kSpareSealRecords = 8;
 
 // The sizes of one part's arrays in bytes. A scalar has one element.

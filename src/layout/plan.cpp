@@ -14,7 +14,7 @@ namespace {
 struct PlannedArray {
     const PlanVariable* variable = nullptr;  // nullptr: the time value
     uint64_t elements = 0, element_bytes = 0;
-    Box box;  // not of scalars and the time
+    Box box;  // unused for scalars and the time
     BoxSpans spans;
     bool direct = false;
     bool is_single() const { return !variable || variable->shape.empty(); }

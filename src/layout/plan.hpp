@@ -6,8 +6,8 @@
 // - Each part has W writers. Each array of the part is cut into W equal slabs, and writer k writes the k-th.
 // - In a layout of one part the array is the whole variable. In one of several parts the variable has an array for each box of the
 //   part (part_boxes.hpp): the boxes that the blocks of the part's ranks make up.
-// - Once a step, a rank sends to each writer what it has of that writer's slabs of all arrays: through memory within a node, as
-//   messages between nodes. What is more than the exchange takes at once is sent in pieces.
+// - Once a step, a rank sends to each writer its elements of that writer's slabs of all arrays: through memory within a node, as
+//   messages between nodes. If they are more than the exchange can take at once, they are sent in pieces.
 // - The first writer writes scalars and the time value.
 // - With writers = all, an array whose spans are all long is written by its owners instead.
 #pragma once
@@ -52,7 +52,8 @@ struct PlannedWrite {
     bool operator==(const PlannedWrite&) const = default;
 };
 
-// What one rank does in the first step of a part. The cost grows with the number of ranks only in what a writer receives.
+// What one rank does in the first step of a part. Of these lists, only the messages that a writer receives grow with the number of
+// ranks.
 struct RankPlan {
     uint64_t rank = 0, part = 0;
     std::string path;  // of the part, below the stream's directory

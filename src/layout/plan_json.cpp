@@ -15,7 +15,7 @@ namespace {
 using Output = nlohmann::ordered_json;
 using Input = nlohmann::json;
 
-constexpr size_t kListed = 64;  // parts, writers of a part and messages that are listed
+constexpr size_t kListed = 64;  // the most parts, writers of a part, and messages that are listed
 
 [[noreturn]] void bad_request(const std::string& what) { fail(Status::BAD_ARGUMENT, "plan request: ", what); }
 
@@ -144,7 +144,7 @@ std::string trade_of(const Layout& layout) {
            with_index;
 }
 
-// What the figures do not say.
+// Notes about what the figures leave out.
 Output notes_of(const PlanRequest& request, uint64_t files) {
     const Layout& layout = request.layout;
     const Topology& topology = request.topology;

@@ -1,4 +1,4 @@
-// Settings from TOML text and from the configuration file, and what is in force when they are merged.
+// Reads settings from TOML text and from the configuration file, and merges them into the configuration in force.
 #include <toml++/toml.h>
 #include <algorithm>
 #include <set>
@@ -19,7 +19,7 @@ toml::table parse_toml(const std::string& toml_text, const std::string& origin) 
     try {
         return toml::parse(toml_text);
     } catch (const toml::parse_error& error) {
-        fail(Status::BAD_CONFIG, at_line(origin, error.source()), ": not TOML: ", error.description());
+        fail(Status::BAD_CONFIG, at_line(origin, error.source()), ": this is not valid TOML: ", error.description());
     }
 }
 
@@ -54,7 +54,7 @@ Settings settings_of(const toml::table& table, const std::string& file, const st
     return settings;
 }
 
-// Only tables that are declared stand at the top level of a configuration file.
+// Throws BAD_CONFIG for what may not be at the top level of a configuration file: only declared tables may.
 void check_top_level(const std::string& where, const std::string& name, const toml::node& node) {
     std::vector<std::string> tables;
     for (const ConfigTable& table : config_tables()) tables.push_back(table.name);
@@ -71,8 +71,8 @@ void check_top_level(const std::string& where, const std::string& name, const to
          "' under [stream.default] or [stream.NAME]?");
 }
 
-// What holds where nothing else is said is what people expect of a model: one file, appended along time, that one rank of each node
-// writes. A preset names a layout of which each file has one step, as its paper had; with `keep` old steps leave by their files.
+// Sets the defaults of keys that are not given: one file, appended along time, which one rank of each node writes. With a preset,
+// or with `keep`, each file has one step by default: `keep` removes old steps together with their files.
 void complete(const std::set<std::string>& given, StreamConfig& config) {
     Layout& layout = config.layout;
     const bool has_preset = given.contains("layout");

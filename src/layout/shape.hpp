@@ -1,5 +1,6 @@
-// Numbers along the dimensions of an array: lengths, offsets or counts. They are stored in place. RATIONALE: a stream of many
-// variables has tens of thousands of boxes, and allocating memory for each took most of the time of describing them.
+// Numbers along the dimensions of an array: lengths, offsets or counts. They are stored in the object, not on the heap. RATIONALE:
+// a stream of many variables has tens of thousands of boxes, and allocating memory for each took most of the time of describing
+// them.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +72,7 @@ private:
         size_ = size;
     }
 
-    // RATIONALE: the blocks of a step fill the caches. Unused numbers are not written, and the used ones are beside the size.
+    // Unused numbers are not initialized, and the used ones are beside the size: the blocks of a step should fit into the caches.
     uint64_t size_ = 0;
     std::array<uint64_t, kMaxDims + 1> values_;
 };

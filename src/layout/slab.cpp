@@ -5,10 +5,10 @@
 namespace tailrace {
 namespace {
 
-// Cuts positions [lo, hi) of the sub-array under `prefix` (dimensions before d fixed to one index each).
+// Cuts positions [lo, hi) of a sub-array into boxes. `prefix` fixes the dimensions before d to one index each.
 void cut(const Shape& shape, size_t d, Box prefix, uint64_t lo, uint64_t hi, std::vector<Box>& boxes) {
     if (lo >= hi) return;
-    uint64_t row = 1;  // elements under one index of dimension d
+    uint64_t row = 1;  // elements at one index of dimension d
     for (size_t inner = d + 1; inner < shape.size(); ++inner) row *= shape[inner];
     const auto one_row = [&](uint64_t index, uint64_t from, uint64_t to) {
         Box deeper = prefix;

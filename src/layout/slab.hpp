@@ -1,5 +1,5 @@
-// A slab: a contiguous range of an array's elements in file order (C order) that one checker or writer is responsible for; and
-// the boxes that it is made of.
+// A slab: a contiguous range of an array's elements in file order (C order) that one checker or writer is responsible for. The
+// functions compute its boxes, and the elements of a box in each slab.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void for_each_slab(const Spans& spans, uint64_t spans_in_line, uint64_t elements
     const uint64_t length = spans.length(), pitch = spans_in_line > 1 ? spans.begin(1) - spans.begin(0) : length;
     for (uint64_t line = 0; line < spans.count(); line += spans_in_line) {
         const uint64_t line_begin = spans.begin(line);
-        for (uint64_t span = 0, done = 0; span < spans_in_line;) {  // `done` elements of the span are dealt with
+        for (uint64_t span = 0, done = 0; span < spans_in_line;) {  // `done` elements of the span are passed to take() already
             const uint64_t begin = line_begin + span * pitch;
             if (begin + done >= slab_end) {
                 slab = split_index(elements, slabs, begin + done);
@@ -41,7 +41,7 @@ void for_each_slab(const Spans& spans, uint64_t spans_in_line, uint64_t elements
     }
 }
 
-// What two boxes have in common; without elements when they are apart.
+// The box of the elements that two boxes have in common; it is empty if they do not overlap.
 Box intersection(const Box& a, const Box& b);
 
 }  // namespace tailrace

@@ -26,7 +26,7 @@ struct Topology {
     }
 };
 
-// The topology of nodes with so many ranks each, in order.
+// The topology of nodes with `node_sizes` ranks, in order.
 Topology topology_of(const std::vector<uint64_t>& node_sizes);
 
 // `total` is split into n nearly equal, contiguous ranges. The k-th is [split_begin(k), split_begin(k + 1)).

@@ -12,7 +12,7 @@
 namespace tailrace {
 namespace {
 
-// From the largest, for size_text.
+// Units and their powers of two. The largest is first, since size_text() takes the first unit that divides the number.
 constexpr std::array<std::pair<std::string_view, int>, 5> kUnits{{{"TiB", 40}, {"GiB", 30}, {"MiB", 20}, {"KiB", 10}, {"B", 0}}};
 
 size_t edits(std::string_view from, std::string_view to) {

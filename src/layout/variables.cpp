@@ -1,4 +1,4 @@
-// Settings from environment variables, and the list of all variables.
+// Reads settings from environment variables, and lists all variables.
 #include <algorithm>
 #include <cctype>
 
@@ -22,7 +22,7 @@ std::string upper(const std::string& name) {
     for (const Key& key : all_keys()) known.push_back(kPrefix + upper(key.name));
     for (const EnvironmentVariable& variable : all_variables())
         if (!variable.is_pattern) known.push_back(variable.name);
-    fail(Status::BAD_CONFIG, "environment variable ", name, " is no key; did you mean ", nearest(name, known),
+    fail(Status::BAD_CONFIG, "environment variable ", name, " is not a key; did you mean ", nearest(name, known),
          "? Known are TAILRACE_<KEY> and TAILRACE_<STREAM>_<KEY> with the keys ", joined(key_names(), ", "));
 }
 
@@ -38,7 +38,8 @@ struct KeyAndOwner {
     std::string owner;  // a stream's name in capitals; "": all streams
 };
 
-// The longest key that fits: TAILRACE_OUT_ALIGN_THRESHOLD is align_threshold of stream OUT. Throws where none does.
+// Splits a variable's name at the longest key that it ends with: TAILRACE_OUT_ALIGN_THRESHOLD is align_threshold of stream OUT.
+// Throws if it ends with no key.
 KeyAndOwner key_and_owner(const std::string& name) {
     const std::string rest = name.substr(kPrefix.size());
     KeyAndOwner found;
@@ -87,9 +88,9 @@ std::vector<Settings> parse_environment(const std::map<std::string, std::string>
     for (const auto& [name, value] : environment) {
         if (!name.starts_with(kPrefix) || is_no_key(name)) continue;
         const auto [key, owner] = key_and_owner(name);
-        if (value.empty()) continue;  // as a shell unsets for one command
+        if (value.empty()) continue;  // an empty value counts as not set: in a shell, NAME= unsets the variable for one command
         set_key("environment variable " + name, key->name, value, tried);
-        if (owner.empty() || owner == "DEFAULT")  // as [stream.default] of the file
+        if (owner.empty() || owner == "DEFAULT")  // like [stream.default] of the file
             for_all.values.emplace_back(key->name, value);
         else if (owns_variable(stream, owner))
             for_stream.values.emplace_back(key->name, value);

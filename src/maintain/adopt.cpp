@@ -55,7 +55,7 @@ private:
 
     bool is_stored(const Variable& variable) const { return group().has_static || !variable.is_static || variable.replicated; }
 
-    // The file has the arrays of the stream, and no others.
+    // Refuses a file that has not exactly the arrays of the stream.
     void check_arrays() const {
         const Definitions& definitions = history_.runs.back().definitions;
         std::vector<std::string> known = {definitions.time_name()};
@@ -74,7 +74,7 @@ private:
         if (!stores_where_laid_out(path(), history_, steps)) refuse("it was written anew");
     }
 
-    // Where the stream keeps checksums, every byte of its steps is as it was.
+    // Refuses a file whose steps do not match their checksums, if the stream has checksums.
     void check_values(size_t number) const {
         for (const PartProblem& problem : check_group(directory_, stream_, history_, number, true).problems)
             if (problem.of != PartProblem::Of::metadata) refuse("values were changed: " + problem.text);
@@ -92,7 +92,7 @@ private:
         history_.runs.push_back(std::move(run));
     }
 
-    // `variable` empty: of the file.
+    // Takes over the attributes of a variable, or of the file if `variable` is empty.
     void take(Definitions& definitions, const std::string& variable, const std::vector<Attribute>& before) {
         const bool is_variable = !variable.empty() && variable != definitions.time_name();
         std::vector<Attribute> now = read_attributes(

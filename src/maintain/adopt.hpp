@@ -1,4 +1,4 @@
-// Takes over the attributes that another program has changed in the file that people open, so that runs append to it again.
+// Records in the journal the attributes that another program has changed in NAME.nc, so that runs append to that file again.
 #pragma once
 
 #include <string>

@@ -28,8 +28,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned kMaxThreads = 8;
-constexpr double kLogS = 0.5;  // between two lines of the log: a kill loses at most the work of that time
-constexpr double kSyncS = 60;  // between two calls of fsync: a crash of the machine loses at most the work of that time
+constexpr double kLogS = 0.5;  // seconds between two lines of the log: a kill loses at most the work of that time
+constexpr double kSyncS = 60;  // seconds between two calls of fsync: a crash of the machine loses at most the work of that time
 
 class Combiner {
 public:
@@ -71,7 +71,7 @@ private:
             fail(Status::BAD_ARGUMENT, output_, " is there already; choose another output, or let it be replaced");
     }
 
-    // A number of what is combined: the metadata of the output and the journal of the stream.
+    // Identifies what is combined: a checksum of the output's metadata and of the stream's journal.
     std::string identity() const {
         const Image image = plan_.image(plan_.end(), ChunkPlaces(plan_.output.arrays.size()));
         Checksum sum;
@@ -89,7 +89,7 @@ private:
     CombineProgress begin() {
         const std::string identity_now = identity();
         log_.emplace(output_);
-        check_output();  // another process may have finished it before this one got the lock
+        check_output();  // again: another process may have finished the output before this one got the lock
         if (path_exists(unfinished()))
             if (auto progress = log_->read(identity_now, plan_)) {
                 out_ = File::open_write(unfinished());
@@ -142,7 +142,7 @@ private:
         log_->append(plan_, steps, copy.end(), copy.chunks(), sync);
     }
 
-    // Returns the bytes of the file.
+    // Completes the output. Returns its size in bytes.
     uint64_t finish(const CombineCopy& copy) {
         write_arrays_without_sources(out_, plan_.sources, plan_.places, plan_.placement, plan_.steps, history_, 0);
         const Image image = plan_.image(plan_.placement.align(copy.end(), 0), copy.chunks());
@@ -162,7 +162,7 @@ private:
     CombinePlan plan_;
     std::optional<CombineLog> log_;
     File out_;
-    uint64_t steps_ = 0;  // that are copied
+    uint64_t steps_ = 0;  // number of copied steps
 };
 
 }  // namespace
@@ -170,7 +170,7 @@ private:
 Json combine_stream(const std::string& directory, const std::string& stream, const std::string& output,
                     const CombineOptions& options) {
     require_stream(directory, stream);
-    CombineOptions within = options;  // the progress is that of this process
+    CombineOptions within = options;  // in the child: its progress function calls the one of this process
     return in_reading_process(
         [&](const ChildProgress& progress) {
             if (options.progress) within.progress = progress;

@@ -10,15 +10,15 @@
 namespace tailrace {
 
 struct CombineOptions {
-    unsigned threads = 0;  // that copy; 0: one for each core, at most 8
-    bool replace = false;  // an output that exists
+    unsigned threads = 0;  // number of copying threads; 0: one for each core, at most 8
+    bool replace = false;  // replaces an output that exists
     bool sync = false;     // fsync the output before it gets its name
     // Called after each piece, from the calling thread. If it returns false, the combine stops there, and a later call continues.
     std::function<bool(uint64_t done_bytes, uint64_t all_bytes)> progress;
 };
 
-// The output gets its name when it is whole. Until then it is OUTPUT.combining, and OUTPUT.combining.jsonl logs what is done. The
-// next call for the same steps continues from there; a call for other steps begins anew. JSON as documented at tailrace_combine.
+// The output is named OUTPUT.combining until it is whole; OUTPUT.combining.jsonl logs what is done. The next call for the same
+// steps continues from there; a call for other steps begins anew. JSON as documented at tailrace_combine.
 // Throws NOT_FOUND where there is no such stream or no committed step. Throws BAD_ARGUMENT if the output exists or is a file of the
 // stream, CORRUPT for a part that is missing or changed, STOPPED if progress returned false.
 Json combine_stream(const std::string& directory, const std::string& stream, const std::string& output,

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kPieceBytes = 8u << 20;
 
-// The array as boxes of at most so many bytes, each of which is contiguous in it.
+// Cuts the array into boxes of at most `max_bytes` bytes, each of which is contiguous in the array.
 std::vector<Box> contiguous_boxes(const Shape& shape, uint64_t element_bytes, uint64_t max_bytes) {
     if (shape.empty()) return {Box{}};
     if (volume(shape) == 0) return {};
@@ -32,7 +32,7 @@ std::vector<Box> contiguous_boxes(const Shape& shape, uint64_t element_bytes, ui
     }
 }
 
-// The chunk of a part that has the same elements, encoded in the same way: it is copied as it is.
+// The chunk of a part that has exactly the elements of `box`, encoded with the same filters: its bytes are copied unchanged.
 std::optional<std::pair<std::shared_ptr<const File>, Extent>> same_chunk(const Packing& packing, const Box& box,
                                                                          const std::vector<StoredBox>& sources) {
     for (const StoredBox& source : sources) {
@@ -105,8 +105,8 @@ void CombineCopy::copy_box(const Array& array, const std::vector<StoredBox>& sou
     bytes_ += bytes;
 }
 
-// From file to file, without a copy in this process. False, and nothing is copied, where an array is compressed or what a part has
-// of the box is not contiguous in both files. Also false from the first time on that the system refuses.
+// Copies from file to file within the kernel. Returns false, and copies nothing, if an array is compressed, or a part's elements of
+// the box are not contiguous in both files. Also returns false from the first time on that the system refuses such a copy.
 bool CombineCopy::copy_in_kernel(const std::vector<StoredBox>& sources, const Box& box, uint64_t to, uint64_t element_bytes) {
     struct Copy {
         const StoredBox* from;

@@ -23,16 +23,16 @@ public:
     CombineCopy(const CombinePlan& plan, SourceFinder& finder, File& out, std::string of, size_t threads, CombineProgress progress,
                 std::function<void()> on_piece);
 
-    // The arrays of a step; without one, the static arrays. `workers` may still be copying when it returns.
+    // Copies the arrays of a step, or the static arrays if `step` is none. `workers` may still be copying when it returns.
     void copy_step(Workers& workers, std::optional<uint64_t> step);
 
-    uint64_t bytes() const { return bytes_; }              // that are copied
-    uint64_t end() const { return end_; }                  // of the output: the next chunk goes there
+    uint64_t bytes() const { return bytes_; }              // bytes copied so far
+    uint64_t end() const { return end_; }                  // end of the output, where the next chunk is written
     const ChunkPlaces& chunks() const { return chunks_; }  // read it only while the workers are idle
 
 private:
     using Sources = std::shared_ptr<const std::vector<StoredBox>>;
-    // What a thread uses again from piece to piece.
+    // Memory that a thread reuses from piece to piece.
     struct Scratch {
         std::vector<std::byte> elements, encoded;
         Codec codec;
@@ -52,7 +52,7 @@ private:
     File& out_;
     const std::string of_;
     const std::function<void()> on_piece_;
-    std::vector<Scratch> scratch_;  // of each thread
+    std::vector<Scratch> scratch_;  // [thread]
     ChunkPlaces chunks_;            // of the compressed arrays
     std::atomic<uint64_t> end_, bytes_;
     std::atomic<bool> kernel_copies_ = true;

@@ -11,8 +11,8 @@
 namespace tailrace {
 namespace {
 
-// Of the running system; empty where it cannot be read. Bytes that were written without fsync survive a killed process, but no
-// crash of the machine. So a line without `synced` counts only while the same system runs.
+// The kernel's boot id; empty if it cannot be read. Bytes that were written without fsync survive a killed process, but no crash of
+// the machine. So a line without `synced` is valid only until the machine boots again.
 std::string boot_id() {
     std::string id(36, '\0');
     const auto error = attempt([&] { File::open_read("/proc/sys/kernel/random/boot_id").read_at(0, id.data(), id.size()); });
@@ -35,7 +35,7 @@ Json chunks_json(const CombinePlan& plan, const ChunkPlaces& chunks, uint64_t fi
 }  // namespace
 
 CombineLog::CombineLog(const std::string& output) : path_(output + ".combining.jsonl"), lock_(File::open_append(path_)) {
-    // A combine that was killed may hold the lock for a moment: its child ends after it.
+    // Tries for a moment: the child of a killed combine ends after it, and holds the lock until then.
     constexpr auto kPause = std::chrono::milliseconds(20);
     constexpr int kMostTimes = 100;
     for (int times = 0; !lock_.try_lock(); ++times) {
@@ -78,7 +78,7 @@ void CombineLog::apply(const Json& line, const CombinePlan& plan, CombineProgres
     progress.end = count_at(line, "end");
     for (size_t a = 0; a < progress.chunks.size(); ++a) {
         std::vector<Extent>& chunks = progress.chunks[a];
-        // Lines that a crash of the machine made void may stand between those that count. So each says where it continues.
+        // Each line says from which step on it continues, because a crash of the machine may make lines between valid ones void.
         const uint64_t before = from * plan.chunks_of_step(a);
         if (chunks.size() < before) refuse(text("lines before step ", from, " are missing"));
         chunks.resize(before);

@@ -14,8 +14,8 @@
 namespace tailrace {
 
 struct CombineProgress {
-    uint64_t steps = 0;  // copied; from 1 on the static arrays, too
-    uint64_t end = 0;    // of the output: the next chunk goes there
+    uint64_t steps = 0;  // number of copied steps; if it is not 0, the static arrays are copied, too
+    uint64_t end = 0;    // end of the output, where the next chunk is written
     ChunkPlaces chunks;  // of the compressed arrays
 };
 
@@ -24,9 +24,10 @@ public:
     // Locks the log. Throws BAD_ORDER where another process combines to the same output.
     explicit CombineLog(const std::string& output);
 
-    // What earlier calls have done of the same dataset; nothing: of another one, or of none. `identity`: a number of the dataset.
+    // What earlier calls have copied of this dataset; nothing if the log is of another dataset or empty. `identity`: identifies the
+    // dataset.
     std::optional<CombineProgress> read(const std::string& identity, const CombinePlan& plan);
-    // A combine begins anew: clear the log, then create the output, then write the first line.
+    // To begin anew, call clear(), create the output, then call begin(), which writes the first line.
     void clear() { lock_.set_size(0); }
     void begin(const std::string& identity, const std::string& stream, uint64_t steps) const;
     // `synced`: the data of these steps is on the device.

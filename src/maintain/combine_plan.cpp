@@ -7,8 +7,8 @@
 namespace tailrace {
 namespace {
 
-// The grid of the parts' chunks, if the boxes of the first step are made of whole chunks of the array: then these are copied as
-// they are. Else nothing.
+// The grid of the parts' chunks, if the boxes of the first step consist of whole chunks of the array: then their bytes are copied
+// unchanged. Else nothing.
 std::optional<ChunkGrid> common_grid(const std::vector<StoredBox>& boxes, const Shape& shape) {
     std::optional<ChunkGrid> common;
     for (const StoredBox& part : boxes) {

@@ -14,7 +14,7 @@
 namespace tailrace {
 
 struct CombinePlan {
-    Description sources;           // the dataset with the parts that its arrays are in
+    Description sources;           // the dataset; its arrays have the parts as sources
     Description output;            // the same arrays, stored in the output
     Placement placement;           // of the output
     StepBlock steps;               // all steps are laid out together
@@ -25,7 +25,7 @@ struct CombinePlan {
     uint64_t address(size_t array, std::optional<uint64_t> step) const {
         return places[array] + (step ? steps.address + *step * placement.step_pitch() : 0);
     }
-    uint64_t end() const { return block_end(placement, steps); }  // of what is not compressed
+    uint64_t end() const { return block_end(placement, steps); }  // address behind all uncompressed arrays
     uint64_t chunks_of_step(size_t array) const;                  // 0: the array is not compressed
     // Bytes that are copied for so many steps, with the static arrays.
     uint64_t bytes_of_steps(uint64_t count) const;

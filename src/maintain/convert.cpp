@@ -51,7 +51,7 @@ public:
         return {{"stream", name_}, {"steps", all_}, {"steps_before", before_}, {"rank", ranks_->user_rank()}};
     }
 
-    // After an error that all ranks have. Committed steps stay.
+    // Closes the target after an error that all ranks have. Committed steps are kept.
     void abandon() {
         attempt_or_end_job(*ranks_, [&] { target_->close(); });
     }
@@ -90,7 +90,8 @@ private:
         });
     }
 
-    // A number of the source's journal up to a step. A model that was started anew has another one, even if its times are the same.
+    // Identifies the source: a checksum of its journal up to a step. It differs for a model that was started anew, even with equal
+    // times.
     Json origin(uint64_t last_step) const {
         Checksum sum;
         for (const Json& line : read_segments(find_segments(source_journal_)).lines) {
@@ -102,7 +103,8 @@ private:
         return {{"last_step", last_step}};
     }
 
-    // Rank 0. The steps in the target must be the first steps of the source, and every run must be a conversion of it.
+    // On rank 0. Checks that the steps in the target are the first steps of the source, and that every run of the target was a
+    // conversion of the source.
     void check_target() const {
         if (before_ == 0) return;
         const History target = read_history(to_ + "/" + journal_path(name_));
@@ -115,7 +117,7 @@ private:
                  "'; choose another directory, or set mode = 'replace'");
     }
 
-    // Of a stream without steps.
+    // Copies the static arrays of a stream without steps.
     void copy_static() {
         agree_on([&] {
             for (const Variable& variable : source_->definitions().variables()) {
@@ -151,7 +153,7 @@ private:
     std::string name_, to_, source_journal_;
     std::optional<Reader> source_;
     std::optional<Stream> target_;
-    uint64_t all_ = 0, before_ = 0;  // steps of the source; of the target when it was opened
+    uint64_t all_ = 0, before_ = 0;  // number of steps of the source; and of the target when it was opened
 };
 
 }  // namespace

@@ -35,7 +35,7 @@ public:
         if (parts < group_.parts)
             report_.problems.push_back({directory_ + "/" + group_path(group_, stream_), std::nullopt, PartProblem::Of::steps,
                                         text("parts ", parts, " to ", group_.parts - 1, " are missing, too")});
-        // Each part may be whole, but a part of another run: compare with what the journal has committed.
+        // Each part may be whole but belong to another run, so their bytes are compared with those that the journal has committed.
         const std::string path = directory_ + "/" + group_path(group_, stream_);
         if (group_.layout.steps != 1 || !report_.problems.empty() || group_.steps == 0) return std::move(report_);
         if (report_.bytes != group_.files_bytes)
@@ -104,7 +104,7 @@ private:
             fail(Status::CORRUPT, "the checksums of ", which, ", writer ", writer, ", belong to another step or writer");
         if (const auto bad = verify_records(file, seal.records))
             fail(Status::CORRUPT, which, ": bytes ", bad->address, " to ", bad->address + bad->bytes,
-                 " do not have the checksum that they were written with");
+                 " do not match their checksum");
         const std::vector<std::byte> bytes = make_seal(seal.step, seal.writer, seal.records);
         digest_ += Checksum::of(bytes.data(), bytes.size());
         has_digest_ = true;

@@ -14,9 +14,9 @@ struct PartProblem {
     std::optional<uint64_t> step;  // the only step that is damaged; none: all steps of the group
     enum class Of {
         steps,
-        static_arrays,  // they belong to steps in other groups, too
-        lengths,        // readers do not see all that is committed; the arrays are whole
-        metadata,       // another program has changed it
+        static_arrays,  // static arrays that steps in other groups need, too
+        lengths,        // readers do not see all committed steps; the arrays are whole
+        metadata,       // another program has changed the part's metadata
     } of = Of::steps;
     std::string text;
 };
@@ -26,7 +26,7 @@ struct GroupReport {
     std::vector<PartProblem> problems;
 };
 
-// `deep`: compares every byte with its checksum.
+// Checks the parts of one group. `deep`: compares every byte with its checksum.
 GroupReport check_group(const std::string& directory, const std::string& stream, const History& history, size_t group, bool deep);
 
 // Whether static arrays of steps in other groups are in this one.

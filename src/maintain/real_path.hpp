@@ -1,4 +1,4 @@
-// Where a path leads, to see whether two are the same file.
+// Resolves a path, to find out whether two paths are the same file.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 namespace tailrace {
 
-// Without links and dots; what does not exist may follow. Where links go round in a circle, or a directory may not be searched, the
-// path as it is written: opening it then says what is wrong.
+// The absolute path without links, `.` and `..`; its last names need not exist. If links form a circle, or a directory may not be
+// searched, only `.` and `..` are removed: opening the path then reports the error.
 inline std::filesystem::path real_path(const std::string& path) {
     std::error_code failed;
     if (std::filesystem::path real = std::filesystem::weakly_canonical(path, failed); !failed) return real;

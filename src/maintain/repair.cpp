@@ -68,7 +68,7 @@ private:
         actions_.push_back({{"action", action}, {"path", path}, {"steps", steps}, {"why", why}});
     }
 
-    // HDF5 reads all files in another process first. This one then refuses those that have ended it.
+    // Reads all files in a child process first. This process then refuses the files on which HDF5 crashed the child.
     Json try_to_read() const {
         (void)attempt([&] { (void)is_index(path_of(dataset_path(stream_)), stream_); });
         for (const size_t g : history_.needed_groups()) {
@@ -98,22 +98,21 @@ private:
         report("cut", path, Json::array(), text("its last ", content.torn_bytes, " bytes were not a whole line"));
     }
 
-    // The bytes stay where they are: this command's segment says that they do not count.
+    // Drops the lines of the journal from the cut on. Their bytes are kept: this command's segment says that they are not valid.
     void leave_out(const WholeLines::Cut& cut) {
-        const std::string where =
-            text("the journal from byte ", cut.at, " of ", cut.path, " on does not count any longer: ", cut.why);
+        const std::string where = text("the journal from byte ", cut.at, " of ", cut.path, " on is ignored: ", cut.why);
         if (history_.empty() && !history_.is_static_only())
             fail(Status::CORRUPT, "stream '", stream_, "' in ", directory_, " has no whole step before the damage, so nothing was ",
                  "changed: byte ", cut.at, " of ", cut.path, ": ", cut.why, "; restore the journal from a copy");
         (void)access_.segment();
         report("left out", cut.path, cut.steps, where);
         for (const auto& [start, segment] : cut.groups) set_aside_left_out(start, segment);
-        // Where the damaged line was that of a step, no line says which files it has.
+        // If the damaged line was a step line, no line says which files that step has: tries the names of all segments.
         for (uint64_t segment = 0; segment <= access_.number(); ++segment) set_aside_left_out(history_.next_step(), segment);
         hide_left_out();
     }
 
-    // Later steps get the names of these files.
+    // Sets aside the files of a dropped group, because later steps need the names.
     void set_aside_left_out(uint64_t start, uint64_t segment) {
         if (history_.groups.empty()) return;
         GroupEntry group = history_.groups.back();
@@ -123,7 +122,7 @@ private:
         set_aside(group);
     }
 
-    // A part that grew further shows the steps that count.
+    // Makes a growing part show only the steps that are left.
     void hide_left_out() {
         if (history_.empty()) return;
         const size_t g = history_.groups.size() - 1;
@@ -147,7 +146,8 @@ private:
         }
     }
 
-    // A run that ends between the rename of its parts and the journal line leaves the parts of a step that is not committed.
+    // Removes the parts of a step that is not committed: a run that was killed between renaming them and the journal line leaves
+    // them.
     void remove_uncommitted() {
         if (history_.groups.empty() || history_.groups.back().layout.part_is_dataset() || access_.cut()) return;
         const std::string path = path_of(group_path(history_.groups.back().layout, stream_, history_.next_step()));
@@ -196,7 +196,8 @@ private:
         tailrace::clear_times(path_of(part_path(group, stream_, 0)), history_.runs[group.run].definitions.time_name(), in_part);
     }
 
-    // A step gets its time in a part of several steps after it is committed. A run that was killed in between has left it without.
+    // Writes the times that are missing in a part of several steps. A step gets its time there after it is committed; a run that
+    // was killed in between has not written it.
     void try_write_times(size_t g, uint64_t part) {
         const GroupEntry& group = history_.groups[g];
         const std::string path = path_of(part_path(group, stream_, part));

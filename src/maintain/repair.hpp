@@ -1,4 +1,4 @@
-// Repairs a damaged stream, so that it can be read and appended to. Damaged steps leave it, and their files are set aside.
+// Repairs a damaged stream, so that it can be read and appended to. Drops damaged steps, and renames their files to keep them.
 #pragma once
 
 #include <string>

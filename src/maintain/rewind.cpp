@@ -15,11 +15,11 @@
 namespace tailrace {
 namespace {
 
-// How many steps stay.
+// The number of steps that are kept.
 size_t kept_steps(const History& history, const std::string& stream, const RewindTo& to) {
     if (to.before.has_value() == to.steps.has_value())
         fail(Status::BAD_ARGUMENT, "stream '", stream,
-             "': give either a time, whose steps and later ones leave, or a number of steps");
+             "': give either a time, to drop the steps at or after it, or how many of the last steps to drop");
     if (to.before) return steps_before(history.times(), *to.before);
     if (*to.steps > history.steps.size())
         fail(Status::BAD_ARGUMENT, "stream '", stream, "' has ", history.steps.size(), " steps, so the last ", *to.steps,

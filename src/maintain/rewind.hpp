@@ -9,10 +9,10 @@
 
 namespace tailrace {
 
-// One of both.
+// Which steps to drop; exactly one member is set.
 struct RewindTo {
-    std::optional<double> before;   // the steps at or after this time leave
-    std::optional<uint64_t> steps;  // so many of the last steps leave
+    std::optional<double> before;   // drops the steps at or after this time
+    std::optional<uint64_t> steps;  // drops so many of the last steps
 };
 
 // JSON as documented at tailrace_rewind. Throws NOT_FOUND where there is no such stream; IN_USE while another process writes it,

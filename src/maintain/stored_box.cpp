@@ -10,7 +10,7 @@
 namespace tailrace {
 namespace {
 
-constexpr size_t kMaxOpenFiles = 16;  // of the sources of one piece; others are opened at each use
+constexpr size_t kMaxOpenFiles = 16;  // most files of one piece that are kept open; others are opened at each use
 
 }  // namespace
 
@@ -21,7 +21,7 @@ Box without_time(const Box& box) { return {without_first(box.offset), without_fi
 std::vector<SourcePiece> pieces_of_sources(const Array& array, const Shape& shape) {
     const std::span<const Source> sources = array.sources;
     if (shape.empty() || sources.size() <= kMaxOpenFiles) return {all_sources(array)};
-    std::vector<uint64_t> first_row_from(sources.size() + 1, shape[0]);  // the first row of the sources from each one on
+    std::vector<uint64_t> first_row_from(sources.size() + 1, shape[0]);  // the first row that a source or a later one has
     for (size_t i = sources.size(); i-- > 0;) first_row_from[i] = std::min(first_row_from[i + 1], sources[i].to.offset[0]);
     std::vector<SourcePiece> pieces(1);
     uint64_t end_row = 0;

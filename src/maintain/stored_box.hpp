@@ -1,4 +1,4 @@
-// Where the elements of an array are stored: boxes of it in the parts, found by name and read by address.
+// Where the elements of an array are stored: its boxes in the parts, found by name and read by address.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace tailrace {
 
-// A box of an array, of one step where the array varies, and where a part stores it.
+// A box of an array (of one step if the array varies), and where a part stores it.
 struct StoredBox {
-    StoredArray stored;     // without its file, where that is opened at each use
+    StoredArray stored;     // stored.file is null if the file is opened at each use
     Box box;                // in the array, without time
-    std::string path = {};  // of the file
+    std::string path = {};  // path of the file
     std::shared_ptr<const File> file() const {
         return stored.file ? stored.file : std::make_shared<const File>(File::open_read(path));
     }
@@ -39,7 +39,7 @@ std::vector<SourcePiece> pieces_of_sources(const Array& array, const Shape& shap
 class SourceFinder {
 public:
     explicit SourceFinder(std::string directory) : directory_(std::move(directory)) {}
-    // `step`: of the dataset; none: all of an array without time.
+    // `step`: the number of the step in the dataset; none for an array without time.
     std::vector<StoredBox> find(const Array& array, std::optional<uint64_t> step, const SourcePiece& sources);
 
 private:

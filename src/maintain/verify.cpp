@@ -16,7 +16,7 @@
 namespace tailrace {
 namespace {
 
-// What mends a problem: a command, or nothing that Tailrace has.
+// The command that repairs a problem; none: Tailrace has no such command.
 enum class Remedy { none, repair, index };
 
 const char* name_of(Remedy remedy) {
@@ -33,7 +33,8 @@ public:
     Verification(const std::string& directory, const std::string& stream, bool deep)
         : directory_(directory), stream_(stream), deep_(deep) {}
 
-    // While a run writes, what it has not finished is no problem. What it changed while this looked is looked at anew.
+    // Checks the stream. While a run writes, what it has not finished is no problem; if the run changes files meanwhile, checks
+    // again.
     Json run() {
         constexpr int kMostLooks = 3;
         for (int look = 0; look < kMostLooks; ++look) {
@@ -74,7 +75,7 @@ private:
         if (history.torn_bytes > 0)
             add(path_of(journal_path(stream_)), nullptr,
                 text("its last ", history.torn_bytes,
-                     " bytes are a torn line; the next run cuts them off, and so does `tailrace repair ", directory_, " -s ",
+                     " bytes are a half-written line; the next run removes them, and so does `tailrace repair ", directory_, " -s ",
                      stream_, "`"),
                 Remedy::repair);
         verify_index(history);
@@ -96,7 +97,7 @@ private:
 
     void verify_index(const History& history) {
         if (!has_index(history)) return verify_dataset(history);
-        constexpr int kMostNamed = 100;  // one command mends all
+        constexpr int kMostNamed = 100;  // most missing files that are listed, since one command writes all
         int missing = 0;
         for (const std::string& file : index_files(history, stream_)) {
             const std::string path = path_of(file);
@@ -108,7 +109,7 @@ private:
         }
     }
 
-    // A part with a number in its name is the dataset by a link.
+    // Checks that NAME.nc is a link to the part that is the dataset, if that part has a number in its name.
     void verify_dataset(const History& history) {
         if (history.empty() || history.groups.back().segment == 0) return;
         const GroupEntry& last = history.groups.back();

@@ -1,4 +1,4 @@
-// Checks that what was committed of a stream is there, whole.
+// Checks that all files of the committed steps of a stream exist and are whole.
 #pragma once
 
 #include <string>

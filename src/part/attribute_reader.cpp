@@ -34,7 +34,7 @@ std::string text_of_variable_length(hid_t attribute, hid_t type, const std::stri
     return text == nullptr ? "" : text;
 }
 
-// Each ends at its first zero byte.
+// Reads a list of texts of fixed length; each text ends at its first zero byte.
 Attribute list_of_texts(hid_t attribute, hid_t type, uint64_t count, const std::string& name) {
     std::vector<std::string> texts;
     if (H5Tis_variable_str(type) > 0) {

@@ -14,8 +14,8 @@
 namespace tailrace {
 namespace {
 
-// HDF5's order: the first bytes of all elements, then the second bytes, ... RATIONALE: a constant number of bytes lets the compiler
-// use vectors; so many elements at once stay in a cache.
+// Shuffling puts the first bytes of all elements first, then the second bytes, ..., as HDF5 does. RATIONALE: a constant element
+// size lets the compiler use vector instructions; so many elements at once stay in a cache.
 constexpr size_t kElementsAtOnce = 2048;
 
 template <size_t Bytes>
@@ -36,7 +36,7 @@ void unshuffle(const std::byte* from, size_t elements, std::byte* to) {
     }
 }
 
-// Calls work(size) with a constant.
+// Calls work(size) with the element size as a compile-time constant.
 template <class Work>
 void for_size(uint64_t bytes, Work&& work) {
     switch (bytes) {

@@ -1,5 +1,5 @@
-// Encodes and decodes the stored bytes of a chunk: the filters that its dataset names, in the order in which HDF5 applies them.
-// HDF5 is not called, so any thread may use a Codec of its own.
+// Encodes and decodes the stored bytes of a chunk with the filters of its dataset, in the order in which HDF5 applies them. HDF5 is
+// not called, so any thread may use a Codec of its own.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ public:
 
     // Appends the stored form of the chunk.
     void encode(const Filters& filters, std::span<const std::byte> chunk, std::vector<std::byte>& stored);
-    // Fills the chunk. False where the stored bytes are not a chunk of that size.
+    // Decodes the stored bytes into `chunk`. False if they do not decode to exactly that size.
     [[nodiscard]] bool decode(const Filters& filters, std::span<const std::byte> stored, std::span<std::byte> chunk);
 
 private:
@@ -46,15 +46,15 @@ private:
 };
 
 // Rounding that keeps `bits` explicit bits of each mantissa and sets the rest to 0: netCDF's BitRound (nc_def_var_quantize; Kloewer
-// et al. 2021, doi:10.1038/s43588-021-00156-2). Values that equal `missing` (one element, or empty), infinite values and NaN stay.
+// et al. 2021, doi:10.1038/s43588-021-00156-2). Not changed: values that equal `missing`, infinite values and NaN.
 struct Rounding {
     Type type = Type::F32;
-    uint64_t bits = 0;  // 0: nothing is rounded
-    std::vector<std::byte> missing;
-    bool rounds() const;  // false where no value would change, such as for types without a mantissa
+    uint64_t bits = 0;               // 0: nothing is rounded
+    std::vector<std::byte> missing;  // one element, or empty
+    bool rounds() const;             // false if no value would change, such as for types without a mantissa
     bool operator==(const Rounding&) const = default;
 };
-// How the storage keys round a variable of that type and with that fill value.
+// The rounding that the storage keys give for a variable with this type and fill value.
 Rounding rounding_of(const Storage& storage, Type type, const std::vector<std::byte>& fill);
 void round_mantissas(const Rounding& rounding, std::span<std::byte> values);
 

@@ -56,7 +56,7 @@ void check_sources(const Description& description, const Array& array) {
         fail(Status::BAD_ARGUMENT, "'", array.name,
              "' is a scalar, which HDF5 cannot show from another file; store it in the index");
     for (const Source& source : array.sources) {
-        // What is one step there may have no time here.
+        // An array without time may show one step of a dataset with time.
         const size_t outer = source.from.count.size() == dims + 1 && source.from.count[0] == 1 ? 1 : 0;
         bool fits = source.from.count.size() == dims + outer && source.from.offset.size() == dims + outer &&
                     source.to.offset.size() == dims && source.to.count.size() == dims &&

@@ -1,4 +1,4 @@
-// What one file holds, as values: dimensions, arrays, attributes. Everything that the metadata image says is in here.
+// What one file holds: dimensions, arrays, attributes. The metadata image is made from this description alone.
 #pragma once
 
 #include <cstddef>
@@ -32,9 +32,9 @@ private:
     std::shared_ptr<const std::string> text_;
 };
 
-// One piece of an array of an index: box `from` of a dataset of a file (a path relative to the index) is seen as box `to` of the
-// array. The dataset has the array's name and `suffix` behind it. The boxes include the leading time dimension where the array
-// varies; `from` may have one of length 1 where it does not.
+// One source of a virtual array: box `from` of a dataset of `file` (a path relative to the index) is shown as box `to` of the
+// array. The dataset's name is the array's name followed by `suffix`. If the array varies, both boxes have the leading time
+// dimension; if not, `from` may have one of length 1.
 struct Source {
     SharedText file;
     std::string suffix;
@@ -42,7 +42,7 @@ struct Source {
     bool shows_elements() const { return to.elements() > 0; }
 };
 
-// All pieces of an array. Arrays that are cut in the same way share them.
+// All sources of an array. Arrays that are cut in the same way share one list.
 class Sources {
 public:
     Sources() = default;
@@ -59,7 +59,7 @@ private:
     std::shared_ptr<const std::vector<Source>> list_;
 };
 
-// How an array that varies is stored when its chunks are compressed: where each is is known once it is.
+// The chunks and filters of a compressed array that varies. The address of a chunk is known only after the chunk was compressed.
 struct Packing {
     ChunkGrid grid;  // of one step
     Filters filters;
@@ -85,19 +85,19 @@ constexpr const char* kShapeAttribute = "tailrace_shape";
 
 struct Description {
     std::vector<Dimension> dimensions;
-    std::string time_name;        // "": there is no time; else one of the arrays has this name, no dims, varies and is F64
-    bool time_unlimited = false;  // plain tools may append along time
+    std::string time_name;        // "": there is no time; else the name of an array that has no dims, varies and is F64
+    bool time_unlimited = false;  // the time dimension is unlimited
     std::vector<Array> arrays;
     std::vector<Attribute> attributes;  // of the file
 };
 
-// Throws BAD_ARGUMENT, BAD_SHAPE or BAD_ATTRIBUTE for what a NetCDF-4 file cannot say, with the remedy.
+// Throws BAD_ARGUMENT, BAD_SHAPE or BAD_ATTRIBUTE, with the remedy, for what a NetCDF-4 file cannot contain.
 void check(const Description& description);
 
-// The fill value of an array: Array::fill, or its attribute _FillValue, which says the same; empty: none.
+// The fill value of an array: Array::fill, or else the equal value of its attribute _FillValue; empty: none.
 const std::vector<std::byte>& fill_of(const Array& array);
-// What readers get in place of elements that they cannot read: those of a part that is missing, or of a chunk that is not stored.
-// The fill value; where there is none, NetCDF's default of the type, which no field has. HDF5 would give 0.
+// The value that readers get for elements of a missing part, or of a chunk that is not stored: the fill value, or else NetCDF's
+// default of the type, which fields do not contain. HDF5's own default is 0, which looks like data.
 std::vector<std::byte> value_of_missing(const Array& array);
 
 bool is_time(const Description& description, const Array& array);
@@ -105,7 +105,7 @@ bool is_time(const Description& description, const Array& array);
 int coordinate_of(const Description& description, const Array& array);
 // The shape of the array; if it varies, with a leading time dimension of length `steps`.
 Shape stored_shape(const Description& description, const Array& array, uint64_t steps);
-// Bytes of the array, of one step where it varies.
+// Bytes of the array; of one step of it if it varies.
 uint64_t bytes_of(const Description& description, const Array& array);
 
 }  // namespace tailrace

@@ -12,11 +12,11 @@
 
 namespace tailrace {
 
-// How an array that has chunks is divided into them.
+// How an array is divided into chunks.
 struct ChunkShape {
     Shape chunk;                    // with the leading time dimension
     std::optional<ChunkGrid> grid;  // of a step; a scalar has none
-    // Of one step. An array without elements has none.
+    // The number of chunks of one step. An array without elements has none.
     uint64_t a_step(const Array& array, const Description& description) const {
         return bytes_of(description, array) == 0 ? 0 : grid ? grid->count() : 1;
     }
@@ -31,7 +31,7 @@ std::optional<ChunkShape> chunk_shape_of(const ImagePlan& plan, size_t array);
 struct ChunkIndexes {
     std::vector<format::Bytes> layouts;  // of each array that has chunks: its layout message
     uint64_t most_children = format::kMostChildren;
-    uint64_t raw_end = 0;  // behind all chunks
+    uint64_t raw_end = 0;  // address behind all chunks
 };
 
 inline void align(format::Bytes& out) { out.put_zeros((8 - out.size() % 8) % 8); }

@@ -23,7 +23,8 @@ using format::GlobalHeap;
 using format::Message;
 using format::ObjectHeader;
 
-// Readers look for a name in a list of all names, one after the other: with so many, HDF5's tree is better.
+// The most objects of an encoded file. Readers compare a name with the names of all links, one by one: for more objects, the tree
+// that HDF5 makes is faster.
 constexpr size_t kMostObjects = 16384;
 // The list of the arrays that use a dimension is an attribute of at most 64 KiB. A longer one is left out: it serves to detach a
 // dimension, and readers do not need it.
@@ -80,8 +81,8 @@ public:
 
 private:
     struct Use {
-        size_t array, dimension;  // as which of the array's dimensions
-        uint64_t list = 0;        // where the reference to the scale is, in the metadata
+        size_t array, dimension;  // the array that uses the scale, and which of its dimensions
+        uint64_t list = 0;        // position of the reference to the scale in the metadata
     };
     struct Scale {
         uint64_t address = 0, uses_at = 0;
@@ -93,7 +94,7 @@ private:
         uint32_t number = 0;
     };
 
-    // An estimate, so that the buffer is not moved while it grows.
+    // An estimate of the bytes to encode: with enough memory reserved, the buffer is not moved while it grows.
     uint64_t expected_bytes() const {
         constexpr uint64_t kOfAnArray = 1024;
         uint64_t bytes = 16384;
@@ -135,7 +136,7 @@ private:
         heap.end();
     }
 
-    // The characters of attributes that are lists of texts.
+    // Appends the characters of attributes that are lists of texts.
     void put_texts() {
         align(out_);
         GlobalHeap heap(out_, kScaleCollectionBytes);
@@ -205,7 +206,7 @@ private:
         end_object(header);
     }
 
-    // The positions of what changes with the number of steps. `space_at`, `layout_at`: of the messages' bodies.
+    // Records the positions of what changes with the number of steps. `space_at`, `layout_at`: positions of the messages' bodies.
     void note_growth(size_t a, uint64_t space_at, uint64_t layout_at) {
         head_.step_counts.push_back(space_at + format::kFirstLengthAt);
         head_.trees.push_back({a, layout_at + format::kTreeAddressAt});
@@ -229,7 +230,7 @@ private:
             header.add(Message::layout, sources_[a].number > 0 ? format::virtual_layout(sources_[a].collection, sources_[a].number)
                                                                : format::contiguous_layout(format::kUndefined, bytes));
         } else if (array.packing) {
-            // Steps that are laid out but not written have no chunks: they read as fill values.
+            // Steps that are laid out but not written have no chunks: readers get fill values for them.
             add_fill(Allocation::incremental, FillTime::if_set);
             note_growth(a, space_at, header.add(Message::layout, chunks_.layouts[a]));
             put_filters(header, array.packing->filters);

@@ -11,8 +11,8 @@
 
 namespace tailrace {
 
-// Nothing where HDF5 would make heaps and trees: an object has too many attributes for its header or one of 64 KiB, or there are
-// too many arrays for the links of one header.
+// Encodes the image. Returns nothing for files that need other structures of HDF5. In such a file, an object has too many
+// attributes for its header or an attribute of 64 KiB, or there are too many arrays for the links of one header.
 std::optional<Image> encoded_image(const ImagePlan& plan);
 
 // The metadata of a file that grows, except for the trees of its chunks: encoded once, then placed at any address, for any number
@@ -20,18 +20,17 @@ std::optional<Image> encoded_image(const ImagePlan& plan);
 struct EncodedHead {
     format::Bytes bytes;  // for the address 0, no steps and no trees
     uint64_t root = 0, extension = format::kUndefined;
-    // Positions in `bytes`: of addresses within the head, of the number of steps, and for each array that has a tree that of its
-    // root.
+    // Positions in `bytes`: of the addresses within the head; of the number of steps; in `trees`, of the address of a tree's root.
     std::vector<uint64_t> addresses, step_counts;
     struct Tree {
         size_t array;
         uint64_t root_at;
     };
     std::vector<Tree> trees;
-    std::vector<format::Bytes::Range> summed;  // what has a checksum at its end
+    std::vector<format::Bytes::Range> summed;  // ranges with a checksum at their end
 };
 
-// `description` has unlimited time. Nothing where the head cannot be encoded, as above.
+// Encodes the head of a file. `description` has unlimited time. Returns nothing in the cases of encoded_image().
 std::optional<EncodedHead> encoded_head(const Description& description, const std::vector<uint64_t>& places,
                                         uint64_t most_children);
 

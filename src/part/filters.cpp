@@ -7,7 +7,7 @@
 namespace tailrace {
 namespace {
 
-// HDF5 never calls it: the chunks are compressed before HDF5 sees them.
+// The function of a registered filter. HDF5 never calls it: the chunks are compressed before HDF5 sees them.
 size_t pass_nothing(unsigned, size_t, const unsigned*, size_t, size_t*, void**) { return 0; }
 
 }  // namespace

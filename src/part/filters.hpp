@@ -8,8 +8,8 @@
 
 namespace tailrace {
 
-// Registers the filters of the arrays with HDF5 during its lifetime: HDF5 refuses a dataset with an unknown filter. A filter that
-// the application has registered stays.
+// Registers the filters of the arrays with HDF5 until it is destroyed: HDF5 refuses a dataset with an unknown filter. Keeps a
+// filter that the application has registered.
 class KnownFilters {
 public:
     explicit KnownFilters(const Description& description);
@@ -22,7 +22,7 @@ private:
 };
 
 void set_filters(hid_t creation, const Filters& filters);
-// Throws UNSUPPORTED for filters that Codec cannot undo. `bytes`: of an element.
+// Throws UNSUPPORTED for filters that Codec cannot undo. `bytes`: size of an element. `name`: of the array, for the message.
 Filters read_filters(hid_t creation, uint64_t bytes, const std::string& name);
 
 }  // namespace tailrace

@@ -10,17 +10,17 @@
 namespace tailrace {
 namespace {
 
-// Compressed arrays write their open nodes again with each step: small nodes are fewer bytes. 20,000 steps have five levels of
-// them.
+// The most children of a node of a compressed array's tree. The nodes that are not full are written again with each step, so small
+// nodes make fewer bytes. The tree of 20,000 steps has five levels.
 constexpr uint64_t kChildrenWherePacked = 8;
-// A block comes with a slot for each of its steps, as long as all slots take at most these bytes, or a hundredth of the data.
+// A new block gets a slot for each of its steps, if all slots together take at most these bytes, or a hundredth of the data.
 constexpr uint64_t kSlotsBytes = 4u << 20, kDataPerSlotByte = 100;
-constexpr double kReaderS = 10;          // a reader has read a head after this time
+constexpr double kReaderS = 10;          // after so many seconds, a reader has read its head
 constexpr uint64_t kGrowthOfHead = 256;  // the list of blocks in it grows by 24 bytes with each block
 
 uint64_t round_up(uint64_t value) { return (value + 7) / 8 * 8; }
 
-// The place of a step in the blocks, found quickly where steps are looked for in order.
+// The address of a step. Looks in the last blocks first, which callers mostly want.
 uint64_t address_of_step(const GrowingMetadata::Content& content, uint64_t step) {
     for (auto block = content.blocks.rbegin(); block != content.blocks.rend(); ++block)
         if (step >= block->first_step) return block->address + (step - block->first_step) * content.placement.step_pitch();
@@ -44,7 +44,7 @@ void add_to(format::Bytes& bytes, uint64_t at, uint64_t more) {
 
 }  // namespace
 
-// What a head takes now. A slot is larger, so that it can be used for later heads.
+// The bytes of a head with so many steps. A slot is larger, so that it can be used for later heads.
 uint64_t GrowingMetadata::head_bytes(uint64_t steps) const noexcept {
     if (!head_) return 0;
     uint64_t bytes = round_up(head_->bytes.size());
@@ -53,7 +53,7 @@ uint64_t GrowingMetadata::head_bytes(uint64_t steps) const noexcept {
     return bytes;
 }
 
-// At most so much for the nodes that uncompressed arrays need for so many steps.
+// The most bytes that the nodes of uncompressed arrays need for so many steps.
 uint64_t GrowingMetadata::node_bytes(uint64_t steps) const noexcept {
     uint64_t bytes = 0;
     for (const Tree& tree : trees_)
@@ -131,7 +131,7 @@ void GrowingMetadata::set_content(const Content& content, std::optional<Extent> 
     uint64_t at = round_up(room ? room->address : end_);
     if (const uint64_t laid_out = laid_out_steps(content.blocks); laid_out != laid_out_) {
         laid_out_ = laid_out;
-        // After forget() a room may be too small for the nodes of all steps.
+        // After forget() the extent may be too small for the nodes of all steps.
         if (room && node_bytes(laid_out_) > room->bytes) {
             room.reset();
             at = round_up(end_);
@@ -175,8 +175,8 @@ std::optional<Extent> GrowingMetadata::slot_to_reuse(uint64_t bytes) {
     return room;
 }
 
-// Nothing where heads come too fast. The last quarter of the slots and those that are used again are spread evenly over the time
-// until the first of them can be used again.
+// Takes a slot for a head; nothing if heads are made too fast. The last quarter of the slots, and slots that are used again, are
+// handed out evenly over the time until the first of them can be used again.
 std::optional<Extent> GrowingMetadata::take_slot(uint64_t bytes) {
     while (!unused_.empty() && unused_.back().bytes < bytes) unused_.pop_back();
     if (unused_.empty() && used_.size() <= least_slots_) add_slots_at_end(bytes);
@@ -209,7 +209,7 @@ Extent GrowingMetadata::take_private_slot(uint64_t bytes) {
 
 PartVersion GrowingMetadata::version(const Content& content, uint64_t steps, bool must_show) {
     if (!head_) return made_by_hdf5(content, steps, std::nullopt);
-    // Full nodes of compressed arrays stay: they go to the end.
+    // Full nodes of compressed arrays are kept for ever: they are placed at the end.
     format::Bytes full;
     const uint64_t full_at = round_up(end_);
     for (Tree& tree : trees_)
@@ -233,7 +233,7 @@ PartVersion GrowingMetadata::version(const Content& content, uint64_t steps, boo
 PartVersion GrowingMetadata::last_version(const Content& content, uint64_t steps, uint64_t address) {
     make_trees(content);
     if (!head_) return made_by_hdf5(content, steps, address);
-    // After forget() all full nodes are written anew.
+    // After forget() all full nodes are written again.
     format::Bytes full;
     const uint64_t full_at = round_up(address);
     for (Tree& tree : trees_) tree.tree.put_full_nodes(full, full_at, steps * tree.chunks_a_step, chunk_of(content, tree));
@@ -242,7 +242,7 @@ PartVersion GrowingMetadata::last_version(const Content& content, uint64_t steps
     return finish(content, steps, head_at, true);
 }
 
-// `is_last`: the trees of all arrays end with these steps.
+// Completes a version: the open nodes of the trees, and the head for so many steps. `is_last`: all trees end with these steps.
 PartVersion GrowingMetadata::finish(const Content& content, uint64_t steps, uint64_t address, bool is_last) {
     format::Bytes head = head_->bytes;
     head.put_zeros(round_up(head.size()) - head.size());
@@ -270,7 +270,7 @@ PartVersion GrowingMetadata::finish(const Content& content, uint64_t steps, uint
     return version;
 }
 
-// All metadata, in one of the rooms of earlier versions if it fits.
+// Makes a version whose metadata HDF5 makes whole. It is placed in a slot of an earlier version if it fits.
 PartVersion GrowingMetadata::made_by_hdf5(const Content& content, uint64_t steps, std::optional<uint64_t> address) {
     const auto made_at = [&](uint64_t at) {
         return make_image(content.description, content.placement, content.blocks, steps, at, content.chunks);

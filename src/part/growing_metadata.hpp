@@ -1,11 +1,12 @@
 // The metadata of a part that grows, on its first writer. Readers see exactly the steps that the superblock in force shows.
 //
-//   head   all objects of the file, with the number of steps; encoded once, then copied to a slot, moved and summed for each step
-//   trees  where the chunks are. Those of uncompressed arrays hold all steps that are laid out: readers do not look beyond the
-//          number of steps. Those of compressed arrays grow with each step.
+//   head   all objects of the file, with the number of steps. It is encoded once. For each step it is copied to a slot, and its
+//          addresses and checksums are set.
+//   trees  where the chunks are. Trees of uncompressed arrays hold all steps that are laid out: readers do not look beyond the
+//          number of steps. Trees of compressed arrays grow with each step.
 //   slots  rooms for heads. A slot is used again ten seconds after the next head was made, and after several others: a reader has
-//          read its head by then. Where steps come faster than slots become free, some heads go to a few private slots. Such a
-//          version is not shown by itself; a later one shows its step, too.
+//          read its head by then. If steps are faster than slots become free, some heads go to a few private slots. Such a version
+//          is not published; a later version shows its step, too.
 //
 // A step is published by 48 bytes: the superblock that points to its head. Computes bytes and addresses; writes nothing.
 #pragma once
@@ -25,18 +26,19 @@
 
 namespace tailrace {
 
-// What shows a number of steps. The writes come first, in any order; the superblock puts them in force.
+// The bytes that make readers see a number of steps. The writes are done first, in any order; then the superblock puts them in
+// force.
 struct PartVersion {
     struct Write {
         uint64_t address = 0;
         format::ByteVector bytes;
     };
     uint64_t steps = 0;
-    std::vector<Write> writes;  // the head is the last
+    std::vector<Write> writes;  // the last one is the head
     format::ByteVector superblock;
     uint64_t file_bytes = 0;   // the size that the file must have before the superblock is written
-    uint64_t sized_ahead = 0;  // and the size that it gets now, for versions to come
-    bool is_private = false;   // its head is overwritten soon: it is shown only where no further version follows
+    uint64_t sized_ahead = 0;  // the size that the file gets now, with room for later versions
+    bool is_private = false;   // its head is overwritten soon: it is published only if no further version follows
 };
 
 class GrowingMetadata {
@@ -49,26 +51,28 @@ public:
         const ChunkPlaces& chunks;
     };
 
-    // `end`: the file is free from there on. `steps_in_flight`: so many steps may be written before the first of them is published.
+    // `end`: the address from which the file is free. `steps_in_flight`: the most steps that are written but not published.
     GrowingMetadata(uint64_t end, uint64_t steps_in_flight) : end_(end), least_slots_(kLeastSlots + steps_in_flight) {}
 
     // The end of all rooms in the file.
     uint64_t end() const { return end_; }
     void extend_to(uint64_t end) { end_ = std::max(end_, end); }
 
-    // The room in front of a block of so many steps, after which there are `laid_out` steps: nodes of trees, and slots. Cannot
-    // fail: other ranks wait for the address that follows from it.
+    // The bytes of nodes and slots in front of a new block of `steps` steps, after which `laid_out` steps are laid out. Cannot
+    // fail: other ranks wait for the block's address.
     uint64_t room_bytes(uint64_t laid_out, uint64_t steps, uint64_t block_bytes) const noexcept;
-    // The description or the blocks have changed. Makes the head, and the nodes for all steps that are laid out. `room`: as above,
-    // for the block that was added; none: rooms at the end.
+    // Call it when the description or the blocks have changed. Makes the head, and the nodes for all steps that are laid out.
+    // `room`: the extent of room_bytes() in front of the new block; none: nodes and slots are placed at the end.
     void set_content(const Content& content, std::optional<Extent> room);
 
-    // A version may not have been written. The next one has all nodes anew, in other rooms. Needs set_content() first.
+    // Call it when a version may not have been written. The next version then writes all nodes again, at other addresses. Call
+    // set_content() before that version.
     void forget() noexcept;
 
-    // Shows the first `steps` steps. `must_show`: never private.
+    // Makes the version that shows the first `steps` steps. `must_show`: it is never private.
     PartVersion version(const Content& content, uint64_t steps, bool must_show = false);
-    // The same, where the part grows no more: its trees end with the last step. It lies at `address`, behind all that is kept.
+    // Makes the version of a part that grows no more: its trees end with the last step. It is placed at `address`, behind all that
+    // is kept.
     PartVersion last_version(const Content& content, uint64_t steps, uint64_t address);
 
 private:
@@ -111,7 +115,7 @@ private:
     std::vector<PartVersion::Write> nodes_;  // written with the next version
     std::vector<Extent> unused_;             // slots; the next one is the last
     std::deque<UsedSlot> used_;              // the one that was used longest ago comes first
-    std::deque<Extent> private_;             // the same order
+    std::deque<Extent> private_;             // private slots; the one that was used longest ago comes first
     double last_s_ = 0;                      // when a head was made last, other than private ones
     uint64_t all_slots_bytes_ = 0;
 };

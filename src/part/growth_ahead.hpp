@@ -15,7 +15,7 @@ struct Growth {
 
 class GrowthAhead {
 public:
-    // The part has steps of an earlier run: what it has at the first step here did not grow with that step.
+    // The part has steps of an earlier run. So the first step here does not count what the part has by then as growth.
     void continue_part() { knows_last_ = false; }
 
     // To be called once for each step. `steps` and `bytes`: that the part has now.

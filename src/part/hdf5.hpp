@@ -49,7 +49,7 @@ private:
     void* data_ = nullptr;
 };
 
-// The reasons on HDF5's error stack, the innermost first; empties the stack.
+// Returns the reasons on HDF5's error stack, the innermost first, and empties the stack.
 inline std::string reasons() {
     std::string found;
     const auto visit = [](unsigned, const H5E_error2_t* error, void* text) -> herr_t {
@@ -63,7 +63,8 @@ inline std::string reasons() {
     return found.empty() ? "no reason given" : found;
 }
 
-// The status of the errno in HDF5's message, or else `otherwise`. Only this function reads a message: HDF5 has errno only as text.
+// The status of the errno in HDF5's message, or else `otherwise`. This function reads a message because HDF5 gives errno only as
+// text.
 inline Status status_of(const std::string& found, Status otherwise) {
     static constexpr std::string_view key = "errno = ";
     const size_t at = found.find(key);
@@ -78,7 +79,7 @@ Result check(Result result, const char* call, const std::string& what, Status st
     fail(status_of(found, status), "HDF5 failed in ", call, " for ", what, ": ", found);
 }
 
-// An identifier with the function that closes it. Types and spaces of the library itself are passed as plain hid_t.
+// An identifier that is closed by its own function. HDF5's predefined types and spaces are passed as plain hid_t.
 template <herr_t (*Close)(hid_t)>
 class Handle {
 public:
@@ -168,8 +169,8 @@ inline void set_chunk_cache(hid_t access, size_t slots, size_t bytes) {
 inline FileId create_file(const std::string& path, hid_t creation, hid_t access) {
     return FileId(check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, access), "H5Fcreate", path));
 }
-// For reading, by a driver that `access` may name. Without a file lock: some file systems have no locks, and a part with its final
-// name is not changed.
+// Opens a file for reading, with the driver of `access`. Takes no file lock: some file systems have no locks, and a part with its
+// final name is not changed.
 inline FileId open_file(const std::string& path, const Properties& access) {
     begin_reading(path);
     check(H5Pset_file_locking(access, false, true), "H5Pset_file_locking", path);
@@ -186,7 +187,7 @@ inline void close_file(FileId file, const std::string& path) { check(H5Fclose(fi
 // ------------------------------------------------------------------------------------------------------------
 
 inline Space create_space(H5S_class_t kind) { return Space(check(H5Screate(kind), "H5Screate", "a space")); }
-// Without dimensions: a scalar.
+// A dataspace with these lengths; a scalar if there are none.
 inline Space create_space(const Lengths& lengths, const Lengths& most) {
     if (lengths.empty()) return create_space(H5S_SCALAR);
     const int dims = static_cast<int>(lengths.size());
@@ -270,7 +271,7 @@ inline bool dataset_has_type(hid_t dataset, hid_t type, const std::string& name)
     const TypeId stored(check(H5Dget_type(dataset), "H5Dget_type", name, Status::CORRUPT));
     return check(H5Tequal(stored, type), "H5Tequal", name, Status::CORRUPT) > 0;
 }
-// HADDR_UNDEF if nothing is stored.
+// The address of a contiguous dataset; HADDR_UNDEF if nothing is stored.
 inline haddr_t contiguous_address(hid_t dataset) { return H5Dget_offset(dataset); }
 struct Chunk {
     unsigned skipped_filters = 0;

@@ -86,7 +86,7 @@ void ImageBuilder::create_scale_without_array(size_t dimension) {
     hdf5::Properties creation = hdf5::create_properties(H5P_DATASET_CREATE);
     hdf5::track_attribute_order(creation);
     hdf5::leave_out_times(creation);
-    // No storage is ever allocated: it has a length and no values.
+    // The dataset of a dimension without values: no storage is ever allocated for it.
     hdf5::Dataset dataset =
         hdf5::create_dataset(file_, of.name, H5T_IEEE_F32BE, hdf5::create_space({of.length}), {link_, creation, H5P_DEFAULT});
     scales_.add(dimension + plan_.time_dimensions(), std::move(dataset), scale_name_without_array(of.length));

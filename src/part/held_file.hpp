@@ -1,6 +1,6 @@
-// A part's file while it is written. Where the file has one writer and is not read before it is closed, few bytes are held in
-// memory: arrays, seals and metadata of a small part are then one write. RATIONALE: on a distributed file system each call is a
-// message or several (MooseFS on the bench cluster: 0.2 to 0.8 ms).
+// A part's file while it is written. If the file has one writer and is not read before it is closed, a small part is held in memory
+// and written in one call: arrays, seals and metadata. RATIONALE: on a distributed file system each call sends one or several
+// messages (MooseFS on the bench cluster: 0.2 to 0.8 ms).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ public:
     HeldFile(File file, bool hold) : file_(std::move(file)), holds_(hold) {}
 
     const std::string& path() const { return file_.path(); }
-    // As those of File. read_at() reads the file only: call it where nothing is held.
+    // These work like those of File. read_at() does not see held bytes: call it only if nothing is held.
     void write_at(uint64_t address, std::span<iovec> buffers);
     void write_at(uint64_t address, const void* data, uint64_t bytes);
     void read_at(uint64_t address, void* data, uint64_t bytes) const { file_.read_at(address, data, bytes); }

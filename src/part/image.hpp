@@ -14,7 +14,7 @@
 namespace tailrace {
 
 struct Image {
-    format::ByteVector superblock;  // written at 0, last of all: it puts the metadata in force
+    format::ByteVector superblock;  // written last, at address 0: it puts the metadata in force
     uint64_t metadata_address = 0;
     format::ByteVector metadata;
     uint64_t file_bytes = 0;  // the size that the file must have
@@ -29,7 +29,7 @@ PartBytes part_bytes(const Description& description, uint64_t seal_bytes);
 std::vector<uint64_t> places_of(const Description& description, const Placement& placement);
 
 // The extents of the chunks of each compressed array, in the order of Description::arrays: step by step, within a step in the order
-// of ChunkGrid. Empty for arrays that are not compressed. Steps missing at the end read as fill values.
+// of ChunkGrid. Empty for arrays that are not compressed. Readers get fill values for steps that are missing at the end.
 using ChunkPlaces = std::vector<std::vector<Extent>>;
 
 // `steps`: the length of the time dimension that readers see; `blocks` must lay out all of these steps.

@@ -8,7 +8,7 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kMaxChunkBytes = (uint64_t{1} << 32) - 1;  // of HDF5
+constexpr uint64_t kMaxChunkBytes = (uint64_t{1} << 32) - 1;  // HDF5's limit
 constexpr uint64_t kMaxChunksAStep = 65536;                   // each has an entry in the metadata
 
 }  // namespace

@@ -11,9 +11,9 @@ namespace tailrace {
 
 struct ImagePlan {
     const Description& description;
-    uint64_t steps;  // that readers see
+    uint64_t steps;  // number of steps that readers see
     uint64_t metadata_address;
-    uint64_t reserved_end;                 // the file below is in use, even where no array of this description lies
+    uint64_t reserved_end;                 // all addresses below it are in use, even those without an array of this description
     std::vector<uint64_t> step_addresses;  // of `steps` steps; empty if nothing is placed in them
     std::vector<uint64_t> places;          // of each array: its address if it is static, its offset within a step if it varies
     const ChunkPlaces& chunks;
@@ -32,7 +32,7 @@ struct ImagePlan {
     std::vector<size_t> dimensions_without_array() const;
 
     bool is_chunked(const Array& array) const { return array.varies && (steps != 1 || description.time_unlimited); }
-    // Whether its dataspace has an unlimited time. Not of a virtual array that shows nothing: it is stored as a contiguous one.
+    // Whether the array's time is unlimited. False for a virtual array that shows no elements: it is stored as a contiguous one.
     bool may_grow(const Array& array) const {
         return description.time_unlimited && array.varies &&
                (!array.is_virtual() || std::ranges::any_of(array.sources, &Source::shows_elements));
@@ -40,8 +40,9 @@ struct ImagePlan {
     Shape stored_shape(const Array& array) const { return tailrace::stored_shape(description, array, steps); }
     // The address of an array that is one extent.
     uint64_t address(size_t array) const { return places[array] + (description.arrays[array].varies ? step_addresses[0] : 0); }
-    // The chunks of a placed array: a step, or an equal part of a step of 4 GiB or more. They divide it without a rest: each is
-    // stored whole, and the last one would overwrite the next array. Throws UNSUPPORTED where no such chunks exist.
+    // The shape of a placed array's chunks: one step, or an equal part of a step of 4 GiB or more. It divides the step exactly:
+    // chunks are stored whole, so a last chunk that reached beyond the array would overwrite the next array. Throws UNSUPPORTED if
+    // no such shape exists.
     Shape chunk(const Array& array) const;
     // The extents of an array's chunks, step by step.
     std::vector<Extent> chunk_extents(size_t array) const;

@@ -7,14 +7,14 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kMostReadBytes = 1u << 20;  // to compare more takes as long as HDF5 does
+constexpr uint64_t kMostReadBytes = 1u << 20;  // comparing more bytes takes as long as opening the file with HDF5
 constexpr uint64_t kGapBytes = 8192;           // shorter gaps are read, too: this is as cheap as another call
 constexpr size_t kMostParts = 256;
 
 struct RecordedDriverFile {
     H5FD_t common;  // HDF5's own fields; must come first
     RecordedFile::Source* source;
-    haddr_t end;  // of what HDF5 counts as allocated
+    haddr_t end;  // end of the addresses that HDF5 regards as allocated
 };
 
 RecordedDriverFile& recorded_of(const H5FD_t* file) { return *reinterpret_cast<RecordedDriverFile*>(const_cast<H5FD_t*>(file)); }
@@ -108,7 +108,7 @@ bool KnownMetadata::is_of(const File& file) const noexcept {
     }
 }
 
-// Reads that are near each other are compared with one call.
+// Whether the file has the recorded bytes. Recorded reads that are near each other are compared with one read call.
 bool KnownMetadata::has_reads(const File& file, std::vector<std::byte>& buffer) const {
     for (auto first = reads_.begin(); first != reads_.end();) {
         uint64_t end = first->address;

@@ -1,6 +1,6 @@
-// What HDF5 has read of a part, and where it found arrays there. HDF5 finds the same in every file that has the same length and the
-// same bytes in these places, so it need not open such a file. RATIONALE: HDF5 takes 0.3 to 0.6 ms to open a part and find an
-// array. Parts of one step each have the same metadata, and comparing it takes about 0.02 ms.
+// The bytes that HDF5 has read of a part, and where it found arrays by them. HDF5 finds the arrays at the same addresses in every
+// file of equal length with these bytes in the same places, so it need not open such a file. RATIONALE: HDF5 takes 0.3 to 0.6 ms to
+// open a part and find an array. Parts of one step each have equal metadata, and comparing it takes about 0.02 ms.
 #pragma once
 
 #include <cstddef>
@@ -31,20 +31,20 @@ struct WantedArray {
 
 class KnownMetadata {
 public:
-    // Of a contiguous array.
+    // The address of a contiguous array, and its length along time.
     struct Place {
         uint64_t address, steps;
     };
 
     explicit KnownMetadata(uint64_t file_bytes) : file_bytes_(file_bytes) {}
 
-    // Of one file: bytes that HDF5 has read, and what it has found by them.
+    // Adds bytes that HDF5 has read of the file.
     void add_read(uint64_t address, const std::byte* data, uint64_t bytes);
     void add_array(const WantedArray& array, Place place) { arrays_.insert_or_assign(array.name, std::pair{array, place}); }
 
-    // Whether the file has this length and these bytes. False, too, where it cannot be read: who opens it reports that.
+    // Whether the file has this length and these bytes. False if the file cannot be read: opening it then reports the error.
     bool is_of(const File& file) const noexcept;
-    // Nothing where the array was not looked for, or is not contiguous.
+    // The place of the array. Nothing if HDF5 has not looked for it, or it is not contiguous.
     std::optional<Place> find(const WantedArray& array) const;
 
 private:
@@ -56,18 +56,18 @@ private:
     bool has_reads(const File& file, std::vector<std::byte>& buffer) const;
 
     uint64_t file_bytes_, read_bytes_ = 0;
-    std::vector<Read> reads_;                                      // by address
+    std::vector<Read> reads_;                                      // ascending by address
     std::map<std::string, std::pair<WantedArray, Place>> arrays_;  // by name
 };
 
-// Opens a file for HDF5 and adds what HDF5 reads of it to `known`. It has its own driver: HDF5 uses the file that is open already.
+// Opens a file for HDF5, through a driver that reads the File that is open already, and adds the bytes that HDF5 reads to `known`.
 class RecordedFile {
 public:
     // The caller holds hdf5::Quiet here and in the destructor. `file` and `known` outlive this.
     RecordedFile(const File& file, KnownMetadata& known);
     RecordedFile(const RecordedFile&) = delete;
     hid_t id() const { return id_; }
-    // Throws again the error with which a read of the file failed, if one has: HDF5 has less to say about it.
+    // If a read of the file failed, throws its error again: it says more than HDF5's message.
     void rethrow() const {
         if (source_.failed) std::rethrow_exception(source_.failed);
     }
@@ -85,7 +85,7 @@ private:
     hdf5::FileId id_;
 };
 
-// For each part of a step, what is known of the part of that number that was read last.
+// For each number of a part in its step: the known metadata of the last part with this number that was read.
 class KnownParts {
 public:
     std::shared_ptr<const KnownMetadata> of(uint64_t part) const;

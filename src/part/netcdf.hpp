@@ -1,5 +1,5 @@
-// Writes the dimension scales and attributes that make an HDF5 file a NetCDF-4 file. Each scale's list of users is written once.
-// RATIONALE: H5DSattach_scale rewrites the whole list for every array, which is quadratic.
+// Writes the dimension scales and attributes that make an HDF5 file a NetCDF-4 file. Each scale's list of the arrays that use it is
+// written once. RATIONALE: H5DSattach_scale rewrites the whole list for every array, which takes quadratic time.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ public:
     AttributeWriter();
     void write(hid_t object, const Attribute& attribute) const;
     void write_all(hid_t object, const std::vector<Attribute>& attributes) const;
-    // The same, for types that only the conventions use.
+    // Writes an attribute of any HDF5 type, such as those that only HDF5's dimension scales use.
     void write_typed(hid_t object, const std::string& name, hid_t stored, hid_t memory, hid_t space, const void* values) const;
     void write_text(hid_t object, const std::string& name, const std::string& value, H5T_str_t end, H5T_cset_t encoding) const;
     hid_t scalar() const { return scalar_; }

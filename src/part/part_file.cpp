@@ -8,9 +8,9 @@
 namespace tailrace {
 namespace {
 
-constexpr size_t kMaxBuffers = 512;              // of one vectored write
-constexpr uint64_t kCallBytes = 8u << 20;        // of one write
-constexpr uint64_t kSummedCallBytes = 4u << 20;  // with checksums: summed bytes are still in a cache when they are written
+constexpr size_t kMaxBuffers = 512;              // most buffers of one vectored write
+constexpr uint64_t kCallBytes = 8u << 20;        // most bytes of one write call
+constexpr uint64_t kSummedCallBytes = 4u << 20;  // with checksums: summed bytes are written while in a cache
 constexpr uint64_t kBounceBytes = 1u << 20;
 constexpr uint64_t kSmallSpanBytes = 4096;  // below this, copying is cheaper than one more buffer
 constexpr uint64_t kMaxBridgeBytes = 64u << 10;
@@ -74,7 +74,7 @@ void PartWriter::add_strided(uint64_t array_address, const Spans& spans, const B
     }
 }
 
-// Long spans are written from where they are; short ones are copied together first.
+// Adds elements of a block. Long spans are written from the block's memory; short ones are first copied into one buffer.
 void PartWriter::append_elements(const BlockView& memory, uint64_t begin, uint64_t n) {
     if (memory.span_bytes() >= kSmallSpanBytes)
         return memory.for_spans(begin, n, [&](const std::byte* data, uint64_t bytes) { append(data, bytes); });
@@ -94,7 +94,7 @@ void PartWriter::go_to(uint64_t address) {
     if (address < bridged_end_)
         fail(Status::INTERNAL, "address ", address, " of ", file_->path(), " comes after a gap before ", bridged_end_,
              " was filled with zeros; add in ascending order, or with gaps that are not the writer's");
-    // Only a gap behind all added bytes: one before them may hold bytes of an earlier call.
+    // Fills only a gap behind all added bytes: one before them may hold bytes of an earlier call.
     const bool behind_all = end_ != extent_ && end_ == highest_ && address > end_;
     if (gaps_ == Gaps::mine && behind_all && address - end_ < kMaxBridgeBytes) {
         append_zeros(address - end_);

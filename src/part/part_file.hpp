@@ -23,7 +23,7 @@ struct SealRecord {
 class ExtentWriter {
 public:
     ExtentWriter(std::shared_ptr<HeldFile> file, bool checksum) : file_(std::move(file)), checksum_(checksum) {}
-    // Continues the open extent if the address is its end, else begins another. Changes the list of buffers.
+    // Writes bytes. They continue the open extent if the address is its end, else they begin another. Changes the list of buffers.
     void write(uint64_t address, std::span<iovec> buffers);
     void end_extent();
 
@@ -45,21 +45,21 @@ public:
     // Whether the gaps between the added bytes belong to this writer. It fills small gaps with zeros, so that writes are fewer
     // and larger; addresses must then ascend (INTERNAL otherwise). In a file with several writers the gaps may belong to another
     // one.
-    enum class Gaps { not_mine, mine };
+    enum class Gaps { not_mine, mine };  // `mine`: no other writer writes there
 
     PartWriter(WriteQueue& queue, std::shared_ptr<HeldFile> file, bool checksum, Gaps gaps = Gaps::not_mine);
     PartWriter(HeldFile& file, bool checksum, Gaps gaps = Gaps::not_mine);  // writes without a queue; the file must outlive it
     PartWriter(const PartWriter&) = delete;
 
-    // Adds bytes at an address; no byte of the file twice. Ascending addresses make the fewest writes. The data must stay unchanged
-    // until write_out() or flush() returns.
+    // Adds bytes at an address. No byte of the file may be added twice. Ascending addresses make the fewest writes. The data must
+    // stay unchanged until write_out() or flush() returns.
     void add(uint64_t address, const void* data, uint64_t bytes);
     void zeros(uint64_t address, uint64_t bytes);
     // Adds a block's elements at positions [lo, hi) of the array at array_address. `spans`: of the block in the array.
     void add_strided(uint64_t array_address, const Spans& spans, const BlockView& memory, uint64_t lo, uint64_t hi);
-    // Writes the gathered bytes; the caller's data is no longer needed. The extent stays open.
+    // Writes the gathered bytes; the caller's data is no longer needed. The extent is not ended.
     void write_out();
-    // Does the same and ends the extent, so that records() is complete. More may be added afterwards.
+    // Does write_out() and ends the extent, so that records() is complete. More may be added afterwards.
     void flush();
 
     const std::shared_ptr<ExtentWriter>& written() const { return written_; }

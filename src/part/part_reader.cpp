@@ -13,7 +13,7 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kWindowBytes = 4u << 20;    // read at once where spans are short
+constexpr uint64_t kWindowBytes = 4u << 20;    // bytes that are read at once if spans are short
 constexpr uint64_t kShortGapBytes = 8192;      // shorter gaps are read, too: this is as cheap as another call
 constexpr uint64_t kLongGapBytes = 64u << 10;  // gaps up to four times the span are read, but none longer than this
 constexpr uint64_t kCopiedSpanBytes = 4096;    // shorter spans of memory are filled by copying
@@ -30,8 +30,8 @@ std::vector<uint64_t> read_numbers(hid_t object, const char* name) {
     return values;
 }
 
-// A part takes two descriptors. A process has several readers and files of its own, so these take a small share of what it may
-// open.
+// How many parts OpenParts keeps open. A part takes two file descriptors. A process has several readers and files of its own, so
+// one reader uses only a small fraction of the descriptors that the process may have.
 size_t most_open_parts() {
     constexpr rlim_t kMost = 64, kShare = 32;
     rlimit limit{};
@@ -163,9 +163,9 @@ uint64_t PartReader::address_of_step(const Wanted& array, const KnownMetadata::P
     if (array.varies && step >= place.steps) refuse(text("has ", place.steps, " steps and no step ", step));
     if (place.address == HADDR_UNDEF) refuse("has no values");
     uint64_t before = 0, address = 0;
-    if (array.varies && __builtin_mul_overflow(step, bytes, &before)) refuse("leaves the file");
-    if (__builtin_add_overflow(place.address, before, &address)) refuse("leaves the file");
-    if (address > bytes_ || bytes > bytes_ - address) refuse("leaves the file: it was truncated");
+    if (array.varies && __builtin_mul_overflow(step, bytes, &before)) refuse("ends behind the file's end");
+    if (__builtin_add_overflow(place.address, before, &address)) refuse("ends behind the file's end");
+    if (address > bytes_ || bytes > bytes_ - address) refuse("ends behind the file's end: the file was truncated");
     return address;
 }
 
@@ -205,7 +205,7 @@ StoredArray PartReader::find_by_hdf5(const Wanted& array, uint64_t step, const B
         return stored;
     }
     if (stored.address == HADDR_UNDEF) refuse("has no values");
-    if (stored.address > bytes_ || bytes > bytes_ - stored.address) refuse("leaves the file: it was truncated");
+    if (stored.address > bytes_ || bytes > bytes_ - stored.address) refuse("ends behind the file's end: the file was truncated");
     return stored;
 }
 
@@ -221,7 +221,7 @@ hdf5::Chunk PartReader::find_chunk(hid_t dataset, const hdf5::Lengths& offset, c
 void PartReader::find_chunks(hid_t dataset, hid_t creation, uint64_t step, const Box& box, StoredArray& stored) const {
     const hdf5::Lengths chunk = hdf5::chunk_lengths(creation, stored.shape.size() + 1, stored.name);
     const auto grid = ChunkGrid::of(stored.shape, {chunk.begin() + 1, chunk.end()});
-    if (!grid || chunk[0] != 1) refuse(stored.name, "has chunks that Tailrace does not make");
+    if (!grid || chunk[0] != 1) refuse(stored.name, "has chunks of a shape that Tailrace does not write");
     stored.packing = {*grid, read_filters(creation, stored.element_bytes, stored.name)};
     const Spans spans(stored.shape, box);
     if (spans.count() == 0) return;
@@ -232,7 +232,7 @@ void PartReader::find_chunks(hid_t dataset, hid_t creation, uint64_t step, const
         const hdf5::Chunk found = find_chunk(dataset, hdf5::lengths_of(grid->offset(step, c)), stored.name);
         if (found.address == HADDR_UNDEF) refuse(stored.name, "has no values");
         if (found.address > bytes_ || found.bytes > bytes_ - found.address)
-            refuse(stored.name, "leaves the file: it was truncated");
+            refuse(stored.name, "ends behind the file's end: the file was truncated");
         if (found.bytes > most) refuse(stored.name, text("has a chunk of ", found.bytes, " bytes"));
         if (found.skipped_filters != 0) refuse(stored.name, "has a chunk without its filters");
         stored.chunks.push_back({found.address, found.bytes});
@@ -264,7 +264,7 @@ void read_packed(const StoredArray& array, const Box& box, const BlockView& memo
     }
 }
 
-// Calls use(bytes) with bytes of a file: in the page cache, or else read into the window.
+// Calls use(bytes) with bytes of a file, which are mapped from the page cache if possible, or else read into the window.
 template <class Use>
 void with_bytes(const File& file, uint64_t address, uint64_t bytes, std::unique_ptr<std::byte[]>& window, Use&& use) {
     if (const auto cached = file.cached(address, bytes)) {

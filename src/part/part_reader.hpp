@@ -36,27 +36,28 @@ class PartReader {
 public:
     // Throws NOT_FOUND or CORRUPT with the path.
     explicit PartReader(const std::string& path);
-    // The part of this number in its step. HDF5 does not open it where it is as `known` has it, until another array is wanted.
+    // `part`: the number of the part in its step. If the file equals what `known` has of this number, HDF5 opens it only when an
+    // array is wanted that `known` does not have.
     PartReader(const std::string& path, uint64_t part, std::shared_ptr<KnownParts> known);
     ~PartReader();
 
     const std::string& path() const { return file_->path(); }
-    // Whether the file still shows what it showed when it was opened, as far as it can be read. A running model adds steps.
+    // Whether the file still shows the same steps as when it was opened: a running model adds steps. False if it cannot be read.
     bool is_current() const noexcept;
 
-    // Finds an array; step `step` of the part if it varies; only the chunks that `box` touches. Throws CORRUPT with the path unless
-    // the array has this type and shape and lies within the file.
+    // Finds where an array is stored: step `step` of the part if the array varies, and only the chunks that `box` touches. Throws
+    // CORRUPT with the path unless the array has this type and shape and lies within the file.
     using Wanted = WantedArray;
     StoredArray find(const Wanted& array, uint64_t step, const Box& box) const;
     StoredArray find(const Wanted& array, uint64_t step) const { return find(array, step, whole_box(array.shape)); }
 
-    // Whether HDF5 has not opened it.
+    // Whether the part is known from an earlier one, and HDF5 has not opened it.
     bool is_known() const { return known_ && !recorded_file_; }
 
     // The length along time of an array that varies.
     uint64_t steps_of(const std::string& array) const;
 
-    // The blocks in the part: arrays with an offset in the global one.
+    // The arrays of the part that are boxes of a variable, with their offset in the whole variable.
     struct Block {
         std::string array;
         Box box;
@@ -82,24 +83,24 @@ private:
     hdf5::FileId metadata_;
     const uint64_t part_ = 0;
     std::shared_ptr<KnownParts> known_parts_;          // null: nothing is recorded
-    std::shared_ptr<const KnownMetadata> known_;       // of this file; null: it is like no other
-    mutable std::unique_ptr<KnownMetadata> recorded_;  // of this file, since HDF5 has it open
+    std::shared_ptr<const KnownMetadata> known_;       // of this file; null: no earlier part is equal
+    mutable std::unique_ptr<KnownMetadata> recorded_;  // of this file, while HDF5 has it open
     mutable std::unique_ptr<RecordedFile> recorded_file_;
-    mutable std::map<std::string, std::optional<format::ChunkTree>> trees_;  // of arrays that were looked for
+    mutable std::map<std::string, std::optional<format::ChunkTree>> trees_;  // by name of the array; none: no such tree
 };
 
 // Parts that are open for reading, by path. When too many are open, all are closed before the next one is opened.
 class OpenParts {
 public:
     PartReader& open(const std::string& path);
-    // `part` is its number in its step: HDF5 need not open it where it is like an earlier one of that number.
+    // `part`: the number of the part in its step. HDF5 need not open it if an earlier part of this number has equal metadata.
     PartReader& open(const std::string& path, uint64_t part);
     void close(const std::string& path) { parts_.erase(path); }
     bool has_outdated(const std::string& path) const {
         const auto found = parts_.find(path);
         return found != parts_.end() && !found->second->is_current();
     }
-    // Those that another program has written since.
+    // Closes the parts whose files have been changed since they were opened.
     void close_outdated() noexcept {
         std::erase_if(parts_, [](const auto& part) { return !part.second->is_current(); });
     }

@@ -147,7 +147,7 @@ herr_t close_driver(H5FD_t* file) {
     return 0;
 }
 
-// No aggregation: the driver receives every request separately, with its own kind and size.
+// Says that HDF5 must not aggregate: the driver receives every request separately, with its own kind and size.
 herr_t query_driver(const H5FD_t*, unsigned long* flags) {
     *flags = 0;
     return 0;

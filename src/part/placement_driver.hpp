@@ -1,6 +1,5 @@
-// The placement driver: an HDF5 file driver without a file. It lays out a file in memory. Metadata is kept. Array data
-// gets the addresses that the caller has chosen before, and is not stored: the ranks that have the data write it
-// themselves.
+// The placement driver: an HDF5 file driver without a file. It lays out a file in memory and keeps the metadata. Array data gets
+// the addresses that the caller has chosen before, and is not stored: the ranks that have the data write it themselves.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +15,16 @@ namespace tailrace {
 // The content of one file: the superblock at 0, metadata from metadata_address on, array data at its chosen addresses.
 class Capture {
 public:
-    // The file below `reserved_end` is in use, even where no array of this description lies.
+    // All addresses below `reserved_end` are in use, even those without an array.
     Capture(uint64_t metadata_address, uint64_t reserved_end);
 
     // The addresses of the array data that HDF5 allocates next, in its order: contiguous data at once, chunks in row-major order
     // (filtered chunks in the order of writing).
     void place_next(std::vector<Extent> extents);
-    // Throws INTERNAL unless HDF5 has allocated all of them. Later allocations are metadata again.
+    // Throws INTERNAL unless HDF5 has allocated all extents of place_next(). Later allocations are metadata again.
     void end_placing(const std::string& array);
 
-    // The writes of array data that were not performed.
+    // The extents of array data that HDF5 wanted to write, and that were not written.
     const std::vector<Extent>& raw_writes() const { return raw_writes_; }
     std::span<const std::byte> superblock() const { return superblock_; }
     std::span<const std::byte> metadata() const { return metadata_; }
@@ -33,7 +32,7 @@ public:
     uint64_t metadata_address() const { return metadata_address_; }
     uint64_t file_bytes() const;
 
-    // For the driver's callbacks; they return false or HADDR_UNDEF with a reason on HDF5's error stack.
+    // For the driver's callbacks. On failure they return false or HADDR_UNDEF, with a reason on HDF5's error stack.
     haddr_t allocate(H5FD_mem_t kind, uint64_t bytes);
     void free(uint64_t address, uint64_t bytes);
     bool extend_to(uint64_t end);

@@ -26,11 +26,11 @@ namespace tailrace {
 namespace {
 
 constexpr size_t kPathBytes = 4096;
-constexpr int kMostDeaths = 64;     // files that end a child, of one command
-constexpr double kMostCallS = 300;  // processor time without a further call of HDF5, and no answer
+constexpr int kMostDeaths = 64;     // most children of one command that HDF5 may crash, each on another file
+constexpr double kMostCallS = 300;  // seconds of processor time that a child may spend in one call of HDF5
 constexpr int kLookEveryMs = 500;
 
-// What a child shows its parent.
+// Memory in which a child reports to its parent.
 struct Shown {
     std::atomic<uint64_t> calls;     // of HDF5
     std::atomic<int64_t> is_within;  // above 0: a call has not returned
@@ -38,7 +38,7 @@ struct Shown {
 };
 
 Shown*& shown() {
-    static Shown* of_child = nullptr;  // in a child alone
+    static Shown* of_child = nullptr;  // null in a process that is not such a child
     return of_child;
 }
 
@@ -57,7 +57,7 @@ std::optional<Version> version_of(const std::string& path) {
     return Version{status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
 }
 
-// The files that have ended a child, and how.
+// The files on which HDF5 has crashed a child, and how.
 struct Refused {
     std::mutex mutex;
     std::map<std::string, std::pair<Version, std::string>> files;
@@ -68,7 +68,7 @@ struct Refused {
     }
 };
 
-// Frames of 24 bytes: what they are and two numbers; behind an answer or an error, its text.
+// The frames that a child sends: 24 bytes with their kind and two numbers; after an answer or an error, its text.
 enum class Frame : uint64_t { progress, answer, error };
 struct Head {
     Frame kind;
@@ -141,7 +141,7 @@ public:
         if (process_ > 0) end();
     }
 
-    // Nothing where it ended without one.
+    // Waits for the child's answer. Nothing if the child ended without one.
     std::optional<Json> listen(const ChildProgress& progress) {
         for (Head head{}; wait_for_frame() && read_all(socket_, &head, sizeof head);) {
             if (head.kind == Frame::progress) {
@@ -159,7 +159,7 @@ public:
         return std::nullopt;
     }
 
-    // How HDF5 ended it; nothing where it was killed, or ended elsewhere.
+    // How HDF5 ended the child; nothing if the child was killed, or ended outside of HDF5.
     std::optional<std::string> end_in_hdf5() {
         const int status = end();
         const bool is_within = shown_.is_within > 0 && shown_.path[0] != '\0';
@@ -170,7 +170,7 @@ public:
     }
 
 private:
-    // Kills it where it has not ended.
+    // Kills the child if it has not ended, and waits for it.
     int end() {
         if (is_too_slow_ || shown_.is_within == 0) ::kill(process_, SIGKILL);
         int status = 0;
@@ -225,7 +225,7 @@ Json in_reading_process(const std::function<Json(const ChildProgress&)>& work, c
         }
         if (process == 0) {
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-            if (::getppid() != parent) ::_exit(1);  // it ended before that
+            if (::getppid() != parent) ::_exit(1);  // the parent has ended already
             ::close(sockets[0]);
             shown() = room;
             answer(sockets[1], work);

@@ -15,13 +15,13 @@ static_assert(std::endian::native == std::endian::little, "seals are stored as t
 
 constexpr char kMagic[8] = {'T', 'R', 'S', 'E', 'A', 'L', '0', '1'};
 constexpr uint64_t kMapVersion = 1;
-constexpr size_t kMapHead = 6, kMapBlock = 3;  // numbers
+constexpr size_t kMapHead = 6, kMapBlock = 3;  // how many numbers the head and each block of the attribute have
 constexpr uint64_t kReadBytes = 1u << 20;
 
 struct Header {
     char magic[8];
     uint64_t step, writer, count, part_bytes;
-    uint64_t sum;  // of all before it, and of the records
+    uint64_t sum;  // checksum of the fields before it and of the records
 };
 static_assert(sizeof(Header) == kSealHeadBytes && sizeof(SealRecord) == kSealRecordBytes);
 
@@ -61,7 +61,7 @@ Seal parse_seal(std::span<const std::byte> bytes, const std::string& path) {
     Header header;
     if (bytes.size() < sizeof header) refuse(path, text("it has ", bytes.size(), " bytes"));
     std::memcpy(&header, bytes.data(), sizeof header);
-    if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) refuse(path, "there is none where it should be");
+    if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) refuse(path, "its first bytes are not those of a seal");
     bytes = bytes.subspan(sizeof header);
     if (header.count > bytes.size() / sizeof(SealRecord)) refuse(path, text("it claims ", header.count, " records"));
     bytes = bytes.first(header.count * sizeof(SealRecord));
@@ -155,7 +155,7 @@ std::optional<SealMap> read_seal_map(const std::string& path) {
     const hdf5::AttributeId attribute = hdf5::open_attribute(file, kSealsAttribute);
     const uint64_t count = hdf5::attribute_elements(attribute, kSealsAttribute);
     if (!hdf5::attribute_holds_integers(attribute, kSealsAttribute) || count > file_bytes / sizeof(uint64_t))
-        fail(Status::CORRUPT, "attribute ", kSealsAttribute, " of ", path, " is no list of numbers; the part was changed");
+        fail(Status::CORRUPT, "attribute ", kSealsAttribute, " of ", path, " is not a list of numbers; the part was changed");
     std::vector<uint64_t> values(count);
     if (count > 0) hdf5::read_attribute(attribute, H5T_NATIVE_UINT64, values.data(), kSealsAttribute);
     return parse_seal_map(values, file_bytes, path);

@@ -29,15 +29,15 @@ struct Seal {
 
 // The records must ascend by address and not overlap: parse_seal refuses others.
 std::vector<std::byte> make_seal(uint64_t step, uint64_t writer, const std::vector<SealRecord>& records);
-// `path` is for the message. Throws CORRUPT unless every field is as make_seal makes it.
+// Decodes a seal. Throws CORRUPT unless every field has a value that make_seal can write. `path`: for the message.
 Seal parse_seal(std::span<const std::byte> bytes, const std::string& path);
 
-// Reads each record's bytes again. Returns the first record that does not match, or nothing.
+// Reads the bytes of each record and compares their checksum. Returns the first record that does not match, or nothing.
 std::optional<SealRecord> verify_records(const File& file, const std::vector<SealRecord>& records);
 
 // The addresses of a part's seals: the value of the root attribute.
 struct SealMap {
-    uint64_t writers = 0;  // slots side by side at each place
+    uint64_t writers = 0;  // each step, and the static arrays, have one slot for each writer, side by side
     uint64_t slot_bytes = 0;
     uint64_t static_seal = 0;  // address; 0: no static arrays
     uint64_t step_seal = 0;    // offset within a step
@@ -53,7 +53,7 @@ SealMap seal_map(const Placement& placement, const std::vector<StepBlock>& block
 Attribute seal_attribute(const SealMap& map);
 // Throws CORRUPT where the numbers cannot be those of a file of `file_bytes` bytes.
 SealMap parse_seal_map(std::span<const uint64_t> values, uint64_t file_bytes, const std::string& path);
-// Reads the attribute from the file; nothing where it has no seals.
+// Reads the seal attribute of a part; nothing if the part has no seals.
 std::optional<SealMap> read_seal_map(const std::string& path);
 // Reads one seal of a part at its address.
 Seal read_seal(const File& file, uint64_t address, uint64_t slot_bytes);

@@ -15,7 +15,7 @@ bool is_near(const Box& box) {
     return true;
 }
 
-// A box as a hyperslab of one block: by its first and its last position, or where those need 64 bits by start, stride, count and
+// Appends a box as a hyperslab of one block: by its first and last position; if those need 64 bits, by start, stride, count and
 // block.
 void put_box(format::Bytes& out, const Box& box) {
     const auto dims = static_cast<uint32_t>(box.count.size());

@@ -9,7 +9,7 @@
 
 namespace tailrace {
 
-// What shows a version to readers, once write_version() has written it: its superblock, and its record.
+// The bytes that show a version to readers, once write_version() has written the rest: its superblock, and its record.
 struct ShownBy {
     uint64_t steps = 0;
     format::ByteVector superblock;
@@ -17,13 +17,14 @@ struct ShownBy {
 };
 ShownBy shown_by(const PartVersion& version);
 
-// Everything but what shows it. The file is then long enough for its superblock.
+// Writes a version except for its superblock and the record of the version in force. The file is then long enough for the
+// superblock.
 void write_version(HeldFile& file, const PartVersion& version);
-// The same for the last version, after which the file is cut to its length. It may show as many steps as the one before, whose
-// record stays.
+// write_version() for the last version, after which the file is cut to its length. It may show as many steps as the version before,
+// whose record is kept.
 void write_last_version(HeldFile& file, const PartVersion& version);
-// Readers see the version from here on. `sync`: its superblock is on the device before its record in force is written. Needed where
-// the record of the version before, which shows as many steps, was overwritten.
+// Writes the superblock and the record in force: readers then see the version. `sync`: the superblock is on the device before the
+// record is written. That is needed if the record of the version before, which shows as many steps, was overwritten.
 void put_in_force(HeldFile& file, const ShownBy& by, bool sync = false);
 
 }  // namespace tailrace

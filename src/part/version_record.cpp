@@ -11,14 +11,14 @@ namespace tailrace {
 namespace {
 
 constexpr uint64_t kMark = 0x31535245564c4954;        // "TILVERS1"
-constexpr uint64_t kRecordsAt = 1024, kRecords = 31;  // and one more: of the version in force
+constexpr uint64_t kRecordsAt = 1024, kRecords = 31;  // address and number; one more record is for the version in force
 constexpr size_t kSuperblock = 48;
 
 struct Record {
     uint64_t mark = kMark, steps = 0;
     std::array<std::byte, kSuperblock> superblock{};
     uint64_t head_address = 0, head_bytes = 0, head_sum = 0;
-    uint64_t sum = 0;  // of the bytes before
+    uint64_t sum = 0;  // checksum of the fields before it
 };
 static_assert(sizeof(Record) == 96 && kRecordsAt + (kRecords + 1) * sizeof(Record) <= kSuperblockBytes);
 
@@ -56,7 +56,8 @@ bool has_its_head(const Record& record, const File& part) {
     return Checksum::of(head.data(), head.size()) == record.head_sum;
 }
 
-// Of the versions that show so many steps one that is whole. Of the last version the head may be missing after a power loss.
+// A record of a version that shows `steps` steps and whose head is whole. After a power loss, the head of the last version may be
+// missing.
 const Record* record_for(const std::vector<Record>& records, uint64_t steps, const File& part) {
     const auto is_whole = [&](const Record& record) { return record.steps == steps && has_its_head(record, part); };
     const auto found = std::ranges::find_if(records, is_whole);

@@ -15,7 +15,7 @@ constexpr int kNice = 10;
 }  // namespace
 
 WriteQueue::WriteQueue(WriteWindow::Limits limits) : window_(std::make_unique<WriteWindow>(std::move(limits))) {
-    // The application's signals are for its own threads.
+    // The thread blocks all signals: the application's own threads handle them.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -78,8 +78,8 @@ void WriteQueue::submit(Work work) {
 
 void WriteQueue::do_submitted_work() {
     pthread_setname_np(pthread_self(), "tailrace-write");
-    // Where every core computes, the simulation goes first. A caller that waits for room in the window sleeps, and leaves its core
-    // to this thread.
+    // Gives the simulation's threads priority over this thread. A caller that waits for room in the window sleeps, and leaves its
+    // core to this thread.
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -98,7 +98,7 @@ void WriteQueue::do_submitted_work() {
             } catch (const std::exception& failed) {
                 error = Error(Status::INTERNAL, failed.what());
             }
-        work = {};  // its blocks are free before it counts as done
+        work = {};  // frees its blocks before the work counts as done
         lock.lock();
         if (error && until) commit_failed_ = true;
         if (error && !error_) error_ = std::move(error), failed_at_ = done_ + 1;

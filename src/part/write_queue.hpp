@@ -1,5 +1,5 @@
-// A queue in front of the files: work on storage is done at once, or by a thread in the order in which it was submitted. The
-// thread calls neither MPI nor HDF5. Bytes that it is to write are copied into a WriteWindow first.
+// A queue of work on files: the work is done at once, or by a thread in the order in which it was submitted. The thread calls
+// neither MPI nor HDF5. The bytes that it will write are copied into a WriteWindow first.
 #pragma once
 
 #include <condition_variable>
@@ -37,23 +37,24 @@ public:
     ~WriteQueue();  // waits until all work is done
 
     bool is_async() const { return window_ != nullptr; }
-    // Work without data of the caller. Where it is done at once its errors are thrown here, and `needs` is without effect.
+    // Submits work without data of the caller. If it is done at once, its errors are thrown here, and `needs` has no effect.
     void run(std::function<void()> work, Needs needs = Needs::all_earlier_work());
-    // Work with bytes of the caller, which may change them after this returns.
+    // Submits work with bytes of the caller, who may change them after this returns.
     void run(std::span<iovec> spans, WriteBytes work);
 
-    // Work has numbers from 1, in the order in which it was submitted. Zero where all work is done at once.
+    // The number of the work that was submitted last: work is counted from 1. Zero if all work is done at once.
     uint64_t submitted() const { return submitted_; }
     uint64_t completed_ok() const;  // the number before the first work that failed
     void wait() { wait(submitted_); }
     void wait(uint64_t until);
-    // Of the first work that failed, and its number; all work before it was done.
+    // The error of the first work that failed; all work before it was done.
     std::optional<Error> error() const;
+    // The number of that work.
     uint64_t failed_at() const;
     bool commit_failed() const;
 
     uint64_t copied_bytes() const { return window_ ? window_->copied_bytes() : 0; }
-    // Whether so many bytes could be submitted now without waiting.
+    // Whether `bytes` bytes could be submitted now without waiting.
     bool has_room(uint64_t bytes) const;
     WriteWindow::Usage usage() const { return window_ ? window_->usage() : WriteWindow::Usage{}; }
 
@@ -67,7 +68,7 @@ private:
     void submit(Work work);
     void do_submitted_work();
 
-    const std::unique_ptr<WriteWindow> window_;  // none: all work is done at once
+    const std::unique_ptr<WriteWindow> window_;  // null: all work is done at once
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<Work> waiting_;

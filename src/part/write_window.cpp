@@ -87,12 +87,12 @@ std::shared_ptr<WriteWindow::Block> WriteWindow::take_block() {
         free_.pop_back();
     } else {
         block = make_block(!memory_is_left);
-        // give_back() must not need memory, so there is a place for every block.
+        // give_back() must not allocate memory, so the list has room for every block.
         free_.reserve((usage_.window_bytes + usage_.spilled_bytes) / block_bytes_ + 1);
         (block->spilled ? usage_.spilled_bytes : usage_.window_bytes) += block_bytes_;
     }
     in_use_bytes_ += block_bytes_;
-    lock.unlock();  // where the shared_ptr finds no memory, it calls give_back(), which takes the lock
+    lock.unlock();  // if the shared_ptr cannot be allocated, it calls give_back(), which takes the lock
     return {block.release(), [this](Block* used) { give_back(used); }};
 }
 
@@ -100,7 +100,7 @@ void WriteWindow::give_back(Block* block) {
     {
         const std::lock_guard lock(mutex_);
         in_use_bytes_ -= block_bytes_;
-        // Blocks in memory stand at the end, from where blocks are taken.
+        // Blocks in memory are at the end of the list, from where blocks are taken.
         free_.insert(block->spilled ? free_.begin() : free_.end(), std::unique_ptr<Block>(block));
     }
     given_back_.notify_all();

@@ -20,11 +20,11 @@ class WriteWindow {
 public:
     struct Limits {
         uint64_t bytes = 0;           // the most memory to use
-        std::string spill_directory;  // where more goes: a file on a fast local disk. "": the caller waits for room
+        std::string spill_directory;  // for a file that takes more bytes, on a fast local disk. "": the caller waits for room
     };
     struct Usage {
-        uint64_t window_bytes = 0, spilled_bytes = 0;  // the most so far
-        double waited_s = 0;                           // for room
+        uint64_t window_bytes = 0, spilled_bytes = 0;  // the most in use at any time
+        double waited_s = 0;                           // total time that the caller waited for room
     };
     // A piece of the memory. Made when it is needed, then used again until the window is destroyed.
     struct Block {
@@ -36,7 +36,7 @@ public:
         uint64_t mapped_bytes = 0;
         bool spilled = false;
     };
-    // Bytes in the window, and the blocks that hold them. The blocks are free when this is destroyed, which any thread may do.
+    // Bytes in the window, and the blocks that hold them. Destroying the Copy frees its blocks; any thread may do that.
     struct Copy {
         std::vector<iovec> spans;
         std::vector<std::shared_ptr<Block>> blocks;
@@ -44,13 +44,13 @@ public:
 
     explicit WriteWindow(Limits limits);
     WriteWindow(const WriteWindow&) = delete;
-    ~WriteWindow() = default;  // after all copies
+    ~WriteWindow() = default;  // all copies must be destroyed before
 
     // For the caller's thread alone. Copies the first of `bytes` bytes, as many as the current block has room for, and returns how
     // many. Waits for room where there is none.
     uint64_t append(Copy& copy, const std::byte* from, uint64_t bytes);
-    // Whether the copy must be handed to the thread before more is appended. It holds half of the memory then: a copy that held all
-    // of it would wait for ever.
+    // Whether the copy must be handed to the thread before more is appended: it holds half of the memory. A copy that held all of
+    // it would wait for ever.
     bool must_hand_over(const Copy& copy) const;
     uint64_t copied_bytes() const { return copied_bytes_; }  // since the beginning
     // Whether so many bytes fit into the memory that is free now.

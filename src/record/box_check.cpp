@@ -6,7 +6,7 @@ namespace tailrace {
 
 void check_stored_box(const Definitions& definitions, size_t v, const PartBox& stored) {
     if (v >= definitions.variables().size())
-        fail(Status::CORRUPT, "a box is of variable ", v, ", and there are ", definitions.variables().size());
+        fail(Status::CORRUPT, "a box is of variable number ", v, ", but there are only ", definitions.variables().size());
     const Variable& variable = definitions.variables()[v];
     const Box& box = stored.box;
     const size_t dims = variable.shape.size();

@@ -1,4 +1,4 @@
-// Definitions as texts, for the message where ranks do not define the same.
+// Definitions as texts, for the message when ranks have different definitions.
 #pragma once
 
 #include "base/facts.hpp"
@@ -10,7 +10,7 @@ namespace tailrace {
 // set_notation().
 Facts definition_facts(const Definitions& definitions);
 
-// The value of an attribute: 'K' or f8 [1.5, 2].
+// The value of an attribute as text: 'K' or f8 [1.5, 2].
 std::string value_text(const Attribute& attribute);
 
 }  // namespace tailrace

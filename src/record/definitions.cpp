@@ -33,12 +33,12 @@ std::string_view owner_of_block(std::string_view name) {
     return end == std::string_view::npos || end + 1 == name.size() || name[end] != '.' ? "" : name.substr(0, end);
 }
 
-// For a name that is there in another form of Unicode, and so looks the same.
+// A hint for messages about a name that exists already in another form of Unicode, and so looks equal.
 const char* spelling_hint(const std::string& given, const std::string& name) {
     return given == name ? "" : " (names are stored in Unicode's form NFC, in which both are the same)";
 }
 
-// Dimensions without elements do not count: with ragged ones, others may be any number.
+// Whether the variable has fewer bytes than a file may have. Ignores dimensions of length 0, such as ragged ones before a step.
 bool fits_in_file(const Variable& variable) {
     uint64_t bytes = type_bytes(variable.type);
     for (const uint64_t length : variable.shape)
@@ -77,7 +77,7 @@ void set(std::vector<Attribute>& attributes, Attribute attribute) {
         attributes.push_back(std::move(attribute));
 }
 
-// "'T' (f4)", and what else its steps depend on: "'mask' (i1, static)".
+// The variable's name with its type and flags: "'T' (f4)", "'mask' (i1, static)".
 std::string kind_text(const Variable& variable) {
     return text("'", variable.name, "' (", type_code(variable.type), variable.is_static ? ", static" : "",
                 variable.replicated && !variable.dims.empty() ? ", replicated" : "", ")");
@@ -120,8 +120,8 @@ private:
     Checksum sum_;
 };
 
-// The length of a ragged dimension is known only when a step ends. The index joins the elements of all steps along it. So it is the
-// first dimension, of a variable that is neither static nor replicated.
+// Throws BAD_SHAPE unless a ragged dimension is the first one, of a variable that is neither static nor replicated. Its length is
+// known only when a step ends, and the index joins the elements of all steps along it.
 void check_ragged(const Definitions& definitions, const Variable& variable) {
     for (size_t d = 0; d < variable.dims.size(); ++d) {
         const Dimension& of = definitions.dimension(variable.dims[d]);
@@ -192,7 +192,7 @@ void Definitions::define_variable(const std::string& given, int type, int ndims,
         fail(Status::BAD_SHAPE, "variable '", name, "' has ", ndims, " dimensions; use 0 to ", TAILRACE_MAX_DIMS);
     if ((flags & ~(TAILRACE_STATIC | TAILRACE_REPLICATED)) != 0)
         fail(Status::BAD_ARGUMENT, "variable '", name, "': the flags ", flags,
-             " are no sum of TAILRACE_STATIC (1) and TAILRACE_REPLICATED (2); leave out what else is in them");
+             " are not a sum of TAILRACE_STATIC (1) and TAILRACE_REPLICATED (2); remove all other bits");
     if (numbers_.contains(name))
         fail(Status::BAD_ARGUMENT, "variable '", name, "' is defined twice; define it once", spelling_hint(given, name));
     Variable variable;

@@ -1,4 +1,4 @@
-// The definitions of a stream: its dimensions, variables and attributes. All ranks define the same.
+// The definitions of a stream: its dimensions, variables and attributes. They are equal on all ranks.
 #pragma once
 
 #include <algorithm>
@@ -33,12 +33,13 @@ struct Variable {
 
 class Definitions;
 
-// Throws BAD_SHAPE where an index leaves dimension `dim` of a variable.
+// Throws BAD_SHAPE if an index is not below the length of dimension `dim` of a variable.
 void check_indices(const Definitions& definitions, const Variable& variable, size_t dim, std::span<const uint64_t> indices);
 
 class Definitions {
 public:
-    // Names are stored in NFC, and found by either spelling. `as_stored`: a journal's, which earlier versions did not normalize.
+    // How names are stored. `nfc`: in Unicode's normal form NFC. `as_stored`: unchanged, for names of a journal, which earlier
+    // versions did not normalize. Either way, a name is found by both spellings.
     enum class Spelling { nfc, as_stored };
     explicit Definitions(std::string time_name = "time", Spelling spelling = Spelling::nfc);
 
@@ -46,9 +47,9 @@ public:
     void define_variable(const std::string& name, int type, int ndims, const char* const* dims, int flags);
     // `variable` empty: an attribute of the stream; the name of the time dimension: an attribute of the time coordinate.
     void put_attribute(const std::string& variable, Attribute attribute);
-    // The same for a list, of any length.
+    // put_attribute() for each attribute of a list.
     void put_attributes(const std::string& variable, std::vector<Attribute> attributes);
-    // All of them; a _FillValue stays as it was.
+    // Replaces all attributes of a variable, of the stream or of the time. Variable::fill does not change.
     void replace_attributes(const std::string& variable, std::vector<Attribute> attributes);
 
     const std::string& time_name() const { return time_name_; }
@@ -57,11 +58,12 @@ public:
     const std::vector<Attribute>& attributes() const { return attributes_; }
     const std::vector<Attribute>& time_attributes() const { return time_attributes_; }
     size_t index_of(const std::string& variable) const;  // throws NOT_FOUND; the message lists the variables that are defined
-    std::optional<size_t> find_variable(std::string_view name) const;  // as it is stored
+    std::optional<size_t> find_variable(std::string_view name) const;  // `name`: in the stored spelling
     bool has_static_distributed() const;
-    // The coordinate of the dimension of its name: 1-D, static and replicated. A file has no other array of a dimension's name.
+    // Whether the variable is the coordinate of the dimension with its name: 1-D, static and replicated. A file has no other array
+    // with the name of a dimension.
     bool is_coordinate(const Variable& variable) const;
-    // The name of its array in a file: as netCDF does it, with a prefix where it has a dimension's name and is no coordinate.
+    // The name of a variable's array in a file: with netCDF's prefix if the variable has a dimension's name and is no coordinate.
     std::string array_name(const Variable& variable) const;
     static std::string_view without_prefix(std::string_view array);  // the variable's name
     int find_dimension(const std::string& name) const;               // -1: there is none
@@ -76,13 +78,13 @@ public:
         return static_cast<size_t>(std::ranges::find(ragged_, variable.dims[0]) - ragged_.begin());
     }
     const Dimension& dimension(int d) const { return dimensions_[static_cast<size_t>(d)]; }
-    // Which dimension of a variable has this name, from 0. Throws NOT_FOUND.
+    // The position, from 0, of the dimension with this name among those of a variable. Throws NOT_FOUND.
     size_t dimension_of(const Variable& variable, const std::string& dimension) const;
     std::vector<uint64_t> ragged_lengths() const;
-    // Throws CORRUPT for another number of lengths, and where an array would have more bytes than a file may have.
+    // Throws CORRUPT for another number of lengths, and if an array would have more bytes than a file may have.
     void set_ragged_lengths(const std::vector<uint64_t>& lengths);
 
-    // With so many dimensions and variables, or all, and without the others.
+    // A copy that has only the first `dimensions` dimensions and the first `variables` variables; all, if there are fewer.
     Definitions first(size_t dimensions, size_t variables) const;
 
     uint64_t fingerprint() const;  // a checksum: equal for equal definitions
@@ -115,7 +117,7 @@ private:
     std::vector<int> ragged_;
 };
 
-// The name of the variable of the index that has the number of elements of each step along a ragged dimension.
+// The name of the index's variable that has, for each step, the number of elements along a ragged dimension.
 std::string row_size_name(const Dimension& dimension);
 
 }  // namespace tailrace

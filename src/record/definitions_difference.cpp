@@ -11,7 +11,7 @@
 namespace tailrace {
 namespace {
 
-// What stored values mean: these stay as they are as long as the stream has steps.
+// The attributes that give stored values their meaning: they must not change while the stream has steps.
 constexpr std::array<std::string_view, 12> kNames{"units",        "calendar",    "_FillValue",   "missing_value",
                                                   "scale_factor", "add_offset",  "valid_min",    "valid_max",
                                                   "valid_range",  "coordinates", "grid_mapping", "_Unsigned"};

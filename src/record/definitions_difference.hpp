@@ -1,4 +1,4 @@
-// What of a run's definitions would change the meaning of steps that earlier runs stored.
+// Finds what in a run's definitions would change the meaning of steps that earlier runs stored.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace tailrace {
 
-// Whether and where a run cannot continue with these definitions: dimensions, variables and types of `earlier` stay as they are, in
-// their order; new ones may stand behind them. Empty: it can.
+// The first difference that prevents a run from appending: `now` must begin with the dimensions, variables and types of `earlier`
+// in their order; new ones may follow. Empty: there is none.
 std::string difference_in_structure(const Definitions& earlier, const Definitions& now);
 
-// The first attribute that says what stored values mean and is not the same, with its variable and both values. Empty: the steps
-// of both mean the same. Their structures must fit.
+// The first attribute that gives stored values their meaning and is different, with its variable and both values. Empty: there is
+// none. difference_in_structure() must be empty.
 std::string difference_in_meaning(const Definitions& earlier, const Definitions& now);
 
 }  // namespace tailrace

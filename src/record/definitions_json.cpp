@@ -22,7 +22,7 @@ const Type* type_of_code(const std::string& code) {
     fail(Status::CORRUPT, "the journal has a variable or attribute of the unknown type '", code, "'");
 }
 
-// What versions that know no lists read of one.
+// The one text that older versions, which do not know lists, read in place of a list.
 std::string joined(const Attribute& attribute) {
     std::string all;
     for (const std::string_view text : texts_of(attribute)) all.append(all.empty() ? "" : ", ").append(text);
@@ -70,7 +70,7 @@ Json attributes_json(const std::vector<Attribute>& attributes) {
 }
 
 Json definitions_json(const Definitions& definitions) {
-    Json json = Json::object();  // a null that turns into an object without memory for it cannot be destroyed
+    Json json = Json::object();  // not null: if memory runs out when a null becomes an object, that value cannot be destroyed
     json["time"] = {{"name", definitions.time_name()}, {"attributes", attributes_json(definitions.time_attributes())}};
     json["dimensions"] = Json::array();
     for (const Dimension& d : definitions.dimensions())

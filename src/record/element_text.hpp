@@ -1,4 +1,4 @@
-// Elements of any type, compared and as text for messages.
+// Compares elements of any type, and writes them as text for messages.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace tailrace {
 
-// A number without loss of a digit; a character in quotes.
+// A number with all its digits; a character in quotes.
 std::string element_text(Type type, const std::byte* element);
 // An attribute's value: text in quotes, or its first numbers and their type; "none" for nullptr.
 std::string attribute_text(const Attribute* attribute);
-// The index of the first element that is different, or `count`. Numbers are compared as numbers: NaN is equal to NaN, 0 to -0.
+// The index of the first element that is different in `a` and `b`, or `count`. NaN is equal to NaN, and 0 to -0.
 uint64_t first_difference(Type type, const std::byte* a, const std::byte* b, uint64_t count);
 
 }  // namespace tailrace

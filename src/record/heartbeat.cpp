@@ -24,7 +24,7 @@ namespace tailrace {
 namespace {
 
 constexpr auto kInterval = std::chrono::seconds(20);
-constexpr uint64_t kMostHeartbeatBytes = 64u << 10;  // of a heartbeat that is read; longer files are no heartbeats
+constexpr uint64_t kMostHeartbeatBytes = 64u << 10;  // longer files are not read: they are no heartbeats
 
 // The heartbeats of this process, and the thread that renews them. There is a thread only while there are heartbeats.
 class Beating {
@@ -32,7 +32,8 @@ public:
     static Beating& of_process() {
         [[maybe_unused]] static const bool is_ready = [] {
             current() = new Beating;
-            // A child has no thread and no heartbeats. What it inherited stays where it is: it cannot be destroyed.
+            // A forked child has no thread and gets a new, empty object. It cannot destroy the inherited one, whose thread it
+            // lacks.
             pthread_atfork([] { current()->mutex_.lock(); }, [] { current()->mutex_.unlock(); }, [] { current() = new Beating; });
             return true;
         }();
@@ -103,7 +104,7 @@ private:
 }  // namespace
 
 Heartbeat::Heartbeat(std::string path, const Writer& writer) : path_(std::move(path)) {
-    // Another process may write its own at the same time: each has a file of its own until it is renamed.
+    // Another process may write its heartbeat at the same time: each writes a temporary file of its own and renames it.
     const std::string mine = text(parent_of(path_), "/", kPendingPrefix, "writer-", writer.host, "-", writer.process);
     const std::string content = writer.json().dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     File file = File::create(mine);
@@ -134,7 +135,7 @@ std::optional<FoundHeartbeat> find_heartbeat(const std::string& path) {
         file.read_at(0, content.data(), content.size());
         found.writer = Writer::of_json(parse_json(content));
     } catch (const Error&) {
-        // It was removed meanwhile, or it cannot be read: its time counts.
+        // The file was removed meanwhile or cannot be read: its modification time is used without its content.
     }
     return found;
 }

@@ -1,4 +1,5 @@
-// The sign that a stream's writer lives: a small file beside the journal whose time is renewed. It also works where locks do not.
+// The heartbeat: a small file beside the journal whose modification time a writer renews while its process runs. It also works on
+// file systems without locks.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +11,11 @@
 
 namespace tailrace {
 
-// A run that has not renewed its heartbeat for so long is taken to be dead.
+// A run that has not renewed its heartbeat for so many seconds is considered dead.
 constexpr int64_t kHeartbeatValidS = 120;
 
-// Renews its file every 20 s, in one thread of the process, until it is destroyed. Then the file is removed, unless another run
-// has its place.
+// Renews its file every 20 s, in one thread of the process, until it is destroyed. Then it removes the file, unless the path names
+// the heartbeat of another run.
 class Heartbeat {
 public:
     Heartbeat(std::string path, const Writer& writer);
@@ -32,7 +33,7 @@ struct FoundHeartbeat {
     Writer writer;
     int64_t renewed_ns = 0;  // by the clock of the file system
 };
-// Nothing where there is no heartbeat, or where it cannot be read.
+// Reads a heartbeat. Nothing if the file is missing or cannot be read.
 std::optional<FoundHeartbeat> find_heartbeat(const std::string& path);
 
 }  // namespace tailrace

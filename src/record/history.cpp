@@ -30,7 +30,7 @@ StreamConfig config_of(const Json& effective) {
     return config;
 }
 
-// `lists`: how many lists of boxes there may be.
+// Reads the boxes of a plan, one list for each variable or list of variables. `lists`: the most lists that there may be.
 std::vector<std::vector<PartBox>> boxes_of(const Json& line, uint64_t lists) {
     std::vector<std::vector<PartBox>> boxes;
     for (const Json& entry : line.at("boxes")) {
@@ -47,7 +47,7 @@ std::vector<std::vector<PartBox>> boxes_of(const Json& line, uint64_t lists) {
     return boxes;
 }
 
-// The boxes of a "boxes" line, which are of lists of variables. Each variable is in one list.
+// Reads the boxes of a "boxes" line, in which variables with equal boxes make a list. Each variable is in one list.
 std::vector<std::vector<PartBox>> boxes_of_many(const Json& line, uint64_t variables) {
     const std::vector<std::vector<PartBox>> of_lists = boxes_of(line, variables);
     std::vector<std::vector<PartBox>> boxes;
@@ -56,7 +56,7 @@ std::vector<std::vector<PartBox>> boxes_of_many(const Json& line, uint64_t varia
     for (size_t list = 0; list < std::min(lists.size(), of_lists.size()); ++list)
         for (const uint64_t variable : counts_of(lists[list], "a list of variables of a plan")) {
             if (variable >= variables)
-                fail(Status::CORRUPT, "a plan has boxes of variable ", variable, ", and there are ", variables);
+                fail(Status::CORRUPT, "a plan has boxes of variable number ", variable, ", but there are only ", variables);
             if (variable >= boxes.size()) boxes.resize(variable + 1), has_boxes.resize(variable + 1);
             if (has_boxes[variable]) fail(Status::CORRUPT, "a plan has two lists of boxes of variable ", variable);
             has_boxes[variable] = true;
@@ -272,7 +272,7 @@ void put_boxes(std::string& text, uint64_t number, const std::vector<PartBox>& b
     }
 }
 
-// Variables with the same boxes make a list.
+// The text of a "boxes" line: variables with equal boxes make a list.
 std::string boxes_text(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes) {
     std::vector<std::vector<uint64_t>> lists;
     for (uint64_t v = 0; v < boxes.size(); ++v) {

@@ -1,21 +1,21 @@
 // What is committed of a stream, read from its journal: runs, plans, groups of steps and steps. The kinds of lines:
 //
 //   segment     the first line of a segment of the journal, and `end`, its last one (segments.hpp)
-//   run         once a run, at its first step: format, layout, requested, storage, ranks, nodes, definitions; origin (only of a
-//               conversion)
+//   run         once for each run, at its first step: format, layout, requested, storage, ranks, nodes, definitions; origin (only
+//               of a conversion)
 //   plan        several parts: which boxes they store: plan, boxes = [[variable, part, block, offset..., count...], ...]
-//   boxes       the same for more than 256 parts: boxes = [[list, part, ...], ...]; variables = [[variable, ...], ...]: the lists
-//               of variables with the same boxes. Versions before 0.2 pass over it, and read the boxes from the parts
-//   coordinate  an array that is static and replicated: its whole: variable, hex. Of several parts, which store only slices of a
-//               coordinate; and of a stream without steps, which has no parts
-//   blocks      one growing part: where its steps are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]
+//   boxes       a plan for more than 256 parts: boxes = [[list, part, ...], ...]; variables = [[variable, ...], ...]: the lists
+//               of variables with equal boxes. Versions before 0.2 ignore it, and read the boxes from the parts
+//   coordinate  all elements of a static, replicated array: variable, hex. Written where files > 1, since a part then stores only
+//               a slice of a coordinate; and for a stream without steps, which has no parts
+//   blocks      where the steps of one growing part are: group, writers, slot (bytes), blocks = [[first, steps, address], ...]
 //   step        commits a step: step, time, group (its first step), plan, static, files, bytes, digest. Also ragged (the lengths of
 //               ragged dimensions), segment (the number in the names of the group's files), records: true (its parts have them,
 //               version_record.hpp)
-//   copy        the group of the last steps is now in a copy, whose name has a number: group, segment
-//   drop        steps that left the stream: first, last, why ("keep": retention; else the damage). With "resume" and "rewind" all
-//               from first on leave, and their numbers and file names are used again. With kept: true the files stay, since
-//               later steps have their static arrays there
+//   copy        the last group of steps is now in a copied file, whose name has a number: group, segment
+//   drop        removes steps from the stream: first, last, why ("keep": retention; else the damage). "resume" and "rewind" drop
+//               all steps from `first` on, and their numbers and file names are used again. With kept: true the files are kept,
+//               since later steps have their static arrays there
 #pragma once
 
 #include <algorithm>
@@ -36,13 +36,13 @@ namespace tailrace {
 
 constexpr uint64_t kMostVariables = 1u << 20;  // in a plan whose definitions are not known
 
-// What the lengths along time say in a part of several steps.
+// What the length of a part's time dimension means, in a part of several steps.
 enum class Lengths {
-    laid_out,   // room for steps, as versions before 0.2 wrote them: time is NaN where there is none
-    committed,  // exactly the committed steps; the part has records of its last versions (part/version_record.hpp)
+    laid_out,   // room for so many steps (versions before 0.2): the time of a step that is not written is NaN
+    committed,  // the number of committed steps; the part has records of its last versions (part/version_record.hpp)
 };
 
-// Steps in the same parts.
+// A group: steps that are in the same parts.
 struct GroupEntry {
     uint64_t start = 0;
     Layout layout;
@@ -51,12 +51,13 @@ struct GroupEntry {
     uint64_t plan = 0;         // number of the plan line, if there is one
     bool has_static = false;   // its parts store the static distributed variables
     uint64_t steps = 0;        // committed and not dropped
-    uint64_t files_bytes = 0;  // steps = 1: of all its parts
-    std::string digest;        // of its last step
-    bool torn = false;         // it was dropped because it was damaged, or rewound: another group may have its place by now
+    uint64_t files_bytes = 0;  // steps = 1: total bytes of all its parts
+    std::string digest;        // digest of its last step
+    bool torn = false;         // its steps were dropped (damage, resume, rewind): another group may have its number by now
     uint64_t segment = 0;      // the number in the names of its files; 0: none
     Lengths lengths = Lengths::laid_out;
-    // History::add_group sets them: the first step of the index file that shows the group, and that file's parts up to here.
+    // Set by History::add_group: the first step of the index file that shows the group, and the parts in that file up to this
+    // group.
     uint64_t index_start = 0, index_parts = 0;
 };
 
@@ -91,10 +92,10 @@ struct PartGrowth {
     std::vector<StepBlock> blocks;
 };
 
-// Throws CORRUPT unless the blocks have so many steps: who writes into the part needs the places of all.
+// Throws CORRUPT unless the blocks have at least `steps` steps: a run that writes into the part needs the address of each.
 void check_has_places(const PartGrowth& growth, uint64_t steps);
 
-// The reasons of drop lines, but for those of damaged steps, which name the damage.
+// The values of `why` in drop lines. For damaged steps, `why` is the damage instead.
 constexpr const char* kDropOld = "keep";       // retention
 constexpr const char* kDropResume = "resume";  // a run continues before them (mode = resume)
 constexpr const char* kDropRewind = "rewind";  // tailrace rewind
@@ -104,34 +105,34 @@ struct History {
     std::map<uint64_t, std::vector<std::vector<PartBox>>> plans;  // by number: [variable]
     std::map<uint64_t, std::vector<std::byte>> coordinates;       // by variable
     std::vector<GroupEntry> groups;
-    std::vector<StepEntry> steps;  // ascending; numbers that were dropped are missing
+    std::vector<StepEntry> steps;  // ascending; dropped steps are missing
     uint64_t retained_from = 0;    // retention has dropped all steps below
-    PartGrowth growth;             // of the last "blocks" line
+    PartGrowth growth;             // from the last "blocks" line
     uint64_t torn_bytes = 0;
 
     bool empty() const { return steps.empty(); }
-    // No step, and arrays that the journal has whole: the index shows them alone.
+    // Whether the stream has no step, but static arrays in the journal: the index then shows only these.
     bool is_static_only() const;
     std::vector<double> times() const;  // of its steps
-    // Never the number of a step that retention has dropped: its files may still have that name.
+    // The number of the next step. It is never that of a step which retention has dropped, whose files may still exist.
     uint64_t next_step() const { return std::max(retained_from, steps.empty() ? 0 : steps.back().step + 1); }
     // The group with the static distributed variables of the steps of `group`. Null: no group has them.
     const GroupEntry* static_group(uint64_t group) const;
-    // The parts of a group have the variables that its run defined: others joined the stream with a later run.
+    // Whether the parts of a group have a variable. They have those that the group's run defined; later runs may add variables.
     bool has_variable(const GroupEntry& group, size_t variable) const {
         return variable < runs[group.run].definitions.variables().size();
     }
     size_t first_run_with(size_t variable) const;
     // Groups with steps, and groups whose static variables belong to such steps; ascending.
     std::vector<size_t> needed_groups() const;
-    // Adds a group after the others. An index file shows groups of together at most kMaxIndexParts parts. Which ones never changes,
-    // though earlier groups lose their steps and are forgotten.
+    // Adds a group after the others, and chooses the index file that shows it: one whose groups have at most kMaxIndexParts parts
+    // together. The choice never changes, even if earlier groups lose their steps and are forgotten.
     GroupEntry& add_group(GroupEntry group);
-    // Groups without steps whose files are gone; ascending. Those after them get other numbers. Without it each step of a long run
-    // with retention would cost more than the one before.
+    // Forgets groups without steps whose files were removed; `gone`: their numbers, ascending. Later groups get other numbers.
+    // Otherwise each step of a long run with retention would take longer than the step before.
     void forget_groups(const std::vector<size_t>& gone);
-    // Applies a line. Kinds that it does not know, of a later version, are passed over. Numbers are of the right kind then; whether
-    // they fit the lines before is checked by history_of().
+    // Applies a line. Ignores unknown kinds, which later versions may write. Checks only the type of each number; history_of()
+    // checks whether the numbers fit the lines before.
     void apply(const Json& line);
     // Drops the steps [first, last].
     void drop(uint64_t first, uint64_t last, bool torn);
@@ -154,7 +155,7 @@ Json coordinate_line(uint64_t variable, const std::vector<std::byte>& values);
 Json copy_line(const GroupEntry& group);
 Json blocks_line(const PartGrowth& growth);
 Json drop_line(uint64_t first, uint64_t last, const std::string& why, bool kept = false);
-// As text for journal_line_of(), and not as Json: all ranks wait for these lines, and Json would take most of that time.
+// Lines as text for journal_line_of(), not as Json: all ranks wait for these lines, and making Json would take most of that time.
 std::string plan_text(uint64_t plan, const std::vector<std::vector<PartBox>>& boxes);
 std::string step_text(const StepEntry& step, const GroupEntry& group);
 

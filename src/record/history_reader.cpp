@@ -40,10 +40,10 @@ void HistoryReader::check_before(const std::string& kind, const Json& line) cons
     if (kind == "drop") {
         const uint64_t first = count_at(line, "first"), last = count_at(line, "last");
         if (first > last || last >= history_.next_step())
-            refuse("steps ", first, " to ", last, " leave, and the last one is ", history_.next_step(), " - 1");
+            refuse("a line drops steps ", first, " to ", last, ", but the last step is ", history_.next_step(), " - 1");
     }
     if ((kind == "plan" || kind == "boxes") && history_.plans.contains(count_at(line, "plan")))
-        refuse("there are two plans of number ", count_at(line, "plan"));
+        refuse("there are two plans with number ", count_at(line, "plan"));
 }
 
 void HistoryReader::check_after(const std::string& kind, const Json& line) {
@@ -97,7 +97,7 @@ void HistoryReader::check_box(size_t v, const PartBox& stored, Needs& needs) con
 
 void HistoryReader::check_coordinate(uint64_t v) const {
     const auto& variables = definitions().variables();
-    if (v >= variables.size()) refuse("there is no variable ", v, ", of which the values follow");
+    if (v >= variables.size()) refuse("a coordinate line is of variable number ", v, ", which does not exist");
     const uint64_t bytes = history_.coordinates.at(v).size();
     if (!variables[v].replicated || !variables[v].is_static || bytes != variables[v].bytes())
         refuse("variable '", variables[v].name, "' has ", variables[v].bytes(), " bytes, and the line has ", bytes);
@@ -160,7 +160,7 @@ void HistoryReader::check_ragged(const StepEntry& step) {
 
 namespace {
 
-// The chain of the segments before the first whose first line is damaged or contradicts others.
+// The chain of the segments before the first segment whose first line is damaged or contradicts others.
 SegmentChain whole_chain(const std::string& journal, std::optional<WholeLines::Cut>& cut) {
     for (uint64_t most = segment_paths(journal).size();; --most) {
         try {
@@ -180,14 +180,14 @@ bool has_ended(const SegmentChain& chain) {
     return !chain.segments.back().has_head || (!content.lines.empty() && kind_of(content.lines.back()) == "end");
 }
 
-// Notes what intact lines behind a cut say.
+// Adds an intact line behind the cut to `cut`: the step and the group that it names.
 void leave_out(const Json& line, WholeLines::Cut& cut) {
     if (kind_of(line) != "step") return;
     try {
         cut.steps.push_back(count_at(line, "step"));
         cut.groups.emplace(count_at(line, "group"), count_at(line, "segment", 0));
     } catch (const std::exception&) {
-        // It says nothing that can be used.
+        // The line has no step or group that can be used.
     }
 }
 

@@ -1,5 +1,5 @@
-// Reads a history from the lines of a journal that anybody may have written. Each number is compared with what it counts or indexes
-// before the line joins the history: variables with the definitions, parts with the ranks, steps with each other.
+// Reads a history from the lines of a journal that may be damaged or malicious. Before a line is added to the history, its numbers
+// are checked: variables against the definitions, parts against the ranks, steps against each other.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@ namespace tailrace {
 
 class HistoryReader {
 public:
-    // Applies a line. Returns why it cannot be, or contradicts the lines before: then nothing more may be added or taken.
+    // Applies a line. Returns an error if the line is invalid or contradicts the lines before: then neither add() nor take() may be
+    // called again.
     std::optional<Error> add(const Json& line);
     History take() { return std::move(history_); }
 
 private:
-    // What the boxes of a plan need of the steps that use it.
+    // What a step that uses a plan must have at least, so that the plan's boxes fit.
     struct Needs {
         uint64_t parts = 0;
         std::vector<uint64_t> ragged;  // elements along each ragged dimension
@@ -49,8 +50,8 @@ private:
 // The lines of a journal up to the first that is damaged, or contradicts those before it.
 struct WholeLines {
     SegmentLines lines;
-    SegmentChain chain;  // its last segment ends before what is left out
-    // What is left out; absent where nothing is.
+    SegmentChain chain;  // its last segment ends before the damaged line
+    // The damaged line and what follows it.
     struct Cut {
         std::string path;  // of the segment
         uint64_t at = 0;   // byte
@@ -58,9 +59,9 @@ struct WholeLines {
         std::vector<uint64_t> steps;                     // of intact step lines behind it, ascending
         std::set<std::pair<uint64_t, uint64_t>> groups;  // of these: their first steps, and the numbers in their files' names
     };
-    std::optional<Cut> cut;
+    std::optional<Cut> cut;  // none: the journal is not damaged
 };
-// Given the path of segment 0. Throws CORRUPT where the first line of all is damaged: nothing is whole then.
+// `journal`: the path of segment 0. Throws CORRUPT if the first line of that segment is damaged: no line can be used then.
 WholeLines read_whole_lines(const std::string& journal);
 
 }  // namespace tailrace

@@ -13,8 +13,8 @@ struct PartBox {
     bool operator==(const PartBox&) const = default;
 };
 
-// Parts of one index file. With more, virtual datasets are slow (40 times slower at 1024, measured). Above, NAME.nc is an index of
-// such files.
+// The most parts of one index file. With more, virtual datasets are slow (40 times slower at 1024, measured), so NAME.nc of more
+// parts is an index of index files.
 constexpr uint64_t kMaxIndexParts = 256;
 
 }  // namespace tailrace

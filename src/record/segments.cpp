@@ -14,7 +14,8 @@ namespace {
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// A segment whose first line is torn counts for nothing; one of an older version begins with another kind of line.
+// Reads the first line of a segment; nothing if that line is torn: such a segment is ignored. A segment of an older version begins
+// with another kind of line.
 std::optional<Segment> open_segment(const std::string& journal, uint64_t number) {
     Segment segment;
     segment.path = segment_path(journal, number);
@@ -36,12 +37,13 @@ std::optional<Segment> open_segment(const std::string& journal, uint64_t number)
     return segment;
 }
 
-// An older version would append to segment 0, which no longer counts. It refuses a run of a format that it does not know.
+// Appends a line to segment 0 that makes versions before 0.2 refuse the stream: a run of a format that they do not know. They would
+// append to segment 0, where later lines are ignored.
 void mark_for_older_versions(const Segment& before) {
     try {
         Journal(before.path, true).append({{"kind", "run"}, {"format", kJournalFormat}}, false);
     } catch (const Error&) {
-        // Only an older version needs it.
+        // Only older versions need the line, so errors are ignored.
     }
 }
 
@@ -96,7 +98,7 @@ std::vector<std::string> segment_paths(const std::string& journal) {
 
 SegmentChain find_segments(const std::string& journal, uint64_t most) {
     SegmentChain chain;
-    // An error counts only where the segment does: `repair` continues behind damaged ones.
+    // An error in a segment is thrown only if that segment is part of the chain: `repair` continues behind damaged ones.
     std::vector<std::variant<std::optional<Segment>, Error>> all;
     const std::vector<std::string> paths = segment_paths(journal);
     for (size_t k = 0; k < std::min<uint64_t>(paths.size(), most); ++k) {
@@ -159,7 +161,7 @@ void OwnSegment::begin() {
              other ? other->writer.text() : "it is not known which", "; end one of them, then open the stream again (", path_, ")");
     }
     state_ = State::created;
-    // Only now: what earlier runs append from here on, they will not report as written.
+    // Reads the earlier segments only now that this segment exists: an earlier run that appends from now on gets an error.
     const SegmentChain before = cut_before_                 ? SegmentChain{{*cut_before_}, 0}
                                 : follows_ == Follows::last ? find_segments(first_)
                                                             : SegmentChain();
@@ -175,7 +177,7 @@ void OwnSegment::begin() {
     if (!before.empty() && !before.segments.back().has_head) mark_for_older_versions(before.segments.back());
 }
 
-// A line that is on the device needs the way to it there, too: the names of the segment, of NAME.parts and of the directory.
+// For a line that must be on the device, syncs the directories, too, which have the names of the segment and of NAME.parts.
 void OwnSegment::append_line(const std::string& line, bool sync) {
     if (sync && !names_are_durable_) {
         sync_directory(parts_);

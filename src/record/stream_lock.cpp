@@ -14,7 +14,7 @@
 namespace tailrace {
 namespace {
 
-// Bytes of the lock file: the run as a whole, and its ranks that write into growing files.
+// Bytes of the lock file that are locked: by the run as a whole, and by its ranks that write into growing files.
 constexpr uint64_t kRunByte = 0, kRanksByte = 1;
 
 constexpr double kTryS = 10;
@@ -28,7 +28,7 @@ std::string heartbeat_path(const std::string& directory, const std::string& stre
     return directory + "/" + parts_directory(stream) + "/writer.json";
 }
 
-// Whether a free lock shows that the writer and all its ranks have ended: where they would hold it, and it reaches this process.
+// Whether a free lock proves that the writer and all its ranks have ended: they would hold it, and it would reach this process.
 bool has_ended(const Writer& writer, const std::string& directory, const std::string& stream) {
     const bool is_alone_here = writer.nodes == 1 && writer.is_on_same_node(Writer::of_this_process(1));
     if (!is_alone_here && lock_reach(directory) != LockReach::all_nodes) return false;
@@ -49,7 +49,7 @@ StreamLock::StreamLock(const std::string& directory, const std::string& stream, 
     heartbeat_ = std::make_unique<Heartbeat>(heartbeat_path(directory, stream), writer_);
 }
 
-// One attempt. A run that ends removes the file, so what is locked may no longer have its name: then it counts for nothing.
+// Makes one attempt. A run that ends removes the lock file, so the locked file may have lost its name: then the lock is void.
 bool StreamLock::try_take() {
     lock_ = ByteLock(path_, ByteLock::File::made);
     for (const uint64_t byte : {kRunByte, kRanksByte}) {
@@ -77,7 +77,7 @@ void StreamLock::take(bool takes_over) {
             state_ = State::overrode;
             return;
         }
-        // Another handle of this process does not close while this one waits.
+        // Does not wait for a lock of this process itself: it is not released while this thread waits.
         if (seconds_now() - began_s > kTryS || (other && other->writer.is_same_process(writer_))) refuse(other);
         std::this_thread::sleep_for(kPause);
     }
@@ -103,7 +103,7 @@ bool StreamLock::proves_end_of(const Writer& earlier) const {
 
 void StreamLock::release() noexcept {
     heartbeat_.reset();
-    // No other process can take the lock of a file that has lost its name: it looks whether it has the name.
+    // Removes the file before it is unlocked: a process that locks it later sees that the file has lost its name.
     if (state_ != State::overrode && lock_.is_at(path_)) ::unlink(path_.c_str());
     lock_.close();
     state_ = State::no_locks;

@@ -1,5 +1,5 @@
-// The lock of a stream: at most one run or command writes it. Where the file system has no locks, or they do not reach other nodes,
-// the heartbeat of the other run says whether it lives.
+// The lock of a stream: at most one run or command writes it. If the file system has no locks, or they do not reach other nodes,
+// the heartbeat of the other run shows whether that run is alive.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace tailrace {
 
-// Local, on the one process that opens a stream for writing: rank 0, or a command.
+// Used by the one process that opens a stream for writing: rank 0, or a command. Local.
 class StreamLock {
 public:
-    // Takes the lock. Ranks of a run that was just killed live on for a second, so it tries for up to 10 s. Throws IN_USE, naming
-    // the other run, while the lock or a heartbeat younger than two minutes says that it lives; not with `takes_over`. `nodes`: of
-    // this run.
+    // Takes the lock. Tries for up to 10 s, since ranks of a run that was just killed may live for another second. Throws IN_USE,
+    // naming the other run, if the lock is held or a heartbeat is younger than two minutes; not with `takes_over`. `nodes`: the
+    // number of nodes of this run.
     StreamLock(const std::string& directory, const std::string& stream, bool takes_over, uint64_t nodes = 1);
     StreamLock(const StreamLock&) = delete;
     ~StreamLock() { release(); }
@@ -26,9 +26,9 @@ public:
     const Writer& writer() const { return writer_; }  // this process
     // Whether no process of an earlier run can be alive.
     bool proves_end_of(const Writer& earlier) const;
-    // The lock or a heartbeat said that another run lives, and this one takes over all the same.
+    // Whether the lock or a heartbeat showed another run alive, and this run takes over all the same.
     bool overrode() const { return state_ == State::overrode; }
-    // Why the lock protects less than it should; empty where it does not.
+    // Why the lock does not protect fully; empty if it does.
     const std::string& note() const { return note_; }
     void release() noexcept;
 
@@ -48,8 +48,8 @@ private:
     std::unique_ptr<Heartbeat> heartbeat_;
 };
 
-// Local, on each rank that writes into files which later runs append to: while it lives, no other run takes the lock. Errors are
-// passed over: rank 0 has the lock.
+// A shared lock of each rank that writes into files which later runs append to: while such a rank is alive, no other run gets the
+// stream's lock. Local. Errors are ignored, because rank 0 has the lock.
 class WritingRank {
 public:
     WritingRank() = default;
@@ -59,7 +59,7 @@ private:
     ByteLock lock_;
 };
 
-// The run or command that writes a stream now, for those that only read it. Nothing where none is known.
+// The run or command that writes a stream now, for commands that only read. Nothing if none is known.
 std::optional<Writer> living_writer(const std::string& directory, const std::string& stream);
 
 }  // namespace tailrace

@@ -13,13 +13,13 @@ WriteAccess::WriteAccess(const std::string& directory, const std::string& stream
     if (wish.earlier == Earlier::is_replaced) lines_.lines = {};
     number_ = chain_.next_number;
     const Writer before = chain_.empty() ? Writer() : chain_.segments.back().head.writer;
-    // A run that has created a segment, and not written its first line, may do so at any time.
+    // If a number is missing, some run has created a segment and not written its first line; it may do so at any time.
     const bool all_have_begun = number_ == (chain_.empty() ? 0 : chain_.segments.back().head.number + 1);
     const bool has_ended = all_have_begun && (chain_.empty() || lines_.has_ended);
     contested_ = lock_.overrode() || !(has_ended || lock_.proves_end_of(before));
     names_parts_ = contested_ || chain_.is_contested();
     if (!contested_) return;
-    // From here on the earlier run gets an error at its next step.
+    // Begins this run's segment: the earlier run then gets an error at its next step.
     chain_.empty() && wish.earlier == Earlier::is_replaced ? segment_of_new_stream() : segment();
     read(wish.earlier == Earlier::is_salvaged ? wish.earlier : Earlier::counts);
 }

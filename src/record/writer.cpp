@@ -25,7 +25,7 @@ std::string variable_or_nothing(const char* name) {
     return value != nullptr ? value : "";
 }
 
-// As batch systems name it: Slurm, PBS, LSF, Flux, Fujitsu, OAR, Cobalt, Grid Engine.
+// The job's number, from the environment variables of Slurm, PBS, LSF, Flux, Fujitsu, OAR, Cobalt and Grid Engine.
 std::string job_of_environment() {
     constexpr std::array kNames = {"SLURM_JOB_ID", "PBS_JOBID",  "LSB_JOBID",    "FLUX_JOB_ID",
                                    "PJM_JOBID",    "OAR_JOB_ID", "COBALT_JOBID", "JOB_ID"};

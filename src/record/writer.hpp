@@ -10,7 +10,7 @@
 namespace tailrace {
 
 struct Writer {
-    std::string host, boot;  // boot: the kernel's number of this start of the node
+    std::string host, boot;  // boot: the kernel's boot id, which is new at each start of the node
     uint64_t process = 0, nodes = 1;
     std::string job, user;  // empty: not known
     int64_t since_s = 0;    // seconds since 1970
@@ -18,7 +18,7 @@ struct Writer {
 
     // This process, for a run on so many nodes.
     static Writer of_this_process(uint64_t nodes);
-    static Writer of_json(const Json& json);  // keys that are missing or of another type are passed over
+    static Writer of_json(const Json& json);  // ignores keys that are missing or have another type
     Json json() const;
 
     bool is_on_same_node(const Writer& other) const { return host == other.host && boot == other.boot; }

@@ -111,7 +111,7 @@ Json list_streams(const std::string& directory, const std::string& stream) {
 
 void index_stream(const std::string& directory, const std::string& stream, bool takes_over) {
     require_stream(directory, stream);
-    // Nothing in the journal changes, so this begins no segment, and a run that lives after all can continue.
+    // Takes the lock without beginning a segment, since the journal does not change: a run that is still alive can continue.
     const StreamLock lock(directory, stream, takes_over);
     const std::string journal = directory + "/" + journal_path(stream);
     const SegmentChain chain = find_segments(journal);

@@ -65,13 +65,13 @@ public:
     }
 
 private:
-    // In the last run.
+    // Whether the last run compresses the variable.
     bool is_packed(const Variable& variable) const {
         return !variable.is_static && !variable.replicated && is_compressed(storage_, variable.shape, type_bytes(variable.type));
     }
 
-    // The source of a variable that no rank has put, or whose parts are gone: a virtual dataset without elements, which reads as
-    // fill values and takes no room. HDF5 has no virtual scalars; those are written.
+    // The source of a variable that no rank has put, or whose parts are gone: a virtual dataset without elements, of which readers
+    // get fill values and which takes no space. HDF5 has no virtual scalars; those are written.
     static std::vector<Source> no_elements(const Variable& variable, bool varies) {
         if (variable.shape.empty() || variable.bytes() == 0) return {};
         const Shape none(variable.shape.size(), 0);
@@ -97,7 +97,8 @@ private:
         return sources;
     }
 
-    // Where there are subindexes, they have all that varies, and static arrays of many parts.
+    // Whether the sources of the variable are subindexes. If there are any, they have all variables that vary, and static variables
+    // of many parts.
     bool shows_subindexes(const Variable& variable) const {
         if (!variable.is_static) return !subindexes_.empty();
         return !variable.replicated && std::ranges::any_of(subindexes_, &Subindex::is_static);
@@ -122,7 +123,8 @@ private:
         return {file->second, block_suffix(block), from, to};
     }
 
-    // The dataset has the elements of all steps one after another along the first dimension, without time.
+    // The sources of a ragged variable: the dataset has the elements of all steps one after another along the first dimension,
+    // without time.
     std::vector<Source> ragged_sources(size_t v) const {
         const Variable& variable = definitions_.variables()[v];
         const size_t k = definitions_.ragged_number(variable);
@@ -156,7 +158,7 @@ private:
     mutable std::map<std::pair<const GroupEntry*, uint64_t>, SharedText> files_;  // of each part
 };
 
-// The fill values of one array.
+// Writes the fill value to all elements of one array.
 void write_fill(File& out, uint64_t address, uint64_t bytes, const std::vector<std::byte>& fill) {
     constexpr uint64_t piece_bytes = 1u << 20;
     std::vector<std::byte> piece(std::min(bytes, piece_bytes));
@@ -191,7 +193,7 @@ private:
 
 std::vector<std::byte> fill_in_dataset(const History& history, size_t variable) {
     const Variable& of = history.runs.back().definitions.variables()[variable];
-    // It joined the stream: earlier steps read as fill.
+    // A variable that later runs added needs a fill value: readers get it for the steps before.
     return of.fill.empty() && history.first_run_with(variable) > 0 ? netcdf_fill(of.type) : of.fill;
 }
 

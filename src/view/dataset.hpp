@@ -1,5 +1,5 @@
-// Steps of a stream as one dataset: its arrays, and the parts that their values are in. The index is made of it, and the combined
-// file.
+// Steps of a stream as one dataset: its arrays, and the parts that have their values. The index and the combined file are made from
+// this dataset.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@
 
 namespace tailrace {
 
-// Describes the steps [first, last) of History::steps; of a stream of static arrays alone, no steps and no time. The arrays are the
-// variables in their order, then the lengths of ragged dimensions, then the times. Files of sources are paths below the stream's
-// directory. An array without sources is in no part: write_arrays_without_sources() writes it.
-// `subindexes`: index files between the dataset and the parts; none: its sources are the parts.
+// Describes the steps [first, last) of History::steps; without steps and time if the stream has only static arrays. The arrays are
+// the variables in their order, then the lengths of ragged dimensions, then the times. Files of sources are paths below the
+// stream's directory. An array without sources is in no part: write_arrays_without_sources() writes it.
+// `subindexes`: index files between the dataset and the parts; none: the sources are the parts.
 Description describe_steps(const History& history, const std::string& stream, size_t first, size_t last,
                            const std::vector<Subindex>& subindexes = {});
 

@@ -27,7 +27,7 @@ std::string where_parts_are(const std::string& stream) {
     return "virtual datasets over the parts in " + parts_directory(stream) + "/";
 }
 
-// A file of the index: where its own arrays are, and its metadata.
+// A file of the index: the places of the arrays that it stores itself, and its metadata.
 struct IndexFile {
     IndexFile(const Description& description, uint64_t steps)
         : placement(part_bytes(description, 0), {}), block{0, steps, placement.static_end()},
@@ -37,7 +37,7 @@ struct IndexFile {
     Image image;
 };
 
-// NAME.nc, which shows the first `shown` steps.
+// Describes NAME.nc, which shows the first `shown` steps.
 Description describe_index(const History& history, const std::string& stream, size_t shown,
                            const std::vector<Subindex>& subindexes) {
     Description description = describe_steps(history, stream, 0, shown, subindexes);
@@ -55,7 +55,7 @@ public:
     IndexWriter(const std::string& directory, const std::string& stream, bool sync, uint64_t run)
         : directory_(directory), temporary_(directory + "/" + pending_index_path(stream, run)), sync_(sync) {}
 
-    // `write_arrays`: those that are not virtual; given the file, their places, the placement and the block of steps.
+    // `write_arrays` writes the arrays that are not virtual; it gets the file, their places, the placement and the block of steps.
     template <class WriteArrays>
     void write(const std::string& path, const Description& description, uint64_t steps, WriteArrays&& write_arrays) const {
         const IndexFile file(description, steps);
@@ -89,7 +89,7 @@ void write_subindex(const IndexWriter& writer, const std::string& stream, const 
                  });
 }
 
-// Old subindexes, but for these.
+// Removes all subindexes except `but`.
 void remove_subindexes(const std::string& directory, const std::string& stream, const std::vector<Subindex>& but = {}) {
     const std::string subindexes = subindexes_directory(stream);
     if (!path_exists(directory + "/" + subindexes)) return;
@@ -99,7 +99,7 @@ void remove_subindexes(const std::string& directory, const std::string& stream, 
     if (but.empty()) remove_directory_if_empty(directory + "/" + subindexes);
 }
 
-// Subindexes that are missing, or show steps that changed.
+// Writes the subindexes that are missing, or that show steps from `unchanged_below` on.
 void write_subindexes(const IndexWriter& writer, const std::string& directory, const std::string& stream, const History& history,
                       const std::vector<Subindex>& subindexes, uint64_t unchanged_below, bool sync) {
     if (subindexes.empty()) return;
@@ -115,7 +115,7 @@ void write_subindexes(const IndexWriter& writer, const std::string& directory, c
     if (sync && some_changed) sync_directory(at);
 }
 
-// Whether the name is NAME.SSSSSS.nc. Such a file may also be another stream's, or no index.
+// Whether the name is NAME.SSSSSS.nc. Such a file may also belong to another stream, or not be an index.
 bool is_numbered(const std::string& name, const std::string& stream) {
     if (name.size() <= stream.size() + 4 || !name.starts_with(stream + ".") || !name.ends_with(".nc")) return false;
     const std::string number = name.substr(stream.size() + 1, name.size() - stream.size() - 4);
@@ -176,7 +176,7 @@ void write_index(const std::string& directory, const std::string& stream, const 
                  [&](File& out, const auto& places, const Placement& placement, const StepBlock& block) {
                      write_arrays_without_sources(out, description, places, placement, block, history, 0);
                  });
-    // Only now: the older NAME.nc showed them.
+    // Removes these files only now: the older NAME.nc showed them.
     for (const std::string& path : index_paths(directory, stream))
         if (path != directory + "/" + dataset_path(stream)) remove_file(path);
     remove_subindexes(directory, stream, subindexes);
@@ -198,7 +198,7 @@ void remove_index(const std::string& directory, const std::string& stream) {
 
 void show_journal(const std::string& directory, const std::string& stream, uint64_t run, bool sync) {
     const std::string journal = directory + "/" + journal_path(stream);
-    // What was read may be older than what another run has shown meanwhile: then again.
+    // Repeats if another run has shown newer steps since the journal was read.
     constexpr int kMostTimes = 100;
     for (int times = 0; times < kMostTimes; ++times) {
         const SegmentChain chain = find_segments(journal);

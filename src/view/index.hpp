@@ -11,31 +11,33 @@
 
 namespace tailrace {
 
-// Writes NAME.nc, which shows the first `shown` committed steps of History::steps. Every file is written under a temporary name
-// and renamed. Of more than kMaxIndexParts parts it is an index of subindexes (subindexes.hpp): those that show only steps below
-// `unchanged_below` are not written again. `run`: the number of the run or command, for the temporary names.
+// Which steps write_index() shows: the first `shown` steps of History::steps. Subindexes that show only steps below
+// `unchanged_below` are not written again.
 struct IndexedSteps {
     uint64_t unchanged_below = 0;
     size_t shown = SIZE_MAX;
 };
+// Writes NAME.nc; of more than kMaxIndexParts parts it is an index of subindexes (subindexes.hpp). Every file is written under a
+// temporary name and renamed. `run`: the number of the run or command, for the temporary names.
 void write_index(const std::string& directory, const std::string& stream, const History& history, const IndexedSteps& steps,
                  bool sync, uint64_t run = 0);
-// The bytes of NAME.nc and its subindexes, as write_index() would write them. The history has the boxes of all parts.
+// The total bytes of NAME.nc and its subindexes as write_index() would write them. The history must have the boxes of all parts.
 uint64_t index_bytes(const History& history, const std::string& stream);
-// NAME.nc, its subindexes, and the files NAME.SSSSSS.nc that versions before 0.2 wrote.
+// Removes NAME.nc, its subindexes, and the files NAME.SSSSSS.nc that versions before 0.2 wrote.
 void remove_index(const std::string& directory, const std::string& stream);
-// For a run that was overtaken, and a command without the lock: the index, or the dataset, as the journal on storage has it, also
-// where others write it meanwhile.
+// For a run that was overtaken, and a command without the lock: makes NAME.nc show what the journal on storage has, even if others
+// write the stream meanwhile.
 void show_journal(const std::string& directory, const std::string& stream, uint64_t run, bool sync);
-// Where the one part that is the dataset has a number in its name, NAME.nc is another name of the same file.
+// Makes NAME.nc a second name of the part that is the dataset, if that part has a number in its name.
 void show_dataset(const std::string& directory, const std::string& stream, const GroupEntry& group, uint64_t run);
 
-// Whether NAME.nc is an index: not where the part itself is the dataset.
+// Whether NAME.nc is an index. False if the part itself is the dataset.
 bool has_index(const History& history);
-// The files of the index that must be there, below the directory: NAME.nc and its subindexes.
+// The files of the index that must exist, as paths below the directory: NAME.nc and its subindexes.
 std::vector<std::string> index_files(const History& history, const std::string& stream);
 
-// What `ls`, `verify`, the end of a run and an attribute of NAME.nc say where the parts are too many for a usual reader; else "".
+// The note that `ls`, `verify`, the end of a run and an attribute of NAME.nc show if a reader with the usual limit cannot open all
+// parts; else "".
 std::string note_of_open_files(const History& history, const std::string& stream);
 
 // The files beside NAME.parts that exist: NAME.nc, and files with numbers that are an index of this stream, of versions before 0.2.

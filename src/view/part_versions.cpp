@@ -14,7 +14,7 @@ std::string path_of_part(const std::string& directory, const std::string& stream
     return directory + "/" + part_path(group, stream, part);
 }
 
-// The files NAME.nc in a directory and below it; at least `most` where there are more.
+// Counts the files with names ending in .nc in a directory and below it. Stops counting once there are `most`.
 uint64_t count_files(const std::string& directory, uint64_t most, int levels) {
     uint64_t files = 0;
     for (const std::string& name : list_directory(directory)) {

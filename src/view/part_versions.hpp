@@ -10,20 +10,20 @@
 
 namespace tailrace {
 
-// How many parts of a group a command looks at, from the first on: all, but where most of them are missing. A damaged journal may
-// name millions.
+// How many parts of a group a command checks, from the first on: all, unless most of them are missing. A damaged journal may name
+// millions of parts.
 uint64_t parts_to_look_at(const std::string& directory, const std::string& stream, const GroupEntry& group);
-// The steps that a part of the group must show: up to the last one that the stream has of it.
+// The number of steps that a part of the group must show: up to the last step that the stream has of the group.
 uint64_t shown_steps(const History& history, size_t group);
-// Of a part of a group of several steps. Throws NOT_FOUND where it is missing.
+// The state of a part of a group of several steps. Throws NOT_FOUND if the part is missing.
 PartState state_of_part(const std::string& path, const History& history, size_t group);
-// Shows the committed steps in all parts of the group. Returns the paths of those that were behind. Parts that are missing, or that
-// another program has changed, stay as they are.
+// Makes all parts of the group show the committed steps. Returns the paths of the parts that showed fewer. Parts that are missing,
+// or that another program has changed, are not touched.
 std::vector<std::string> bring_up_group(const std::string& directory, const std::string& stream, const History& history,
                                         size_t group);
-// The same for the groups that a run which was killed may have left behind: the last ones.
+// bring_up_group() for the last groups, whose parts a killed run may have left with fewer steps.
 void bring_up_last_groups(const std::string& directory, const std::string& stream, const History& history);
-// Throws CORRUPT with a remedy where the dataset, to which a run would append, is not as Tailrace has written it.
+// Throws CORRUPT with a remedy if another program has changed the dataset to which a run would append.
 void check_unchanged(const std::string& directory, const std::string& stream, const History& history);
 
 }  // namespace tailrace

@@ -8,7 +8,7 @@
 namespace tailrace {
 namespace {
 
-// What read_box() reads of the file, from the first element to the last; of a compressed array, whole chunks.
+// The extents of the file that read_box() reads: from the first element to the last; whole chunks of a compressed array.
 std::vector<Extent> extents_of(const StoredArray& array, const Box& box) {
     if (array.packing) return array.chunks;
     const Spans spans(array.shape, box);
@@ -58,8 +58,7 @@ void ReadCheck::check(const StoredArray& array, const Box& box, uint64_t step) {
     const auto now = std::partition(left.begin(), left.end(), [&](const SealRecord& record) { return !is_read(record); });
     if (const auto bad = verify_records(*array.file, {now, left.end()}))
         fail(Status::CORRUPT, array.file->path(), ": array '", array.name, "': bytes ", bad->address, " to ",
-             bad->address + bad->bytes, " do not have the checksum that they were written with; ",
-             "`tailrace verify --deep` names all damage");
+             bad->address + bad->bytes, " do not match their checksum; ", "`tailrace verify --deep` names all damage");
     left.erase(now, left.end());
 }
 

@@ -15,10 +15,10 @@ namespace tailrace {
 
 class ReadCheck {
 public:
-    // Throws CORRUPT where bytes of `box` of the array do not have the checksum that they were written with, and UNSUPPORTED where
-    // the part has no checksums. `step`: the step's number in the part, or kSealOfStatic. A writer's run of bytes is compared once.
+    // Throws CORRUPT if bytes of `box` of the array do not match their stored checksum, and UNSUPPORTED if the part has no
+    // checksums. `step`: the step's number in the part, or kSealOfStatic. Each checksum record is compared only once.
     void check(const StoredArray& array, const Box& box, uint64_t step);
-    // Of parts that are read no more, or that have changed.
+    // Forgets which bytes were compared: call it when parts were closed or have changed.
     void forget() {
         maps_.clear();
         unchecked_.clear();

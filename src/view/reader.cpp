@@ -35,7 +35,7 @@ void fill(const BlockView& memory, uint64_t elements, const std::vector<std::byt
     for (uint64_t done = 0; done < elements; done += kLine) memory.copy_in(done, std::min(kLine, elements - done), line.data());
 }
 
-// A variable that joined the stream after the step was written.
+// Fills a box of a variable that was added to the stream after the step was written.
 void fill_missing(const Variable& variable, const Box& box, const BlockView& memory) {
     fill(memory, box.elements(), variable.fill.empty() ? netcdf_fill(variable.type) : variable.fill);
 }
@@ -44,11 +44,11 @@ void fill_missing(const Variable& variable, const Box& box, const BlockView& mem
 
 Reader::Reader(MPI_Comm comm, const std::string& directory, const std::string& name)
     : directory_(directory.empty() ? "." : directory), name_(name), ranks_(take_communicator(comm)) {
-    run_or_end_job(has_others(), [&] { open(); });  // already here: freeing the communicator is collective, too
+    run_or_end_job(has_others(), [&] { open(); });  // if memory runs out, ends the job: freeing the communicator is collective, too
 }
 
-// The summary goes in one message with the locations of the step. With more ranks than cores each message costs several hundredths
-// of a millisecond.
+// Sends the summary of the stream and the locations of the step in one message: with more ranks than cores each message costs
+// several hundredths of a millisecond.
 void Reader::open() {
     std::vector<uint64_t> words;
     const auto error = attempt([&] {
@@ -74,7 +74,7 @@ void Reader::open() {
 size_t Reader::index_of_step(int64_t step) const {
     const std::vector<uint64_t>& steps = stream_.steps;
     if (steps.empty())
-        fail(Status::NOT_FOUND, "stream '", name_, "' in ", directory_, " has no step ", step, ": it has static arrays alone");
+        fail(Status::NOT_FOUND, "stream '", name_, "' in ", directory_, " has no step ", step, ": it has only static arrays");
     if (step < 0 && static_cast<uint64_t>(-step) <= steps.size()) return steps.size() - static_cast<size_t>(-step);
     const auto found = step < 0 ? steps.end() : std::lower_bound(steps.begin(), steps.end(), static_cast<uint64_t>(step));
     if (found == steps.end() || *found != static_cast<uint64_t>(step))
@@ -98,7 +98,7 @@ void Reader::select(int64_t step) {
     take_locations(index, words, at);
 }
 
-// On rank 0: where the arrays of a step are, and where the static ones are that belong to it.
+// On rank 0: appends where the arrays of a step are, and where its static arrays are.
 void Reader::put_locations(size_t index, std::vector<uint64_t>& words) const {
     const StepEntry& entry = history_->steps[index];
     const GroupEntry& group = history_->groups[entry.group];
@@ -128,13 +128,14 @@ std::optional<StepLocation> Reader::take_location(const std::vector<uint64_t>& w
     return location;
 }
 
-// Collective. The journal has no plan of so many parts: the ranks divide the parts among them and read their boxes.
+// Collective. Reads the boxes of a step from its parts, which the ranks divide among them: for so many parts, older versions wrote
+// no boxes into the journal.
 void Reader::scan_parts(StepLocation& location) const {
     std::vector<std::vector<PartBox>> mine(location.boxes.size());
     const auto error = attempt([&] {
         for (uint64_t p = ranks_->rank(); p < location.parts; p += ranks_->size()) {
             const std::string path = part_path_of(location, p);
-            // Not NOT_FOUND: a program that asks for its restart would take it for a first run.
+            // CORRUPT, not NOT_FOUND: a program that looks for a restart would take NOT_FOUND to mean its first run.
             if (!path_exists(path)) fail(Status::CORRUPT, path, " is missing; `tailrace verify` names all that is");
             const PartReader reader(path);
             for (PartReader::Block& block : reader.blocks()) {
@@ -183,7 +184,7 @@ void Reader::get(const std::string& variable, const Box& box, void* data, const 
              " elements of ", tailrace::describe(box), " are in no part of step ", selected_);
 }
 
-// Returns the elements that the parts have.
+// Reads a box of a distributed variable. Returns the number of elements that the parts have.
 uint64_t Reader::read_distributed(size_t variable, const Box& box, const BlockView& memory) const {
     const auto& location = definitions().variables()[variable].is_static ? static_location_ : location_;
     uint64_t found = 0;
@@ -192,7 +193,7 @@ uint64_t Reader::read_distributed(size_t variable, const Box& box, const BlockVi
     return found;
 }
 
-// Reads what `box` has in common with a stored one. Returns the elements.
+// Reads the elements that `box` has in common with a stored box. Returns their number.
 uint64_t Reader::read_common(size_t variable, const StepLocation& location, const PartBox& stored, const Box& box,
                              const BlockView& memory) const {
     const Box common = intersection(stored.box, box);
@@ -216,7 +217,7 @@ uint64_t Reader::read_common(size_t variable, const StepLocation& location, cons
     }
 }
 
-// A running model commits a step a moment before its parts show it.
+// Whether the part shows fewer steps than are committed: a running model commits a step a moment before its parts show it.
 bool Reader::shows_too_few(const std::string& path, const StepLocation& location) {
     if (location.layout.steps == 1 || !path_exists(path)) return false;
     return state_of_part(File::open_read(path), location.in_group + 1) == PartState::outdated;
@@ -239,7 +240,7 @@ void Reader::read_replicated(size_t variable, const Box& box, const BlockView& m
     const auto coordinate = stream_.coordinates.find(variable);
     if (coordinate == stream_.coordinates.end()) {
         if (variable >= location_->variables) return fill_missing(of, box, memory);
-        // Every part has it: each rank reads another part.
+        // Every part has the array: each rank reads another part.
         read_common(variable, *location_, {ranks_->rank() % location_->parts, 0, whole_box(of.shape)}, box, memory);
         return;
     }

@@ -22,20 +22,20 @@ public:
 
     const Communicator& ranks() const { return *ranks_; }
     const Definitions& definitions() const { return stream_.definitions; }
-    // Of the committed steps, as they were when the stream was opened for reading.
+    // The numbers of the steps that were committed when the stream was opened for reading; below, their times.
     const std::vector<uint64_t>& steps() const { return stream_.steps; }
     const std::vector<double>& times() const { return stream_.times; }
     uint64_t selected() const { return selected_; }
 
-    // Collective. The step that is read from now on; -1 is the last, -2 the one before.
+    // Collective. Selects the step that is read from now on, by its number; -1 is the last step, -2 the one before.
     void select(int64_t step);
-    // Local. Reads the elements of `box` to `data`, with `stride` bytes between elements (empty: dense). Elements that no rank has
-    // written are fill values. Throws CORRUPT where the variable has no fill value.
+    // Local. Reads the elements of `box` into `data`; `stride`: bytes from one element to the next along each dimension (empty:
+    // dense). Elements that no rank has written get the fill value; throws CORRUPT if the variable has none.
     void get(const std::string& variable, const Box& box, void* data, const std::vector<int64_t>& stride) const;
     // Local. From now on get() compares what it reads with the checksums of the parts; CORRUPT, or UNSUPPORTED where there are
     // none.
     void verify_reads(bool on) { verifies_ = on; }
-    // Collective. The whole variable, dense, on every rank; read from storage once a node.
+    // Collective. Gives every rank the whole variable, dense; one rank of each node reads it from storage.
     void get_shared(const std::string& variable, void* data) const;
     // Collective.
     void close();

@@ -12,12 +12,12 @@ namespace {
 
 constexpr uint64_t kBufferBytes = 8u << 20;
 
-// What a call asks for, once the names are known.
+// What a call of get() wants, once its names were looked up.
 struct Wanted {
     Box whole;
     size_t dim = 0;
     uint64_t element_bytes = 1;
-    std::vector<BlockView> blocks;  // none where this rank wants no element
+    std::vector<BlockView> blocks;  // empty if this rank wants no element
 };
 
 Wanted wanted(const Definitions& definitions, const std::string& name, const std::string& dimension,
@@ -48,7 +48,7 @@ void ScatteredReader::plan(uint64_t length, std::span<const uint64_t> indices) {
     plans_ = Redistribution::plan(ranks, {{length_, indices_}});
 }
 
-// A rank that has the plan reads before it knows of the others: then they agree once.
+// A rank whose plan still fits reads before it learns whether the other ranks' plans do: if they do, one agreement is enough.
 void ScatteredReader::get(const std::string& variable, const std::string& dimension, std::span<const uint64_t> indices, void* data,
                           const std::vector<int64_t>& stride_bytes) {
     const Communicator& ranks = reader_.ranks();

@@ -12,12 +12,12 @@ namespace tailrace {
 
 class ScatteredReader {
 public:
-    // `reader` must live as long.
+    // `reader` must outlive this object.
     explicit ScatteredReader(const Reader& reader) : reader_(reader) {}
     ScatteredReader(const ScatteredReader&) = delete;
 
-    // Collective. Each rank reads an equal, contiguous range, and the ranks exchange what they want, with a plan that is made once
-    // for the same indices. An index may be wanted by several ranks, and repeatedly. `stride_bytes`: empty for dense memory.
+    // Collective. Each rank reads an equal, contiguous range, then the ranks exchange elements. The plan for that is kept while the
+    // indices do not change. An index may be wanted by several ranks, and repeatedly. `stride_bytes`: empty for dense memory.
     void get(const std::string& variable, const std::string& dimension, std::span<const uint64_t> indices, void* data,
              const std::vector<int64_t>& stride_bytes);
 

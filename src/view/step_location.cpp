@@ -24,7 +24,7 @@ void take_boxes(const std::vector<uint64_t>& words, std::vector<std::vector<Part
     }
 }
 
-// The run and the coordinates travel as lines of the journal.
+// Sends the run and the coordinates in the form of journal lines.
 void put_summary(std::vector<uint64_t>& words, const History& history) {
     Json lines = Json::array({run_line(history.runs.back())});
     for (const auto& [v, values] : history.coordinates) lines.push_back(coordinate_line(v, values));

@@ -1,5 +1,5 @@
-// What every rank knows of a stream that is open for reading, and of the step that it reads. Rank 0 reads the journal and sends
-// both as 64-bit words.
+// What every rank knows of a stream that is open for reading, and of the selected step. Rank 0 reads the journal and sends both as
+// 64-bit words.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct StreamSummary {
     std::vector<uint64_t> steps;  // committed
     std::vector<double> times;
     std::vector<std::vector<uint64_t>> ragged;               // of each step: the lengths of the ragged dimensions
-    std::set<uint64_t> joined;                               // variables that the first steps do not have
+    std::set<uint64_t> joined;                               // numbers of variables that the first steps do not have
     std::map<uint64_t, std::vector<std::byte>> coordinates;  // by variable: those of which the parts store only slices
 };
 
@@ -36,16 +36,16 @@ struct StepLocation {
     bool in_journal = true;                   // false: only the parts contain the boxes (more than 256 parts, before version 0.2)
     std::vector<std::vector<PartBox>> boxes;  // [variable]
 
-    // Its parts are the same files.
+    // Whether both steps are in the same part files.
     bool is_in_group_of(const StepLocation& other) const {
         return layout.steps != 1 && start == other.start && segment == other.segment;
     }
 };
 
-// put_...: on rank 0, from the history. take_...: from words[at]; `at` is moved behind what was taken.
+// put_...() append words on rank 0, from the history. take_...() read from words[at] and move `at` behind what they have read.
 void put_summary(std::vector<uint64_t>& words, const History& history);
 StreamSummary take_summary(const std::vector<uint64_t>& words, size_t& at);
-// `group`: null where no group has what is looked for.
+// `group`: null if no group has the step or the static arrays.
 void put_location(std::vector<uint64_t>& words, const History& history, const GroupEntry* group, uint64_t in_group);
 std::optional<StepLocation> take_location(const std::vector<uint64_t>& words, size_t& at, const StreamSummary& stream);
 

@@ -27,7 +27,7 @@ public:
     SubindexSources(const History& history, size_t variable, const Definitions& definitions)
         : history_(history), v_(variable), variable_(definitions.variables()[variable]) {}
 
-    // Steps of a group; `steps.to`: in the dataset.
+    // Adds steps of a group. `steps.to` is the number in the dataset.
     void add(const Subindex& subindex, const StepSpan& steps) {
         if (!history_.has_variable(*steps.group, v_)) return;
         std::vector<Box> boxes = boxes_of_subindex(history_, *steps.group, variable_, v_, whole_box(variable_.shape), subindex);
@@ -42,7 +42,7 @@ public:
         last_subindex_ = &subindex, last_boxes_ = std::move(boxes);
         next_at_ = at + steps.steps, next_to_ = steps.to + steps.steps;
     }
-    // A step of a ragged variable, whose rows begin at `row` in the dataset.
+    // Adds a step of a ragged variable. Its rows begin at `row` in the dataset.
     void add_rows(const Subindex& subindex, const StepEntry& step, uint64_t rows, uint64_t row) {
         const GroupEntry& group = history_.groups[step.group];
         if (!history_.has_variable(group, v_)) return;
@@ -109,7 +109,7 @@ private:
         return subindex_.is_static && !history_.steps.empty() ? history_.static_group(history_.steps.back().group) : nullptr;
     }
 
-    // All parts are below the directory that the subindexes' directory is in.
+    // A source in a part; its path begins with "../", since the subindexes' directory is in NAME.parts, as all parts are.
     Source source_in(const GroupEntry& group, const PartBox& box, const Box& from, const Box& to) const {
         return {"../" + part_path(group, stream_, box.part).substr(parts_directory(stream_).size() + 1), block_suffix(box.block),
                 from, to};

@@ -1,4 +1,4 @@
-// What NAME.nc shows of its subindexes, and what a subindex shows of its parts.
+// The sources of NAME.nc in its subindexes, and those of a subindex in its parts.
 #pragma once
 
 #include <vector>
@@ -13,8 +13,9 @@ namespace tailrace {
 std::vector<Source> sources_in_subindexes(const History& history, size_t variable, const Definitions& definitions, size_t first,
                                           size_t last, const std::vector<Subindex>& subindexes);
 
-// A subindex has the variables that its parts have, at their places in the whole array; it may have elements that no part of it
-// has. A ragged variable has its steps there beside each other, not one behind the other. Files are paths below its directory.
+// Describes a subindex. It has the variables of its parts, each with the shape of the whole array, even if its parts have only some
+// of the elements. Each step of a ragged variable begins at index 0 there, not behind the step before. Files are paths below the
+// subindex's directory.
 Description describe_subindex(const History& history, const std::string& stream, const Subindex& subindex);
 
 }  // namespace tailrace

@@ -9,7 +9,7 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kMostShownParts = 1u << 28;  // of a million subindexes
+constexpr uint64_t kMostShownParts = 1u << 28;  // the parts of a million subindexes
 
 std::string subindex_path(const std::string& stream, const Subindex& subindex) {
     char numbers[64];
@@ -18,7 +18,7 @@ std::string subindex_path(const std::string& stream, const Subindex& subindex) {
     return subindexes_directory(stream) + "/" + stream + numbers;
 }
 
-// Ranges of kMaxIndexParts parts of one group.
+// Adds a subindex for each kMaxIndexParts parts of one group.
 void add_ranges(std::vector<Subindex>& subindexes, const Subindex& whole, uint64_t parts) {
     for (uint64_t first = 0; first < parts; first += kMaxIndexParts) {
         Subindex subindex = whole;

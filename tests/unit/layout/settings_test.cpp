@@ -55,8 +55,9 @@ TEST(Settings, ErrorsNameOriginLineAndRemedy) {
     EXPECT_EQ(message("\n\nsteps = 1.5"), "options, line 3: steps = '1.5' is not possible; allowed: 1 | N | all (N at least 1)");
     EXPECT_EQ(message("steps = [1]"), "options, line 1: steps is of TOML type array; write a string, a number, or true or false");
     EXPECT_EQ(message("steps = -1"), "options, line 1: steps = '-1' is not possible; allowed: 1 | N | all (N at least 1)");
-    EXPECT_TRUE(message("layout = fpp").starts_with("options, line 1: not TOML: ")) << message("layout = fpp");
-    EXPECT_TRUE(message("steps = 1\nsteps = 2").starts_with("options, line 2: not TOML: ")) << message("steps = 1\nsteps = 2");
+    EXPECT_TRUE(message("layout = fpp").starts_with("options, line 1: this is not valid TOML: ")) << message("layout = fpp");
+    EXPECT_TRUE(message("steps = 1\nsteps = 2").starts_with("options, line 2: this is not valid TOML: "))
+        << message("steps = 1\nsteps = 2");
 }
 
 TEST(Settings, ATimeImpliesThatTheStreamIsResumed) {
@@ -169,9 +170,9 @@ TEST(Settings, EnvironmentErrorsNameTheVariable) {
         return std::string(error.what());
     };
     EXPECT_TRUE(message({{"TAILRACE_LAYOT", "fpp"}})
-                    .starts_with("environment variable TAILRACE_LAYOT is no key; did you mean TAILRACE_LAYOUT? Known are"));
+                    .starts_with("environment variable TAILRACE_LAYOT is not a key; did you mean TAILRACE_LAYOUT? Known are"));
     EXPECT_TRUE(message({{"TAILRACE_CONFG", "x"}})
-                    .starts_with("environment variable TAILRACE_CONFG is no key; did you mean TAILRACE_CONFIG? Known are"));
+                    .starts_with("environment variable TAILRACE_CONFG is not a key; did you mean TAILRACE_CONFIG? Known are"));
     EXPECT_EQ(message({{"TAILRACE_HISTORY_STEPS", "none"}}),
               "environment variable TAILRACE_HISTORY_STEPS: steps = 'none' is not possible; allowed: 1 | N | all (N at least 1)");
     EXPECT_EQ(message({{"TAILRACE_OTHER_STEPS", "none"}}),

@@ -71,7 +71,7 @@ TEST(HistoryReaderTest, BoxesAreComparedWithTheirVariables) {
     expect_refused({kRun, plan_of({{0, 0, 0, UINT64_MAX, 0, 2, 6}})}, "leaves its dimension");
     expect_refused({kRun, plan_of({{1, 0, 0, uint64_t{1} << 63, 1}})}, "leaves its dimension");
     expect_refused({kRun, plan_of({{0, uint64_t{1} << 40, 0, 0, 0, 2, 6}})}, "is in part");
-    expect_refused({kRun, plan_of({}), plan_of({})}, "two plans of number 1");
+    expect_refused({kRun, plan_of({}), plan_of({})}, "two plans with number 1");
     const Json lists = {{"kind", "boxes"}, {"plan", 1}, {"variables", {{0, 0}}}, {"boxes", {{0, 0, 0, 0, 0, 1, 1}}}};
     expect_refused({kRun, lists}, "two lists of boxes of variable 0");
 }
@@ -98,15 +98,15 @@ TEST(HistoryReaderTest, StepsAreComparedWithTheirRunAndPlan) {
     timeless = step_of(0);
     timeless["ragged"] = {1, 2};
     expect_refused({kRun, timeless}, "the lengths of 2 ragged dimensions, and there are 1");
-    expect_refused({kRun, step_of(0), drop_line(0, 1, kDropOld)}, "steps 0 to 1 leave");
-    expect_refused({kRun, step_of(0), drop_line(1, 0, kDropOld)}, "steps 1 to 0 leave");
+    expect_refused({kRun, step_of(0), drop_line(0, 1, kDropOld)}, "drops steps 0 to 1");
+    expect_refused({kRun, step_of(0), drop_line(1, 0, kDropOld)}, "drops steps 1 to 0");
 }
 
 TEST(HistoryReaderTest, RunsCoordinatesAndBlocks) {
     EXPECT_EQ(refusal({kRun, coordinate_line(2, std::vector<std::byte>(24))}), "");
     expect_refused({kRun, coordinate_line(2, std::vector<std::byte>(1))}, "has 24 bytes, and the line has 1");
     expect_refused({kRun, coordinate_line(0, std::vector<std::byte>(192))}, "variable 'T'");
-    expect_refused({kRun, coordinate_line(3, {})}, "there is no variable 3");
+    expect_refused({kRun, coordinate_line(3, {})}, "variable number 3, which does not exist");
     expect_refused({run_line(ranked_run_of("", 0))}, "a run has 0 ranks");
     expect_refused({run_line(ranked_run_of("", uint64_t{1} << 40))}, "a run has 1099511627776 ranks");
     Json run = kRun;
