@@ -38,7 +38,7 @@ void Commit::add_in_flight(StepInFlight step, StepInput& input, uint64_t bytes) 
     input.progress.take_step();
 }
 
-// Steps that this rank will never write are among them.
+// Also counts steps that this rank will never write, because its queue has failed.
 uint64_t Commit::unwritten_steps() const {
     const uint64_t done = queue_.completed_ok();
     uint64_t unwritten = 0;
@@ -87,7 +87,7 @@ void Commit::after_commit(const StepInFlight& step) {
     last_committed_ = step.group;
     committed_end_ = step.step + 1;
     if (step.number_in_group == 0) upkeep_.on_part_written(*step.group);
-    // The writer has begun another group, and this one was waiting for its last commit.
+    // Finish a group to which the writer adds no more steps, once its last step is committed.
     if (step.group != writer_.group() && step.group->all_steps_committed()) keep_error(attempt([&] { step.group->finish(); }));
     times_.add_committed_step((step.durable_s ? step.durable_s->load() : seconds_now()) - step.began_s);
 }

@@ -62,8 +62,8 @@ bool may_write_first(const StreamConfig& config, const Definitions& definitions)
 StepProtocol choose_protocol(const StreamConfig& config, const Definitions& definitions, const Progress& progress,
                              bool redistributes) {
     if (config.layout.overlap_steps > 0) return StepProtocol::overlapped;
-    // Before the first plan there is nothing to write by. And a rank that needs elements of others waits for them only once it
-    // knows that they are in this call.
+    // Without a plan a rank cannot write first. And where elements move between ranks, a rank must not wait for other ranks before
+    // it knows that they are in this call.
     if (!redistributes && progress.definitions_frozen() && may_write_first(config, definitions)) return StepProtocol::write_first;
     return StepProtocol::agreed;
 }
