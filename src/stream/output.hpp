@@ -69,16 +69,16 @@ protected:
     // Checks what this rank can check alone, before the ranks agree.
     void check_step() const;
     void check_between_steps(const char* call) const;
-    // Whether the stream has no step and only static arrays, which close() then writes. Throws BAD_ORDER if an array was not put, or
-    // if an array is distributed: distributed arrays can only be written with a step.
+    // Whether the stream has no step and only static arrays, which close() then writes. Throws BAD_ORDER if an array was not put,
+    // or is distributed: distributed arrays can only be written with a step.
     bool writes_static_only() const;
     // Throws the error of a close() within a step, on all ranks: the stream is closed, and does not contain the step.
     [[noreturn]] void fail_dropped_step() const;
     uint64_t fingerprint();
     // Equal on ranks with the same definitions and the same time of the step.
     uint64_t fingerprint_of_step();
-    // Local. Continues behind the earlier steps that are kept. Called at the opening or, with mode = resume and no time given, in the
-    // first step.
+    // Local. Continues behind the earlier steps that are kept. Called at the opening or, with mode = resume and no time given, in
+    // the first step.
     void continue_after(const EarlierSteps& steps);
     bool resumes_with_this_step() const { return config_.mode == "resume" && !progress_.has_taken_step() && progress_.in_step(); }
     // The contents of fingerprint_of_step() as texts, for the error message when ranks differ.
@@ -99,7 +99,7 @@ protected:
     std::optional<Error> refusal_;
 
 private:
-    // The variable with number `v`, for a put of a block; throws if it may not be put now. `call`: the caller's name, for the message.
+    // The variable with number `v`, for a put of a block; throws if it may not be put now. `call`: the name in the message.
     const Variable& checked_for_put(size_t v, const char* call) const;
     // An index list with these indices, which all puts with the same indices share.
     IndexList shared_list(std::span<const uint64_t> indices);

@@ -1,5 +1,4 @@
-// Overlap: a thread writes steps while the simulation computes. This class decides whether another step has room, and waits or skips
-// the step if it has not.
+// Overlap: a thread writes steps while the simulation computes. This class says whether another step has room, and waits for room.
 #pragma once
 
 #include <cstdint>

@@ -42,9 +42,9 @@ public:
         bool complete = true;  // false on the first rank if any rank gave up; that rank reports the error
     };
     Placed place(uint64_t end, const Placement& placement);
-    // Collective over the part's ranks. Sends each rank's bytes to its writer. The writer calls write(address, data, bytes) for each
-    // rank that it writes for, in ascending order; the data is valid during the call. If `write` throws, the error is rethrown once
-    // all bytes have arrived.
+    // Collective over the part's ranks. Sends each rank's bytes to its writer. The writer calls write(address, data, bytes) for
+    // each rank that it writes for, in ascending order; the data is valid during the call. If `write` throws, the error is rethrown
+    // once all bytes have arrived.
     void hand_over(uint64_t address, const std::function<void(uint64_t, const std::byte*, uint64_t)>& write);
 
 private:
