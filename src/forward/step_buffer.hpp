@@ -15,7 +15,7 @@ namespace tailrace {
 
 class StepBuffer {
 public:
-    // Throws NO_MEMORY; the message says where room is missing.
+    // `shared`: whether the writer maps the buffer. Throws NO_MEMORY; the message says where memory is missing.
     StepBuffer(uint64_t bytes, bool shared);
     ~StepBuffer();
     StepBuffer(const StepBuffer&) = delete;
@@ -31,7 +31,7 @@ public:
     bool is_busy() const { return is_busy_; }
     void set_busy(bool is_busy) { is_busy_ = is_busy; }
 
-    // Messages that are being sent from it.
+    // Adds a request for a message that is sent from this buffer.
     MPI_Request& add_send() { return sends_.emplace_back(); }
     void wait_until_sent();
 

@@ -23,11 +23,12 @@ struct DrainOptions {
     std::string target;
     std::string sink = "mirror";
     uint64_t shipment_bytes = 256u << 20;
-    size_t shipment_files = 0;           // 0: as many as the limit of open files allows
-    double wait_s = 0;                   // for files that are open for writing
-    std::vector<std::string> torn = {};  // of scratch: files that go as NAME.torn
+    size_t shipment_files = 0;           // the most files of a shipment; 0: as many as the limit of open files allows
+    double wait_s = 0;                   // how long to wait for files that are open for writing
+    std::vector<std::string> torn = {};  // paths on scratch of files that are delivered as NAME.torn
 };
 
+// A file that stays on scratch, and the reason.
 struct Left {
     std::string path, why;
 };

@@ -21,14 +21,14 @@ using FileKey = std::pair<uint64_t, uint64_t>;  // device and inode
 inline FileKey key_of(const Identity& identity) { return {identity.device, identity.inode}; }
 
 struct EarlyCopy {
-    std::string name;  // in the folder of the copies
-    std::string path;  // of the file below scratch, when it was copied
+    std::string name;  // the copy's name in the folder of the copies
+    std::string path;  // the file's path below scratch, when it was copied
     Identity made_of, copy;
     uint64_t sum = 0;            // XXH3 of the bytes
-    bool shows_changes = false;  // a later change of the file would show in its times
+    bool shows_changes = false;  // whether a later change of the file would change its times
 };
 
-// What the journal says.
+// The contents of the journal early.jsonl.
 struct EarlyJournal {
     std::string folder;  // the token of the folder of the copies; empty: no copy was begun
     std::map<FileKey, EarlyCopy> copies;

@@ -22,9 +22,9 @@ struct Item {
     std::string early_path;  // path of a copy that was made while the program ran; empty: none
     EarlyUse early_use = EarlyUse::none;
     bool is_set_aside = false;
-    bool is_torn = false;  // a process was killed that had it open for writing
+    bool is_torn = false;  // a process that had the file open for writing was killed
 
-    // Its path at the target. What may be the half of a file does not get the file's name.
+    // The item's path at the target. A file that may be incomplete gets the suffix .torn.
     std::string target_path() const { return is_torn ? path + ".torn" : path; }
 };
 

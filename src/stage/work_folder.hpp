@@ -22,9 +22,9 @@ public:
     // PARENT/NAME belongs to another user.
     WorkFolder(const std::string& parent, const std::string& name);
     WorkFolder(const WorkFolder&) = delete;
-    ~WorkFolder();  // removes it, and NAME where no other is in it
+    ~WorkFolder();  // removes the folder, and PARENT/NAME if it is empty then
 
-    // One that a killed owner has left, with what is in it; nothing where it is gone, or its owner lives. Throws.
+    // Takes over a folder of a killed owner, with its contents. Null if the folder does not exist, or its owner still runs. Throws.
     static std::unique_ptr<WorkFolder> take_over(const std::string& parent, const std::string& name, const std::string& token);
     const std::string& token() const { return token_; }
     void remove_all_but(const std::set<std::string>& names) const;
