@@ -27,7 +27,7 @@ public:
     bool is_shared() const { return file_.is_open(); }
     std::string path_for_writer() const { return file_.path_for_others(); }  // if it is shared
 
-    // A step is in it until the writer has replied.
+    // Whether the buffer contains a step to which the writer has not replied yet.
     bool is_busy() const { return is_busy_; }
     void set_busy(bool is_busy) { is_busy_ = is_busy; }
 

@@ -30,7 +30,7 @@ struct EarlyCopy {
 
 // The contents of the journal early.jsonl.
 struct EarlyJournal {
-    std::string folder;  // the token of the folder of the copies; empty: no copy was begun
+    std::string folder;  // the token of the folder of the copies; empty: no copying was begun
     std::map<FileKey, EarlyCopy> copies;
     std::vector<std::string> dropped_paths;  // paths of files that were changed or removed after they were copied
     std::string stopped_because;

@@ -1,4 +1,4 @@
-// What a process and its threads know of its log. Internal to src/trace.
+// The state of a process's log, in the process's memory. Internal to src/trace.
 #pragma once
 
 #include <atomic>
