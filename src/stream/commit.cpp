@@ -7,8 +7,8 @@
 namespace tailrace {
 namespace {
 
-// The index and retention are refreshed while nothing is being committed. Where the device is slower than the simulation there is
-// no such moment: after so many calls no further commit is begun until there is one.
+// The index is updated, and old steps are removed, while no step is being committed. If the device is slower than the simulation,
+// there is no such moment: after this number of calls, no further commit is begun until the index is updated.
 constexpr int kMostCallsWithoutUpkeep = 8;
 
 }  // namespace

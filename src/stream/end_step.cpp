@@ -9,8 +9,8 @@
 namespace tailrace {
 namespace {
 
-// Rank 0, within an agreement of a run's first step. It alone makes the directory: a rank that sees another file system than rank 0
-// does not find it, and that is an error.
+// Called on rank 0, within an agreement of a run's first step. Only rank 0 makes the directory, so that a rank which sees another
+// file system does not find the directory and reports an error.
 void begin_run(Stages& stages, const StepInput& input) {
     stages.journal.begin_run(input.definitions, input.data, stages.earlier.steps);
     if (!has_one_part(stages.config.layout))
