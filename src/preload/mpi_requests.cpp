@@ -20,7 +20,7 @@ struct FileRequests {
     int count = 0;
     int64_t index[Handles::kMost];
     Word request[Handles::kMost];
-    uint64_t file = 0;  // of the first
+    uint64_t file = 0;  // id of the first request's file
 
     void find(const MpiAbi& abi, Word array, int64_t length) {
         for (int64_t i = 0; i < length && count < Handles::kMost; ++i) {
@@ -32,7 +32,7 @@ struct FileRequests {
             request[count++] = at;
         }
     }
-    // MPI changes a request when it is complete.
+    // Forgets the requests that are complete: MPI has changed their handles.
     void forget_completed(const MpiAbi& abi, Word array) const {
         for (int i = 0; i < count; ++i)
             if (request_at(abi, array, index[i]) != request[i]) requests.remove(request[i]);

@@ -17,8 +17,8 @@ namespace tailrace::preload {
 
 constexpr uint64_t kAfterStat = 1;  // detail of access: the C library has called stat before it
 
-// A call with one path, relative to `directory`. Its result is less than 0 where it failed. `placed` is what
-// placing does with the path.
+// Hooks a call with one path, relative to `directory`. A result less than 0 means that the call failed. `placed`: the function of
+// call_files.hpp that makes the call.
 #define OF_PLACED_AS(Result, placed, symbol, name, parameters, arguments, directory, ...)               \
     HOOK(Result, symbol, parameters) {                                                                  \
         Traced call(Call::name);                                                                        \

@@ -23,9 +23,9 @@ constexpr char kDrainFolder[] = ".tailrace-drain", kCounts[] = "/.tailrace-drain
 
 // Counts over all processes of the node, in a shared file that python/tailrace/stage/staged_run.py reads.
 struct Counts {
-    std::atomic<uint64_t> on_scratch, at_target;  // files that a pattern has; at the target because scratch was too full
+    std::atomic<uint64_t> on_scratch, at_target;  // files that match a pattern; at_target: because scratch was too full
     std::atomic<uint32_t> has_first;
-    char first[1024];  // of the files that went to the target; without a zero where it is longer
+    char first[1024];  // the first path that went to the target; no zero byte if it is longer
 };
 constinit std::atomic<Counts*> counts = nullptr;
 
