@@ -24,7 +24,7 @@ struct Header {
     uint32_t version, bytes;  // of the whole file
     uint64_t checksum;        // FNV-1a of all bytes behind this field
     uint32_t rules;           // number of rules
-    uint32_t stage;  // offset of the StageRecord; 0: no file is staged
+    uint32_t stage;           // offset of the StageRecord; 0: no file is staged
 };
 
 struct Text {
