@@ -24,7 +24,7 @@ struct Shape {
     double step_bytes() const { return static_cast<double>(elements) * sizeof(double) * arrays * ranks; }
 };
 
-// Returns the number of steps; fewer than requested when the time is over, which rank 0 decides for all.
+// Writes steps and returns their number, which is less than `steps` if the time is over; rank 0 decides this for all ranks.
 int write(tailrace::Stream &stream, const Shape &shape, int steps, double limit_s) {
     std::vector<tailrace::Variable<double>> variables;
     for (int v = 0; v < shape.arrays; ++v) variables.push_back(stream.define_var<double>(variable_name(v), {"x"}));

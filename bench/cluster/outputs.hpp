@@ -5,8 +5,8 @@
 
 namespace bench {
 
-// Collective. Writes --steps steps of --arrays arrays of --kib KiB a rank, at most for --seconds. Reads all of them back by the
-// library, each rank what another one wrote, every byte checked.
+// Collective. Writes --steps steps of --arrays arrays of --kib KiB for each rank, for at most --seconds. Then reads all of them
+// back by the library, each rank the data of another one, checking every byte.
 void measure_outputs(const Options &options);
 
 }  // namespace bench

@@ -57,7 +57,7 @@ void remove_all_of(const std::string &directory, int rank, int files) {
         if (unlink(file_of(directory, rank, number).c_str()) != 0) fail("cannot remove " + file_of(directory, rank, number));
 }
 
-// The bytes of a rank: variable `rank` of the formula, step 0.
+// Writes the bytes of a rank: the values of the formula for variable `rank` in step 0.
 void write_bytes(const std::string &path, const std::byte *bytes, uint64_t calls) {
     const int fd = opened(path, O_CREAT | O_EXCL | O_WRONLY);
     for (uint64_t call = 0; call < calls; ++call)

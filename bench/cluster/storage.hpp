@@ -5,8 +5,8 @@
 
 namespace bench {
 
-// Collective. Creates, stats and removes --files files a rank; writes --mib MiB a rank, synced, and reads them back, every byte
-// checked.
+// Collective. Each rank creates, stats and removes --files files, then writes and syncs --mib MiB, and reads them back, checking
+// every byte.
 void measure_storage(const Options &options);
 
 }  // namespace bench

@@ -10,7 +10,7 @@
 
 namespace bench {
 
-// Bytes mapped page by page, so that every method hands over memory of the same alignment.
+// Memory that begins at a page, so that every method writes from memory of the same alignment.
 class Buffer {
 public:
     Buffer() = default;
@@ -47,7 +47,7 @@ struct Case {
 Case find_case(const std::string &name, int steps);
 const std::string &variable_name(int variable);
 
-inline constexpr const char *stream_name = "out";                                // of Tailrace's streams
+inline constexpr const char *stream_name = "out";                                // the name of Tailrace's streams
 std::string step_path(const std::string &folder, int step, const char *suffix);  // the one file of a step
 
 }  // namespace bench

@@ -21,7 +21,7 @@ template <typename Method>
 struct EntryOf {
     std::string method;
     std::string variant;
-    std::string files;  // a word for the files, for the bench's tables
+    std::string files;  // a word for the kind of files, which the bench's tables show
     std::string settings;
     std::function<std::unique_ptr<Method>()> make;
 
@@ -35,7 +35,7 @@ inline std::string folder_of(const std::string &directory, std::string entry) {
     return directory + "/" + entry;
 }
 
-// Whether a list of names, separated by commas, contains this one.
+// Whether a list of names, separated by commas, contains the name `one`.
 inline bool names(const std::string &list, const std::string &one) {
     return ("," + list + ",").find("," + one + ",") != std::string::npos;
 }

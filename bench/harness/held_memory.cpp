@@ -41,7 +41,7 @@ HeldMemory::Piece::Piece(uint64_t bytes, PageSize pages) : bytes_(rounded_up(byt
     if (at_ == MAP_FAILED) throw std::bad_alloc();
     const uint64_t begin = rounded_up(reinterpret_cast<uint64_t>(at_)), end = begin + bytes_ - kBlockBytes;
     auto *const held = reinterpret_cast<char *>(begin);
-    // Without large pages the system uses small ones.
+    // An error is ignored: if the system has no large pages, it uses small ones.
     madvise(held, end - begin, pages == PageSize::kLarge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     if (madvise(held, end - begin, MADV_POPULATE_WRITE) == 0) return;  // since Linux 5.14
     const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));

@@ -1,4 +1,4 @@
-// Memory for the page cache of the next writes.
+// Memory that is kept for the page cache of the next writes.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@ namespace bench {
 // The unit in which a file system takes memory for its pages.
 enum class PageSize { kSmall, kLarge };
 
-// RATIONALE: Linux keeps memory that a processor frees on lists of that processor: one for single pages, one for blocks of 2 MiB. A
-// request takes from one list only. So held memory must be of the kind that the next writes need; otherwise they get cold memory.
-// Ext4 takes blocks of 2 MiB for a large write, tmpfs single pages unless it is mounted otherwise. 256 MiB on tmpfs, 2 ranks: with
-// blocks 13 of 180 writes took two to three times as long as the others; with pages none took 1.4 times as long.
+// The page size that held memory must have. Linux keeps memory that a processor frees on lists of that processor: one for single
+// pages, one for blocks of 2 MiB. A request takes from one list only. With the other page size, the next writes would get cold
+// memory. Ext4 takes blocks of 2 MiB for a large write, tmpfs single pages unless it is mounted otherwise. 256 MiB on tmpfs, 2
+// ranks: with blocks 13 of 180 writes took two to three times as long as the others; with pages none took 1.4 times as long.
 PageSize page_size_of(const std::string &directory);
 
-// Memory that is touched and held: a part for each step, freed just before that step is written. A virtual machine may return free
-// memory to its host (free page reporting), and gets it back at a tenth of the speed of writing to it. The next write would wait
-// for it.
+// Holds memory that was written to: a piece for each step, freed just before that step is written. Otherwise a virtual machine may
+// have returned free memory to its host (free page reporting), and the next write would wait to get it back, at a tenth of the
+// speed.
 //
-// `spare_bytes` more are freed for every step, and taken back after it. RATIONALE: no other processor takes from a processor's
-// lists, up to 1.2 GiB here. So a single writer gets warm memory only if its own processor frees memory for the data of all ranks.
-// Not more than needed: the host takes free memory as soon as there is a GiB.
+// `spare_bytes` more are freed for every step, and taken again after it. A processor takes no memory from another processor's lists
+// (up to 1.2 GiB here), so a single writer gets warm memory only if its own processor frees memory for the data of all ranks. No
+// more than needed is freed, because the host takes free memory as soon as there is a GiB.
 class HeldMemory {
 public:
     HeldMemory(int steps, uint64_t step_bytes, uint64_t spare_bytes, PageSize pages)
@@ -34,9 +34,9 @@ public:
         of_step_[static_cast<size_t>(step)].reset();
         spare_.reset();
     }
-    void after_step();       // frees at once the memory that was not used
-    void take_of(int step);  // after its files were removed: a host may take a GiB of free memory at once
-    void take();             // all that was freed
+    void after_step();       // takes the spare memory again
+    void take_of(int step);  // takes a step's piece again, after its files were removed
+    void take();             // takes all pieces that were freed
 
 private:
     class Piece {

@@ -71,7 +71,7 @@ void start_together(MPI_Comm comm) {
     double start = 0;
     {
         const Spread spread(comm);
-        meet(comm);  // otherwise a rank could receive a start time in the past
+        meet(comm);  // so that no rank receives a start time that has passed
         start = now_s() + kLead_s;
         MPI_Request request;
         MPI_Ibcast(&start, 1, MPI_DOUBLE, 0, comm, &request);

@@ -1,4 +1,4 @@
-// Collective work of a bench's ranks: barriers, timing a call, ending.
+// Collective functions of a bench's ranks: barriers, timing of a call, the end of the job.
 #pragma once
 
 #include <mpi.h>
@@ -11,13 +11,13 @@ namespace bench {
 // Ends the whole job with a message: what failed, where, and why.
 [[noreturn]] void fail(const std::string &what);
 
-// Seconds of the machine's clock, which all its ranks share. MPI_Wtime is each rank's own: Open MPI counts from the process's first
-// call, and differences between ranks then hold how much later one of them began.
+// Seconds of the machine's clock, which all its ranks share. MPI_Wtime cannot be compared between ranks: Open MPI counts from each
+// process's first call.
 double now_s();
 
-// A barrier that sleeps, so that ranks that still work have the cores.
+// A barrier in which waiting ranks sleep, so that ranks that still work have the cores.
 void meet(MPI_Comm comm);
-// All ranks leave at the same time, and none sleeps just before it.
+// A barrier that all ranks leave at the same time, without sleeping just before.
 void start_together(MPI_Comm comm);
 
 // Seconds of the calls of a run, each from the first rank's start to the last rank's end; the ranks start together.
@@ -34,7 +34,7 @@ public:
         meet(comm_);
     }
 
-    std::vector<double> seconds() const;  // collective; of each call
+    std::vector<double> seconds() const;  // collective; the seconds of each call
 
 private:
     MPI_Comm comm_;

@@ -17,7 +17,7 @@ struct Options {
             if (!key.starts_with("--")) fail("unexpected argument '" + key + "'; arguments are pairs --key value");
             values[key.substr(2)] = argv[i + 1];
         }
-        if (argc % 2 == 0) fail(std::string("argument '") + argv[argc - 1] + "' has no value");
+        if (argc % 2 == 0) fail(std::string("argument '") + argv[argc - 1] + "' has no value; arguments are pairs --key value");
     }
     std::string text(const std::string &key) const {
         const auto found = values.find(key);
@@ -28,7 +28,7 @@ struct Options {
     int number(const std::string &key, int otherwise) const { return values.contains(key) ? number(key) : otherwise; }
 };
 
-// The main function of a bench's program: MPI around it, its arguments, and an end on all ranks when one fails.
+// The main function of a bench's program: initializes MPI, parses the arguments, calls `run`, and ends the job if a rank fails.
 template <typename Run>
 int run_program(int argc, char **argv, Run &&run) {
     int provided = 0;

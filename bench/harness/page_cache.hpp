@@ -6,7 +6,7 @@
 
 namespace bench {
 
-// Asks the system to drop the pages, after fsync. A file system in memory keeps them, and so does the system for pages in use.
+// Syncs the files and asks the system to drop their pages. File systems in memory keep the pages, and pages in use are kept, too.
 void drop_pages(const std::string &folder);
 // Reads the files from their beginnings, so that their pages are cached.
 void load_pages(const std::string &folder);

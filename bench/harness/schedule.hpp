@@ -18,15 +18,15 @@ inline std::vector<size_t> all_of(size_t entries) {
     return all;
 }
 
-// The order is different each time, and the same in every new run. An entry leaves free pages or a busy device to the next one. In
-// an order that only rotates, that would always be the same entry.
+// The order of a repetition: a random permutation, the same in every run. An entry affects the next one (free pages, a busy
+// device); if the order only rotated, each entry would always affect the same one.
 inline std::vector<size_t> order_of(int repetition, size_t entries) {
     std::vector<size_t> order = all_of(entries);
     std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(repetition)));
     return order;
 }
 
-// After so many measured repetitions some entries stop, so that there is time for more of the others.
+// After `repetitions` measured repetitions some entries stop, so that the others can be repeated more often.
 struct Race {
     int repetitions = 0;                                                        // 0: all continue
     std::function<std::vector<size_t>(const std::vector<size_t> &)> survivors;  // the entries that continue; the same on all ranks
@@ -44,7 +44,7 @@ inline Pace pace_of(const Options &options, double started) {
             options.number("before", 0)};
 }
 
-// Calls measure(entry, repetition) for these entries. Repetition 0 is the warm-up.
+// Calls measure(entry, repetition) for the entries `going`, until `pace` or `race` ends them. Repetition 0 is the warm-up.
 template <typename Measure>
 void repeat(const Pace &pace, std::vector<size_t> going, Measure &&measure, MPI_Comm comm = MPI_COMM_WORLD, const Race &race = {}) {
     double longest = 0;

@@ -5,16 +5,16 @@
 
 namespace bench {
 
-// noise: all bits of the mantissa differ, nothing can be compressed. kernel: as the OLAM kernel's formula, multiples of 2^-24, so
-// that a double has 24 bits that differ. smooth: neighbours differ little, and the lowest 7 of 23 bits are noise, as in a field of
-// a model.
+// noise: all bits of the mantissa are random, so nothing can be compressed. kernel: the OLAM kernel's formula, multiples of 2^-24,
+// so that 24 bits of a double vary. smooth: neighbours differ little, and the lowest 7 of 23 bits are random, as in a model's
+// field.
 enum class Pattern { noise, kernel, smooth };
 
-// The bits of `count` consecutive elements from global index `first`, as float (4 bytes) or double (8 bytes) in [1, 2].
+// Writes `count` consecutive elements from global index `first` to `out`, as float (4 bytes) or double (8 bytes) in [1, 2].
 void fill_values(void *out, int element_bytes, int variable, int step, uint64_t first, uint64_t count,
                  Pattern pattern = Pattern::noise);
 
-// Compares bits with the formula: how many elements differ; `first_wrong` gets the global index of the first one.
+// Compares elements bit by bit with the formula. Returns how many differ; sets `first_wrong` to the global index of the first one.
 uint64_t count_mismatches(const void *in, int element_bytes, int variable, int step, uint64_t first, uint64_t count,
                           uint64_t *first_wrong, Pattern pattern = Pattern::noise);
 

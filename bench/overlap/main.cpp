@@ -47,7 +47,7 @@ double compute(uint64_t rounds) {
 }
 
 struct Run {
-    std::vector<double> returns_s;  // of end_step, with begin_step and the puts
+    std::vector<double> returns_s;  // seconds until begin_step, the puts and end_step have returned, for each step
     double total_s = 0, compute_s = 0;
     Json report;
 };
@@ -98,7 +98,8 @@ private:
         std::string preset, how;
     };
 
-    // The run computes as long as a second run without computing writes. The first run has cold memory.
+    // Sets the compute time to the time that a run without computing needs to write. Uses the second such run, because the first
+    // one has cold memory.
     void calibrate() {
         for (const Entry &entry : entries_) {
             if (entry.how != "sync") continue;

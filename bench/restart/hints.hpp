@@ -10,8 +10,8 @@ struct NamedHints {
     Hints hints;
 };
 
-// In this order: the MPI library's choice; large collective buffers and one aggregator for the one node; each rank reads only its
-// data; each rank reads its data with the gaps between.
+// The hint sets. default: the MPI library's choice; two-phase: large collective buffers and one aggregator for the one node;
+// direct: each rank reads only its data; sieving: each rank reads its data with the gaps between.
 inline const NamedHints reading_hints[] = {
     {"default", {}},
     {"two-phase", {{"romio_cb_read", "enable"}, {"cb_buffer_size", "16777216"}, {"cb_nodes", "1"}}},

@@ -66,7 +66,7 @@ struct Bench {
     void measure(size_t which, int repetition) {
         const std::string name = entries[which].name();
         const std::string folder = folder_of(directory, entries[which].files);
-        // Cleared, so that no method finds the values of the previous one.
+        // Overwrite the memory, so that no method finds the values that the previous one has read.
         std::memset(restart.memory.data(), 0xff, restart.memory.size());
         if (!cached) drop_pages(folder);
         meet(restart.comm);

@@ -18,8 +18,8 @@ struct Slab {
 // Throws for other names.
 Slab slab_of(const std::string &split, const std::array<uint64_t, 3> &global, int rank, int ranks);
 
-// Calls each(global index, elements of the slab before it, length) for the spans of the slab: they are contiguous in the global
-// array.
+// Calls each(global index, elements of the slab before the span, length) for each span of the slab, which is a range of elements
+// that is contiguous in the global array.
 template <typename Each>
 void for_spans(const std::array<uint64_t, 3> &global, const Slab &slab, Each &&each) {
     std::array<uint64_t, 3> outer = slab.count;  // the number of spans along each dimension

@@ -23,7 +23,7 @@
 namespace bench {
 namespace {
 
-// The functions of one build, by name: the bench is linked with none.
+// The functions of one build, found by name with dlsym, because the bench is linked with neither build.
 class Library {
 public:
     Library(std::string label, const std::string &path)

@@ -14,13 +14,14 @@ struct Cost {
     uint64_t peak_bytes = 0;
 };
 
-// Every allocation of the process is counted (cost.cpp), HDF5's too.
+// Bytes that the process has allocated now, the most since forget_peak(), and a new start of this count. cost.cpp counts every
+// allocation of the process, also those of HDF5.
 uint64_t heap_bytes();
 uint64_t peak_heap_bytes();
 void forget_peak();
 
-// Memory: of the first call. Time: calls are repeated for a millisecond, several times; the result is the median time of one call.
-// A slow call is made once.
+// The cost of `call`. Memory is that of the first call. Time is the median over several samples, in each of which the call is
+// repeated for a millisecond. A slow call is made only once.
 template <class Call>
 Cost cost_of(Call&& call) {
     constexpr double kSampleSeconds = 1e-3, kLongSeconds = 0.05;

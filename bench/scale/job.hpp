@@ -15,14 +15,14 @@ constexpr uint64_t kRanksOnNode = 100;
 constexpr uint64_t kBlockAlong = 32;  // elements of a rank's block along each of three dimensions
 constexpr const char* kStream = "plot";
 
-// A layout: its name for all numbers of ranks ("split"), and its configuration ("layout = 'split:10'").
+// A layout: its name, which is the same for all numbers of ranks ("split"), and its configuration ("layout = 'split:10'").
 struct NamedLayout {
     std::string name, toml;
 };
 
-// The presets; split:N has as many parts as nodes.
+// The layouts of all presets; split:N has as many parts as nodes.
 std::vector<NamedLayout> all_layouts(uint64_t ranks);
-// The most parts that an index can show.
+// The layout with the most parts that an index can show.
 NamedLayout most_indexed_parts();
 
 struct Job {
@@ -34,7 +34,7 @@ struct Job {
     Definitions definitions() const;
     // The boxes that rank 0 of such a job collects for the index, by variable; none where no index can show the parts.
     std::vector<std::vector<PartBox>> part_boxes() const;
-    // The state after the first step.
+    // The stream's history after the first step.
     History history(std::vector<std::vector<PartBox>> boxes) const;
 };
 

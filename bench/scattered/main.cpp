@@ -39,7 +39,7 @@ std::uint64_t memory_bytes(const std::string &line) {
     return 0;
 }
 
-// VmHWM counts from here on.
+// Resets the peak memory of the process (VmHWM in /proc/self/status).
 void reset_peak() {
     std::ofstream("/proc/self/clear_refs") << "5\n";
     MPI_Barrier(MPI_COMM_WORLD);
@@ -92,7 +92,7 @@ std::uint64_t bytes_in(const std::string &directory) {
     return bytes;
 }
 
-// Seconds from the moment when all ranks begin until all have ended.
+// Runs `work` on all ranks. Returns the seconds from the common start until all ranks have ended.
 template <class Work>
 double seconds(Work &&work) {
     MPI_Barrier(MPI_COMM_WORLD);

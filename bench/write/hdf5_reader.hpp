@@ -12,7 +12,7 @@ namespace bench {
 class Hdf5Reader {
 public:
     ~Hdf5Reader() { close(); }
-    // The hyperslab of `dataset` at `offset` (as many dimensions as the dataset has) into `out`; ends the job on failure.
+    // Reads the hyperslab of `dataset` at `offset` (one entry for each dimension) into `out`; ends the job on failure.
     void read(const std::string &path, const std::string &dataset, const std::vector<uint64_t> &offset,
               const std::vector<uint64_t> &count, int element_bytes, void *out);
     void close();

@@ -5,7 +5,8 @@
 
 namespace bench {
 
-// No data sieving, which reads and rewrites the gaps; large collective buffers, one aggregator for the one node.
+// Two-phase writes: large collective buffers, and one aggregator for the one node. Without data sieving, which would read and
+// rewrite the gaps.
 inline Hints hints_two_phase() {
     return {{"romio_ds_write", "disable"}, {"romio_cb_write", "enable"}, {"cb_buffer_size", "16777216"}, {"cb_nodes", "1"}};
 }

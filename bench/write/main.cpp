@@ -57,7 +57,8 @@ void remove_folder(const std::string &folder, const std::string &parent, MPI_Com
     meet(comm);
 }
 
-// Reading back frees memory in small pieces, which the next large request joins. So a large request is made here, unmeasured.
+// Makes a large allocation before the next measurement: reading back frees memory in small pieces, and the first large allocation
+// after it takes the time to join them.
 void settle_heap() {
     volatile auto *piece = static_cast<char *>(std::malloc(64 << 10));
     std::free(const_cast<char *>(piece));

@@ -25,20 +25,20 @@ public:
     virtual void begin(const Run &run) { run_ = run; }
     virtual void write(int step) = 0;  // open, write and close the files of one step
     virtual void end() { sync(); }
-    // A block as rank `of_rank` wrote it, read from the files. Returns the name of the file for messages.
+    // Reads the block that rank `of_rank` wrote from the files into `block`. Returns the file's name for messages.
     virtual std::string read(int step, int variable, int of_rank, void *block) = 0;
     virtual void end_reading() {}
 
 protected:
     const Workload &work() const { return *run_.work; }
-    // Whole planes of a block, of chunk_bytes.
+    // The shape of a chunk: whole planes of a block, of about chunk_bytes bytes.
     std::array<uint64_t, 3> chunk() const;
     std::string step_path(int step, const char *suffix) const { return bench::step_path(run_.directory, step, suffix); }
     std::string rank_path(int step, int rank, const char *suffix) const;  // a rank's file of a step
-    // For methods that do not sync their files themselves: called when this rank has written and closed a file. end() syncs it. The
-    // device starts to write small files at once, as it does with Tailrace's parts.
+    // For methods that do not sync their files themselves: called when this rank has written and closed a file, which end() then
+    // syncs. Small files begin to be written to the device at once, as Tailrace's parts do.
     void written(const std::string &path);
-    // Whether a file is in memory, where reserving space would only touch each page once more.
+    // Whether a file is on a file system in memory, where reserving space only touches each page once more.
     static bool is_memory(int fd);
     Run run_;
 

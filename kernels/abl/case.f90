@@ -9,16 +9,16 @@ module abl_case
   type :: case_type
     character(:), allocatable :: output, layout, dir, run
     integer :: first = 1, steps = 50       !< steps first..steps are written
-    integer :: restart = 0                 !< > 0: this step is read before the first one
+    integer :: restart = 0                 !< this step is read before the first one is written; 0: none
     integer :: fields = 4
     integer :: nx = 16, ny = 16, nz = 4    !< of a rank's slab
     logical :: barriers = .true.
-    logical :: sync = .false.              !< native: each file is on the device before it is closed
+    logical :: sync = .false.              !< output = native: each file is synced before it is closed
   end type
 
 contains
 
-  !> Every rank reads the same arguments; all fail on a bad one.
+  !> Reads the options from the arguments. All ranks have the same arguments, so all fail on a bad one.
   function read_case() result(c)
     type(case_type) :: c
 

@@ -17,7 +17,7 @@ contains
     id = 100 + field
   end function
 
-  !> u, v, w, theta, then f05, f06, ...
+  !> The name of a field: u, v, w, theta, then f05, f06, ...
   function field_name(field) result(name)
     integer, intent(in) :: field
     character(:), allocatable :: name

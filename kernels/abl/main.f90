@@ -101,7 +101,7 @@ contains
     end do
   end subroutine
 
-  !> The restart continues from what was read, so it must be what was written.
+  !> Checks the fields that the restart has read: they must be what was written.
   subroutine check_restart()
     real(real64), allocatable :: found(:, :, :, :)
     integer :: field

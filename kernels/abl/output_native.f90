@@ -39,7 +39,7 @@ contains
     call MPI_Barrier(MPI_COMM_WORLD, error)
   end subroutine
 
-  !> Returns the bytes written.
+  !> Writes the files of a step; returns the bytes written.
   function native_write(c, rank, field, step, values) result(bytes)
     type(case_type), intent(in) :: c
     integer, intent(in) :: rank, field, step
@@ -92,7 +92,7 @@ contains
     if (code /= 0) call give_up(trim(message)//"; dir= must name a folder that can be used")
   end function
 
-  !> DIR/FIELD.RRRR.SSSSSS: rank and step.
+  !> The path DIR/FIELD.RRRR.SSSSSS of a file, with rank RRRR and step SSSSSS.
   function file_path(c, rank, field, step) result(path)
     type(case_type), intent(in) :: c
     integer, intent(in) :: rank, field, step

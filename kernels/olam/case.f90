@@ -17,7 +17,7 @@ module olam_case
     integer :: steps = 4
     logical :: barriers = .true.
     integer :: sweeps = 200
-    integer :: levels = 10                       !< of the computed state; never written
+    integer :: levels = 10                       !< number of levels of the computed state, which is never written
     character(8) :: decomposition = '2d'
     integer :: columns_lat = 50, columns_lon = 100
     integer :: mesh_lat = 0, mesh_lon = 0
@@ -28,7 +28,7 @@ module olam_case
 
 contains
 
-  !> Every rank reads the same arguments; all fail on a bad one.
+  !> Reads the options from the arguments. All ranks have the same arguments, so all fail on a bad one.
   subroutine read_case(c)
     type(case_type), intent(out) :: c
     character(2*path_length) :: argument
@@ -51,7 +51,7 @@ contains
     call check(c)
   end subroutine
 
-  !> An argument is one line of the namelist; text needs no quotes here.
+  !> Reads an argument as one line of the namelist; texts need no quotes in arguments.
   subroutine take_argument(c, argument)
     type(case_type), intent(inout) :: c
     character(*), intent(in) :: argument
@@ -84,7 +84,7 @@ contains
     whole = whole//"'"
   end function
 
-  !> Reads a file, or one assignment. Other options keep their values.
+  !> Reads the namelist from a file, or one assignment of it. Options that are not named keep their values.
   subroutine read_namelist(c, file, text)
     type(case_type), intent(inout) :: c
     character(*), intent(in), optional :: file, text

@@ -25,7 +25,7 @@ module olam_output_native
     integer(int64) :: bytes = 0, files = 0                !< written by this rank
     real(real64), allocatable :: history(:, :, :)         !< rank 0: the whole state
     real(real64), allocatable :: arrived(:)
-    integer, allocatable :: counts(:), offsets(:)         !< of the ranks' blocks in `arrived`
+    integer, allocatable :: counts(:), offsets(:)         !< size and place, in elements, of each rank's block in `arrived`
   end type
 
   interface
@@ -207,7 +207,7 @@ contains
     native%files = native%files + 1
   end subroutine
 
-  !> DIR/plot.SSSSSS.RRRRRR, DIR/results.SSSSSS.RRRRRR, DIR/history.SSSSSS.
+  !> The path of a file: DIR/plot.SSSSSS.RRRRRR, DIR/results.SSSSSS.RRRRRR or DIR/history.SSSSSS, with step SSSSSS and rank RRRRRR.
   function file_path(native, stream, step) result(path)
     type(native_type), intent(in) :: native
     integer, intent(in) :: stream, step

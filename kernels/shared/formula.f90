@@ -10,7 +10,7 @@ module kernel_formula
 
 contains
 
-  !> In (0, 1], a multiple of 2**-24: exact in 32 and in 64 bits, and never 0, so a hole in a file is not taken for a value.
+  !> The value is in (0, 1] and a multiple of 2**-24: exact in 32 and in 64 bits, and never 0, so a hole in a file is detected.
   !> `cell` is the 0-based position in the global array (C order). The multipliers are below 2**31: no product overflows.
   elemental function formula(variable, step, cell) result(value)
     integer, intent(in) :: variable, step

@@ -9,7 +9,7 @@ module kernel_options
 
 contains
 
-  !> The value of the last argument with this key; `default` where there is none.
+  !> The value of the last argument with this key; `default` if there is no such argument.
   function option_text(key, default) result(value)
     character(*), intent(in) :: key, default
     character(:), allocatable :: value
@@ -50,7 +50,7 @@ contains
     if (.not. value .and. given /= 'false') call give_up(key//'='//given//': use true or false')
   end function
 
-  !> Fails the run where an argument has none of these keys.
+  !> Fails the run if an argument has a key that is not in the list.
   subroutine refuse_other_options(keys)
     character(*), intent(in) :: keys(:)
     character(longest) :: argument

@@ -19,7 +19,7 @@ contains
     if (status == 0) close (unit, status='delete', iostat=status)
   end subroutine
 
-  !> The unit of the record; '' is standard output. A file that cannot be made fails the run.
+  !> The Fortran unit of the record's file; path '' means standard output. The run fails if the file cannot be made.
   function open_record(path) result(unit)
     character(*), intent(in) :: path
     integer :: unit, status
@@ -80,7 +80,7 @@ contains
     end function
   end function
 
-  !> The seconds of the output phases: in each, those of the slowest rank.
+  !> The sum over the output phases of the seconds of the slowest rank in each.
   function return_seconds(phases) result(seconds)
     type(phases_type), intent(in) :: phases
     real(real64) :: seconds

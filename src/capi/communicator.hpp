@@ -1,4 +1,4 @@
-// The communicator that a collective opening is given.
+// Checks of the communicator, and of the other arguments, of a collective call that opens a stream or reader.
 #pragma once
 
 #include <mpi.h>
@@ -9,7 +9,7 @@
 
 namespace tailrace {
 
-// Throws unless MPI runs and there is a communicator.
+// Throws unless MPI is initialized and `comm` is not MPI_COMM_NULL. `call`: the caller's name, for the message.
 inline void require_mpi(MPI_Comm comm, const char* call) {
     int initialized = 0, finalized = 0;
     MPI_Initialized(&initialized);
@@ -19,8 +19,8 @@ inline void require_mpi(MPI_Comm comm, const char* call) {
     if (comm == MPI_COMM_NULL) fail(Status::BAD_ARGUMENT, "the communicator is MPI_COMM_NULL");
 }
 
-// Collective. What else an opening is given: a rank on which it cannot be used takes part in the first agreement of the call, so
-// that the others learn of it.
+// Collective. Runs `check` on the other arguments of an opening. A rank whose arguments are wrong takes part in the first agreement
+// of the call, so that all ranks fail.
 template <class Vote, class Check>
 void check_arguments(MPI_Comm comm, Check&& check) {
     const auto error = attempt(check);

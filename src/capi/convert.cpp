@@ -1,4 +1,4 @@
-// A stream once more, under another layout.
+// C functions that copy a stream to another layout.
 #include "maintain/convert.hpp"
 
 #include <tailrace/tailrace.h>

@@ -13,8 +13,8 @@
 namespace tailrace {
 namespace {
 
-// What this process has opened. RATIONALE: a call may name streams that other processes opened. So settings are judged only on rank
-// 0 of the world, and only if all its streams are over all ranks: then it knows every stream.
+// What this process has opened. Settings may be for streams that other processes opened. So unused settings are reported only by
+// rank 0 of MPI_COMM_WORLD, and only if all its streams are over all ranks, because it then knows every stream.
 struct Opened {
     std::mutex mutex;
     std::set<std::string> names;
@@ -28,10 +28,10 @@ Opened& opened() {
 
 void tell(const std::string& what) {
     const std::string line = "tailrace: " + what + "\n";
-    std::fputs(line.c_str(), stderr);  // at once: other processes write there, too
+    std::fputs(line.c_str(), stderr);  // in one call, because other processes write to stderr, too
 }
 
-// Local: other ranks may be anywhere.
+// Calls leave_open() of all open streams. Local, because other ranks may be in any other call.
 void leave_streams_open() {
     for (tailrace_stream* const stream : tailrace_stream::all()) {
         if (stream->output == nullptr) continue;

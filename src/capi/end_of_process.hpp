@@ -9,8 +9,8 @@
 
 namespace tailrace {
 
-// Notes that this process opens a stream over `comm`, and has the end of the process watched from now on. `set_aside`: ranks that
-// write for those of `comm`. There is no warning after MPI_Abort, a signal, or an end without MPI_Finalize.
+// Notes that this process opens a stream over `comm`, so that MPI_Finalize gives the warnings. `set_aside`: how many ranks write
+// for those of `comm`. There is no warning after MPI_Abort, a signal, or an end without MPI_Finalize.
 void note_opening(MPI_Comm comm, const std::string& name, uint64_t set_aside);
 
 }  // namespace tailrace

@@ -1,4 +1,4 @@
-// The border to C: exceptions end here and become a status and a text.
+// The border to C: exceptions are caught here and become a status and a text.
 #pragma once
 
 #include <string>
@@ -13,13 +13,14 @@ namespace tailrace {
 // The text of the last failure on this thread.
 std::string& last_message();
 
-// The rank that a message is of, and how the message writes indices. Of a stream or reader.
+// What messages of a stream or reader need: this rank's number, how many ranks there are, and how indices are written.
 struct Caller {
     uint64_t rank = 0, ranks = 1;
     Notation notation = Notation::c;
 };
 
-// `caller`: of a local call, whose message names the rank where there are several.
+// Stores the error's text as last_message() and returns its status. `caller`: given by a local call, whose message names the rank
+// if there are several ranks.
 int keep(const Error& error, const Caller* caller = nullptr);
 
 template <class Work>
@@ -37,31 +38,32 @@ int guard(Work&& work, const Caller* caller = nullptr) {
     }
 }
 
-// For a collective call: without memory it ends the job if other ranks wait.
+// guard() for a collective call: if memory is exhausted, ends the job if other ranks wait for this one.
 template <class Work>
 int guard_collective(bool others_wait, Work&& work) {
     return guard([&] { run_or_end_job(others_wait, work); });
 }
 
-// Of a local call with a stream or reader.
+// guard() for a local call with a stream or reader.
 template <class Handle, class Work>
 int guard_local(const Handle* handle, Work&& work) {
     return guard(work, handle != nullptr ? &handle->caller : nullptr);
 }
 
-// An argument that must be there.
+// Returns a pointer argument; throws BAD_ARGUMENT if it is NULL.
 template <class Pointer>
 Pointer required(Pointer pointer, const char* name) {
     if (pointer == nullptr) fail(Status::BAD_ARGUMENT, "argument '", name, "' is NULL");
     return pointer;
 }
 
-// A text that must be there. Bindings whose texts may have a zero byte, where a text ends in C, hand it over as the bytes C0 80.
+// Returns a text argument; throws if it is NULL. In C a text ends at a zero byte; bindings whose texts may have a zero byte pass it
+// as the two bytes C0 80.
 const char* required(const char* text, const char* name);
-// A text that may be NULL, which is "".
+// Returns a text argument, or "" if it is NULL.
 inline const char* optional_text(const char* text, const char* name) { return text != nullptr ? required(text, name) : ""; }
 
-// A failure that the caller has found.
+// Throws an error with the status and text that the caller gives.
 [[noreturn]] inline void fail_with(int status, const char* text) {
     if (status == static_cast<int>(Status::OK) || status_name(status) == nullptr)
         fail(Status::BAD_ARGUMENT, "a call cannot be refused with the status ", status, ": no failure has that number");

@@ -1,4 +1,4 @@
-// What the opaque handles of the contract hold.
+// The structs behind the opaque handles of tailrace.h.
 #pragma once
 
 #include <tailrace/tailrace.h>
@@ -15,7 +15,7 @@
 
 struct tailrace_definitions {
     const tailrace::Definitions* definitions;
-    bool of_reader;  // ragged dimensions have the lengths of the selected step
+    bool of_reader;  // true: the definitions are a reader's, and ragged dimensions have the lengths of the selected step
     tailrace::Caller caller;
 };
 
@@ -27,7 +27,7 @@ struct tailrace_stream {
     ~tailrace_stream();
     tailrace_stream(const tailrace_stream&) = delete;
 
-    // The only handle of this process, those of failed openings counted; nullptr where there are none or several.
+    // The only handle of this process; nullptr if there are none or several. Handles of failed openings count, too.
     static tailrace_stream* only();
     static std::vector<tailrace_stream*> all();
 
@@ -50,7 +50,7 @@ namespace tailrace {
 
 Caller caller_of(MPI_Comm comm);
 
-// Every call with a handle begins with one of these.
+// The stream or reader of a handle; every call with a handle begins with output_of() or reader_of(). Throw if the handle is NULL.
 inline Output& output_of(const tailrace_stream* stream) {
     if (stream == nullptr) fail(Status::BAD_ARGUMENT, "argument 'stream' is NULL: the stream was not opened, or was closed");
     set_notation(stream->caller.notation);

@@ -1,4 +1,4 @@
-// What a stream is made of: its dimensions and variables, by number and by name.
+// C functions that return the dimensions and variables of a stream, by number and by name.
 #include <algorithm>
 
 #include "capi/handles.hpp"

@@ -1,4 +1,4 @@
-// What is on storage: streams, their condition, journals.
+// C functions that report what is on storage: streams, their condition, journals.
 #include <tailrace/tailrace.h>
 
 #include "base/journal.hpp"

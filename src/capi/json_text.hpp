@@ -1,4 +1,4 @@
-// JSON that functions of the contract take and return as text.
+// JSON that functions of tailrace.h take and return as text.
 #pragma once
 
 #include "base/journal.hpp"
@@ -6,7 +6,7 @@
 
 namespace tailrace {
 
-// Spans `make` and returns its JSON in *json, as text that the caller frees with tailrace_free.
+// Calls `make` within guard() and returns its JSON in *json, as text that the caller frees with tailrace_free.
 template <class Make>
 int return_json(char** json, Make&& make) {
     return guard([&] {

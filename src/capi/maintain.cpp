@@ -1,4 +1,4 @@
-// Work on a stream while no process writes to it: repair, rewind, adopt, index, combine.
+// C functions that change a stream while no process writes to it: repair, rewind, adopt, index, combine.
 #include <tailrace/tailrace.h>
 
 #include "capi/json_text.hpp"

@@ -1,4 +1,4 @@
-// Plans and layouts: what would be written, and under which keys.
+// C functions for plans and layouts: what would be written, and with which keys.
 #include "layout/plan.hpp"
 
 #include <tailrace/tailrace.h>

@@ -1,4 +1,4 @@
-// Reading a stream back.
+// C functions that read a stream.
 #include "capi/communicator.hpp"
 #include "capi/handles.hpp"
 #include "gather/agree.hpp"
@@ -32,7 +32,7 @@ void get_targets(tailrace_reader* reader, const char* var, int ntargets, const t
     }
 }
 
-// A rank whose arguments are refused takes part all the same: the others have an error too, and none waits.
+// A rank whose arguments are wrong still takes part in the collective call, so that all ranks return an error and none waits.
 void get_list(tailrace_reader* reader, const char* var, const char* dim, uint64_t count, const uint64_t* indices, void* data,
               const int64_t* stride) {
     const tailrace::Definitions& definitions = reader_of(reader).definitions();
@@ -110,7 +110,7 @@ int tailrace_get_shared(tailrace_reader* reader, const char* var, void* data) {
 }
 
 int tailrace_close_read(tailrace_reader** reader) {
-    std::unique_ptr<tailrace_reader> owned;  // its end may communicate: not before the job ends
+    std::unique_ptr<tailrace_reader> owned;  // declared here, because its destructor may communicate
     return guard_collective(reader != nullptr && others_wait(*reader), [&] {
         owned.reset(std::exchange(*required(reader, "reader"), nullptr));
         if (owned) owned->reader.close();

@@ -1,4 +1,4 @@
-// Ranks that only write: set aside and released.
+// C functions that set aside ranks which only write, and release them.
 #include <tailrace/tailrace.h>
 
 #include "capi/communicator.hpp"

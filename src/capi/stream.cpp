@@ -23,8 +23,8 @@ using tailrace::Status;
 
 namespace {
 
-// The others must not wait for a rank that passes NULL in place of a handle. Where it has one stream open and no other handle, they
-// can only wait in that stream.
+// Called on a rank that passes NULL in place of a handle, so that the other ranks do not wait for it. If this rank has one stream
+// and no other handle, the others can only be waiting in that stream.
 void end_step_of_lost_handle() {
     tailrace_stream* const only = tailrace_stream::only();
     if (only == nullptr || only->open_error) return;
@@ -36,7 +36,7 @@ bool others_wait(const tailrace_stream* stream) {
     return stream != nullptr && stream->output != nullptr && stream->output->has_others();
 }
 
-// Collective. Written by these ranks, or by those that are set aside.
+// Collective. Opens a stream that these ranks write, or the ranks that are set aside.
 std::unique_ptr<tailrace::Output> open_output(MPI_Comm comm, const std::string& directory, const std::string& name,
                                               const std::string& options) {
     const auto forwarding = tailrace::Forwarding::of(comm);
@@ -50,7 +50,7 @@ std::unique_ptr<tailrace::Output> open_output(MPI_Comm comm, const std::string& 
     return std::make_unique<tailrace::ForwardedStream>(forwarding, comm, directory, name, settings);
 }
 
-// nullptr where there is no memory for it.
+// A handle that keeps the error of a failed opening; nullptr if there is no memory for it.
 tailrace_stream* handle_of_failure(const Error& error) noexcept {
     try {
         return new tailrace_stream(Error(error.status(), tailrace::text("the stream was not opened: ", error.what())));

@@ -41,7 +41,7 @@ void print(const Json& line) {
     std::fflush(stdout);
 }
 
-// Bytes of a name that are not printable ASCII, and "%", as %XX: a name may have any byte, JSON may not.
+// Writes bytes of a name that are not printable ASCII, and "%", as %XX, because a name may have any byte and JSON may not.
 std::string escaped(std::string_view name) {
     std::string out;
     for (const char c : name) {
@@ -74,11 +74,11 @@ Json described_left(const std::vector<Left>& left) {
 uint64_t number(const char* text_of) {
     char* end = nullptr;
     const unsigned long long value = std::strtoull(text_of, &end, 10);
-    if (end == text_of || *end != 0) fail(Status::BAD_ARGUMENT, text_of, " is no number");
+    if (end == text_of || *end != 0) fail(Status::BAD_ARGUMENT, "'", text_of, "' is not a whole number");
     return value;
 }
 
-// Paths, each with a zero byte behind it.
+// Reads paths from a file; each ends in a zero byte.
 std::vector<std::string> names_in_file(const std::string& path) {
     const std::string all = File::open_read(path).read_all();
     std::vector<std::string> names;
@@ -91,7 +91,7 @@ DrainOptions parse(int count, char** words) {
     DrainOptions options{.target = words[3]};
     for (int at = 4; at < count; at += 2) {
         const std::string key = words[at];
-        if (at + 1 == count) fail(Status::BAD_ARGUMENT, key, " has no value; ", kUsage);
+        if (at + 1 == count) fail(Status::BAD_ARGUMENT, "option ", key, " needs a value; ", kUsage);
         const char* const value = words[at + 1];
         if (key == "--sink")
             options.sink = value;
@@ -111,7 +111,7 @@ DrainOptions parse(int count, char** words) {
     return options;
 }
 
-// `status` and `scavenge` take the lock for a moment, to see whether it is free. So one attempt is not enough.
+// Takes the lock of a scratch folder. Tries several times, because `status` and `scavenge` hold the lock for a moment to test it.
 OwnDescriptor lock_of(const Scratch& scratch) {
     const std::string path = scratch.state_path() + "/lock";
     constexpr int kMostTimes = 10;
@@ -147,7 +147,7 @@ int copy(const std::string& folder, const DrainOptions& options) {
     return progress.left.empty() ? 0 : 1;
 }
 
-// For the process that has started this one, and has the lock.
+// Announces the drain of the parent process, which holds the lock and will drain the folder when it ends.
 int announce(const std::string& folder, const DrainOptions& options) {
     Leases leases;
     Scratch scratch(folder, leases);
@@ -157,14 +157,14 @@ int announce(const std::string& folder, const DrainOptions& options) {
     return 0;
 }
 
-// Only what the program leaves unused, so that it is not slowed. The thread that gives leases up has the usual share.
+// Uses only processor and disk time that the program leaves unused. The thread that gives leases up keeps the normal priority.
 void take_low_priority() {
     constexpr int kLowest = 19, kOwn = 0, kOfProcess = 1, kIdle = 3 << 13;  // linux/ioprio.h
     ::setpriority(PRIO_PROCESS, kOwn, kLowest);
     ::syscall(SYS_ioprio_set, kOfProcess, kOwn, kIdle);
 }
 
-// For the process that has started this one, and has the lock: until it is killed, or that one ends.
+// Copies while the program runs, for the parent process, which holds the lock. Runs until it is killed, or the parent ends.
 int copy_beside(const std::string& folder, int count, char** words) {
     EarlyOptions options{.target = words[3]};
     for (int at = 4; at < count; ++at) {
@@ -173,7 +173,7 @@ int copy_beside(const std::string& folder, int count, char** words) {
             options.is_once = true;
             continue;
         }
-        if (++at == count) fail(Status::BAD_ARGUMENT, key, " has no value; ", kUsage);
+        if (++at == count) fail(Status::BAD_ARGUMENT, "option ", key, " needs a value; ", kUsage);
         if (key == "--quiet") {
             options.quiet_s = std::strtod(words[at], nullptr);
         } else if (key == "--parent") {
@@ -191,7 +191,7 @@ int copy_beside(const std::string& folder, int count, char** words) {
     return 0;
 }
 
-// A folder may be written with a slash at its end. Without names: all.
+// The names on the command line, without slashes at the end; if there are none, one empty name, which means all.
 std::vector<std::string> names_of(int count, char** words, int first) {
     std::vector<std::string> names(words + std::min(first, count), words + count);
     for (std::string& name : names)

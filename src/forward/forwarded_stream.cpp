@@ -54,7 +54,7 @@ void ForwardedStream::open(const Json& settings) {
     try {
         agree(*ranks_, OpenVote{}, error);
     } catch (const Error&) {
-        // A rank here has failed, and the writers have the stream open: no later run could open it.
+        // A rank that computes has failed. Close the stream on the writers, because no later run could open it.
         if (reply->status == Status::OK) run_or_end_job(has_others(), [&] { (void)ask_writers("close"); });
         throw;
     }
@@ -69,7 +69,7 @@ Reply ForwardedStream::ask_writers(const char* request) {
 // Waits until at most `leave` steps are in flight, and takes the replies that have arrived for others.
 void ForwardedStream::take_replies(uint64_t leave) {
     Stopwatch watch;
-    run_or_end_job(has_others(), [&] {  // a reply that is lost would be waited for
+    run_or_end_job(has_others(), [&] {  // ends the job on errors, because ranks would wait for a lost reply
         while (!in_flight_.empty()) {
             const auto reply = forwarding_->reply(id_, in_flight_.size() > leave);
             if (!reply) break;
@@ -127,7 +127,7 @@ void ForwardedStream::end_step() {
         });
         const EndStepVote vote{.step_fingerprint = fingerprint_of_step(), .intent = intent};
         intent = with_facts(*ranks_, [&] { return facts_of_step(); }, [&] { return agree(*ranks_, vote, error).intent; });
-        // On these ranks and not on the writers: places depend on the order of the ranks that the model knows.
+        // Place blocks here and not on the writers, because places depend on the model's order of ranks.
         if (blocks_->place(definitions_, data_, !progress_.statics_stored(), intent == StepIntent::redistribute))
             agree(*ranks_, PlanVote{}, attempt([&] { step = prepare(); }));
     } catch (const Error& error) {
@@ -172,7 +172,7 @@ void ForwardedStream::flush() {
     });
     try {
         agree(*ranks_, FlushVote{}, error);
-        // What the writers have committed, readers see now.
+        // Ask the writers to show all committed steps to readers.
         std::optional<Error> of_writers;
         run_or_end_job(has_others(), [&] {
             if (const Reply reply = ask_writers("flush"); reply.status != Status::OK) of_writers = reply.error();
@@ -184,7 +184,7 @@ void ForwardedStream::flush() {
     }
 }
 
-// The ranks that write close it when these ranks release them.
+// Nothing is done here: the ranks that write close the stream when they are released.
 std::string ForwardedStream::leave_open() { return ranks_->rank() == 0 ? "the ranks that write close it" : ""; }
 
 void ForwardedStream::close() {

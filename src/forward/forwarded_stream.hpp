@@ -25,7 +25,7 @@ public:
     void close() override;
     std::string report() const override;
     std::string leave_open() override;
-    bool has_others() const override { return true; }  // the ranks that write
+    bool has_others() const override { return true; }  // the ranks that write always wait for this one
 
 private:
     // A step that is ready to be sent, and the request that goes before it.
@@ -34,7 +34,7 @@ private:
         std::shared_ptr<StepBuffer> buffer;
         Json request;
     };
-    // Waits for the reply: no step may be in flight.
+    // Sends a request and waits for the reply. No step may be in flight.
     Reply ask_writers(const char* request);
     void open(const Json& settings);  // collective
     bool is_async() const { return config_.layout.overlap_steps > 0; }
@@ -46,14 +46,14 @@ private:
 
     std::shared_ptr<Forwarding> forwarding_;
     std::shared_ptr<Communicator> ranks_;
-    Json opened_;  // the writers' reply to the request to open: steps of earlier runs, and report
+    Json opened_;  // the writers' reply to the request to open: the steps of earlier runs, and a report
     EarlierSteps earlier_;
     uint64_t id_ = 0;
-    uint64_t sent_ = 0;                          // steps, with those that failed
+    uint64_t sent_ = 0;                          // how many steps were sent, including those that failed
     std::optional<uint64_t> known_definitions_;  // fingerprint of the definitions that the writers have
     std::unique_ptr<AgreedBlocks> blocks_;
     std::deque<std::shared_ptr<StepBuffer>> in_flight_;
-    std::optional<Error> write_error_;  // of the writers: the first one of a step in flight
+    std::optional<Error> write_error_;  // the writers' first error of a step in flight
     bool write_error_reported_ = false;
     uint64_t steps_ = 0, most_in_flight_ = 0;
     double copied_s_ = 0, waited_s_ = 0;

@@ -13,7 +13,7 @@
 namespace tailrace {
 namespace {
 
-// The attribute of a communicator that leads to its Forwarding. Duplicates of the communicator have it, too.
+// The key of the communicator attribute that gives its Forwarding. Duplicates of the communicator have the attribute, too.
 int key() {
     static const int made = [] {
         int number = MPI_KEYVAL_INVALID;
@@ -23,8 +23,8 @@ int key() {
     return made;
 }
 
-// The attributes are numbers of entries here. No entry is removed, so that an attribute is always valid. If a program ends without
-// tailrace_release, the ranks that write are released here: otherwise they would wait for ever.
+// All Forwardings of this process. The attribute is an entry's number, from 1; no entry is removed, so it is always valid. If a
+// program ends without tailrace_release, the ranks that write are released here: otherwise they would wait for ever.
 std::vector<std::shared_ptr<Forwarding>>& all_forwardings() {
     static std::vector<std::shared_ptr<Forwarding>> all = [] {
         at_finalize([] {
@@ -121,7 +121,7 @@ void Forwarding::release() {
 
 void Forwarding::end() {
     request({{"request", "release"}}, true);
-    // Steps of streams that are still open arrive. A writer may still read buffers in shared memory, so the busy ones stay.
+    // Wait until all steps of open streams are sent. A writer may still read buffers in shared memory, so busy buffers are kept.
     for (const auto& buffer : buffers_) buffer->wait_until_sent();
     std::erase_if(buffers_, [](const auto& buffer) { return !buffer->is_busy(); });
     transport_.reset();

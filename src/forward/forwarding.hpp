@@ -19,20 +19,21 @@ public:
     // Collective over `all`. On ranks that compute it returns their communicator, in the order of `all`. On ranks that write it
     // returns after release(), with MPI_COMM_NULL.
     static void set_aside(MPI_Comm all, uint64_t dedicated, MPI_Comm& compute);
-    // Of a communicator that set_aside() returned, or of a duplicate of it; null for any other.
+    // The Forwarding of a communicator that set_aside() returned, or of a duplicate of it; null for any other communicator.
     static std::shared_ptr<Forwarding> of(MPI_Comm compute);
     // Collective over the ranks that compute. The ranks that write return from set_aside().
     void release();
-    // The same when the program ends, on any thread.
+    // Does what release() does, without its checks. Called when the program ends, on any thread.
     void end();
-    // Throws BAD_ORDER after release(), and on another thread than that of set_aside(): between threads steps have no order.
+    // Throws BAD_ORDER after release(), and on another thread than the one that called set_aside(): steps of several threads would
+    // have no defined order.
     void check_usable() const;
     bool released() const { return transport_ == nullptr; }
 
     uint64_t writers() const { return writer_ranks_.size(); }
     // Whether this rank is the first client of its writer.
     bool is_first_client() const { return is_first_client_; }
-    // The same number on all ranks that compute.
+    // The number of the next stream, from 1; the same on all ranks that compute.
     uint64_t next_stream() { return ++streams_; }
     uint64_t open_streams = 0;
 
@@ -40,7 +41,7 @@ public:
     void request(const Json& request, bool wait = false) {
         if (is_first_) transport_->send_request(writer_ranks_.front(), request, wait);
     }
-    // A buffer that is not busy. After send() it is busy until the writer has replied.
+    // Returns a buffer of at least `bytes` bytes that is not busy.
     std::shared_ptr<StepBuffer> take_buffer(uint64_t bytes);
     void send(const StepId& id, StepBuffer& buffer, uint64_t bytes) {
         transport_->send_step(my_writer_, id, buffer, bytes, std::exchange(freed_buffer_, 0));
@@ -59,7 +60,7 @@ private:
     const std::thread::id thread_ = std::this_thread::get_id();
     bool is_first_ = false, is_first_client_ = false;
     uint64_t streams_ = 0;
-    uint64_t freed_buffer_ = 0;  // number of a buffer that no longer exists, which the writer does not know yet
+    uint64_t freed_buffer_ = 0;  // number of a freed buffer, until the next step tells the writer; 0: none
     std::vector<std::shared_ptr<StepBuffer>> buffers_;
     std::map<uint64_t, std::deque<Reply>> replies_;
 };

@@ -8,7 +8,7 @@ namespace tailrace {
 
 Roles choose_roles(const std::vector<uint64_t>& node_of, uint64_t dedicated) {
     const uint64_t ranks = node_of.size(), nodes = node_of.back() + 1;
-    std::vector<uint64_t> first(nodes + 1, ranks);  // of the ranks of each node
+    std::vector<uint64_t> first(nodes + 1, ranks);  // the first rank of each node
     for (uint64_t r = ranks; r-- > 0;) first[node_of[r]] = r;
     Roles roles{std::vector<bool>(ranks, false), std::vector<uint64_t>(ranks, 0)};
     // The last ranks of each node write.
@@ -26,7 +26,7 @@ Roles choose_roles(const std::vector<uint64_t>& node_of, uint64_t dedicated) {
         std::fill(roles.writes.begin(), roles.writes.end(), false);
         std::fill(roles.writes.end() - static_cast<long>(dedicated), roles.writes.end(), true);
     }
-    uint64_t number = 0;  // among those that compute
+    uint64_t number = 0;  // the rank's number among the ranks that compute
     for (uint64_t r = 0; r < ranks; ++r) {
         if (roles.writes[r]) continue;
         const uint64_t n = node_of[r], computing = all_have_work ? first[n + 1] - first[n] - on_node[n] : 0;

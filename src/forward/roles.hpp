@@ -1,5 +1,5 @@
-// Which ranks of a job only write, and for which ranks. They are spread over the nodes; a rank's writer is on its own node if that
-// node has one.
+// Which ranks of a job only write, and for which ranks they do. Writers are spread over the nodes; the writer of a rank is on the
+// rank's own node if that node has a writer.
 #pragma once
 
 #include <mpi.h>
@@ -10,8 +10,8 @@
 namespace tailrace {
 
 struct Roles {
-    std::vector<bool> writes;      // of each rank
-    std::vector<uint64_t> writer;  // of each rank that computes: the number of its writer, from 0; ascending with the ranks
+    std::vector<bool> writes;      // for each rank: whether it only writes
+    std::vector<uint64_t> writer;  // for each rank that computes: the number of its writer, from 0; ascending with the ranks
 };
 
 // `node_of`: the node of each rank, ascending. At most half of the ranks may be `dedicated`, so that each writer has a client.

@@ -47,7 +47,7 @@ public:
 private:
     struct OpenStream {
         std::unique_ptr<Stream> stream;
-        bool is_async = false;             // the next steps are on their way before the clients know of an error
+        bool is_async = false;             // clients send further steps before they know of an error
         std::optional<Error> failed = {};  // the first error of an asynchronous stream: no later step is written
     };
 
@@ -57,13 +57,13 @@ private:
         for (const uint64_t client : clients_) transport_.send_reply(client, reply);
     }
 
-    // Streams that were left open: the index shows the committed steps.
+    // Closes streams that were left open, so that the index shows the committed steps.
     void close_all() {
         for (auto& [id, open] : streams_) attempt_or_end_job(writers_, [&] { open.stream->close(); });
         streams_.clear();
     }
 
-    // Collective, as the constructor of Stream: it fails on all writers or on none.
+    // Collective, like the constructor of Stream: fails on all writers or on none.
     void open(uint64_t id, const Json& request) {
         std::string result;
         const auto error = attempt_or_end_job(writers_, [&] {
@@ -121,7 +121,7 @@ private:
     Transport transport_;
     MPI_Comm writers_comm_;
     Communicator writers_;
-    uint64_t first_client_of_all_ = 0;  // sends the requests
+    uint64_t first_client_of_all_ = 0;  // the first rank that computes, which sends the requests
     std::vector<uint64_t> clients_;     // the ranks that this rank writes for
     std::map<uint64_t, OpenStream> streams_;
 };

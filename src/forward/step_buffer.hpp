@@ -15,7 +15,7 @@ namespace tailrace {
 
 class StepBuffer {
 public:
-    // Throws NO_MEMORY; the message says where room is missing.
+    // `shared`: whether the writer maps the buffer. Throws NO_MEMORY; the message says where memory is missing.
     StepBuffer(uint64_t bytes, bool shared);
     ~StepBuffer();
     StepBuffer(const StepBuffer&) = delete;
@@ -27,11 +27,11 @@ public:
     bool is_shared() const { return file_.is_open(); }
     std::string path_for_writer() const { return file_.path_for_others(); }  // if it is shared
 
-    // A step is in it until the writer has replied.
+    // Whether the buffer contains a step to which the writer has not replied yet.
     bool is_busy() const { return is_busy_; }
     void set_busy(bool is_busy) { is_busy_ = is_busy; }
 
-    // Messages that are being sent from it.
+    // Adds a request for a message that is sent from this buffer.
     MPI_Request& add_send() { return sends_.emplace_back(); }
     void wait_until_sent();
 

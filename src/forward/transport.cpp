@@ -12,10 +12,10 @@ namespace tailrace {
 namespace {
 
 constexpr int kRequestTag = 11, kHeaderTag = 12, kDataTag = 13, kReplyTag = 14;
-constexpr uint64_t kMessageBytes = 16u << 20;  // of the data of a step
+constexpr uint64_t kMessageBytes = 16u << 20;  // the most bytes of one message with data of a step
 constexpr size_t kPathBytes = 64;
 
-// Small enough that MPI delivers it while the sender computes.
+// The message before a step's data. It is so small that MPI delivers it while the sender computes.
 struct StepHeader {
     StepId id;
     uint64_t buffer = 0, freed = 0;  // numbers of buffers
@@ -65,7 +65,7 @@ void Transport::send(uint64_t to, int tag, std::string bytes, bool wait) {
 }
 
 void Transport::send_request(uint64_t to, const Json& request, bool wait) {
-    // Not as JSON text, which cannot hold bytes that are not UTF-8.
+    // Send as msgpack, because JSON text cannot have bytes that are not UTF-8.
     const std::vector<uint8_t> bytes = Json::to_msgpack(request);
     send(to, kRequestTag, std::string(bytes.begin(), bytes.end()), wait);
 }
@@ -87,7 +87,7 @@ void Transport::send_step(uint64_t to, const StepId& id, StepBuffer& buffer, uin
                   "MPI_Isend");
 }
 
-// Without memory for all of the data each message overwrites the one before, and the error is thrown at the end.
+// Receives the data of a step. If memory is missing, each message overwrites the one before, and the error is thrown at the end.
 void Transport::receive_data(uint64_t from, uint64_t bytes, ReceivedStep& step) const {
     std::exception_ptr error;
     std::vector<std::byte>& own = step.own_;

@@ -24,7 +24,7 @@ namespace tailrace {
 struct Reply {
     uint64_t stream = 0;
     Status status = Status::OK;
-    std::string text;  // of the error; else the result, if the request has one
+    std::string text;  // the error's text, or the result if the request has one
     Error error() const { return Error(status, text, Origin::writer_ranks); }
 };
 
@@ -46,20 +46,21 @@ private:
 
 class Transport {
 public:
-    // `job`: all ranks, arranged.
+    // `job`: all ranks of the job, after Communicator::arrange().
     explicit Transport(const Communicator& job) : job_(job) {}
     ~Transport();
     Transport(const Transport&) = delete;
     Transport& operator=(const Transport&) = delete;
 
-    // Returns at once; with `wait`, when MPI has taken the message.
+    // Sends a request. Returns at once; with `wait`, when MPI has completed the send.
     void send_request(uint64_t to, const Json& request, bool wait);
-    std::string receive_request(uint64_t from) const;  // as msgpack
+    std::string receive_request(uint64_t from) const;  // returns the request as msgpack
 
     bool shares_memory_with(uint64_t rank) const { return job_.on_my_node(rank); }
     // `freed`: the number of a buffer that no longer exists, so that the writer unmaps it; or 0.
     void send_step(uint64_t to, const StepId& id, StepBuffer& buffer, uint64_t bytes, uint64_t freed);
-    // The data is valid until the next step in the same buffer. Also if this throws, all messages of the step have been received.
+    // Receives a step. Its data is valid until the next step in the same buffer. Even if this throws, all messages of the step have
+    // been received.
     ReceivedStep receive_step(uint64_t from, const StepId& id);
 
     void send_reply(uint64_t to, const Reply& reply);
@@ -72,7 +73,7 @@ private:
         std::byte* base = nullptr;
         uint64_t bytes = 0;
     };
-    // Its bytes are kept until they are sent.
+    // A message whose bytes are kept until they are sent.
     struct PendingMessage {
         std::string bytes;
         MPI_Request request = MPI_REQUEST_NULL;

@@ -1,4 +1,4 @@
-// Whole paths through the rules. Paths are absolute and have neither `.` nor `..`.
+// Translates whole paths by the rules. Paths are absolute and have neither `.` nor `..`.
 #pragma once
 
 #include "place/rules.hpp"
@@ -7,11 +7,12 @@ namespace tailrace::place {
 
 constexpr uint64_t kPathRoom = 8192;
 
-// The physical path, with a zero behind it. Returns its bytes; 0: no rule has the path, or there is no room. `rule` is its number.
+// Writes the physical path of a logical path, ending in a zero byte. Returns its length in bytes; 0: no rule matches the path, or
+// the result is too long. Sets `rule` to the rule's number.
 uint64_t physical_path(const Rules& rules, const char* path, char* to, int32_t& rule);
-// The logical path of a file in a tree. Returns its bytes; 0: the file is in no tree.
+// Writes the logical path of a file in a tree of directories. Returns its length in bytes; 0: the file is in no tree.
 uint64_t logical_path(const Rules& rules, const char* path, char* to);
-// Whether a directory of a folder may belong to the tree of a rule for that folder.
+// Whether the directory `name` in `folder` may belong to the tree of a rule for that folder.
 bool is_tree_of(const Rules& rules, const char* folder, uint32_t folder_bytes, const char* name, uint32_t name_bytes);
 // Whether any rule is for files in this folder.
 bool has_rule(const Rules& rules, const char* folder, uint32_t bytes);

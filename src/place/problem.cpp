@@ -1,4 +1,4 @@
-// Checks a rules file before it is used. After it, no reader looks at bounds.
+// Checks a rules file before it is used, so that no reader needs to check bounds later.
 #include <string.h>
 
 #include "place/rules.hpp"
@@ -34,7 +34,7 @@ struct Bounds {
     }
 };
 
-// The kinds of the fields of a pattern; false where it is no pattern.
+// Reads the kinds of the fields of a pattern; false: the pattern is invalid.
 bool read_pattern(const Bounds& in, const Rule& rule, Kind* kinds) {
     if (rule.pattern_tokens == 0 || !in.has_tokens(rule.pattern, rule.pattern_tokens)) return false;
     for (uint32_t t = 0; t < rule.pattern_tokens; ++t) {

@@ -13,7 +13,7 @@ namespace tailrace::place {
 constexpr char kMagic[8] = {'T', 'R', 'P', 'L', 'A', 'C', 'E', '\n'};
 constexpr uint32_t kVersion = 2;  // 2: has rules of [stage]
 constexpr uint32_t kMostFields = 8, kMostTokens = 32, kMostRules = 256;
-constexpr uint32_t kNameBytes = 255;     // of a file, as in the kernel
+constexpr uint32_t kNameBytes = 255;     // the longest file name, as in the kernel
 constexpr uint32_t kTargetBytes = 1024;  // room for what a target expands to
 constexpr uint32_t kNoField = ~0u;
 
@@ -22,9 +22,9 @@ constexpr uint32_t kNoField = ~0u;
 struct Header {
     char magic[8];
     uint32_t version, bytes;  // of the whole file
-    uint64_t checksum;        // FNV-1a of all bytes behind it
-    uint32_t rules;
-    uint32_t stage;  // where the record of [stage] is; 0: no file is staged
+    uint64_t checksum;        // FNV-1a of all bytes behind this field
+    uint32_t rules;           // number of rules
+    uint32_t stage;           // offset of the StageRecord; 0: no file is staged
 };
 
 struct Text {
@@ -32,12 +32,12 @@ struct Text {
 };
 
 struct Rule {
-    Text title;         // for people
+    Text title;         // the rule's name in messages
     Text folder;        // absolute, without links, without a slash at its end
     Text folder_as;     // the same folder as the user has written it; empty: no other text
-    uint32_t is_below;  // 1: all folders below count, too
-    uint32_t most;      // entries of a directory, by number fields; at least 2
-    uint32_t split;     // the number field that the target leaves open; its higher digits make the last directories
+    uint32_t is_below;  // 1: the rule is also for all folders below
+    uint32_t most;      // the most entries that a number field may make in a directory; at least 2
+    uint32_t split;     // the number field that the target does not use; its higher digits make the last directories
     uint32_t pattern, pattern_tokens;
     uint32_t target, target_tokens;
     uint32_t reserved;
@@ -45,10 +45,10 @@ struct Rule {
 
 enum class Kind : uint32_t {
     literal = 1,   // in both: `text`
-    any = 2,       // in a pattern: at least one character; in a target: what it was
-    number = 3,    // in a pattern: digits; in a target: as written, or levels of digits from `most` on
+    any = 2,       // in a pattern: at least one character; in a target: the characters that it matched
+    number = 3,    // in a pattern: digits; in a target: the digits as written, or levels of digits if the number is >= `most`
     quotient = 4,  // in a target: the number divided by `divisor`
-    rest = 5,      // in a target: the rest of that division
+    rest = 5,      // in a target: the number modulo `divisor`
     hash = 6,      // in a target: a hash of the whole name, below `divisor`
     slash = 7,     // in a target: the next level
 };
@@ -62,13 +62,13 @@ struct Token {
     };
 };
 
-// [stage]: files below `base` that a pattern has are made on scratch, at SCRATCH/PATH BELOW BASE.
+// [stage]: files below `base` whose paths match a pattern are made on scratch, at SCRATCH/PATH BELOW BASE.
 struct StageRecord {
     Text base;      // absolute, without links, without a slash at its end
     Text base_as;   // the same folder as the user has written it; empty: no other text
-    Text scratch;   // absolute, without links; of this run alone. Empty: no run, so the rules only explain
-    Text node;      // where scratch is
-    Text patterns;  // of paths below base, each with a zero behind it
+    Text scratch;   // absolute, without links, for this run alone. Empty: no program runs, the rules only explain paths
+    Text node;      // the name of the node that has the scratch folder
+    Text patterns;  // patterns of paths below base; each ends in a zero byte
     uint64_t min_free_bytes;
     uint64_t device, inode;  // of the folder `scratch`
 };
@@ -84,19 +84,19 @@ struct Fields {
     Field of[kMostFields];
 };
 
-// The first rule that has a name, and the name's fields by it.
+// The first rule whose pattern matches a name, and the fields of the name by that pattern.
 struct NamedRule {
     uint32_t rule;
     Fields fields;
 };
 
-// The rules in memory, which must outlive it.
+// The rules in memory, which must outlive this object.
 class Rules {
 public:
-    // What is wrong with `bytes` bytes at `memory`, as a text; nullptr: they are rules.
+    // Checks `bytes` bytes at `memory`. Returns a text that says what is wrong; nullptr: they are valid rules.
     static const char* problem(const void* memory, uint64_t bytes);
 
-    // `memory` has no problem.
+    // `memory` must be valid: problem() returned nullptr.
     explicit Rules(const void* memory) : memory_(static_cast<const char*>(memory)) {}
 
     uint32_t count() const { return header().rules; }
@@ -108,23 +108,26 @@ public:
     }
     const char* text(Text text) const { return memory_ + text.at; }
 
+    // Whether the rule's pattern matches a file name; if so, sets `fields`.
     bool has_name(const Rule& rule, const char* name, uint32_t bytes, Fields& fields) const;
     // Whether the rule is for files in this folder. `folder` is absolute.
     bool has_folder(const Rule& rule, const char* folder, uint32_t bytes) const;
-    // Writes the target of a name that the rule has. Returns its bytes: at most kTargetBytes, 0: the name stays where it is.
+    // Writes the target of a name that matches the rule. Returns its length in bytes, at most kTargetBytes; 0: the file is not
+    // placed.
     uint32_t put_target(const Rule& rule, const char* name, uint32_t bytes, const Fields& fields, char* to) const;
     // Whether a directory of the rule's folder may belong to its tree.
     bool is_tree(const Rule& rule, const char* directory, uint32_t bytes) const;
 
-    // Most names have no rule, in no folder. False: this one has none.
+    // Whether any rule's pattern matches the name, whatever the folder; most names match none. Sets `first`.
     bool has_rule_for(const char* name, uint32_t bytes, NamedRule& first) const;
-    // The rule for such a name in a folder, and its target; nullptr: none. The name is not compared with `first` again.
+    // The rule for a name in a folder, and its target; nullptr: none. `first`: the result of has_rule_for(), which saves comparing
+    // the name with that rule again.
     const Rule* find(const NamedRule& first, const char* folder, uint32_t folder_bytes, const char* name, uint32_t name_bytes,
                      char* target, uint32_t& target_bytes) const;
     // The same for any name.
     const Rule* find(const char* folder, uint32_t folder_bytes, const char* name, uint32_t name_bytes, char* target,
                      uint32_t& target_bytes) const;
-    // The bytes of the logical folder of a file in this physical folder; 0: the file is in no tree.
+    // The length in bytes of the logical folder of a file in this physical folder; 0: the file is in no tree.
     uint32_t logical_folder(const char* folder, uint32_t folder_bytes, const char* name, uint32_t name_bytes) const;
 
 private:

@@ -33,7 +33,7 @@ public:
         const uint64_t bytes = now.read_bytes - before_.read_bytes - own_before.read_bytes;
         const uint64_t calls = now.read_calls - before_.read_calls - own_before.read_calls;
         trace::add_own_reads(own_reads_);
-        // Modules of the C library that it loads meanwhile (iconv, users) are the loader's.
+        // The C library may load modules (iconv, users) meanwhile. Their bytes are counted for the loader, not for this call.
         const trace::LoaderCounts loads = calls > 0 ? count_loads() : trace::LoaderCounts{};
         if (calls > loads.read_calls && bytes >= loads.read_bytes) {
             const uint64_t read = bytes - loads.read_bytes;
@@ -50,7 +50,7 @@ private:
     trace::KernelCounts before_ = {}, own_reads_ = {};
 };
 
-// RATIONALE: functions of time are called often, but read their files only in the first calls. Only these calls are measured.
+// How many calls of time functions are measured: they are called often, but read their files only in the first calls.
 constexpr int kMeasuredCalls = 3;
 
 }  // namespace
@@ -99,12 +99,12 @@ FIRST_CALLS_READ_FILES(char*, ctime, (const time_t* time), (time))
 FIRST_CALLS_READ_FILES(char*, ctime_r, (const time_t* time, char* to), (time, to))
 FIRST_CALLS_READ_FILES(time_t, mktime, (tm * time), (time))
 FIRST_CALLS_READ_FILES(size_t, strftime, (char* to, size_t bytes, const char* format, const tm* time), (to, bytes, format, time))
-// The last two arguments are there if the semaphore may be new.
+// The caller passes the last two arguments only with O_CREAT.
 READS_FILES(sem_t*, sem_open, (const char* name, int flags, mode_t mode, unsigned value), (name, flags, mode, value))
 READS_FILES(int, get_nprocs, (void), ())
 READS_FILES(int, get_nprocs_conf, (void), ())
 
-// Only the numbers of processors are read from files, each time.
+// Only queries for numbers of processors read files; they do so in each call.
 HOOK(long, sysconf, (int name)) {
     CLibraryFiles call(name == _SC_NPROCESSORS_CONF || name == _SC_NPROCESSORS_ONLN);
     return call.finish(NEXT(sysconf)(name));

@@ -32,14 +32,15 @@ Step refused(int code) {
     return Step::refuse;
 }
 
-// A folder gets a name that a folder may have, which must be empty on scratch, too.
+// Whether a folder may be renamed to this path: removes a folder of this name on scratch. False: that folder is not empty.
 bool is_free_for_folder(const StagedPath& to) {
     if (!to.is_folder()) return true;
     const int64_t removed = remove_at(AT_FDCWD, to.scratch(), AT_REMOVEDIR);
     return removed == 0 || removed == -ENOENT;
 }
 
-// A name elsewhere has no folder on scratch, and a file of a tree is in the tree.
+// Whether the file may keep being on scratch under its new name. Not if the new name is outside of the staged folder, or is placed
+// by a rule of [place].
 bool may_be_on_scratch(const TwoPaths& paths, const StagedPath& to) {
     return to.is_inside() && !placing::PlacedPath(paths.to_directory, paths.to).is_placed();
 }
@@ -49,7 +50,7 @@ bool may_be_on_scratch(const TwoPaths& paths, const StagedPath& to) {
 Step step_of_rename(const TwoPaths& paths, const StagedPath& from, const StagedPath& to, unsigned flags) {
     const bool has_any = from.is_file() || from.is_folder() || to.is_file() || to.is_folder();
     if (!has_any) return Step::at_target;
-    if ((flags & kExchange) != 0) return refused(EINVAL);  // as file systems without it
+    if ((flags & kExchange) != 0) return refused(EINVAL);  // like file systems that do not support RENAME_EXCHANGE
     const unsigned kind_to = placing::kind_at(paths.to_directory, paths.to);
     if ((flags & kNoReplace) != 0 && (to.is_file() || kind_to != 0)) return refused(EEXIST);
     if (from.is_file()) {

@@ -1,5 +1,6 @@
-// What each kind of call with a path does with it: see placing.hpp for rules of [place], staged_calls.hpp for those of [stage].
-// `path` is the variable that the call uses; it is as before when these return.
+// Makes a call with the path that the rules give its file, one function for each kind of call: see placing.hpp for rules of
+// [place], staged_calls.hpp for those of [stage]. `path` is the variable that `call` uses; it has its old value when these
+// functions return.
 #pragma once
 
 #include "preload/placing.hpp"
@@ -7,14 +8,14 @@
 
 namespace tailrace::preload::placing {
 
-// On a file that should exist.
+// Makes a call on a file that should exist.
 template <class Call>
 auto existing(int directory, const char*& path, Call call) {
     if (staging::is_on()) return staging::existing(directory, path, call);
     return is_on() ? placed_existing(directory, path, call) : call();
 }
 
-// Opens a file, and may make it.
+// Makes a call that opens a file, and may create it.
 template <class Call>
 auto opened_file(const staging::Opening& opening, int directory, const char*& path, Call call) {
     if (!is_on()) return call();
@@ -22,34 +23,34 @@ auto opened_file(const staging::Opening& opening, int directory, const char*& pa
     return opening.creates() ? placed_created(directory, path, call) : existing(directory, path, call);
 }
 
-// Makes what is no regular file: directories and links stay where their paths say.
+// Makes a call that creates a directory or a link. These are not placed: they are made at their own paths.
 template <class Call>
 auto unplaced(int directory, const char*& path, Call call) {
     if (staging::is_on()) return staging::unplaced(directory, path, call);
     return is_on() ? placed_unplaced(directory, path, call) : call();
 }
 
-// Changes attributes of a file or folder.
+// Makes a call that changes attributes of a file or folder.
 template <class Call>
 auto attributed(int directory, const char*& path, Call call) {
     return staging::is_on() ? staging::attributed(directory, path, call) : existing(directory, path, call);
 }
 
-// Removes a file or a folder.
+// Makes a call that removes a file (`takes_files`) or a folder (`takes_folders`).
 template <class Call>
 auto removed(int directory, const char*& path, bool takes_files, bool takes_folders, Call call) {
     if (staging::is_on()) return staging::removed(directory, path, takes_files, takes_folders, call);
     return existing(directory, path, call);
 }
 
-// Renames and links.
+// Makes a call with two paths: a rename, or a link (`is_link`).
 template <class Call>
 auto two(bool is_link, unsigned flags, int from_directory, const char*& from, int to_directory, const char*& to, Call call) {
     if (staging::is_on()) return staging::two(is_link, flags, from_directory, from, to_directory, to, call);
     return is_on() ? placed_two(from_directory, from, to_directory, to, call) : call();
 }
 
-// Makes a file under a name of its own choice, which it writes to `name`. Returns a descriptor.
+// Makes a call that creates a file under a name of its own choice, which it writes to `name` (mkstemp). Returns a file descriptor.
 template <class Call>
 int temporary(char*& name, Call call) {
     int descriptor = -1;
@@ -60,7 +61,8 @@ int temporary(char*& name, Call call) {
     return descriptor;
 }
 
-// The path to use where a call cannot be made twice: the physical one where that file is there, or is to be made.
+// The path for a call that cannot be tried with two paths: the physical path if that file exists or is to be created, else the
+// logical path.
 class ChosenPath {
 public:
     explicit ChosenPath(const char* path, const staging::Opening& opening = {}) : path_(path) {

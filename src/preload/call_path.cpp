@@ -23,8 +23,8 @@ namespace {
 
 namespace raw = trace::raw;
 
-constexpr unsigned kFrames = 12;       // of the program that a path keeps
-constexpr unsigned kMostUnwound = 64;  // with those of libraries
+constexpr unsigned kFrames = 12;       // the most frames of the program in a call path
+constexpr unsigned kMostUnwound = 64;  // the most frames that are unwound, including those of libraries
 constexpr uint64_t kPaths = 2048, kProbes = 16;
 constexpr uint64_t kTextBytes = 3000;
 
@@ -40,8 +40,8 @@ struct Path {
     Frame at[kFrames];
 };
 
-// One that was seen. RATIONALE: `version` is odd while a thread writes the entry, so that neither another thread nor a signal
-// handler needs a lock. All fields are atomic for the same reason.
+// A call path that was seen before. `version` is odd while a thread writes the entry, and all fields are atomic, so that neither
+// another thread nor a signal handler needs a lock.
 struct KnownPath {
     std::atomic<uint32_t> version;  // 0: empty
     std::atomic<uint32_t> frames;
@@ -51,13 +51,13 @@ struct KnownPath {
 constinit std::atomic<void*> known_paths = nullptr;  // empty again in a child, whose log needs the names, too
 constinit std::atomic<uint32_t> next_victim = 0;
 
-// What a call is known by. The stack pointer and the place in the hook say how the innermost frame is laid out.
+// What identifies a call. The stack pointer and the place in the hook determine the layout of the innermost frame.
 struct Key {
     uint64_t stack, hook, python;
 };
 
-// Whether the entry is of this call. Its return addresses are compared with the stack only after the entry is known to be whole:
-// those of a torn entry may not be readable.
+// Whether the entry belongs to this call. The entry's frames are compared with the stack only after the entry is known to be
+// complete: the stack addresses in an incomplete entry may not be readable.
 bool is_same(const KnownPath& known, const Key& key, uint64_t& name) {
     const uint32_t version = known.version.load(std::memory_order_acquire);
     if ((version & 1) != 0 || known.stack.load(std::memory_order_relaxed) != key.stack ||
@@ -92,7 +92,7 @@ void keep(KnownPath& known, const Key& key, const Path& path, uint64_t name) {
     known.version.store(version + 2, std::memory_order_release);
 }
 
-// Libraries that come between a program and its calls. Their functions are no part of a path.
+// Whether an object is a library between a program and its calls, whose functions are left out of call paths.
 bool is_between(const LoadedObject& object) {
     static constexpr const char* kBeginnings[] = {"libmpi",    "libopen-",   "libmca",      "mca_",       "libhdf5",
                                                   "libnetcdf", "libpnetcdf", "libpmpi",     "libstdc++",  "libgcc_s",
@@ -186,7 +186,7 @@ private:
     return name;
 }
 
-// The path of the call that is known by `key`. `codes`: nullptr outside of Python.
+// The call path of the call that `key` identifies. `codes`: the Python functions; nullptr outside of Python.
 uint64_t find(const Key& key, const python_frames::Codes* codes) {
     auto* all = static_cast<KnownPath*>(trace::process_memory(known_paths, kPaths * sizeof(KnownPath)));
     if (all == nullptr) return unwind(key, codes, nullptr);
@@ -210,7 +210,7 @@ uint64_t find(const Key& key, const python_frames::Codes* codes) {
     return find(key, &codes);
 }
 
-// The path of the call whose hook has this place on the stack.
+// The call path of the call whose hook has its frame at `stack`.
 inline uint64_t find(const void* stack, const void* hook) {
     const Key key = {reinterpret_cast<uint64_t>(stack), reinterpret_cast<uint64_t>(hook), 0};
     return python_frames::is_known() ? find_in_python(key) : find(key, nullptr);

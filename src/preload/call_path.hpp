@@ -1,6 +1,6 @@
 // Call paths: the functions of the program that led to a call, innermost first. A phase is named by them (docs/phases.md).
 //
-// They are kept from the end of MPI_Init on. A path that was seen before is recognised by its return addresses on the stack; only a
+// Call paths are recorded from the end of MPI_Init on. A known call path is recognised by its return addresses on the stack; only a
 // new one is unwound.
 #pragma once
 
@@ -14,19 +14,19 @@ extern "C" {
 [[gnu::visibility("hidden")]] extern bool tailrace_keeps_call_paths;
 }
 
-// Called where the loader's lock may be taken.
+// Starts to record call paths. Called only where the dynamic loader's lock may be taken.
 void keep_call_paths();
 
 [[gnu::noinline]] uint64_t find_call_path();
 [[gnu::noinline]] uint64_t find_io_call_path(trace::Call call);
 
-// The id of the path's name in the log; 0 where the stack has no function of the program. Called within a hook.
+// The id of the call path's name in the log; 0 if the stack has no function of the program. Called within a hook.
 inline uint64_t call_path() {
     if (!tailrace_keeps_call_paths) [[likely]]
         return 0;
     return find_call_path();
 }
-// The same for calls that read, write, sync or close a file; 0 for others.
+// call_path() for calls that read, write, sync or close a file; 0 for other calls.
 inline uint64_t io_call_path(trace::Call call) {
     if (!tailrace_keeps_call_paths) [[likely]]
         return 0;

@@ -13,7 +13,7 @@
 namespace tailrace::preload {
 
 extern "C" {
-// The library function that this thread is in, of those that the tracer has called.
+// The library function that the tracer has called on this thread and that has not returned yet.
 [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] thread_local constinit const void* tailrace_called_function = nullptr;
 }
 
@@ -63,7 +63,7 @@ void* find(const char* symbol, const void* object) {
     const auto* map = static_cast<const link_map*>(object);
     void* found = nullptr;
     if (map != nullptr && map->l_name != nullptr && map->l_name[0] != '\0')
-        // RATIONALE: the handle is not closed. So the object stays loaded, and the kept addresses stay valid.
+        // The handle is not closed, so that the object stays loaded and the cached addresses stay valid.
         if (void* handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD)) found = dlsym(handle, symbol);
     if (found == nullptr) found = dlsym(RTLD_NEXT, symbol);
     errno = code;

@@ -10,22 +10,24 @@ namespace tailrace::preload {
 
 using Word = intptr_t;  // any argument that travels in a general register: numbers, pointers, handles of either MPI
 
-// The place of a call of a library.
+// The place from which a library function is called.
 struct Site {
-    const void* object;  // that calls: the loader's link_map of it
+    const void* object;  // the program or library that calls, as the loader's link_map
     uint64_t name;       // id of "OBJECT+0xOFFSET" in the log
 };
-// The result is kept for each address; the first look-up takes the loader's lock. Where the return address lies in the tracer, a
-// library has jumped from a function that the tracer called to another hooked one: then the site is that library's.
+// The site of a return address. Results are cached; the first look-up of an address takes the loader's lock. A return address in
+// the tracer means that a library function, called by the tracer, has jumped to another hooked function: then the site is that
+// library's.
 Site site_of(const void* return_address);
 
-// The definitions of one symbol, for each object that calls it.
+// A cache of the definitions of one symbol, for each object that calls it.
 struct NextOfCallers {
     static constexpr unsigned kMost = 8;
     std::atomic<const void*> objects[kMost];
     std::atomic<void*> functions[kMost];
 };
-// nullptr where the libraries of the caller do not have the symbol.
+// The definition of `symbol` that the calling `object` would get without the tracer; nullptr if its libraries do not have the
+// symbol.
 void* next_of_caller(NextOfCallers& known, const char* symbol, const void* object);
 
 // The arguments of any library call, as register words. A function with fewer arguments ignores the rest. None has more: the
@@ -34,7 +36,7 @@ struct Words {
     Word at[11];
 };
 using LibraryFunction = Word (*)(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word, Word);
-constexpr Word kNoFunction = -1;  // the result where there is no function: an error in each of these libraries
+constexpr Word kNoFunction = -1;  // the result if there is no function; all these libraries use it as an error
 
 Word call_words(void* function, const Words& words);
 

@@ -23,7 +23,7 @@ constexpr size_t kPreloadName = sizeof kPreload - 1;
 constexpr const char* kVariables[] = {variable::TRACE,    variable::TRACE_BYTES, variable::TRACE_SHARE,
                                       variable::BARRIERS, variable::PLACE,       variable::TRACE_FOLLOW};
 
-// As this process began with them: it may remove them from its own environment.
+// The tracer's variables when this process began; the process may remove them from its environment later.
 constinit char own[sizeof kVariables / sizeof *kVariables][kPathBytes + 64] = {};  // NAME=VALUE; empty where there is none
 constinit char library[kPathBytes] = "";
 constinit char loader[kPathBytes] = "";  // of this program: the loader of programs that can load the tracer
@@ -40,10 +40,10 @@ bool is_name(const char* entry, const char* name) {
     return strncmp(entry, name, length) == 0 && entry[length] == '=';
 }
 
-// What becomes of a library in a program's environment.
+// What a program does with a library in LD_PRELOAD; `absent`: there is no such program.
 enum class Kind { absent, loads, ignores, refuses };
 
-// The first bytes of a program. Its table of segments and the name of its loader lie there.
+// The first bytes of a program file, which contain its program headers and the name of its loader.
 struct Beginning {
     char bytes[2048];
     uint64_t size = 0;
@@ -56,7 +56,7 @@ struct Beginning {
         raw::call(SYS_close, descriptor);
         size = now > 0 ? static_cast<uint64_t>(now) : 0;
         bytes[size] = '\0';
-        // In a child of vfork the kernel counts it for the child.
+        // In a child of vfork the kernel counts this read for the child, not for this log.
         trace::KernelCounts own_reads = {};
         own_reads.read_bytes = size;
         own_reads.read_calls = 1;
@@ -74,7 +74,7 @@ Kind kind_of_elf(const Beginning& program) {
     for (uint64_t k = 0; k < header.e_phnum; ++k) {
         Elf64_Phdr segment;
         const uint64_t at = header.e_phoff + k * sizeof segment;
-        if (!program.has(at, sizeof segment)) return Kind::loads;  // the linker puts it elsewhere: most such programs are dynamic
+        if (!program.has(at, sizeof segment)) return Kind::loads;  // the header is further behind: mostly dynamic
         memcpy(&segment, program.bytes + at, sizeof segment);
         if (segment.p_type != PT_INTERP) continue;
         if (!program.has(segment.p_offset, segment.p_filesz)) return Kind::loads;
@@ -83,7 +83,7 @@ Kind kind_of_elf(const Beginning& program) {
     return Kind::ignores;  // static: its children may load the library
 }
 
-// A script is what its interpreter is.
+// The kind of a program; for a script, that of its interpreter.
 Kind kind_of(const char* path) {
     constexpr int kMostInterpreters = 4;
     char interpreter[256];
@@ -91,7 +91,7 @@ Kind kind_of(const char* path) {
         Beginning program;
         const int64_t error = program.read(path);
         if (error == ENOENT || error == ENOTDIR) return Kind::absent;
-        if (error != 0) return Kind::loads;  // it may be there to be executed, and not to be read
+        if (error != 0) return Kind::loads;  // the file may be executable without being readable
         if (program.has(0, SELFMAG) && memcmp(program.bytes, ELFMAG, SELFMAG) == 0) return kind_of_elf(program);
         if (!program.has(0, 2) || program.bytes[0] != '#' || program.bytes[1] != '!') return Kind::loads;
         const char* begin = program.bytes + 2 + strspn(program.bytes + 2, " \t");
@@ -122,7 +122,7 @@ Kind kind_of(const char* program, Search search) {
     }
 }
 
-// The names in LD_PRELOAD but the tracer's own, each with a space before it. `to` may be null. Returns the bytes.
+// Writes the names in LD_PRELOAD except the tracer's own, each after a space. `to` may be null. Returns the number of bytes.
 size_t put_others(const char* names, char* to) {
     size_t bytes = 0;
     for (const char* at = names; *at != '\0';) {
@@ -140,7 +140,7 @@ size_t put_others(const char* names, char* to) {
     return bytes;
 }
 
-// LD_PRELOAD as the program should have it; empty where it needs none. Returns its bytes with the end.
+// Writes the LD_PRELOAD entry for the program; empty if it needs none. Returns the number of bytes, including the zero byte.
 size_t put_preload(const char* names, bool takes_library, char* to) {
     const size_t others = put_others(names, nullptr);
     if (!takes_library && others == 0) {

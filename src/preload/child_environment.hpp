@@ -1,6 +1,6 @@
-// The environment of programs that this process starts. Many programs start others with an environment of their own; these are
-// recorded, too: the tracer's variables stay in it, and its library before others that are preloaded. A program of another machine
-// or C library, whose loader would complain, gets an environment without the library.
+// The environment of programs that this process starts. If a program starts another one with its own environment, the tracer's
+// variables are added to it, and the tracer's library before other preloaded ones, so that the child is recorded, too. A program
+// for another machine or C library, whose loader would print an error, gets an environment without the library.
 #pragma once
 
 #include <stddef.h>
@@ -9,14 +9,14 @@
 
 namespace tailrace::preload {
 
-enum class Search { none, in_path };  // of a name without a slash
+enum class Search { none, in_path };  // whether a program name without a slash is searched in PATH
 
 // Local; calls no allocating function, so that a child of vfork may use it.
 class ChildEnvironment {
 public:
     ChildEnvironment(const char* program, Search search, char* const* given);
 
-    // Whether the program can be started with the environment as it is given.
+    // Whether the given environment needs no change.
     bool is_unchanged() const { return is_unchanged_; }
     size_t entries() const { return count_ + kMore; }
     size_t preload_bytes() const { return preload_bytes_; }
@@ -24,14 +24,14 @@ public:
     void fill(char** entries, char* preload) const;
 
 private:
-    static constexpr size_t kMore = 8;  // the library, the variables, and the end
+    static constexpr size_t kMore = 8;  // room for the library, the variables, and the null pointer at the end
 
     char* const* given_;
     size_t count_ = 0, preload_bytes_ = 0;
     bool takes_library_ = true, is_unchanged_ = true;
 };
 
-// Returns start(environment), which gets the environment to use. Its room is on the stack.
+// Calls start(environment) with the environment to use, which is on the stack, and returns its result.
 template <class Start>
 auto with_child_environment(const char* program, Search search, char* const* given, Start start) {
     const ChildEnvironment environment(program, search, given);

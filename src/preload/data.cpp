@@ -14,7 +14,7 @@ uint64_t bytes_of(const iovec* vectors, int count) {
     return bytes;
 }
 
-// Reads the vectors only after the call: the kernel reports vectors outside of memory as EFAULT.
+// Called after the call: if it failed (such as with EFAULT), the vectors are not read.
 uint64_t bytes_of(const iovec* vectors, int count, ssize_t result) { return result < 0 ? 0 : bytes_of(vectors, count); }
 
 void record_blocks(Traced& call, aiocb* const blocks[], int count) {
@@ -118,7 +118,7 @@ SEEK(lseek64)
 SEEK(__lseek)
 SEEK(llseek)
 
-// The event's file is the one that is written; its detail is the file that is read.
+// A copy between two files: the event's file is the one that is written; its detail is the file that is read.
 #define SENDFILE(symbol)                                                                                 \
     HOOK(ssize_t, symbol, (int to, int from, off_t* offset, size_t bytes)) {                             \
         Traced call(Call::sendfile, to);                                                                 \
@@ -140,7 +140,7 @@ HOOK(ssize_t, splice, (int from, off_t* from_offset, int to, off_t* to_offset, s
     return call.finish(result, {.bytes = bytes, .detail = call.is_recording() ? file_id(from) : 0});
 }
 
-// Asynchronous calls: recorded is the request, not the transfer. Its fields are read before the call.
+// Asynchronous calls. The request is recorded, not the transfer. Its fields are read before the call.
 #define ASYNCHRONOUS(symbol, name)                                                   \
     HOOK(int, symbol, (aiocb * block)) {                                             \
         Traced call(Call::name, block->aio_fildes);                                  \
@@ -153,8 +153,8 @@ ASYNCHRONOUS(aio_read64, aio_read)
 ASYNCHRONOUS(aio_write, aio_write)
 ASYNCHRONOUS(aio_write64, aio_write)
 
-// A list of requests: each is recorded as if it were made alone. With LIO_NOWAIT they are recorded before the call, because the
-// program may free a block as soon as it is notified of its end.
+// A list of requests (lio_listio): each is recorded separately. With LIO_NOWAIT they are recorded before the call, because the
+// program may free a request as soon as it is notified of its end.
 #define AIO_LIST(symbol)                                                               \
     HOOK(int, symbol, (int mode, aiocb* const blocks[], int count, sigevent* event)) { \
         Traced call(Call::aio_read);                                                   \

@@ -10,7 +10,7 @@
 namespace tailrace::preload {
 namespace {
 
-// The argument is there only with flags that create a file.
+// The mode argument of open, which the caller passes only with flags that create a file.
 mode_t mode_of(int flags, va_list more) {
     const bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
     return makes ? va_arg(more, mode_t) : 0;
@@ -58,7 +58,7 @@ OPEN_AS(creat64, (const char* path, mode_t mode), (path, mode), AT_FDCWD, O_CREA
 OPEN_UNNAMED(shm_open, (const char* name, int flags, mode_t mode), (name, flags, mode))
 OPEN_UNNAMED(open_by_handle_at, (int mount, struct file_handle* handle, int flags), (mount, handle, flags))
 
-// The call fills in the name.
+// Calls that replace XXXXXX in `name` by a unique text.
 #define MKSTEMP(symbol, parameters, arguments)                                                   \
     HOOK(int, symbol, parameters) {                                                              \
         Traced call(Call::mkstemp);                                                              \

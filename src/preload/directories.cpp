@@ -13,7 +13,7 @@
 
 namespace tailrace::preload {
 
-// One event for a whole directory: the C library reads its entries by itself.
+// scandir gets one event for a whole directory, because the C library reads the entries within this call.
 #define SCANDIR(symbol, entry, parameters, arguments, directory)                                                                \
     HOOK(int, symbol,                                                                                                           \
          (UNPACKED parameters, entry * **entries, int (*filter)(const entry*), int (*compare)(const entry**, const entry**))) { \
@@ -51,7 +51,7 @@ HOOK(int, closedir, (DIR * directory)) {
     return record_close(call, descriptor, [&] { return NEXT(closedir)(directory); });
 }
 
-// The end of a directory is no failure.
+// readdir: the recorded result is 1 for an entry, and 0 for the end of the directory, which is not a failure.
 #define READDIR(symbol, entry)                                                                  \
     HOOK(entry*, symbol, (DIR * directory)) {                                                   \
         Traced call(Call::readdir, dirfd(directory));                                           \
@@ -64,7 +64,7 @@ HOOK(int, closedir, (DIR * directory)) {
 READDIR(readdir, dirent)
 READDIR(readdir64, dirent64)
 
-// These return an errno.
+// readdir_r returns an errno.
 #define READDIR_R(symbol, entry)                                                    \
     HOOK(int, symbol, (DIR * directory, entry * to, entry * *result)) {             \
         Traced call(Call::readdir, dirfd(directory));                               \
@@ -100,8 +100,8 @@ HOOK(void, rewinddir, (DIR * directory)) {
 GETDIRENTRIES(getdirentries)
 GETDIRENTRIES(getdirentries64)
 
-// One event for a whole walk, with the path where it begins: the C library reads the directories by itself. Calls of the function
-// that it is given are recorded as usual.
+// ftw and the like get one event for a whole walk, with the path where it begins, because the C library reads the directories
+// within the call. Calls that the program's function makes are recorded as usual.
 #define WALK(symbol, parameters, arguments)                                                              \
     HOOK(int, symbol, parameters) {                                                                      \
         Traced call(Call::walk);                                                                         \

@@ -12,7 +12,7 @@ namespace {
 
 using PlainVisit = int (*)(const char*, const struct stat*, int);
 
-// RATIONALE: opens, reads and stats by the hooks of this library, which have the names of the C library's functions.
+// Walks a tree. Its calls of opendir, readdir and stat reach the hooks of this library, which have these names.
 class FileWalk {
 public:
     FileWalk(Visit visit, int flags, bool plain) : visit_(visit), flags_(flags), plain_(plain) {}
@@ -34,7 +34,7 @@ public:
     }
 
 private:
-    // The directories above, so that a loop of links ends.
+    // The directories above the current one, to detect loops of links.
     struct Above {
         dev_t device;
         ino_t inode;

@@ -1,4 +1,5 @@
-// ftw and nftw over the logical view. The C library's own read directories without the hooks.
+// ftw and nftw over the directories as the program sees them. The C library's own functions would read directories without the
+// hooks.
 #pragma once
 
 #include <ftw.h>
@@ -8,7 +9,8 @@ namespace tailrace::preload::walks {
 
 using Visit = int (*)(const char*, const struct stat*, int, FTW*);
 
-// As nftw; with `plain` as ftw, which has a function without its last argument, follows links and knows fewer kinds.
+// Works like nftw. With `plain`, like ftw: `visit` is called without its last argument, links are followed, and there are fewer
+// kinds of entries.
 int walk_files(const char* path, Visit visit, int flags, bool plain);
 
 }  // namespace tailrace::preload::walks

@@ -13,7 +13,7 @@ namespace {
 
 namespace raw = trace::raw;
 
-constexpr unsigned kDescriptors = 1u << 16;  // in the table; for a higher one the kernel is asked at each call
+constexpr unsigned kDescriptors = 1u << 16;  // size of the table; for higher descriptors the kernel is asked at each call
 constexpr uint64_t kNameBytes = 4096 + 256;
 constinit std::atomic<void*> table = nullptr;  // empty again in a child, whose log needs the names, too
 
@@ -23,7 +23,7 @@ std::atomic<uint64_t>* place_of(unsigned descriptor) {
     return all == nullptr ? nullptr : all + descriptor;
 }
 
-// The kernel's name of a descriptor: a path, or a text such as socket:[42]. Returns its length; 0 for none.
+// Writes the kernel's name of a descriptor's file: a path, or a text such as socket:[42]. Returns its length in bytes; 0: no name.
 uint64_t name_of(int descriptor, char* to) {
     char link[48] = "/proc/self/fd/";
     raw::put_number(link + strlen(link), static_cast<unsigned>(descriptor));

@@ -1,4 +1,4 @@
-// Files as ids of the log: by their path, and by a descriptor. A table keeps the file of each descriptor.
+// The id in the log of a file, by its path or by a file descriptor. A table has the file of each descriptor.
 #pragma once
 
 #include <fcntl.h>
@@ -7,9 +7,11 @@
 
 namespace tailrace::preload {
 
-// The file of an open descriptor. Asks the kernel where the table does not have it, as for a descriptor of the parent process.
+// The id of an open descriptor's file. Asks the kernel if the table does not have it, such as for a descriptor of the parent
+// process.
 uint64_t file_id(int descriptor);
-// The file of a path; relative paths are below `directory`. 0 for no path.
+// The id of the file with this path; relative paths are below `directory`. An empty path means the
+// file of `directory` itself. 0 if `path` is a null pointer.
 uint64_t file_id(const char* path, int directory = AT_FDCWD);
 
 namespace fd_table {

@@ -1,5 +1,5 @@
-// Copies of this process. A child begins its own log at once: a child without a log is one that the tracer is not in. A child of
-// the system call alone begins its log with its first recorded call.
+// fork and the like. A child begins its own log at once, so that a missing log means that the tracer was not loaded. A child of the
+// plain system call begins its log with its first recorded call.
 #include "preload/hook.hpp"
 #include "preload/working_folder.hpp"
 
@@ -9,7 +9,7 @@ struct winsize;
 namespace tailrace::preload {
 namespace {
 
-// `fork` makes the call itself.
+// Forks by calling `fork`, and records the call.
 template <class Fork>
 pid_t record_fork(Fork fork) {
     Traced call(Call::fork);
@@ -34,7 +34,7 @@ HOOK(pid_t, forkpty, (int* terminal, char* name, const termios* settings, const 
     return record_fork([&] { return NEXT(forkpty)(terminal, name, settings, size); });
 }
 
-// This process ends within the call, and its child returns from it.
+// In daemon(), this process ends, and its child returns from the call.
 HOOK(int, daemon, (int keeps_folder, int keeps_streams)) {
     const bool records = !tailrace_silent && trace::is_recording();
     const link_map* const last = records ? loads_before_fork() : nullptr;

@@ -32,13 +32,13 @@ PRINT(printf, vprintf, (const char* format), (format, more), stdout)
 PRINT(__fprintf_chk, __vfprintf_chk, (FILE * to, int flag, const char* format), (to, flag, format, more), to)
 PRINT(__printf_chk, __vprintf_chk, (int flag, const char* format), (flag, format, more), stdout)
 
-// Printing without a buffer: one write or more. Detail 1 distinguishes it from a plain write.
+// Printing to a descriptor (dprintf), which makes one or more writes. Detail 1 distinguishes the event from a plain write.
 #define PRINT_UNBUFFERED(symbol, list_symbol, parameters, arguments) \
     FORMATTED(symbol, list_symbol, parameters, arguments, Traced call(Call::write, descriptor), finish(result, {.detail = 1}))
 PRINT_UNBUFFERED(dprintf, vdprintf, (int descriptor, const char* format), (descriptor, format, more))
 PRINT_UNBUFFERED(__dprintf_chk, __vdprintf_chk, (int descriptor, int flag, const char* format), (descriptor, flag, format, more))
 
-// The result, which is no number of bytes, is the detail.
+// scanf and the like: their result, the number of items, is recorded as the detail.
 #define SCAN(symbol, list_symbol, parameters, arguments, stream)                                   \
     FORMATTED(symbol, list_symbol, parameters, arguments, TracedStream call(Call::fscanf, stream), \
               finish_unknown_read(0, {.detail = static_cast<uint64_t>(result)}))

@@ -1,4 +1,5 @@
-// A value for each open handle of a library, without a lock. Holds Handles::kMost at a time; further handles are not kept.
+// A lock-free table with a value for each open handle of a library. Has room for Handles::kMost handles; further ones are not
+// stored.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // HDF5: calls on files, datasets and attributes. The calling object decides which of two HDF5 libraries in a process is called.
 //
-// RATIONALE: the library is asked for the fields of an event only after a successful call. Each call of HDF5 clears the errors of
-// the call before, which the program may want to read.
+// HDF5 is queried for the fields of an event only after a successful call, because each call of HDF5 clears the errors of the call
+// before, which the program may want to read.
 #include "preload/layers.hpp"
 #include "preload/library_call.hpp"
 
@@ -22,7 +22,7 @@ public:
         return bytes > 0 ? file_id(name) : 0;
     }
     uint64_t name_of_object(Word id) const {
-        const RecordingPause pause;  // HDF5 searches the file for the name of an object without one
+        const RecordingPause pause;  // HDF5 may read the file to find the name of an object
         char name[kNameBytes] = "";
         const Word bytes = call_words(LIBRARY_FUNCTION(H5Iget_name)(object()), {{id, as_word(name), sizeof name}});
         return bytes > 0 && bytes < Word{sizeof name} ? trace::name_id(name, static_cast<uint64_t>(bytes)) : 0;
@@ -103,12 +103,12 @@ Word transfer(const Words& words, FindFunction find, const void* return_address,
     });
 }
 
-// (dataset, properties, filters, place, bytes, memory): a chunk as it is stored
+// (dataset, properties, filters, place, bytes, memory): writes a chunk in its stored form, without filters
 Word write_chunk(const Words& words, FindFunction find, const void* return_address, Call name) {
     return record_transfer(words, find, return_address, name, [&](const Hdf5Call&) { return static_cast<uint64_t>(words.at[4]); });
 }
 
-// (dataset, properties, place, filters, memory)
+// (dataset, properties, place, filters, memory): reads a chunk in its stored form, without filters
 Word read_chunk(const Words& words, FindFunction find, const void* return_address, Call name) {
     return record_transfer(words, find, return_address, name,
                            [&](const Hdf5Call& call) { return call.bytes_of_chunk(words.at[0], words.at[2]); });

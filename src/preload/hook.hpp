@@ -28,7 +28,7 @@
 // A list in brackets, without the brackets.
 #define UNPACKED(...) __VA_ARGS__
 
-// The definition of a hooked symbol that the program would call without the tracer.
+// NEXT(symbol): the function that the program would call without the tracer.
 #define NEXT(symbol)                                                                                                            \
     ([] {                                                                                                                       \
         [[gnu::section("tailrace_next")]] static constinit ::tailrace::preload::NextDefinition definition = {nullptr, #symbol}; \
@@ -62,7 +62,7 @@ extern "C" {
 [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] extern thread_local constinit char tailrace_silent;
 }
 
-// The libraries within whose calls this thread is: flags of an event.
+// The libraries in whose calls this thread is at the moment, as flags of an event (trace::Within).
 extern "C" {
 [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] extern thread_local constinit uint16_t tailrace_within;
 }
@@ -86,7 +86,7 @@ public:
     }
     bool is_recording() const { return is_recording_; }
 
-    // Records the result of the call and returns it. A null pointer and a number less than 0 mean that the call failed, with errno.
+    // Records the result of the call and returns it. A null pointer or a number less than 0 means that the call failed, with errno.
     template <class Result>
     Result finish(Result result, const CallInfo& info = {}, uint64_t file = 0) {
         if constexpr (std::is_pointer_v<Result>)
@@ -95,7 +95,7 @@ public:
             record(result < 0 ? -int64_t{errno} : static_cast<int64_t>(result), info, file);
         return result;
     }
-    // The same for calls that report errors in another way: `result` is minus the errno where the call failed.
+    // Records the result of a call that reports errors in another way. `result`: -errno if the call failed.
     void record(int64_t result, const CallInfo& info = {}, uint64_t file = 0) {
         if (!is_recording_) [[unlikely]]
             return;
@@ -118,7 +118,8 @@ private:
     uint64_t begin_ns_ = 0;
 };
 
-// The file in the argument `path` of a call. Use it after the call: the kernel reports a path outside of memory as EFAULT.
+// The id of the file in the argument `path` of a call. Use it only after the call: with a bad pointer the call fails with EFAULT,
+// and `path` must not be read.
 inline uint64_t named_file(const Traced& call, const char* path, int directory, bool failed) {
     return call.is_recording() && !(failed && errno == EFAULT) ? file_id(path, directory) : 0;
 }

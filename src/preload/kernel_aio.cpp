@@ -45,7 +45,7 @@ void record_submitted(const iocb* const* requests, long count, uint64_t begin_ns
     errno = code;
 }
 
-// Of libaio. It returns an error as its negative number. Some versions call syscall(), which must not record the requests again.
+// The function of libaio, which returns -errno on failure. Some versions call syscall(), which must not record the requests again.
 HOOK(int, io_submit, (void* context, long count, iocb** requests)) {
     return record_submit(requests, [&] {
         const RecordingPause pause;

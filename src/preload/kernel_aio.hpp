@@ -9,11 +9,11 @@
 
 namespace tailrace::preload {
 
-// Records the first `count` requests, which were taken between these times: each as a transfer of the bytes that it asks for. The
-// kernel moves them later, and counts them for no process.
+// Records the first `count` requests, which the kernel accepted from `begin_ns` until now: each as a transfer of the bytes that it
+// requests. The kernel transfers the bytes later, and does not count them in /proc/self/io of any process.
 void record_submitted(const iocb* const* requests, long count, uint64_t begin_ns);
 
-// Submits requests by submit(), which returns how many the kernel has taken, and records these.
+// Submits requests by calling submit(), which returns how many requests the kernel has accepted, and records those.
 template <class Submit>
 auto record_submit(const iocb* const* requests, Submit submit) {
     const bool is_recording = !tailrace_silent && trace::is_recording();

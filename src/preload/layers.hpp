@@ -6,7 +6,7 @@
 
 namespace tailrace::preload {
 
-// Lives as long as a call of a layer.
+// Marks this thread as within a call of a layer, from construction to destruction.
 class Layer {
 public:
     explicit Layer(trace::Within layer) : before_(tailrace_within), is_outermost_((before_ & static_cast<uint16_t>(layer)) == 0) {
@@ -14,9 +14,9 @@ public:
     }
     Layer(const Layer&) = delete;
     Layer& operator=(const Layer&) = delete;
-    // RATIONALE: restores all flags. An exception may have passed the layers within this one without clearing theirs.
+    // Restores all flags, because an exception may have left inner layers without clearing their flags.
     ~Layer() { tailrace_within = before_; }
-    // Whether the call does not come from its own layer.
+    // Whether the call was not made by the layer itself.
     bool is_outermost() const { return is_outermost_; }
 
 private:

@@ -10,10 +10,10 @@ namespace tailrace::preload {
 // The fields of such a call's event.
 struct LibraryCallInfo {
     uint64_t file = 0, object = 0;  // ids of the names of the file and of the dataset or variable
-    uint64_t bytes = 0;             // in memory
+    uint64_t bytes = 0;             // size of the data in memory
 };
 
-// While one lives, this thread records nothing.
+// While an object of this class exists, this thread records nothing.
 class RecordingPause {
 public:
     RecordingPause() : before_(tailrace_silent) { tailrace_silent = 1; }
@@ -30,9 +30,9 @@ public:
     LibraryCall(trace::Within layer, Call call, const void* return_address)
         : object_(site_of(return_address).object), traced_(call), layer_(layer) {}
 
-    // Whether the call is recorded. Only then ask the library for the fields of its event.
+    // Whether the call is recorded. Query the library for the fields of the event only if it is.
     bool is_recording() const { return traced_.is_recording() && layer_.is_outermost(); }
-    // The object that calls the library.
+    // The program or library that makes the call, as the loader's link_map.
     const void* object() const { return object_; }
 
     // Returns the result unchanged; `error` is less than 0 where the call failed.

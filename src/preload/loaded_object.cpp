@@ -10,7 +10,7 @@ namespace {
 
 namespace raw = trace::raw;
 
-// As glibc's <dlfcn.h> has it since 2.35.
+// The struct dl_find_object of <dlfcn.h> in glibc from 2.35 on.
 struct FoundObject {
     unsigned long long flags;
     void *begin, *end;
@@ -21,7 +21,7 @@ struct FoundObject {
 using FindObject = int (*)(void* address, FoundObject* found);
 
 constinit FindObject find_object = nullptr;
-constinit char program[4096] = "";  // its file; the loader has no name for it
+constinit char program[4096] = "";  // path of the program's file, which the loader reports with an empty name
 
 }  // namespace
 

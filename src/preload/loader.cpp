@@ -4,8 +4,8 @@
 
 #include "preload/hook.hpp"
 
-// RATIONALE: dlopen searches with the paths of the object that calls it, which it knows by its return address. So these hooks are
-// jumps that keep the return address, and they cannot act after the call: the thread's next recorded call counts the libraries.
+// Hooks of dlopen that keep its return address, because dlopen finds its caller, and the caller's search paths, by it. So these
+// hooks jump to dlopen and cannot act after it; the thread's next recorded call counts the libraries.
 #define KEEPS_CALLER(symbol)                     \
     asm(".text\n"                                \
         ".globl " #symbol                        \
@@ -34,7 +34,7 @@ thread_local constinit char tailrace_has_loaded = 0;
 void* hook_dlopen(const char* name, int flags) asm("dlopen");
 void* hook_dlmopen(Lmid_t space, const char* name, int flags) asm("dlmopen");
 
-// Return the definition to jump to.
+// The next two functions return the definition to jump to.
 [[gnu::visibility("hidden"), gnu::used]] void* tailrace_before_dlopen() {
     tailrace_has_loaded = 1;
     return reinterpret_cast<void*>(NEXT(dlopen));
@@ -47,8 +47,8 @@ void* hook_dlmopen(Lmid_t space, const char* name, int flags) asm("dlmopen");
 
 namespace {
 
-// The loader reads the first 832 bytes of each object and maps the rest. Where the table of segments lies behind these bytes, the
-// loader reads the table as well, twice: when it searches the object and when it maps it.
+// The loader reads the first 832 bytes of each object and maps the rest. If the program headers are behind these bytes, the loader
+// reads them as well, twice: when it searches the object and when it maps it.
 constexpr uint64_t kObjectBytes = 832;
 
 struct Loaded {
@@ -103,8 +103,8 @@ trace::LoaderCounts add_growth(const Loaded& now) {
 
 }  // namespace
 
-// RATIONALE: at fork, another thread may hold the lock that dl_iterate_phdr takes; then the child would wait for ever. A child that
-// has loaded an object had that lock, so the child asks only then.
+// In a child of fork, counts only after the child has loaded an object. At fork another thread may have held the lock that
+// dl_iterate_phdr takes, and the child would wait for ever; a child that has loaded an object has had this lock.
 trace::LoaderCounts count_loads() {
     tailrace_has_loaded = 0;
     if (const link_map* last = last_before_fork; last != nullptr) {

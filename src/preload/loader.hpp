@@ -1,4 +1,5 @@
-// What the loader has read of programs and libraries, kept in the log while the process lives: a killed process has it, too.
+// What the dynamic loader has read of programs and libraries. The log is updated while the process runs, so the log of a killed
+// process has it, too.
 #pragma once
 
 #include <link.h>
@@ -15,10 +16,11 @@ extern "C" {
 // Counts the libraries that are loaded now, and stores the count in the log. Returns what was added since the last count.
 trace::LoaderCounts count_loads();
 
-// The count when the process's log begins.
+// Stores the count when the process's log begins.
 void begin_loads();
 
-// Called by the parent before fork, and with its result by the child, whose log begins with that count.
+// The last loaded library, taken by the parent before fork; the child passes it to begin_loads_of_child(), and its log begins with
+// the libraries up to it.
 const link_map* loads_before_fork();
 void begin_loads_of_child(const link_map* last);
 

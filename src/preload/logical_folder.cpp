@@ -12,7 +12,7 @@ namespace {
 
 namespace raw = trace::raw;
 
-// The entries of an open directory, one behind the other as the kernel gives them, behind this header.
+// The header of the list of an open directory's entries, which follow it one after the other, in the kernel's format.
 struct Listing {
     uint64_t room, used, position;
 };
@@ -59,7 +59,7 @@ void report_two(const char* path, const char* physical) {
     raw::call(SYS_write, 2, raw::address(text), static_cast<int64_t>(bytes));
 }
 
-// The folder on scratch of a folder that is listed.
+// The folder on scratch that belongs to a folder that is listed.
 struct StagedFolder {
     int64_t descriptor = -1;
 
@@ -72,7 +72,7 @@ struct StagedFolder {
     ~StagedFolder() {
         if (descriptor >= 0) raw::call(SYS_close, descriptor);
     }
-    // The drain's copies at the target, which have no names of their own yet.
+    // Whether an entry is hidden: it belongs to the drain's copies at the target, which do not have their final names yet.
     bool hides(const WalkedPath& path, const char* name) const {
         return descriptor >= 0 && staging::is_of_drain(path.text, path.bytes, name);
     }
@@ -108,7 +108,7 @@ bool fill(Listing*& listing, int64_t descriptor, WalkedPath& path, const StagedF
         if (entry.d_type == DT_DIR && staged.hides(path, entry.d_name)) return;
         if (entry.d_type == DT_DIR || !is_hidden(path, entry)) fits = fits && add(listing, entry.d_name, entry.d_ino, entry.d_type);
     });
-    // Folders on scratch are those of the target.
+    // Take only files from scratch: each folder on scratch also exists at the target.
     if (staged.descriptor >= 0)
         each_entry(staged.descriptor, [&](const dirent64& entry) {
             if (entry.d_type != DT_DIR) fits = fits && add(listing, entry.d_name, entry.d_ino, entry.d_type);
@@ -150,7 +150,7 @@ void begin(DIR* directory) {
     const int code = errno;
     if (Listing* listing = read_all(dirfd(directory))) {
         listings.put(reinterpret_cast<Word>(directory), reinterpret_cast<uint64_t>(listing));
-        if (listing_of(directory) == nullptr) drop(listing);  // too many are open
+        if (listing_of(directory) == nullptr) drop(listing);  // too many directories are open
     }
     errno = code;
 }
@@ -251,7 +251,7 @@ bool flatten_before_rename(int directory, const char* from, int to_directory, co
             const bool leaves =
                 is_within(real, bytes, folder, rule.folder.bytes) && !is_within(target, target_bytes, folder, rule.folder.bytes);
             if (!leaves && !is_within(folder, rule.folder.bytes, real, bytes)) continue;
-            errno = EXDEV;  // mv and others then copy each file under its own name
+            errno = EXDEV;  // mv and other tools then copy the files one by one
             return false;
         }
         if (is_within(folder, rule.folder.bytes, real, bytes) && !flatten(folder, rule.folder.bytes)) return false;

@@ -1,4 +1,4 @@
-// Files that are mapped as memory.
+// Calls that map files as memory.
 #include <sys/mman.h>
 #include <sys/types.h>
 
@@ -7,8 +7,8 @@
 namespace tailrace::preload {
 namespace {
 
-// The file that is mapped at an address, so that munmap is recorded with its name. The table is hashed and has no second place: of
-// many mappings some are overwritten, and their munmap is not recorded.
+// The file that is mapped at an address, so that munmap is recorded with the file. A hash table without collision handling: if
+// there are many mappings, some are overwritten, and their munmap is not recorded.
 struct Mapping {
     std::atomic<const void*> at;
     std::atomic<uint64_t> file;

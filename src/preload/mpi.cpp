@@ -11,8 +11,8 @@
 namespace tailrace::preload {
 
 extern "C" {
-// The place where Fortran code has called MPI. RATIONALE: extern "C", because access to a C++ thread_local of another file goes
-// through a function that initialises it.
+// The place where Fortran code has called MPI. Declared extern "C", because access to a C++ thread_local of another file calls a
+// function that initialises it.
 [[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] thread_local constinit const void* tailrace_fortran_site = nullptr;
 }
 
@@ -20,14 +20,14 @@ namespace {
 
 namespace raw = trace::raw;
 
-constinit Handles groups = {};  // of communicators
+constinit Handles groups = {};  // communicator -> id of its group of ranks
 
 Word masked(const void* object, Word handle) {
     const MpiAbi* abi = mpi_abi(object);
     return abi == nullptr ? handle : handle & abi->handle_mask;
 }
 
-// Memory until the end of a scope, not from malloc.
+// Memory from mmap, not malloc, which is freed at the end of the scope.
 class Pages {
 public:
     explicit Pages(uint64_t bytes) : bytes_(bytes) {
@@ -46,7 +46,7 @@ private:
     int64_t at_;
 };
 
-// The name "MPI ranks 0-3,8". Where that is too long: the number of ranks and a hash of them.
+// The id of a group's name, such as "MPI ranks 0-3,8". If the name is too long, it has the number of ranks and a hash of them.
 uint64_t name_ranks(const int* ranks, int count) {
     constexpr uint64_t kMost = 2000;
     char text[kMost + 64] = "MPI ranks ";
@@ -71,11 +71,11 @@ uint64_t name_ranks(const int* ranks, int count) {
     return trace::name_id(text, at);
 }
 
-// The name of a communicator's ranks, as they are numbered in MPI_COMM_WORLD.
+// The id of the group of a communicator's ranks, as numbered in MPI_COMM_WORLD.
 uint64_t find_group(const void* object, const MpiAbi& abi, Word communicator) {
     void* const group_of = LIBRARY_FUNCTION(PMPI_Comm_group)(object);
     void* const free_group = LIBRARY_FUNCTION(PMPI_Group_free)(object);
-    Word group = 0, world = 0;  // room for a handle of either kind
+    Word group = 0, world = 0;  // large enough for a handle of any MPI library
     int count = 0;
     uint64_t name = 0;
     if (as_int(call_words(group_of, {{communicator, as_word(&group)}})) != 0) return 0;
@@ -95,7 +95,7 @@ uint64_t find_group(const void* object, const MpiAbi& abi, Word communicator) {
     return name;
 }
 
-// Whether MPI is initialized and not finalized: MPI ends the program at a barrier outside.
+// Whether MPI is initialized and not finalized. A barrier at any other time would end the program.
 bool is_mpi_active(const void* object) {
     int begun = 0, ended = 1;
     call_words(LIBRARY_FUNCTION(PMPI_Initialized)(object), {{as_word(&begun)}});
@@ -123,14 +123,14 @@ bool wants_barrier(Call call) {
 }  // namespace
 
 const MpiAbi* mpi_abi(const void* object) {
-    // Each library is known by a symbol that only it has.
+    // Each MPI library is recognised by a symbol that only it defines.
     static constinit std::atomic<const MpiAbi*> known = nullptr;
     if (const MpiAbi* abi = known.load(std::memory_order_acquire)) return abi;
     static constinit MpiAbi open_mpi = {.world = 0, .no_status = 0, .in_place = 1, .handle_mask = -1, .handle_bytes = 8};
     static constinit MpiAbi mpich = {
         .world = 0x44000000, .no_status = 1, .in_place = -1, .handle_mask = 0xFFFFFFFF, .handle_bytes = 4};
-    // RATIONALE: this symbol is an object. The program may have a copy of it, and MPI then uses the copy. So it is looked up as the
-    // program would, not behind the tracer.
+    // Look this symbol up with RTLD_DEFAULT, as the program would: it is a data object, of which the program may have a copy that
+    // MPI then uses.
     void* world = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");
     if (world == nullptr) world = LIBRARY_FUNCTION(ompi_mpi_comm_world)(object);
     if (world != nullptr) {
@@ -172,7 +172,7 @@ uint64_t mpi_bytes(const void* object, Word count, Word type) {
     int bytes = 0;
     if (as_int(call_words(LIBRARY_FUNCTION(PMPI_Type_size)(object), {{type, as_word(&bytes)}})) != 0) return 0;
     int64_t all_bytes = bytes;
-    if (bytes < 0) {  // MPI_UNDEFINED: more than an int holds
+    if (bytes < 0) {  // MPI_UNDEFINED: the size does not fit into an int
         void* const size_x = LIBRARY_FUNCTION(PMPI_Type_size_x)(object);
         if (size_x == nullptr || as_int(call_words(size_x, {{type, as_word(&all_bytes)}})) != 0 || all_bytes < 0) return 0;
     }

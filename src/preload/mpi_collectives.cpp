@@ -1,4 +1,4 @@
-// Collectives: when each rank entered and left, the group of ranks, and the place in the program.
+// Records collective calls: when each rank entered and left, the group of ranks, and the place in the program.
 #include "preload/mpi.hpp"
 
 namespace tailrace::preload {
@@ -23,7 +23,7 @@ Word collective(const Words& words, FindFunction find, const void* return_addres
 }  // namespace
 
 #define COLLECTIVE(name, ...) MPI_HOOK(name, collective, Call::MPI_##name, Collective{__VA_ARGS__})
-// The same, and the nonblocking form, in which ranks do not wait for each other.
+// Hooks a collective and its nonblocking form, in which ranks do not wait for each other.
 #define COLLECTIVE_PAIR(name, nonblocking, ...) \
     COLLECTIVE(name, __VA_ARGS__)               \
     COLLECTIVE(nonblocking, __VA_ARGS__)

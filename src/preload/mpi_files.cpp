@@ -1,11 +1,12 @@
-// MPI-IO, as the program calls it. Calls of the C library that MPI makes for it are recorded as well, with the flag of MPI.
+// Records the program's calls of MPI-IO. Calls of the C library that MPI makes within them are recorded as well, with the flag
+// `mpi`.
 #include "preload/handles.hpp"
 #include "preload/mpi.hpp"
 
 namespace tailrace::preload {
 namespace {
 
-constinit Handles files = {};  // ids of their names
+constinit Handles files = {};  // MPI_File -> id of the file's name
 
 // Positions among a call's arguments; -1: the call has no such argument.
 struct Transfer {

@@ -32,14 +32,14 @@ Word end_mpi(const Words& words, FindFunction find, const void* return_address, 
 Word free_communicator(const Words& words, FindFunction find, const void* return_address, Call name) {
     MpiCall call(name, return_address);
     if (const MpiAbi* abi = mpi_abi(call.object()); abi != nullptr && words.at[0] != 0) {
-        Word handle = 0;  // reads only the bytes that a handle has
+        Word handle = 0;  // only the bytes of a handle are copied
         memcpy(&handle, reinterpret_cast<const void*>(words.at[0]), static_cast<size_t>(abi->handle_bytes));
         forget_group(call.object(), handle);
     }
     return call.finish(call_words(find(call.object()), words), {});
 }
 
-// The level, by which programs mark their phases, is stored as the event's offset.
+// MPI_Pcontrol: its level, by which programs mark their phases, is stored as the event's offset.
 Word control(const Words& words, FindFunction find, const void* return_address, Call name) {
     MpiCall call(name, return_address);
     return call.finish(call_words(find(call.object()), words), {.offset = as_int(words.at[0])});
@@ -59,15 +59,15 @@ MPI_HOOK(Comm_free, free_communicator, Call::MPI_Comm_free)
 MPI_HOOK(Comm_disconnect, free_communicator, Call::MPI_Comm_disconnect)
 MPI_HOOK(Pcontrol, control, Call::MPI_Pcontrol)
 
-// `use mpi`, mpif.h and `use mpi_f08`, as gfortran names them.
+// Hooks the Fortran symbols of a call, for `use mpi`, mpif.h and `use mpi_f08`, with the names that gfortran makes.
 #define FORTRAN(name)                         \
     LIBRARY_HOOK(mpi_##name##_, from_fortran) \
     LIBRARY_HOOK(mpi_##name##_f08_, from_fortran)
-// MPICH has one more name for calls with a buffer of any type.
+// The same for calls with a buffer of any type, for which MPICH has one more name.
 #define FORTRAN_WITH_BUFFER(name) \
     FORTRAN(name)                 \
     LIBRARY_HOOK(mpi_##name##_f08ts_, from_fortran)
-// Collectives with their nonblocking forms.
+// Hooks the Fortran symbols of a collective and of its nonblocking form.
 #define FORTRAN_COLLECTIVE(name) \
     FORTRAN_WITH_BUFFER(name)    \
     FORTRAN_WITH_BUFFER(i##name)

@@ -1,4 +1,4 @@
-// Waiting for nonblocking transfers of files is I/O and is recorded. Waiting for messages and collectives is not.
+// Records waiting for nonblocking transfers of files, which is I/O. Waiting for messages and collectives is not recorded.
 #include <string.h>
 
 #include "preload/handles.hpp"
@@ -7,7 +7,7 @@
 namespace tailrace::preload {
 namespace {
 
-constinit Handles requests = {};  // with the ids of their files
+constinit Handles requests = {};  // MPI_Request -> id of the file
 
 Word request_at(const MpiAbi& abi, Word array, int64_t index) {
     Word request = 0;
@@ -15,12 +15,12 @@ Word request_at(const MpiAbi& abi, Word array, int64_t index) {
     return request;
 }
 
-// The requests of a call that are transfers of files. No more are known than a Handles holds.
+// The requests of a call that are transfers of files. At most Handles::kMost, because further requests are not known.
 struct FileRequests {
     int count = 0;
     int64_t index[Handles::kMost];
     Word request[Handles::kMost];
-    uint64_t file = 0;  // of the first
+    uint64_t file = 0;  // id of the first request's file
 
     void find(const MpiAbi& abi, Word array, int64_t length) {
         for (int64_t i = 0; i < length && count < Handles::kMost; ++i) {
@@ -32,7 +32,7 @@ struct FileRequests {
             request[count++] = at;
         }
     }
-    // MPI changes a request when it is complete.
+    // Forgets the requests that are complete: MPI has changed their handles.
     void forget_completed(const MpiAbi& abi, Word array) const {
         for (int i = 0; i < count; ++i)
             if (request_at(abi, array, index[i]) != request[i]) requests.remove(request[i]);
@@ -61,7 +61,7 @@ Word wait(const Words& words, FindFunction find, const void* return_address, Cal
     return call.finish(result, {.file = awaited.file});
 }
 
-// The transfer continues, and no call waits for it.
+// MPI_Request_free: the transfer continues, and no call waits for it, so the request is forgotten.
 Word free_request(const Words& words, FindFunction find, const void* return_address) {
     const void* const object = site_of(return_address).object;
     const MpiAbi* const abi = requests.is_empty() ? nullptr : mpi_abi(object);

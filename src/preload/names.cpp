@@ -17,8 +17,8 @@ namespace tailrace::preload {
 
 constexpr uint64_t kAfterStat = 1;  // detail of access: the C library has called stat before it
 
-// A call with one path, relative to `directory`. Its result is less than 0 where it failed. `placed` is what
-// placing does with the path.
+// Hooks a call with one path, relative to `directory`. A result less than 0 means that the call failed. `placed`: the function of
+// call_files.hpp that makes the call.
 #define OF_PLACED_AS(Result, placed, symbol, name, parameters, arguments, directory, ...)               \
     HOOK(Result, symbol, parameters) {                                                                  \
         Traced call(Call::name);                                                                        \
@@ -70,7 +70,7 @@ OF_PATH(truncate64, truncate, (const char* path, off_t bytes), (path, bytes), AT
 OF_DESCRIPTOR(ftruncate, ftruncate, (int descriptor, off_t bytes), (descriptor, bytes), {.offset = bytes})
 OF_DESCRIPTOR(ftruncate64, ftruncate, (int descriptor, off_t bytes), (descriptor, bytes), {.offset = bytes})
 
-// Calls that remove files and directories: what a tree has left of its own is removed first.
+// Calls that remove files and directories. Empty directories of a tree below the folder are removed first.
 template <class Remove>
 static int without_tree(int directory, const char*& path, bool takes_files, bool takes_folders, Remove remove) {
     const auto remove_it = [&] { return placing::removed(directory, path, takes_files, takes_folders, remove); };
@@ -95,7 +95,7 @@ REMOVE(remove, unlink, (const char* path), (path), AT_FDCWD, true, true)
     OF_DESCRIPTOR(symbol, fallocate, parameters, arguments, {.offset = offset, .bytes = static_cast<uint64_t>(bytes)})
 ALLOCATE(fallocate, (int descriptor, int mode, off_t offset, off_t bytes), (descriptor, mode, offset, bytes))
 ALLOCATE(fallocate64, (int descriptor, int mode, off_t offset, off_t bytes), (descriptor, mode, offset, bytes))
-// These return an errno.
+// Calls on a range of bytes (posix_fadvise and the like), which return an errno.
 #define OF_RANGE(symbol, name, parameters, arguments, ...) \
     HOOK(int, symbol, parameters) {                        \
         Traced call(Call::name, descriptor);               \
@@ -222,11 +222,11 @@ OF_TWO_PATHS(link, link, (const char* from, const char* to), (from, to), AT_FDCW
 OF_TWO_PATHS(linkat, link, (int directory, const char* from, int to_directory, const char* to, int flags),
              (directory, from, to_directory, to, flags), directory, to_directory, 0)
 
-// Links of /proc/self/fd lead to files in trees and on scratch.
+// Makes the result of readlink logical, because links in /proc/self/fd point to files in trees and on scratch.
 static ssize_t logical_link(char* text, size_t room, ssize_t bytes) {
     if (bytes <= 0 || !placing::is_on()) return bytes;
     const auto all = static_cast<uint64_t>(bytes), logical = placing::make_logical(text, all, room);
-    if (logical < all) memset(text + logical, 0, all - logical);  // programs look for the end of a text in a cleared buffer
+    if (logical < all) memset(text + logical, 0, all - logical);  // programs that clear the buffer expect a zero byte at the end
     return static_cast<ssize_t>(logical);
 }
 static char* logical_path(char* text) {

@@ -72,18 +72,18 @@ public:
         return bytes;
     }
     Word finish(Word result, const LibraryCallInfo& info) {
-        const int64_t error = as_int(result);  // netCDF's errors are less than 0, errors of the system are not
+        const int64_t error = as_int(result);  // netCDF's own errors are negative; an errno is positive
         return LibraryCall::finish(result, error > 0 ? -error : error, info);
     }
 
 private:
-    // Calls that the library makes for this are not recorded.
+    // Makes an inquiry. Calls that the library makes within it are not recorded.
     int inquire(FindFunction inquiry, const Words& words) const {
         const RecordingPause pause;
         return as_int(call_words(inquiry(object()), words));
     }
-    // By the number of the type: NC_BYTE (1), NC_CHAR, NC_SHORT, NC_INT, NC_FLOAT, NC_DOUBLE, NC_UBYTE, NC_USHORT, NC_UINT,
-    // NC_INT64, NC_UINT64.
+    // Bytes of an element by the number of its type: NC_BYTE (1), NC_CHAR, NC_SHORT, NC_INT, NC_FLOAT, NC_DOUBLE, NC_UBYTE,
+    // NC_USHORT, NC_UINT, NC_INT64, NC_UINT64.
     static constexpr uint8_t kClassicBytes[] = {0, 1, 1, 2, 4, 4, 8, 1, 2, 4, 8, 8};
     const Library& library_;
 };
@@ -107,7 +107,7 @@ Word of_file(const Words& words, FindFunction find, const void* return_address, 
 // many as the type in memory has (vard).
 enum class Selection { all, one, counts, many, memory };
 
-// (file, variable, number, starts, counts, ...): so many hyperslabs, of one element each where there are no counts.
+// (file, variable, number, starts, counts, ...): `number` hyperslabs; without counts each has one element.
 uint64_t elements_of_many(const NetcdfCall& call, const Words& words) {
     const auto* const* counts = reinterpret_cast<const size_t* const*>(words.at[4]);
     const int number = as_int(words.at[2]);
@@ -161,7 +161,7 @@ LIBRARY_HOOK(ncmpi_redef, of_file, kPnetcdf, Call::ncmpi_redef)
 LIBRARY_HOOK(ncmpi_wait_all, of_file, kPnetcdf, Call::ncmpi_wait_all)
 LIBRARY_HOOK(ncmpi_wait, of_file, kPnetcdf, Call::ncmpi_wait_all)
 
-// The ending of each name by type, and the bytes of an element in memory.
+// The suffix of the function's name for each type, and the size in bytes of an element in memory.
 #define EACH_TYPE(NAMES, ...)         \
     NAMES(_text, 1, __VA_ARGS__)      \
     NAMES(_schar, 1, __VA_ARGS__)     \

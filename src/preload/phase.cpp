@@ -1,4 +1,4 @@
-// Phases that the program marks by tailrace_phase_begin and tailrace_phase_end. In the library these two do nothing.
+// Records phases that the program marks by tailrace_phase_begin and tailrace_phase_end. Without the tracer these two do nothing.
 #include <string.h>
 
 #include "preload/mpi.hpp"

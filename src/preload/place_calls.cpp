@@ -1,4 +1,4 @@
-// The rules for Tailrace's own commands, which load this library to map paths as it does.
+// C functions for Tailrace's own commands, which load this library to map paths by the same rules.
 #include <string.h>
 
 #include "place/paths.hpp"

@@ -1,6 +1,6 @@
-// Paths of calls, as the rules of `tailrace run --config` place them. A hook gives the C library the physical path; the program,
-// and the log, have the logical one. What is at the logical path itself stays in use: a file that was made without the rules, a
-// directory, a link. So a name never gets a second file.
+// Replaces the paths of calls by the rules of `tailrace run --config`. A hook passes the physical path to the C library; the
+// program and the log see the logical path. If something exists at the logical path itself (a file made without the rules, a
+// directory, a link), it stays in use, so a name never gets a second file.
 #pragma once
 
 #include <errno.h>
@@ -21,14 +21,15 @@ inline place::Rules rules() { return place::Rules(rules_memory.load(std::memory_
 
 constexpr uint64_t kRoom = 4096 + place::kTargetBytes + 2;
 
-// The absolute path of a folder, without links; `folder` is relative to `directory` and empty for the directory itself. Returns its
-// bytes; 0 where it does not exist or the kernel does not say. `to` has kRoom bytes.
+// Writes the absolute path of a folder, with links resolved; `folder` is relative to `directory`, and empty for the directory
+// itself. Returns its length in bytes; 0: the folder does not exist, or the kernel reports no path. `to` has kRoom bytes.
 uint32_t real_folder(int directory, const char* folder, uint32_t bytes, char* to);
 
-// An absolute text of a folder without double slashes and `.`, links not followed; 0 also where it has `..`.
+// Writes the absolute path of a folder without double slashes and `.`; links are not resolved. Returns its length in bytes; 0: as
+// for real_folder(), or the path has `..`.
 uint32_t text_of_folder(int directory, const char* folder, uint32_t bytes, char* to);
 
-// Where one path of a call leads.
+// The physical path of one path of a call.
 class PlacedPath {
 public:
     PlacedPath() : directory_(AT_FDCWD) {}
@@ -36,16 +37,16 @@ public:
     void lead(const char* path);
     bool is_placed() const { return is_placed_; }
     const char* physical() const { return text_; }
-    // Whether the physical file is there, as any kind of file.
+    // Whether a file of any kind exists at the physical path.
     bool exists() const;
-    // Makes the directories of the physical path. False where the logical folder does not exist, or the kernel refuses.
+    // Makes the directories of the physical path. False: the logical folder does not exist, or the kernel refuses.
     bool make_folders() const;
     int directory() const { return directory_; }
 
 private:
     int directory_;
     bool is_placed_ = false;
-    uint32_t folder_ = 0, name_ = 0;  // bytes before the target, and before the name
+    uint32_t folder_ = 0, name_ = 0;  // length in bytes of the path before the target, and before the name
     char text_[kRoom];
 };
 
@@ -59,7 +60,7 @@ bool is_absent(Result result) {
         return result < 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
-// Makes a call on a file that should exist. `path` is the variable that the call uses; it is as before when this returns.
+// Makes a call on a file that should exist. `path` is the variable that `call` uses; it has its old value when this returns.
 template <class Call>
 [[gnu::noinline]] auto placed_existing(int directory, const char*& path, Call call) -> decltype(call()) {
     const PlacedPath placed(directory, path);
@@ -74,7 +75,7 @@ template <class Call>
     if (is_absent(result)) errno = code;
     return result;
 }
-// Makes a call that makes a regular file, or opens the one that is there.
+// Makes a call that creates a regular file, or opens an existing one.
 template <class Call>
 [[gnu::noinline]] auto placed_created(int directory, const char*& path, Call call) -> decltype(call()) {
     const PlacedPath placed(directory, path);
@@ -86,7 +87,7 @@ template <class Call>
     path = logical;
     return result;
 }
-// Makes a call that makes what is no regular file: directories and links stay where their paths say.
+// Makes a call that creates a directory or a link. These are not placed: they are made at their own paths.
 template <class Call>
 [[gnu::noinline]] auto placed_unplaced(int directory, const char*& path, Call call) -> decltype(call()) {
     const PlacedPath placed(directory, path);
@@ -97,15 +98,15 @@ template <class Call>
     else
         return -1;
 }
-// For a file that a call has just made under a name of its own choice.
+// Moves a file that a call has just created under a name of its own choice (mkstemp) to its physical path.
 void move_to_tree(const char* path);
 
-// Its kind, such as S_IFREG; 0: it is not there.
+// The kind of a file, such as S_IFREG; 0: the file does not exist.
 unsigned kind_at(int directory, const char* path);
 constexpr unsigned kRegular = 0100000, kFolder = 0040000;
 void remove_at(int directory, const char* path);
 
-// Renames and links: `to` is made. What is no regular file stays where its path says, so it goes to no tree.
+// Makes a call that renames or links `from` to `to`. Only regular files are placed; others are made at their own paths.
 template <class Call>
 [[gnu::noinline]] int placed_two(int from_directory, const char*& from, int to_directory, const char*& to, Call call) {
     const PlacedPath placed_from(from_directory, from), placed_to(to_directory, to);
@@ -127,8 +128,8 @@ template <class Call>
     to = logical_to;
     return result;
 }
-// A path as the program should see it: that of a file in a tree becomes its logical path, one on scratch that of its target.
-// Returns its bytes, also where it stays. It is cut where it is longer than the room.
+// Changes a path to the one that the program should see: for a file in a tree its logical path, for a file on scratch the path at
+// its target. Returns the length in bytes of the path, changed or not. The result is cut to `room` bytes.
 uint64_t make_logical(char* path, uint64_t bytes, uint64_t room);
 
 }  // namespace tailrace::preload::placing

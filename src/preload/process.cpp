@@ -18,9 +18,9 @@ thread_local constinit char tailrace_silent = 0;
 }
 }  // namespace tailrace::preload
 
-// RATIONALE: vfork returns twice through one stack frame, so no function that returns in between may call it. The return address is
-// kept in a register, as in the C library. The child, which uses the parent's memory, sets tailrace_silent to 2; the parent clears
-// it when it continues.
+// vfork is written in assembly, because it returns twice through one stack frame, so no function that returns in between may call
+// it. The return address is kept in a register, as in the C library. The child, which uses the parent's memory, sets
+// tailrace_silent to 2; the parent clears it when it continues.
 asm(R"(
     .text
     .globl vfork
@@ -55,8 +55,8 @@ __vfork:
 
 namespace tailrace::preload {
 
-// The kernel's counts are those of this moment. Later calls of the process are still recorded. The C library writes the rest of its
-// streams after the destructors, so these bytes are recorded here.
+// Ends the log with the kernel's counts of this moment. Later calls of the process are still recorded. The C library writes the
+// rest of its streams after the destructors, so these bytes are recorded here.
 [[gnu::destructor(101)]] static void end() {
     if (!trace::is_recording()) return;
     count_loads();
@@ -82,7 +82,7 @@ namespace tailrace::preload {
 EXIT_NOW(_exit)
 EXIT_NOW(_Exit)
 
-// Programs that run beside this one. The call returns an errno; recorded is the child's process number.
+// posix_spawn and the like, which return an errno. The child's process number is recorded as the result.
 #define SPAWN(symbol, search)                                                                                                \
     HOOK(int, symbol,                                                                                                        \
          (pid_t * process, const char* path, const posix_spawn_file_actions_t* actions, const posix_spawnattr_t* attributes, \
@@ -114,7 +114,7 @@ static void record_child_of_vfork(const char* path, int64_t result) {
     errno = code;
 }
 
-// Records the call before it is made, because it does not return; records it again where it failed.
+// exec and the like. Records the call before it is made, because it does not return; records it again if it failed.
 template <class Replace>
 int record_exec(const char* path, Search search, char* const* environment, Replace replace_by) {
     constexpr char kChildOfVfork = 2;
@@ -125,7 +125,7 @@ int record_exec(const char* path, Search search, char* const* environment, Repla
     if (tailrace_silent && tailrace_silent != kChildOfVfork) return replace(environment);
     if (!trace::is_recording())
         return placing::is_on() ? with_child_environment(program, search, environment, replace) : replace(environment);
-    // A child of clone may share its parent's memory as well: the log here is the parent's.
+    // A child of clone may also share its parent's memory; then this log is the parent's.
     if (tailrace_silent == kChildOfVfork || !trace::has_own_log()) {
         record_child_of_vfork(path, 0);
         const int result = with_child_environment(program, search, environment, replace);

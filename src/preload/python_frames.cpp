@@ -16,15 +16,15 @@ namespace raw = trace::raw;
 
 constexpr uint32_t kNone = ~0u;
 
-// Offsets in bytes, on x86-64, of builds with the global lock. From the public headers of each version (Include/cpython,
-// Include/internal). `thread_id` is what pthread_self() has returned.
+// Field offsets in bytes, on x86-64, for builds with the global lock. From the public headers of each version (Include/cpython,
+// Include/internal). `thread_id`: the field with the result of pthread_self().
 struct Layout {
     unsigned minor;
     uint32_t thread_id, frame;       // of a thread state
     uint32_t frame_in_holder;        // 3.11 and 3.12: the thread state points to a _PyCFrame, which has the frame
     uint32_t previous, code, owner;  // of a frame
     uint32_t file, function;         // of a code object
-    uint32_t text;                   // of a string of ASCII alone: its text
+    uint32_t text;                   // the text of an ASCII string
 };
 constexpr Layout kLayouts[] = {
     {9, 176, 24, kNone, 24, 32, kNone, 104, 112, 48}, {10, 176, 24, kNone, 24, 32, kNone, 104, 112, 48},
@@ -41,14 +41,15 @@ constinit const void* code_type = nullptr;
 constinit const char* interpreter = nullptr;  // where the object with the interpreter is loaded
 constinit std::atomic<uint32_t> thread_key = kNone;
 
-// Whether the kernel can read eight bytes there. It copies the set of signals before it finds that the first argument is invalid.
+// Whether eight bytes at this address are readable: calls rt_sigprocmask, which copies the signal set before it finds that the
+// first argument is invalid.
 bool is_readable(const void* at) {
     constexpr int kInvalid = -1;
     return raw::call(SYS_rt_sigprocmask, kInvalid, raw::address(at), 0, 8) != -EFAULT;
 }
 
-// RATIONALE: a wrong offset would make a pointer of any bits. So each page is asked for once before it is read. Pages that the
-// interpreter gives back stay in this list; a live frame does not point there.
+// Pages that are known to be readable. A wrong offset would give an invalid pointer, so each page is tested once before it is read.
+// Pages that the interpreter frees later stay in this list; a live frame does not point to them.
 constexpr uint64_t kPageBits = 12, kPages = 512;
 constinit std::atomic<uint64_t> readable_pages[kPages] = {};
 
@@ -62,7 +63,7 @@ bool is_known_readable(const char* at) {
     return true;
 }
 
-// False where the memory cannot be read.
+// Reads a field; false: the memory cannot be read.
 template <class Value>
 bool read(const char* object, uint32_t offset, Value& value) {
     const char* at = object + offset;
@@ -76,7 +77,7 @@ bool is_state_of_this_thread(const char* state) {
     return state != nullptr && read(state, layout->thread_id, thread) && thread == static_cast<uint64_t>(pthread_self());
 }
 
-// Python keeps the thread state under a key of the C library. It is known by having this thread's number in it.
+// Finds this thread's Python thread state: Python stores it under a pthread key, and it contains this thread's number.
 const char* thread_state() {
     const uint32_t key = thread_key.load(std::memory_order_relaxed);
     if (key != kNone) {
@@ -106,7 +107,7 @@ uint64_t read_text(const char* object, uint32_t offset, char* to, uint64_t room)
     return length;
 }
 
-// The minor version of a Python before 3.11, which has no variable with it: from the name of its file, such as libpython3.9.so.1.0.
+// The minor version of a Python before 3.11, from the name of its file, such as libpython3.9.so.1.0: it has no variable with it.
 unsigned version_in(const char* path) {
     const char* at = strstr(path, "python3.");
     for (const char* more = at; more != nullptr; more = strstr(more + 1, "python3.")) at = more;

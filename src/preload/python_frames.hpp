@@ -1,5 +1,5 @@
-// The functions of CPython 3.9 to 3.14 that this thread is in. They are read from the interpreter's memory, at the offsets of each
-// version. Python itself is never called: hooks run without its lock.
+// The Python functions that this thread is in, for CPython 3.9 to 3.14. They are read from the interpreter's memory, at the field
+// offsets of each version. Python itself is never called, because hooks run without its global lock (GIL).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class Code {
 public:
     Code() = default;
     explicit Code(const char* object) : object_(object) {}
-    // Write the text and return its bytes; 0 where it is not ASCII, or too long.
+    // Both write a text and return its length in bytes; 0: the text is not ASCII, or too long.
     uint64_t file(char* to, uint64_t room) const;
     uint64_t function(char* to, uint64_t room) const;
 
@@ -21,11 +21,11 @@ private:
     const char* object_ = nullptr;
 };
 
-// Innermost first.
+// The code objects of the functions, innermost first.
 struct Codes {
     static constexpr unsigned kMost = 12;
     unsigned count = 0;
-    uint64_t hash = 0;  // of all; 0: none
+    uint64_t hash = 0;  // hash of all code objects; 0: there are none
     Code at[kMost];
 };
 

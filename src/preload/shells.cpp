@@ -1,5 +1,5 @@
-// Shells that the C library starts by itself. They get the environment of this process as it is, which no hook can change: where it
-// lacks the tracer's variables, the shell is not recorded, and the log says so.
+// Shells that the C library starts within its functions (system, popen). They get this process's environment, which no hook can
+// change. If it lacks the tracer's variables, the shell is not recorded, and the log says so.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ constexpr char kShell[] = "/bin/sh";
 
 uint64_t of_environment() { return ChildEnvironment(kShell, Search::none, environ).is_unchanged() ? 0 : trace::kLosesTracer; }
 
-// The process behind a stream of popen; 0 where it is not known. It lies behind the stream (struct _IO_proc_file, since glibc 2.1).
+// The process of a stream of popen; 0: not known. Its number is stored behind the stream (struct _IO_proc_file, since glibc 2.1).
 pid_t process_of(const FILE* stream) {
     pid_t process;
     memcpy(&process, reinterpret_cast<const char*>(stream) + sizeof(FILE) + sizeof(void*), sizeof process);

@@ -1,5 +1,5 @@
-// Calls with paths where files are staged. What is on scratch counts first. Where nothing is there, the call is made as without
-// staging: placed by a tree, or as it is.
+// Makes calls with paths if files are staged. A file on scratch is used first. If there is none, the call is made as without
+// staging: with the path that a rule of [place] gives, or unchanged.
 #pragma once
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 namespace tailrace::preload::staging {
 
-// An answer to a call that was not made.
+// The result of a call that fails without being made: sets errno to `code`.
 template <class Result>
 Result failed(int code) {
     errno = code;
@@ -34,7 +34,7 @@ template <class Call>
             auto result = call();
             path = logical;
             if (!placing::is_absent(result)) return result;
-            first_code = errno;  // delivered meanwhile, or no folder, as the call wants it
+            first_code = errno;  // the file was delivered meanwhile, or is not a folder as the call needs
         }
     }
     auto result = placing::placed_existing(directory, path, call);
@@ -59,7 +59,7 @@ bool has_failed(Result result) {
         return result < 0;
 }
 
-// Makes a call that opens a file, and may make it.
+// Makes a call that opens a file, and may create it.
 template <class Call>
 [[gnu::noinline]] auto opened_file(const Opening& opening, int directory, const char*& path, Call call, uint32_t links = 0)
     -> decltype(call()) {
@@ -86,7 +86,7 @@ template <class Call>
     return opening.creates() ? placing::placed_created(directory, path, call) : placing::placed_existing(directory, path, call);
 }
 
-// Makes a call that makes what is no regular file.
+// Makes a call that creates a directory or a link.
 template <class Call>
 [[gnu::noinline]] auto unplaced(int directory, const char*& path, Call call) -> decltype(call()) {
     {
@@ -96,8 +96,8 @@ template <class Call>
     return placing::placed_unplaced(directory, path, call);
 }
 
-// Makes a call that removes a file, or a folder where `takes_folders`. The file of the target that one on scratch hides goes first:
-// otherwise it would be seen again.
+// Makes a call that removes a file (`takes_files`) or a folder (`takes_folders`). If a file on scratch hides a file of the same
+// name at the target, the file at the target is removed first; otherwise it would become visible again.
 template <class Call>
 [[gnu::noinline]] int removed(int directory, const char*& path, bool takes_files, bool takes_folders, Call call) {
     const char* const logical = path;
@@ -119,7 +119,8 @@ template <class Call>
     return placing::placed_existing(directory, path, call);
 }
 
-// Makes a call that changes attributes. A folder has them on scratch, too: new files there depend on them, and so does delivery.
+// Makes a call that changes attributes. The attributes of a folder are changed on scratch, too, because new files and the delivery
+// depend on them.
 template <class Call>
 [[gnu::noinline]] int attributed(int directory, const char*& path, Call call) {
     const int result = existing(directory, path, call);
@@ -144,15 +145,15 @@ struct TwoPaths {
 
 // What a rename or a link does besides the call itself.
 enum class Step : uint8_t {
-    refuse,      // with errno
-    at_target,   // the call is made as it is
+    refuse,      // the call fails, with errno
+    at_target,   // the call is made with unchanged paths
     on_scratch,  // the call is made with both paths on scratch
-    replace,     // as it is, then the file on scratch is removed that has the new name
-    move_folder  // as it is, then the folder is renamed on scratch, too
+    replace,     // the call is made with unchanged paths, then the file on scratch with the new name is removed
+    move_folder  // the call is made with unchanged paths, then the folder is renamed on scratch, too
 };
 Step step_of_rename(const TwoPaths& paths, const StagedPath& from, const StagedPath& to, unsigned flags);
 Step step_of_link(const TwoPaths& paths, const StagedPath& from, const StagedPath& to);
-// After the call: false where the folder on scratch could not follow.
+// Renames the folder on scratch, after the call has renamed it at the target. False: it could not be renamed.
 bool move_folder(const StagedPath& from, const StagedPath& to);
 
 template <class Call>
@@ -194,7 +195,8 @@ template <class Call>
     return placing::placed_two(from_directory, from, to_directory, to, call);
 }
 
-// Makes a call that makes a file under a name of its own choice: `name` is where it puts it. False: it is to be made at the target.
+// Makes a call that creates a file under a name of its own choice, which it writes to `name`. False: the file must be created at
+// the target.
 template <class Call>
 [[gnu::noinline]] bool temporary(char*& name, Call call, int& descriptor) {
     constexpr int kMostTimes = 100;

@@ -21,20 +21,20 @@ namespace raw = trace::raw;
 
 constexpr char kDrainFolder[] = ".tailrace-drain", kCounts[] = "/.tailrace-drain/counts";
 
-// What all processes of the node have done, for the command that began them: python/tailrace/stage/staged_run.py reads it.
+// Counts over all processes of the node, in a shared file that python/tailrace/stage/staged_run.py reads.
 struct Counts {
-    std::atomic<uint64_t> on_scratch, at_target;  // files that a pattern has; at the target because scratch was too full
+    std::atomic<uint64_t> on_scratch, at_target;  // files that match a pattern; at_target: because scratch was too full
     std::atomic<uint32_t> has_first;
-    char first[1024];  // of the files that went to the target; without a zero where it is longer
+    char first[1024];  // the first path that went to the target; no zero byte if it is longer
 };
 constinit std::atomic<Counts*> counts = nullptr;
 
-// Folders whose text is their real path, by a hash of it.
+// A cache of folders whose path is their real path, by a hash of it.
 constexpr uint32_t kRealFolders = 1024;
 constinit std::atomic<uint64_t> real_folders[kRealFolders] = {};
 constinit std::atomic<uint64_t> generation = 0;
 
-// Free space is asked for again after this time.
+// The free space of scratch is queried again after this time.
 constexpr uint64_t kFreeCounts_ns = 1'000'000;
 constinit std::atomic<uint64_t> asked_ns = 0;
 constinit std::atomic<bool> has_room_now = false;
@@ -55,7 +55,7 @@ bool is_of_this_node(const place::Stage& all) {
     return bytes == all.record().node.bytes && memcmp(names.nodename, all.text(all.record().node), bytes) == 0;
 }
 
-// A file beside the rules, so that the command says it once for each node: RULES.without-scratch.NODE.
+// Reports that this node has no scratch: makes the file RULES.without-scratch.NODE, so that the command says it once for each node.
 void tell_of_no_scratch(const char* rules_path) {
     char name[4096 + 128];
     utsname names;
@@ -106,7 +106,7 @@ bool has_room() {
     memcpy(path, all.text(all.record().scratch), all.record().scratch.bytes);
     path[all.record().scratch.bytes] = '\0';
     const bool is_known = raw::call(SYS_statfs, raw::address(path), raw::address(&is)) == 0;
-    // Some file systems have no limit of files, and say 0.
+    // File systems without a limit on the number of files report 0 files.
     const bool has = is_known && is.f_bavail * static_cast<uint64_t>(is.f_bsize) >= all.record().min_free_bytes &&
                      (is.f_files == 0 || is.f_ffree > 0);
     has_room_now.store(has, std::memory_order_relaxed);
@@ -114,7 +114,7 @@ bool has_room() {
     return has;
 }
 
-// Puts the base in the place of the text that the user has written for it.
+// If the path begins with the base as the user has written it (base_as), replaces this by the real path of the base.
 void put_base(const place::Stage& all, char* text, uint32_t& bytes) {
     const place::Text other = all.record().base_as, base = all.record().base;
     if (other.bytes == 0 || bytes < other.bytes || memcmp(text, all.text(other), other.bytes) != 0) return;
@@ -180,7 +180,7 @@ void begin(const place::Rules& rules, const char* path) {
 void forget_folders() { generation.fetch_add(1, std::memory_order_relaxed); }
 
 void StagedPath::lead() {
-    if (reinterpret_cast<uint64_t>(path_) < 4096) return;  // the kernel reports it
+    if (reinterpret_cast<uint64_t>(path_) < 4096) return;  // not a valid pointer: the kernel reports the error
     uint64_t bytes = strnlen(path_, 4096);
     if (bytes == 0 || bytes >= 4096) return;
     const uint64_t all_bytes = bytes;
@@ -212,7 +212,7 @@ void StagedPath::lead() {
     text_[bytes_] = '\0';
     kind_ = placing::kind_at(AT_FDCWD, text_);
     if (!names_folder_) return;
-    text_[bytes_++] = '/';  // so that the kernel refuses it where it is a file
+    text_[bytes_++] = '/';  // so that the kernel fails with ENOTDIR if the path is a file
     text_[bytes_] = '\0';
 }
 
@@ -222,7 +222,7 @@ bool StagedPath::has_pattern() const {
     return !placing::PlacedPath(directory_, path_).is_placed();
 }
 
-// A file of the target that may be replaced by a new one: their owners, links and attributes are the same.
+// Whether a file at the target may be hidden by a new one on scratch: a new file would have the same owner, links and attributes.
 bool StagedPath::is_hideable(const struct stat& file) const {
     if (!S_ISREG(file.st_mode) || file.st_nlink != 1 || static_cast<int64_t>(file.st_uid) != raw::call(SYS_geteuid)) return false;
     if (raw::call(SYS_faccessat2, directory_, raw::address(path_), 2, AT_EACCESS) != 0) return false;
@@ -287,7 +287,7 @@ bool StagedPath::make_folders() const {
             return false;
         const int64_t made = raw::call(SYS_mkdirat, AT_FDCWD, raw::address(folder), S_IRWXU);
         if (made != 0 && made != -EEXIST) return false;
-        if (made == 0) {  // new files get what the target's folder would give them
+        if (made == 0) {  // new files get the same attributes as in the target's folder
             raw::call(SYS_fchownat, AT_FDCWD, raw::address(folder), -1, static_cast<int64_t>(is.st_gid), 0);
             raw::call(SYS_fchmodat, AT_FDCWD, raw::address(folder), is.st_mode & 07777);
         }

@@ -8,7 +8,7 @@
 
 namespace tailrace::preload {
 
-// The result is a number of items; recorded are bytes.
+// fread: the result is a number of items; bytes are recorded.
 #define FREAD(symbol, parameters, arguments)                            \
     TRACED_STREAM(size_t, symbol, fread, parameters, arguments, stream, \
                   finish_read(static_cast<int64_t>(result * size), {.bytes = count * size}))
@@ -23,7 +23,7 @@ FREAD(__fread_unlocked_chk, (void* to, size_t room, size_t size, size_t count, F
 FWRITE(fwrite)
 FWRITE(fwrite_unlocked)
 
-// The length of the line; wrong for a line that contains zeros.
+// fgets: records the length of the line, which is wrong for a line that contains zero bytes.
 #define FGETS(symbol, parameters, arguments)                           \
     TRACED_STREAM(char*, symbol, fgets, parameters, arguments, stream, \
                   finish_read(call.is_recording() && result != nullptr ? static_cast<int64_t>(strlen(result)) : 0))
@@ -32,7 +32,7 @@ FGETS(fgets_unlocked, (char* to, int size, FILE* stream), (to, size, stream))
 FGETS(__fgets_chk, (char* to, size_t room, int size, FILE* stream), (to, room, size, stream))
 FGETS(__fgets_unlocked_chk, (char* to, size_t room, int size, FILE* stream), (to, room, size, stream))
 
-// The end of the line is read but not returned.
+// gets: the newline is read but not returned.
 #define GETS(symbol, parameters, arguments)                           \
     TRACED_STREAM(char*, symbol, fgets, parameters, arguments, stdin, \
                   finish_unknown_read(call.is_recording() && result != nullptr ? static_cast<int64_t>(strlen(result)) : 0))

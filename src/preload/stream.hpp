@@ -85,8 +85,8 @@ private:
     struct Buffer {
         int64_t unread = 0, unwritten = 0;
         const char *next = nullptr, *end = nullptr;
-        int64_t offset = 0;      // of the descriptor; -1 where the C library does not keep it
-        bool goes_back = false;  // before it writes the buffer, it goes to the place where the buffer began
+        int64_t offset = 0;      // of the descriptor; -1 if the C library does not keep it
+        bool goes_back = false;  // whether the C library seeks back to the buffer's begin before it writes the buffer
     };
 
     bool has_known_buffer() const { return is_recording() && descriptor_ >= 0 && stream_->_mode <= 0; }

@@ -41,7 +41,7 @@ void record_buffer_transfer(Call call, int descriptor, int64_t bytes, uint64_t f
 
 namespace {
 
-// Used before a call that writes all streams, which takes the lock as well.
+// Called before a call that writes all streams; that call takes the lock as well.
 void lock_and_record_unwritten_streams() {
     if (streams_count_as_flushed || !trace::is_recording()) return;
     _IO_list_lock();
@@ -51,8 +51,8 @@ void lock_and_record_unwritten_streams() {
 
 }  // namespace
 
-// RATIONALE: without the lock of the list, like the C library itself at the end of the process: a thread that holds the lock may
-// never release it.
+// Does not take the lock of the list, because a thread that holds the lock may never release it. The C library does the same at the
+// end of the process.
 void record_unwritten_streams() {
     if (streams_count_as_flushed || !trace::is_recording()) return;
     for (const FILE* stream = _IO_list_all; stream != nullptr; stream = stream->_chain)
@@ -79,7 +79,7 @@ FOPEN(setmntent, (const char* path, const char* mode), (path, mode))
 FOPEN_UNNAMED(tmpfile, (void), ())
 FOPEN_UNNAMED(tmpfile64, (void), ())
 
-// A call that fails has closed the stream, so it is made once.
+// freopen closes the stream even if it fails, so the call is made only once, with the path that was chosen before.
 #define FREOPEN(symbol)                                                       \
     HOOK(FILE*, symbol, (const char* path, const char* mode, FILE* stream)) { \
         TracedStream call(Call::fopen, stream);                               \
@@ -137,7 +137,7 @@ FSEEK(fseeko64, (FILE * stream, off_t offset, int whence), (stream, offset, when
 FSEEK(fsetpos, (FILE * stream, const fpos_t* position), (stream, position), SEEK_SET, {})
 FSEEK(fsetpos64, (FILE * stream, const fpos64_t* position), (stream, position), SEEK_SET, {})
 
-// A line of a table of file systems, whose length is not known.
+// getmntent reads a line of a table of file systems; the line's length is not known.
 #define GETMNTENT(symbol, parameters, arguments) \
     TRACED_STREAM(mntent*, symbol, fgets, parameters, arguments, stream, finish_unknown_read(0))
 GETMNTENT(getmntent, (FILE * stream), (stream))

@@ -13,10 +13,10 @@
 namespace tailrace::preload {
 namespace {
 
-// A call whose first argument is a descriptor.
+// A system call whose first argument is a file descriptor.
 struct DescriptorCall {
     Call call;
-    bool has_bytes, has_offset;  // its third and fourth argument
+    bool has_bytes, has_offset;  // whether the third argument is a number of bytes, and the fourth an offset
 };
 
 DescriptorCall descriptor_call(long number) {
@@ -77,7 +77,7 @@ HOOK(long, syscall, (long number, long a, long b, long c, long d, long e, long f
         Traced call(Call::close, first);
         return record_close(call, first, [&] { return next_syscall(number, a, b, c, d, e, f); });
     }
-    // The hooked forms are used: they give the program the tracer's variables.
+    // Call the hooked functions, which add the tracer's variables to the environment.
     if (number == SYS_execve)
         return execve(reinterpret_cast<const char*>(a), reinterpret_cast<char* const*>(b), reinterpret_cast<char* const*>(c));
     if (number == SYS_execveat)

@@ -11,7 +11,8 @@
 
 namespace tailrace::preload {
 
-// Calls visit(entry) for each entry but `.` and `..`. The entry's type is known. `descriptor` is read from its beginning.
+// Calls visit(entry) for each entry of a directory but `.` and `..`. The entry's d_type is set. `descriptor`: the directory, which
+// was not read before.
 template <class Visit>
 void each_entry(int64_t descriptor, Visit visit) {
     namespace raw = trace::raw;
@@ -42,8 +43,8 @@ struct WalkedPath {
     uint32_t bytes, logical;
 };
 
-// Calls file(directory, entry) for each file of a tree that has its place there, and folder(directory, name) for each directory of
-// the tree after what is in it. `directory` is where the entry is. `descriptor` is the logical folder.
+// Walks the tree of a logical folder (`descriptor`). Calls file(directory, entry) for each file that a rule places in the tree, and
+// folder(directory, name) for each directory of the tree, after its contents. `directory` is the one that has the entry.
 template <class File, class Folder>
 void walk_tree(int64_t descriptor, WalkedPath& path, File file, Folder folder) {
     const place::Rules rules = placing::rules();

@@ -12,7 +12,7 @@
 namespace tailrace::preload::walks {
 namespace {
 
-// RATIONALE: these call the hooks of this library, by the names that they have for every program.
+// The functions that glob calls. They call opendir and the like, which reach the hooks of this library by these names.
 template <class Glob>
 int set_functions(int flags, Glob* to) {
     if (!placing::is_on() || to == nullptr || (flags & GLOB_ALTDIRFUNC) != 0) return flags;

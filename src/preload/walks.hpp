@@ -1,4 +1,4 @@
-// What the C library reads of directories by itself, read through the logical view instead.
+// Directory reads that the C library makes within its own functions (scandir, glob), made so that they show the logical view.
 #pragma once
 
 #include <dirent.h>
@@ -7,7 +7,7 @@
 
 namespace tailrace::preload::walks {
 
-// scandir of a directory with a tree. False: it has none.
+// scandir of a directory with a tree. False: the directory has no tree, and nothing was done.
 bool scan_entries(int directory, const char* path, dirent64*** entries, int (*filter)(const dirent64*),
                   int (*compare)(const dirent64**, const dirent64**), int& result);
 
@@ -19,7 +19,7 @@ bool scan(int directory, const char* path, Entry*** entries, int (*filter)(const
                         reinterpret_cast<int (*)(const dirent64**, const dirent64**)>(compare), result);
 }
 
-// The flags for glob, which then calls functions of its argument that show the logical view.
+// Sets functions in `to` that show the logical view, and returns the flags with which glob calls them.
 int with_logical_view(int flags, glob_t* to);
 int with_logical_view(int flags, glob64_t* to);
 

@@ -14,17 +14,17 @@ namespace {
 
 namespace raw = trace::raw;
 
-constexpr uint32_t kWords = 128, kBytes = kWords * sizeof(uint64_t);  // a longer path is asked for each time
+constexpr uint32_t kWords = 128, kBytes = kWords * sizeof(uint64_t);  // a longer path is not cached
 
-// RATIONALE: `version` is odd while a thread writes the text, so that neither another thread nor a signal handler needs a lock. All
-// fields are atomic for the same reason.
+// The cached path. `version` is odd while a thread writes the text, and all fields are atomic, so that neither another thread nor a
+// signal handler needs a lock.
 struct Known {
     std::atomic<uint64_t> version, generation, bytes;
     std::atomic<uint64_t> words[kWords];
 };
 constinit Known known = {};
-constinit std::atomic<uint64_t> generation = 1;  // a text of an earlier one counts no longer
-constinit std::atomic<uint32_t> unknown = 0;     // while it is not 0, no text counts
+constinit std::atomic<uint64_t> generation = 1;  // a cached path of an earlier generation is not used
+constinit std::atomic<uint32_t> unknown = 0;     // while this is not 0, no cached path is used
 
 bool put_known(char* to, uint32_t room, uint64_t now, uint32_t& bytes) {
     const uint64_t version = known.version.load(std::memory_order_acquire);
@@ -64,7 +64,7 @@ uint32_t put(char* to, uint32_t room) {
     uint32_t bytes = 0;
     if (counts && put_known(to, room, now, bytes)) return bytes;
     const int64_t result = raw::call(SYS_getcwd, raw::address(to), room);
-    if (result <= 1 || *to != '/') return 0;  // it is removed, or not below this process's root
+    if (result <= 1 || *to != '/') return 0;  // the directory was removed, or is not below this process's root
     bytes = static_cast<uint32_t>(result) - 1;
     if (counts) keep(to, bytes, now);
     return bytes;
@@ -86,7 +86,7 @@ Unknown::~Unknown() {
 
 }  // namespace working_folder
 
-// The thread has a directory of its own, and the same memory.
+// unshare may give the thread a working directory of its own, while the cache is in shared memory.
 HOOK(int, unshare, (int flags)) {
     working_folder::forget_for_good();
     return NEXT(unshare)(flags);
@@ -97,13 +97,13 @@ HOOK(int, setns, (int descriptor, int kind)) {
     return NEXT(setns)(descriptor, kind);
 }
 
-// The same directory may have another path below another root.
+// After chroot the same directory may have another path.
 HOOK(int, chroot, (const char* path)) {
     working_folder::forget_for_good();
     return NEXT(chroot)(path);
 }
 
-// The child returns from no hook: it begins in `begin`, on its own stack.
+// clone: the child does not return from this hook; it begins in `begin`, on its own stack.
 HOOK(int, clone, (int (*begin)(void*), void* stack, int flags, void* argument, ...)) {
     va_list more;
     va_start(more, argument);

@@ -33,7 +33,7 @@ public:
         const uint64_t data_at = at_ + filled_;
         const uint64_t bytes = item.kind == ItemKind::file ? item.identity.size_bytes : 0;
         if (item.kind == ItemKind::file) {
-            // A small file is read to where it will be written from.
+            // Read a small file directly into the buffer from which it will be written.
             if (bytes > buffer_.size() - filled_) flush();
             if (bytes <= buffer_.size() - filled_) {
                 item.sum = read_item(item, std::span(buffer_).subspan(filled_, bytes), [](std::span<const char>) {});
@@ -137,7 +137,7 @@ private:
     Descriptor file_;
     std::vector<char> buffer_;
     size_t filled_ = 0;
-    uint64_t at_ = 0;  // in the file: where the buffer will be written
+    uint64_t at_ = 0;  // offset in the tar file at which the buffer will be written
     std::vector<Written> written_;
     std::vector<Member> entries_;
 };

@@ -1,5 +1,6 @@
-// The index of a bundle: fixed entries sorted by name, then the names. It lies behind the end mark of the tar file, where tar does
-// not look; the last 64 bytes of the file say where. Numbers are little endian.
+// The index of a bundle (a tar file of delivered files): entries of a fixed size sorted by name, then the names. The index follows
+// the end mark of the tar file, so tar ignores it; the last 64 bytes of the file (BundleEnd) give its place. Numbers are little
+// endian.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +11,12 @@ namespace tailrace {
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
 
 struct BundleEntry {
-    uint64_t name_at;              // in the names
+    uint64_t name_at;              // offset within the names, in bytes
     uint32_t name_bytes, kind;     // kind: ItemKind
-    uint32_t link_bytes, mode;     // the link's text follows the name
-    uint64_t data_at, data_bytes;  // in the tar file
+    uint32_t link_bytes, mode;     // the target of a link follows the name
+    uint64_t data_at, data_bytes;  // the file's bytes in the tar file
     int64_t mtime_ns;
-    uint64_t sum;  // XXH3
+    uint64_t sum;  // XXH3 of the file's bytes
 };
 static_assert(sizeof(BundleEntry) == 56);
 
@@ -23,9 +24,9 @@ struct BundleEnd {
     char magic[8];
     uint32_t version, entry_bytes;
     uint64_t count, index_at, index_bytes;
-    uint64_t sum;  // of the index
+    uint64_t sum;  // XXH3 of the index
     uint64_t reserved;
-    uint64_t end_sum;  // of the bytes before
+    uint64_t end_sum;  // XXH3 of the bytes of this struct before this field
 };
 static_assert(sizeof(BundleEnd) == 64);
 

@@ -32,7 +32,7 @@ bool is_link_below(std::string_view name, std::string_view link) {
         const std::string_view part = link.substr(begin, slash - begin);
         begin = slash + 1;
         if (part.empty() || part == ".") continue;
-        // RATIONALE: `..` behind a name leads out of what the name is a link to, which may be anywhere.
+        // Refuse `..` after a name: the name may be a link to any folder, and `..` then means the parent of that folder.
         if (part == ".." && (went_down || --depth < 0)) return false;
         went_down = went_down || part != "..";
     }

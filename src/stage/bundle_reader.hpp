@@ -1,4 +1,5 @@
-// Reads a bundle by the index behind its end mark. A bundle may come from anyone: each entry is checked when it is looked at.
+// Reads a bundle by the index behind its end mark. A bundle may come from an unknown source, so each entry is checked when it is
+// read.
 #pragma once
 
 #include <functional>
@@ -14,7 +15,7 @@
 namespace tailrace {
 
 struct Member {
-    std::string_view name, link;  // as long as the reader lives
+    std::string_view name, link;  // valid as long as the reader exists
     ItemKind kind;
     uint32_t mode;
     uint64_t data_at, data_bytes, sum;
@@ -26,10 +27,10 @@ public:
     explicit BundleReader(const std::string& path);  // throws CORRUPT where the file has no sound index
 
     uint64_t count() const { return end_.count; }
-    // The members, sorted by name. Throws CORRUPT for one that no drain has written.
+    // The member with this number, from 0, in the order of the names. Throws CORRUPT for one that no drain can have written.
     Member at(uint64_t number) const;
     std::optional<Member> find(std::string_view name) const;
-    uint64_t first_from(std::string_view name) const;  // the number of the first member whose name is not less
+    uint64_t first_from(std::string_view name) const;  // the number of the first member whose name is not less than `name`
 
     const std::string& path() const { return path_; }
     int descriptor() const { return file_.get(); }
@@ -45,12 +46,14 @@ private:
     std::vector<char> index_;
 };
 
-// Calls `see` for a member, or for a folder and all below it; an empty name: all. Returns their number.
+// Calls `see` for the member `name`; for a folder, also for all members below it; for an empty name, for all members. Returns how
+// many members these are.
 uint64_t each_member(const BundleReader& bundle, const std::string& name, const std::function<void(const Member&)>& see);
 
-// Whether a name stays below the folder that it is taken to: relative, without empty parts, `.` and `..`.
+// Whether a file of this name stays below the folder that it is extracted to: the name is relative, without empty parts, `.` and
+// `..`.
 bool is_name_below(std::string_view name);
-// Whether a symbolic link stays below the folder, when it is made there under this name.
+// Whether a symbolic link with the target `link` stays below the folder if it is made there under this name.
 bool is_link_below(std::string_view name, std::string_view link);
 
 }  // namespace tailrace

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kEnding = ".tar";
 
-// NODE-TOKEN-NUMBER.tar: the drain is NODE-TOKEN. An empty drain: no name of a bundle.
+// The parts of a bundle's file name NODE-TOKEN-NUMBER.tar. `drain` is NODE-TOKEN; empty: the file is not named like a bundle.
 struct BundleName {
     std::string drain;
     uint64_t number = 0;
@@ -65,8 +65,8 @@ uint64_t each_member_of(const std::string& path, const std::vector<std::string>&
         if (only) return use(*only);
         for (const std::string& bundle : bundles) use(BundleReader(bundle));
     };
-    // First where each name is, so that nothing is handed over where one is missing, or is of two drains.
-    std::map<std::string, std::string, std::less<>> places;  // names, and the bundle whose copy counts
+    // Find the bundle of each name first, so that `see` is never called if a name is missing, or two drains have delivered it.
+    std::map<std::string, std::string, std::less<>> places;  // name -> the bundle whose copy is used
     std::vector<bool> is_found(names.size(), false);
     uint64_t members = 0;
     with_each([&](const BundleReader& bundle) {

@@ -1,4 +1,4 @@
-// The bundles of a folder as one: of a file that was delivered twice the later copy counts.
+// The bundles of a folder, read as one bundle: if a file was delivered twice, the later copy is used.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,14 @@
 
 namespace tailrace {
 
-// The bundles of a folder, those of each drain from the last to the first; a file: itself. Other files are passed over. Throws
-// NOT_FOUND where there is none, and CORRUPT for one that a drain has named, and that has no sound end.
+// The paths of the bundles in a folder; those of each drain are ordered from the last to the first. If `path` is a file, its path.
+// Ignores files that are not bundles. Throws NOT_FOUND if there is no bundle, and CORRUPT for one with a bundle's name and a bad
+// end.
 std::vector<std::string> bundles_in(const std::string& path);
 
-// Calls `see` for each of the names, and all below those that are folders; an empty name: all. One bundle is open at a time. Throws
-// NOT_FOUND for a name that is in none, and BAD_ARGUMENT for a file that two drains have delivered: none of them is the later one.
-// Returns how many members the bundles have.
+// Calls `see` for each of the names, and for all members below those that are folders; an empty name: all members. One bundle is
+// open at a time. Throws NOT_FOUND for a name that is in no bundle, and BAD_ARGUMENT for a file that two drains have delivered: it
+// is not known which copy is the later one. Returns how many members the bundles have.
 using SeeMember = std::function<void(const BundleReader& bundle, const Member& member)>;
 uint64_t each_member_of(const std::string& path, const std::vector<std::string>& names, const SeeMember& see);
 

@@ -27,14 +27,14 @@ Descriptor open_beneath(int folder, const std::string& path, int flags, mode_t m
     how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC | O_NOFOLLOW;
     how.mode = (flags & O_CREAT) != 0 ? mode : 0;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-    constexpr int kMostTimes = 100;  // EAGAIN: a rename elsewhere made the kernel unsure
+    constexpr int kMostTimes = 100;  // a rename at the same time makes openat2 fail with EAGAIN: try again
     for (int times = 0; times < kMostTimes; ++times) {
         const long found = ::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how);
         if (found >= 0) return Descriptor(static_cast<int>(found));
         if (errno != EAGAIN && errno != EINTR) break;
     }
     if (errno != ENOSYS && errno != EPERM) return {};
-    // Kernels before 5.6, and containers that refuse the call: component by component.
+    // Without openat2 (kernels before 5.6, and containers that refuse it), open component by component.
     int code = 0;
     Descriptor at(::fcntl(folder, F_DUPFD_CLOEXEC, 0));
     size_t begin = 0;

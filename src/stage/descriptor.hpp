@@ -1,4 +1,4 @@
-// Descriptors of files below an open folder, and what identifies a file's content.
+// File descriptors of files below an open folder, and the attributes that identify a file's content.
 #pragma once
 
 #include <sys/stat.h>
@@ -9,6 +9,7 @@
 
 namespace tailrace {
 
+// Owns a file descriptor and closes it.
 class Descriptor {
 public:
     Descriptor() = default;
@@ -27,22 +28,23 @@ private:
     int descriptor_ = -1;
 };
 
-// Opens a folder that the user trusts by naming it; throws.
+// Opens a folder that the user has named, so symbolic links in its path are followed. Throws if it cannot be opened.
 Descriptor open_folder(const std::string& path);
-// Opens a path below the folder. Follows no symbolic link and leaves the folder by no "..". Not open: errno says why.
+// Opens a path below the folder. Follows no symbolic link, and refuses "..". On failure the result is not open, and errno is set.
 Descriptor open_beneath(int folder, const std::string& path, int flags, mode_t mode = 0);
-// Opens the parent of a path below the folder; makes it and its parents if `make`. `name` is the last component.
+// Opens the parent directory of a path below the folder. `make`: makes it and its parents if they do not exist. Sets `name` to the
+// last component of the path.
 Descriptor open_parent(int folder, const std::string& path, bool make, std::string& name);
 
 void write_fully(int descriptor, uint64_t at, const void* data, size_t bytes, const std::string& path);  // throws
 // Reads until `bytes` or the end of the file; throws on errors. Returns the count.
 size_t read_up_to(int descriptor, uint64_t at, void* data, size_t bytes, const std::string& path);
 
-// Whether any change of a file's bytes on this file system changes its times, also one through a mapping. Those of tmpfs do not
-// change then (measured).
+// Whether every change of a file's bytes on this file system changes the file's times, also a change through a memory mapping. On
+// tmpfs a change through a mapping does not (measured).
 bool times_show_changes(int descriptor);
 
-// What a copy was made of. A program that changes a file changes one of these.
+// The attributes of the file that a copy was made of. A program that changes the file changes one of them.
 struct Identity {
     uint64_t device = 0, inode = 0, size_bytes = 0;
     int64_t mtime_ns = 0, ctime_ns = 0;

@@ -25,7 +25,7 @@ constexpr int kMostTimes = 3;
 
 std::string aside_name(uint64_t number, size_t at) { return text(number, "-", at); }
 
-// Each file of a shipment is open, in a mirror its copy too.
+// The most files of a shipment. Each file of a shipment is open; with the sink `mirror`, its copy is open, too.
 size_t most_files(const DrainOptions& options) {
     rlimit limit{};
     constexpr size_t kOther = 100, kMost = 16384;
@@ -38,7 +38,7 @@ size_t most_files(const DrainOptions& options) {
     return options.shipment_files == 0 ? most : std::min(most, options.shipment_files);
 }
 
-// Of an earlier drain of this folder: only one runs at a time.
+// Removes work folders of earlier drains of this scratch folder; only one drain runs at a time, so they are not in use.
 void remove_others(const std::string& outer, const std::string& kept) {
     for (const std::string& token : list_directory(outer))
         if (token != kept) remove_tree(outer + "/" + token);
@@ -93,7 +93,7 @@ void Drain::note(Json line) {
     try {
         journal_.append(line, false);
     } catch (const Error& error) {
-        if (error.status() != Status::NO_SPACE) throw;  // a full scratch is a reason to drain it
+        if (error.status() != Status::NO_SPACE) throw;  // if scratch is full, drain it all the same
     }
 }
 
@@ -126,7 +126,7 @@ DrainProgress Drain::run() {
     return progress_;
 }
 
-// By what they are, not by their names: a file that gets the name of a torn one meanwhile is whole.
+// Finds the device and inode of the torn files, because a new file that gets the name of a torn one meanwhile is not torn.
 void Drain::find_torn() {
     const Descriptor folder = open_folder(scratch_.path());
     for (const std::string& path : options_.torn) {
@@ -160,7 +160,7 @@ void Drain::carry_all(const std::vector<std::string>& paths) {
         carry(std::span(paths).subspan(at, std::min(options_.shipment_files, paths.size() - at)));
 }
 
-// Tries several times, then halves, so that one bad file does not keep the others.
+// Delivers files. Tries several times, then each half of the list alone, so that one bad file does not prevent the others.
 void Drain::carry(std::span<const std::string> paths) {
     for (int times = 1;; ++times) {
         try {
@@ -206,7 +206,7 @@ void Drain::take(const std::string& path, std::vector<Item>& items) {
         progress_.left.push_back({path, "it is no regular file, link or folder: a pipe, socket or device is not carried"});
 }
 
-// False where a file changed meanwhile: it leaves the shipment.
+// Copies the items to the sink. False: a file changed meanwhile, and was removed from the shipment.
 bool Drain::copy(std::vector<Item>& items, Sink& sink) {
     for (Item& item : items) {
         try {
@@ -254,7 +254,7 @@ void Drain::ship(std::span<const std::string> paths) {
     }
 }
 
-// False where files changed meanwhile: they have left the shipment, and it is to be made again.
+// Copies the items and publishes them. False: files changed meanwhile and were removed from the shipment, which must be made again.
 bool Drain::publish(std::vector<Item>& items) {
     const std::unique_ptr<Sink> sink = make_sink(options_.sink, place());
     try {
@@ -314,7 +314,7 @@ void Drain::free_scratch(std::vector<Item>& items) {
     for (size_t at = 0; at < items.size(); ++at) {
         Item& item = items[at];
         const bool is_gone = item.is_set_aside && scratch_.remove(item, aside_name(number_, at));
-        if (item.kind != ItemKind::folder && !is_gone) again_.push_back(item.path);  // opened again: a newer copy follows
+        if (item.kind != ItemKind::folder && !is_gone) again_.push_back(item.path);  // opened again: deliver it once more
         scratch_.give_up(item);
         reach(DrainState::freed);
     }

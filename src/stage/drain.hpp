@@ -1,4 +1,4 @@
-// The drain: carries what is closed from scratch to the target, in shipments.
+// The drain: moves closed files from scratch to the target, in shipments.
 #pragma once
 
 #include <chrono>
@@ -23,11 +23,12 @@ struct DrainOptions {
     std::string target;
     std::string sink = "mirror";
     uint64_t shipment_bytes = 256u << 20;
-    size_t shipment_files = 0;           // 0: as many as the limit of open files allows
-    double wait_s = 0;                   // for files that are open for writing
-    std::vector<std::string> torn = {};  // of scratch: files that go as NAME.torn
+    size_t shipment_files = 0;           // the most files of a shipment; 0: as many as the limit of open files allows
+    double wait_s = 0;                   // how long to wait for files that are open for writing
+    std::vector<std::string> torn = {};  // paths on scratch of files that are delivered as NAME.torn
 };
 
+// A file that stays on scratch, and the reason.
 struct Left {
     std::string path, why;
 };
@@ -35,12 +36,12 @@ struct Left {
 struct DrainProgress {
     uint64_t files = 0, bytes = 0;  // delivered
     uint64_t entries = 0;           // found: files, links and folders
-    uint64_t copied_again = 0;      // changed while they were copied, or read back wrong
+    uint64_t copied_again = 0;      // files that changed while they were copied, or whose copy was wrong when read back
     uint64_t bundles = 0;
-    uint64_t early_files = 0, early_bytes = 0;  // of the delivered ones: copied while the program ran
-    std::string early_stopped_because;          // why copying stopped while it ran; empty: it did not
+    uint64_t early_files = 0, early_bytes = 0;  // how much of the delivered was copied while the program ran
+    std::string early_stopped_because;          // why copying stopped while the program ran; empty: it did not stop
     std::vector<Left> left;                     // what stays on scratch
-    std::set<std::string> torn;                 // delivered as NAME.torn: these names
+    std::set<std::string> torn;                 // the names NAME of files that were delivered as NAME.torn
 };
 
 class Drain {
@@ -48,17 +49,18 @@ public:
     using Report = std::function<void(const DrainProgress&)>;  // called after each shipment
     Drain(Scratch& scratch, DrainOptions options, Report report);
 
-    // Carries everything that is there. Returns when all is delivered, or what is left is known. NO_SPACE: the target is full, and
-    // what is not delivered is on scratch.
+    // Moves all files that are on scratch. Returns when all are delivered or listed in `left`. Throws NO_SPACE if the target is
+    // full; what is not delivered then stays on scratch.
     DrainProgress run();
 
-    // Notes in the journal where the files are to go, for a process that will drain them when it ends, and may be killed before.
+    // Writes to the journal where the files are to be delivered. `process`: the number of a process that will drain them at its
+    // end; if it is killed before, the journal still has the target.
     void announce(uint64_t process);
 
 private:
     void recover();
     Json start_line(uint64_t process) const;
-    void note(Json line);  // in the journal, for `tailrace drain status` and `resume`
+    void note(Json line);  // appends to the journal, for `tailrace drain status` and `resume`
     void carry_what_is_there();
     void find_torn();
     void carry_all(const std::vector<std::string>& paths);
@@ -77,13 +79,13 @@ private:
     Report report_;
     DrainProgress progress_;
     std::string token_;
-    std::optional<EarlyCopies> early_;  // while it runs
-    std::optional<WorkFolder> work_;    // at the target, while it runs
+    std::optional<EarlyCopies> early_;  // set while run() runs
+    std::optional<WorkFolder> work_;    // at the target; set while run() runs
     Journal journal_;
-    uint64_t number_ = 0;             // of the last shipment
-    std::vector<std::string> again_;  // open for writing, or changed
+    uint64_t number_ = 0;             // the number of the last shipment
+    std::vector<std::string> again_;  // files to try again: they were open for writing, or changed
     std::vector<std::string> folders_;
-    std::set<std::pair<uint64_t, uint64_t>> torn_;  // device and inode: a file may have several names
+    std::set<std::pair<uint64_t, uint64_t>> torn_;  // device and inode of torn files, since a file may have several names
 };
 
 }  // namespace tailrace

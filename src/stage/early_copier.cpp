@@ -20,7 +20,7 @@ namespace tailrace {
 namespace {
 
 constexpr int kMostFailures = 3;
-// Small, because a piece that a kill interrupts is copied again.
+// Files are copied in pieces of so many files. It is small, because a piece that a kill interrupts is copied again.
 constexpr size_t kPieceFiles = 128;
 constexpr uint64_t kPieceBytes = 16u << 20;
 
@@ -31,7 +31,8 @@ int64_t age_ns(const Identity& file) {
     return now.tv_sec * kSecond + now.tv_nsec - file.ctime_ns;
 }
 
-// RATIONALE: the kernel's clock for files has ticks of up to 10 ms. A change in the same tick as the one before does not show.
+// Whether a further change of the file would change its times. The kernel's clock for files has ticks of up to 10 ms, and a second
+// change in the same tick does not change the times.
 bool is_past_its_tick(const Identity& file) {
     constexpr int64_t kTicks_ns = 50'000'000;
     return age_ns(file) >= kTicks_ns;
@@ -55,7 +56,7 @@ EarlyCopier::EarlyCopier(Scratch& scratch, EarlyOptions options)
         left_paths_.insert(copy.path);
         next_name_ = std::max<uint64_t>(next_name_, std::stoull(copy.name) + 1);
     }
-    // One that was killed has left what it did not record.
+    // Remove copies that an earlier, killed copier has not recorded in the journal.
     std::set<std::string> names;
     for (const auto& [key, copy] : known_.copies) names.insert(copy.name);
     if (folder_) folder_->remove_all_but(names);
@@ -73,14 +74,14 @@ void EarlyCopier::run() {
             has_failed(error);
         }
         if (options_.is_once && is_done) break;
-        // Looking at many files takes a small share of one processor.
+        // The pause keeps the share of processor time small, also with many files.
         const double pause_s = std::clamp(options_.quiet_s / 2, kLeastPause_s, kMostPause_s);
         sleep_s(std::max(pause_s, kShare * (seconds_now() - began_s) * (is_done ? 1 : 0)));
     }
     if (folder_) folder_->keep();
 }
 
-// False where a file may be copied later.
+// Copies all files that may be copied now. False: some file may be copied later.
 bool EarlyCopier::look() {
     std::set<FileKey> present;
     std::vector<std::string> wanted;
@@ -102,7 +103,8 @@ bool EarlyCopier::look() {
     return is_done;
 }
 
-// A file that changes after its copy is copied at the end only; so is one of the same name. A change of name or mode is no change.
+// What to do with a file. A file that changes after it was copied, and one that gets its name, are copied at the end only. A new
+// name or mode does not count as a change.
 EarlyCopier::Fate EarlyCopier::fate_of(const std::string& path, const Identity& now) {
     const FileKey key = key_of(now);
     if (const auto found = known_.copies.find(key); found != known_.copies.end()) {
@@ -147,19 +149,20 @@ void EarlyCopier::take(const std::string& path, std::vector<Item>& items) {
         const Taken taken = scratch_.take(path, item);
         const bool is_wanted = taken == Taken::taken && item.kind == ItemKind::file &&
                                !known_.copies.contains(key_of(item.identity)) && has_room(items, item.identity.size_bytes);
-        // A lease is held for a moment only: a program that opens the file meanwhile neither waits nor gets EAGAIN.
+        // Hold the lease for a moment only, so that a program which opens the file later neither waits nor gets EAGAIN.
         if (is_wanted && scratch_.has_no_writer_now(item)) {
             items.push_back(std::move(item));
             reach(DrainState::early_found);
             return;
         }
-    } catch (const Error&) {  // the drain at the end tries it again, and names it
+    } catch (const Error&) {  // the drain at the end tries the file again, and reports its error
         left_paths_.insert(path);
     }
     scratch_.give_up(item);
 }
 
-// The program's own files have their room at the target, too: those that it makes there, and those that replace ours.
+// Whether the target has room for the copies. Leaves room for files that the program makes at the target, and for new versions of
+// copied files.
 bool EarlyCopier::has_room(const std::vector<Item>& items, uint64_t bytes) const {
     for (const Item& item : items) bytes += item.identity.size_bytes;
     struct statvfs is;
@@ -186,7 +189,7 @@ void EarlyCopier::copy(std::vector<Item>& items) {
                 sink->add(item);
             } catch (const Error& error) {
                 if (error.status() != Status::CORRUPT) throw;
-                leave_to_the_end(item);  // a process has cut it
+                leave_to_the_end(item);  // a process has truncated the file
                 sink->abandon();
                 return;
             }
@@ -200,7 +203,7 @@ void EarlyCopier::copy(std::vector<Item>& items) {
         for (size_t at = 0; at < items.size(); ++at) record(items[at], std::to_string(first + at), is_quiet[at]);
     } catch (...) {
         sink->abandon();
-        for (const Item& item : items)  // those that were recorded have lost their copies
+        for (const Item& item : items)  // the copies of recorded items were removed
             if (known_.copies.contains(key_of(item.identity))) drop(key_of(item.identity), false);
         throw;
     }
@@ -226,7 +229,7 @@ void EarlyCopier::record(const Item& item, const std::string& name, bool is_quie
     reach(DrainState::early_recorded);
 }
 
-// Without this line the drain at the end finds the same by itself.
+// Appends to the journal; an error is ignored, because the drain at the end finds the same without the line.
 void EarlyCopier::note(const Json& line) {
     try {
         journal_.append(line, false);

@@ -1,6 +1,6 @@
-// Copies the files of a program that runs: those that are closed and quiet go to the target, under temporary names. It makes
-// nothing visible and frees nothing; the drain at the end of the run does (src/stage/early_copies.hpp). So it may be killed at
-// any moment.
+// Copies the files of a running program to the target, under temporary names, once they are closed and not changed for a while. It
+// makes nothing visible and frees nothing; the drain at the end of the run does (src/stage/early_copies.hpp). So it may be killed
+// at any moment.
 #pragma once
 
 #include <memory>
@@ -20,13 +20,13 @@ namespace tailrace {
 struct EarlyOptions {
     std::string target;
     double quiet_s = 2;    // a file that was changed within this time is not copied
-    bool is_once = false;  // ends when all that is closed is copied
+    bool is_once = false;  // run() returns when all closed files are copied
 };
 
 class EarlyCopier {
 public:
     EarlyCopier(Scratch& scratch, EarlyOptions options);
-    // Returns with `is_once` only.
+    // Copies until the process is killed; returns only with `is_once`.
     void run();
 
 private:
@@ -46,12 +46,12 @@ private:
 
     Scratch& scratch_;
     EarlyOptions options_;
-    std::string outer_;  // name of the folder at the target that all folders of this drain are in
+    std::string outer_;  // name of the folder at the target that contains all work folders of this drain
     Journal journal_;
     EarlyJournal known_;
     std::unique_ptr<WorkFolder> folder_;  // made with the first copy
-    std::set<FileKey> left_files_;        // they, and files of these names, are copied at the end only
-    std::set<std::string> left_paths_;
+    std::set<FileKey> left_files_;        // files that only the drain at the end copies
+    std::set<std::string> left_paths_;    // names of files that only the drain at the end copies
     uint64_t next_name_ = 0;
     int failures_ = 0;
 };

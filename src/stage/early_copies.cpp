@@ -132,7 +132,7 @@ void EarlyCopies::keep_only(const std::vector<Identity>& files) {
     for (const FileKey& key : gone) remove(key);
 }
 
-// No process has written to it since it was compared.
+// Whether the copy is unchanged since it was compared with the file.
 bool EarlyCopies::is_intact(const EarlyCopy& copy) const {
     struct stat status;
     if (::fstatat(folder_->descriptor(), copy.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return false;

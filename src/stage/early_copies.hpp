@@ -1,6 +1,6 @@
-// Copies of a program's files that were made while it ran (src/stage/early_copier.hpp). They lie at the target under temporary
-// names; the journal early.jsonl on scratch says what each was made of. The drain at the end of the run gives those their names
-// that are still right, and removes the others.
+// Copies of a program's files that were made while it ran (src/stage/early_copier.hpp). They are at the target under temporary
+// names; the journal early.jsonl on scratch says what each was made of. The drain at the end of the run renames the copies that are
+// still correct to their final names, and removes the others.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@ using FileKey = std::pair<uint64_t, uint64_t>;  // device and inode
 inline FileKey key_of(const Identity& identity) { return {identity.device, identity.inode}; }
 
 struct EarlyCopy {
-    std::string name;  // in the folder of the copies
-    std::string path;  // of the file below scratch, when it was copied
+    std::string name;  // the copy's name in the folder of the copies
+    std::string path;  // the file's path below scratch, when it was copied
     Identity made_of, copy;
     uint64_t sum = 0;            // XXH3 of the bytes
-    bool shows_changes = false;  // a later change of the file would show in its times
+    bool shows_changes = false;  // whether a later change of the file would change its times
 };
 
-// What the journal says.
+// The contents of the journal early.jsonl.
 struct EarlyJournal {
-    std::string folder;  // its token; empty: no copy was begun
+    std::string folder;  // the token of the folder of the copies; empty: no copying was begun
     std::map<FileKey, EarlyCopy> copies;
-    std::vector<std::string> dropped_paths;  // of files that were changed or removed after they were copied
+    std::vector<std::string> dropped_paths;  // paths of files that were changed or removed after they were copied
     std::string stopped_because;
 };
 std::string early_journal_path(const std::string& state_path);
@@ -46,20 +46,21 @@ EarlyStatus early_status_of(const std::string& scratch);
 
 Json line_of(const EarlyCopy& copy);
 
-// For the drain at the end of the run. Removes the copies that are not used, and the journal, when it goes.
+// The early copies, for the drain at the end of the run. The destructor removes the copies that are not used, and the journal.
 class EarlyCopies {
 public:
-    // Takes over what is in TARGET/OUTER, if it is there.
+    // Takes over the folder of copies in TARGET/OUTER, if it exists.
     EarlyCopies(const std::string& state_path, const std::string& target, const std::string& outer);
     EarlyCopies(const EarlyCopies&) = delete;
     ~EarlyCopies();
 
     const std::string& stopped_because() const { return stopped_because_; }
     std::string folder() const;  // the token of the folder that is in use; empty: none
-    // The paths, those with a copy first: they need no room at the target. Copies of files that are gone are removed.
+    // Returns `paths`, ordered so that files with a copy come first, because they need no further space at the target. Removes
+    // copies of files that no longer exist.
     std::vector<std::string> first(Scratch& scratch, std::vector<std::string> paths);
-    // Gives a file that was taken from scratch its copy, if that is right: without a look at the bytes where the file's times
-    // say so, else by its checksum.
+    // Sets `item.early_path` if the file that was taken from scratch has a correct copy. If the file's times show that it did not
+    // change, the bytes are not read; else their checksums are compared.
     void use(Item& item);
 
 private:

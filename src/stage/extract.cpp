@@ -68,7 +68,7 @@ void Extraction::make(const BundleReader& bundle, const Member& member) {
     ++files_;
 }
 
-// A name of a file that was extracted before is linked; of one that was not, the bytes are copied.
+// Makes a hard link to a file that was extracted before. If that file was not extracted, copies its bytes.
 void Extraction::make_hard_link(const BundleReader& bundle, const Member& member, int parent, const std::string& name) {
     const auto made = made_.find(member.link);
     if (made != made_.end() && made->second == bundle.path()) {
@@ -108,7 +108,7 @@ void Extraction::make_file(const BundleReader& bundle, const Member& member, int
     const timespec times[2] = {time_of(member.mtime_ns), time_of(member.mtime_ns)};
     if (::fchmod(file.get(), member.mode & kPermissions) != 0 || ::futimens(file.get(), times) != 0)
         fail_at("set the mode of", member);
-    // link refuses a name that is there; rename would replace it.
+    // Use link, which fails if the name exists; rename would replace the existing file.
     if (::linkat(work, kTemporary, parent, name.c_str(), 0) != 0) {
         if (errno == EXDEV)
             fail(Status::BAD_ARGUMENT, folder_path_, "/", std::string(member.name), " is on another file system than ",

@@ -1,4 +1,4 @@
-// Files out of bundles, to a folder that they cannot leave.
+// Extracts files from bundles to a folder. No file can be made outside of that folder.
 #pragma once
 
 #include <map>
@@ -16,8 +16,8 @@ class Extraction {
 public:
     explicit Extraction(std::string folder) : folder_path_(std::move(folder)) {}
 
-    // Makes a member; the first time the folder, too. Throws where something is there under its name, and where it would leave the
-    // folder. A file appears whole, after its checksum was compared, or not at all.
+    // Extracts a member; the first call also makes the folder. Throws if the name exists already, or is outside of the folder. A
+    // file appears complete, after its checksum was compared, or not at all.
     void make(const BundleReader& bundle, const Member& member);
     uint64_t files() const { return files_; }
     uint64_t bytes() const { return bytes_; }
@@ -32,7 +32,7 @@ private:
     Descriptor folder_;
     std::optional<WorkFolder> work_;  // files without a name yet
     std::vector<char> buffer_;
-    std::map<std::string, std::string, std::less<>> made_;  // files, and the bundle of each: for hard links to them
+    std::map<std::string, std::string, std::less<>> made_;  // extracted file -> path of its bundle, for hard links to the file
     uint64_t files_ = 0, bytes_ = 0;
 };
 

@@ -9,22 +9,22 @@ namespace tailrace {
 
 enum class ItemKind : uint8_t { file, symbolic_link, hard_link, folder };
 
-// A copy at the target that was made before: it has the bytes, and the attributes where those of the file have not changed since.
+// How an earlier copy at the target is used: not at all, as it is, or after its attributes are set, which have changed since.
 enum class EarlyUse : uint8_t { none, as_it_is, with_attributes };
 
 struct Item {
-    std::string path;  // below the folder of files, and below the target
+    std::string path;  // relative to the scratch folder, and to the target
     ItemKind kind = ItemKind::file;
     Identity identity;
-    Descriptor file;         // of a file: open for reading, under a lease where the file system has them
-    std::string link;        // what a symbolic link says; the path of a hard link's first name
+    Descriptor file;         // if the item is a file: open for reading, under a lease if the file system has leases
+    std::string link;        // the target of a symbolic link; the path of a hard link's first name
     uint64_t sum = 0;        // XXH3 of the bytes
-    std::string early_path;  // of a copy that was made while the program ran
+    std::string early_path;  // path of a copy that was made while the program ran; empty: none
     EarlyUse early_use = EarlyUse::none;
     bool is_set_aside = false;
-    bool is_torn = false;  // a process was killed that had it open for writing
+    bool is_torn = false;  // a process that had the file open for writing was killed
 
-    // Its path at the target. What may be the half of a file does not get the file's name.
+    // The item's path at the target. A file that may be incomplete gets the suffix .torn.
     std::string target_path() const { return is_torn ? path + ".torn" : path; }
 };
 

@@ -1,4 +1,4 @@
-// Paths in journals: any bytes, as hexadecimal digits.
+// Paths in journals are written as hexadecimal digits, because a path may have any bytes.
 #pragma once
 
 #include <cstddef>

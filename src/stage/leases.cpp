@@ -11,7 +11,7 @@
 namespace tailrace {
 namespace {
 
-// With F_SETSIG the signal says which descriptor it is about. SIGIO comes where too many signals wait.
+// The signal for broken leases. With F_SETSIG it has the file descriptor. If too many signals are queued, SIGIO comes instead.
 int lease_signal() { return SIGRTMIN + 1; }
 int end_signal() { return SIGRTMIN + 2; }
 
@@ -24,7 +24,7 @@ sigset_t signals() {
     return set;
 }
 
-// File systems on which a lease is refused beside a writable mapping. Overlayfs grants it (measured).
+// Whether the file system refuses a lease on a file with a writable mapping. Overlayfs grants such a lease (measured).
 bool lease_is_trusted(int descriptor) {
     constexpr long kExt = 0xEF53, kXfs = 0x58465342, kTmpfs = 0x01021994;
     struct statfs system;

@@ -1,5 +1,5 @@
-// Read leases: the kernel's word that no process has a file open for writing. One thread gives a lease up as soon as a program
-// wants to write to the file, so that the program does not wait.
+// Read leases (fcntl F_SETLEASE): with one, the kernel guarantees that no process has the file open for writing. One thread gives a
+// lease up as soon as a program wants to write to the file, so that the program does not wait.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ enum class LeaseAnswer : uint8_t { granted, busy, not_supported };
 
 class Leases {
 public:
-    // RATIONALE: the kernel sends a signal to the process when a lease breaks. It is blocked for every thread, and one thread waits
-    // for it. So make this before other threads.
+    // Blocks the signal that the kernel sends when a lease breaks, and starts the thread that waits for it. Construct this object
+    // before any other thread starts, because the signal must be blocked in all threads.
     Leases();
     Leases(const Leases&) = delete;
     ~Leases();
 
-    // Asks for a lease on a file that is open for reading. Thread-safe, as all here.
+    // Asks for a lease on a file that is open for reading. Thread-safe, like the other functions of this class.
     LeaseAnswer take(int descriptor);
     // Whether the lease was held from take() until now.
     bool is_held(int descriptor);

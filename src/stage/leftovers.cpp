@@ -25,7 +25,7 @@ public:
     Search(const ScavengeOptions& options, const std::function<void(const Leftover&)>& see) : options_(options), see_(see) {}
 
     void below(const Descriptor& folder, const std::string& path) {
-        // RATIONALE: the folder is opened anew. A copied descriptor would continue where the first one stopped.
+        // Open the folder again: a duplicated descriptor would continue to read where the first one stopped.
         const std::unique_ptr<DIR, decltype([](DIR* opened) { ::closedir(opened); })> opened(
             ::fdopendir(::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
         if (!opened) {
@@ -73,7 +73,7 @@ private:
             below(folder, path);
     }
 
-    // Of a version whose extractions had one file each, without a lock.
+    // A leftover of an older version, whose extractions had one file each, without a lock.
     void see_file(const Descriptor& parent, const std::string& name, const std::string& path, const struct stat& status) {
         Leftover found;
         found.path = path;
@@ -86,7 +86,7 @@ private:
         see_(found);
     }
 
-    // NAME/TOKEN: one of each owner. An empty NAME is left by an owner that was killed before it made its own.
+    // Looks at NAME/TOKEN of each owner. An empty NAME is left by an owner that was killed before it made its TOKEN.
     void each_owner(const Descriptor& outer, const std::string& path, LeftoverKind kind) {
         for (const std::string& token : list_directory(path)) {
             const Descriptor own = open_beneath(outer.get(), token, O_RDONLY | O_DIRECTORY);
@@ -104,7 +104,7 @@ private:
         const Lock lock = take_lock(folder.get(), kLockName, options_.any_node);
         Leftover found = found_at(to_remove, kind, lock);
         count(folder, found);
-        // Its owner was killed before it made the lock. One that lives makes another folder when it finds this one gone.
+        // Its owner was killed before it made the lock. If the owner still runs, it makes another folder when this one is removed.
         if (lock.state == LockState::absent && found.files == 0) found.state = LeftoverState::abandoned;
         if (options_.remove && found.state == LeftoverState::abandoned) {
             remove_tree(to_remove);

@@ -1,4 +1,4 @@
-// What killed jobs have left: folders of unfinished files, of drains and extractions, empty outboxes, copies of comparisons.
+// Finds what killed jobs have left behind: folders of unfinished files of drains and extractions, outboxes, copies of comparisons.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ enum class LeftoverKind : uint8_t { extraction, drain, outbox, comparison };
 enum class LeftoverState : uint8_t {
     abandoned,    // may be removed
     undelivered,  // an outbox with files that are not at the target: never removed here
-    in_use,       // its owner lives
+    in_use,       // the process that owns it still runs
     elsewhere,    // made on another node
-    unknown       // no lock says whose it is, and it is not old
+    unknown       // no lock file shows its owner, and it is not old
 };
 
 struct Leftover {
@@ -33,11 +33,11 @@ const char* state_name(LeftoverState state);
 
 struct ScavengeOptions {
     bool remove = false;
-    bool any_node = false;  // the jobs of other nodes are known to be gone
+    bool any_node = false;  // true: the user says that the jobs on other nodes have ended
 };
 
-// Looks below a folder, and removes what is abandoned if it is asked to. Sees what belongs to this user. Follows no link, and
-// passes over folders that it cannot read; returns their count. Throws where the folder itself cannot be read.
+// Searches below a folder for leftovers of this user, and calls `see` for each. With `options.remove`, removes the abandoned ones.
+// Follows no link, and skips folders that it cannot read; returns how many it skipped. Throws if the folder itself cannot be read.
 uint64_t scavenge(const std::string& folder, const ScavengeOptions& options, const std::function<void(const Leftover&)>& see);
 
 }  // namespace tailrace

@@ -70,7 +70,7 @@ public:
     }
 
     void abandon() noexcept override {
-        for (const Copy& copy : copies_)  // early copies stay for the next attempt
+        for (const Copy& copy : copies_)  // keep early copies for the next attempt
             if (copy.item->early_use == EarlyUse::none) ::unlinkat(temporary_.get(), copy.name.c_str(), 0);
         copies_.clear();
     }
@@ -85,7 +85,7 @@ private:
 
     std::string path_of(const Item& item) const { return place_.target + "/" + item.target_path(); }
 
-    // It is on the device already. What is set now follows.
+    // Takes an early copy, which is on the device already. Attributes that are set now are synced later.
     void take_early(Copy& copy) const {
         const Item& item = *copy.item;
         if (item.early_use == EarlyUse::as_it_is) return;
@@ -94,7 +94,7 @@ private:
         set_attributes(copy.file.get(), item);
     }
 
-    // Those that the user may give: the others belong to the file system.
+    // Copies the extended attributes that a user may set (user.*); the others belong to the file system.
     void copy_extended_attributes(int file, const Item& item) const {
         const int from = item.file.get();
         const ssize_t bytes = ::flistxattr(from, nullptr, 0);
@@ -116,7 +116,7 @@ private:
     void set_attributes(int file, const Item& item) const {
         copy_extended_attributes(file, item);
         const Identity& is = item.identity;
-        // Only root may give files away; for others they are the user's own.
+        // Only root may change the owner of a file; files that other users deliver belong to these users.
         if ((is.uid != ::geteuid() || is.gid != ::getegid()) && ::fchown(file, is.uid, is.gid) != 0 && errno != EPERM)
             fail_system("set the owner of", path_of(item), errno);
         if (::fchmod(file, is.mode & 07777) != 0) fail_system("set the mode of", path_of(item), errno);
@@ -129,7 +129,7 @@ private:
     void publish_one(const Copy& copy, std::set<std::string>& folders) {
         const Item& item = *copy.item;
         std::string name;
-        // The target is the user's folder: links that the user has made in it are followed.
+        // Follow symbolic links within the target, because the user has made them.
         const size_t slash = item.path.rfind('/');
         const std::string folder = slash == std::string::npos ? "." : item.path.substr(0, slash);
         make_directories(place_.target + "/" + folder, place_.target);

@@ -1,5 +1,5 @@
-// Which files below a folder some process of this node has open or mapped for writing, by /proc. For file systems where a lease is
-// not enough. Sees the processes that this user may look into; a folder of mode 0700 has no others.
+// The files below a folder that any process of this node has open or mapped for writing, according to /proc. Used on file systems
+// without leases. Sees only processes that this user may inspect; other processes cannot use a folder of mode 0700.
 #pragma once
 
 #include <cstdint>

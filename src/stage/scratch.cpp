@@ -69,7 +69,7 @@ std::vector<std::string> scan_below(int folder) {
 }
 
 std::vector<std::string> Scratch::scan() {
-    parent_.close();  // the folder of that name may be another one by now
+    parent_.close();  // another folder may have this name now
     return scan_below(folder_.get());
 }
 
@@ -141,7 +141,7 @@ Taken Scratch::take(const std::string& path, Item& item) {
 bool Scratch::has_no_writer(const Item& item) {
     if (!item.file.is_open()) return true;
     if (leases_.is_held(item.file.get())) return true;
-    // Either the lease was broken, or there was none.
+    // Either the lease was broken, or the file system has no leases.
     return leases_.take(item.file.get()) == LeaseAnswer::not_supported &&
            !writers_.has(item.identity.device, item.identity.inode, path_ + "/" + item.path);
 }
@@ -180,7 +180,7 @@ void Scratch::set_aside(const Item& item, const std::string& name) {
 void Scratch::give_name_back(const std::string& path, const std::string& name) {
     std::string last;
     const Descriptor parent = open_parent(folder_.get(), path, true, last);
-    // Where the program has made a new file of this name meanwhile, the older one stays in removing/, and is reported.
+    // If the program has made a new file of this name meanwhile, the older file stays in removing/, and an error is reported.
     if (!parent.is_open() || ::renameat2(removing_.get(), name.c_str(), parent.get(), last.c_str(), RENAME_NOREPLACE) != 0)
         fail(Status::IO_FAILED, path_, "/", path,
              " was opened for writing while it was removed, and cannot have its name back: see ", state_path(), "/removing/", name);

@@ -1,4 +1,5 @@
-// The folder of files on scratch: what is in it, what may leave it, and its removal without losing what a program writes meanwhile.
+// The scratch folder: lists its files, says which may be delivered, and removes them without losing what a program writes
+// meanwhile.
 #pragma once
 
 #include <string>
@@ -10,12 +11,12 @@
 
 namespace tailrace {
 
-// Of the drain itself, within the folder: lock, journal, and removing/. Its mode is 0700.
+// The drain's own folder within the scratch folder: it has the lock, the journal, and removing/. Its mode is 0700.
 constexpr char kStateFolder[] = ".tailrace-drain";
 
 enum class Taken : uint8_t { taken, open_for_writing, gone, special };
 
-// Files, links and folders below an open folder, sorted; folders behind what is in them. Follows no symbolic link.
+// The paths of all files, links and folders below an open folder, sorted; a folder follows its contents. Follows no symbolic link.
 std::vector<std::string> scan_below(int folder);
 
 class Scratch {
@@ -26,25 +27,28 @@ public:
     const std::string& path() const { return path_; }
     std::string state_path() const { return path_ + "/" + kStateFolder; }
     std::vector<std::string> scan();
-    // What a path below it is; false where nothing has the name.
+    // Gets the attributes of a path below the folder (lstat); false: there is no file of this name.
     bool look_at(const std::string& path, struct stat& status);
-    // Looks at all processes, where the file system's leases do not suffice. Call it before a shipment is taken, and before its
-    // removal.
+    // Finds out which files all processes have open for writing, if the file system has no leases. Call this before a shipment is
+    // taken, and before it is removed.
     void look_for_writers();
+    // Opens a file for delivery, under a lease, and sets `item`; for a link or folder, only sets `item`.
     Taken take(const std::string& path, Item& item);
-    // Whether its name still stands for what was taken, and no process has opened it for writing.
+    // Whether the item's name still belongs to the file that was taken, and no process has opened the file for writing.
     bool is_unchanged(const Item& item);
-    // Whether no process has it open for writing at this moment. Its lease, if it has one, is given up: programs that open it do
-    // not meet it. What was taken stays open.
+    // Whether no process has the file open for writing at this moment. Gives up the file's lease, if it has one, so that programs
+    // can open the file without a delay. The item stays open.
     bool has_no_writer_now(const Item& item);
+    // Gives up the lease and closes the item.
     void give_up(Item& item);
-    // Moves it to removing/NAME.
+    // Moves the item's file to removing/NAME.
     void set_aside(const Item& item, const std::string& name);
-    // Removes what was set aside. False where a process has it open for writing by now: it has its old name again.
+    // Removes the file that was set aside. False: a process has it open for writing now, so it got its old name back.
     bool remove(const Item& item, const std::string& name);
-    // After a death: removes removing/NAME, or the file at its old name, if it is what was recorded. Else it has its old name.
+    // After a drain was killed: removes removing/NAME, or the file with its old name, if it is the recorded file. If removing/NAME
+    // is another file, it gets its old name back.
     void remove_recorded(const Item& recorded, const std::string& name);
-    // A folder, or nothing of it where it is not empty.
+    // Removes a folder if it is empty.
     void remove_folder(const std::string& path);
 
 private:

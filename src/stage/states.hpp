@@ -13,8 +13,8 @@ enum class DrainState : uint8_t {
 
 const char* state_name(DrainState state);
 
-// Announces that a file or a shipment has come to the state. Calls `tailrace_drain_state(name)` of a preloaded library, if there is
-// one: tests stop or disturb the drain there.
+// Announces that a file or a shipment has reached the state. Calls `tailrace_drain_state(name)` if a preloaded library defines this
+// function: tests stop or disturb the drain there.
 void reach(DrainState state);
 
 }  // namespace tailrace

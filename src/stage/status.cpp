@@ -67,7 +67,7 @@ DrainStatus status_of(const std::string& scratch) {
     const Descriptor folder = open_folder(scratch);
     DrainStatus status;
     std::map<uint64_t, uint64_t> published;
-    // The lock first: a drain that ends in between has said so in the journal by then.
+    // Test the lock before reading the journal: a drain that ends in between has written its last line before it frees the lock.
     const bool is_running = lock_of(folder.get()) == LockState::held;
     for (const Json& line : read_journal(scratch + "/" + kStateFolder + "/journal.jsonl").lines) read_line(line, status, published);
     if (is_running) status.outcome = DrainOutcome::running;

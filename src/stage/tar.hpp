@@ -9,7 +9,7 @@ namespace tailrace {
 
 constexpr size_t kTarBlock = 512;
 
-// The header of the item, as whole blocks; with an extended header where a name is long or a size is large.
+// The tar header of the item, as whole blocks of kTarBlock bytes; with an extended header if the name is long or the size is large.
 std::string tar_header(const Item& item);
 
 }  // namespace tailrace

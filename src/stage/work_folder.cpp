@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kLock[] = "lock";
 
-// Entries of an open folder. One that cannot be read has none: what is in it stays.
+// The entries of an open folder. Empty if it cannot be read; then its contents are not removed.
 std::vector<std::string> entries_of(int folder) {
     std::vector<std::string> found;
     const std::unique_ptr<DIR, decltype([](DIR* opened) { ::closedir(opened); })> opened(
@@ -32,8 +32,8 @@ std::vector<std::string> entries_of(int folder) {
     return found;
 }
 
-// An owner makes its folder and then its lock. So a folder without a lock is one of an owner that was killed in between, or that is
-// about to find its folder gone, and makes another.
+// Removes a folder whose owner has ended. An owner makes first its folder, then its lock. So a folder without a lock has an owner
+// that was killed in between, or that will find its folder removed and make another one.
 void remove_if_abandoned(int outer, const std::string& token) {
     const Descriptor folder = open_beneath(outer, token, O_RDONLY | O_DIRECTORY);
     if (!folder.is_open()) return;
@@ -94,7 +94,7 @@ WorkFolder::WorkFolder(const std::string& parent, const std::string& name)
     write_fully(lock_.get(), 0, said.data(), said.size(), path_ + "/" + kLock);
 }
 
-// False where there is none.
+// Opens PARENT/NAME; false: it does not exist.
 bool WorkFolder::open_outer() {
     outer_ = open_beneath(parent_.get(), name_, O_RDONLY | O_DIRECTORY);
     if (!outer_.is_open()) {
@@ -110,7 +110,7 @@ bool WorkFolder::open_outer() {
 
 std::unique_ptr<WorkFolder> WorkFolder::take_over(const std::string& parent, const std::string& name, const std::string& token) {
     std::unique_ptr<WorkFolder> found(new WorkFolder);
-    found->is_kept_ = true;  // until it is ours
+    found->is_kept_ = true;  // until this process owns the folder
     found->parent_ = open_folder(parent);
     found->name_ = name;
     found->outer_path_ = parent + "/" + name;
@@ -120,7 +120,7 @@ std::unique_ptr<WorkFolder> WorkFolder::take_over(const std::string& parent, con
     found->own_ = open_beneath(found->outer_.get(), token, O_RDONLY | O_DIRECTORY);
     if (!found->own_.is_open()) return nullptr;
     Lock lock = take_lock(found->own_.get(), kLock);
-    // Without locks of the file system it is ours all the same: the caller has the lock of the folder on scratch.
+    // If the file system has no locks, take the folder without one: the caller holds the lock of the scratch folder.
     if (lock.state != LockState::free && (lock.state != LockState::unknown || !lock.file.is_open())) return nullptr;
     found->lock_ = std::move(lock.file);
     found->is_kept_ = false;
@@ -132,7 +132,7 @@ void WorkFolder::remove_all_but(const std::set<std::string>& names) const {
         if (name != kLock && !names.contains(name)) ::unlinkat(own_.get(), name.c_str(), 0);
 }
 
-// False where another process has removed a part of it meanwhile, because it was not locked yet.
+// Makes the folder and its lock. False: another process has removed a part of it meanwhile, because it was not locked yet.
 bool WorkFolder::claim() {
     if (::mkdirat(parent_.get(), name_.c_str(), S_IRWXU) != 0 && errno != EEXIST) fail_system("make folder", outer_path_, errno);
     if (!open_outer()) return false;
@@ -150,7 +150,7 @@ bool WorkFolder::claim() {
         if (errno == ENOENT) return false;
         fail_system("lock", path_, errno);
     }
-    // Without locks of the file system it is used all the same: then no process takes it for abandoned.
+    // If the file system has no locks, use the folder without one: other processes then do not treat it as abandoned.
     if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
     return ::fstat(lock_.get(), &status) == 0 && status.st_nlink > 0;
 }

@@ -1,7 +1,7 @@
-// A folder for what is not finished: files that have no name of their own yet. Its file `lock` is locked while its owner lives, and
-// says on which node that is. So the next one, and `tailrace drain scavenge`, can tell what a killed process has left.
+// A folder for unfinished files, which do not have their final names yet. Its file `lock` is locked while the process that owns the
+// folder runs, and has the name of its node. So the next owner, and `tailrace drain scavenge`, find what a killed process has left.
 //
-// PARENT/NAME/TOKEN/: NAME is that of all owners of a kind, TOKEN is drawn by each.
+// The path is PARENT/NAME/TOKEN/. All owners of one kind use the same NAME; each has a random TOKEN.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,17 @@ std::string random_token();  // eight hexadecimal digits
 
 class WorkFolder {
 public:
-    // Makes it, and removes those beside it whose owners are gone. Follows no link; refuses a NAME of another user. Throws.
+    // Makes the folder, and removes other folders in PARENT/NAME whose owners have ended. Follows no link. Throws, also if
+    // PARENT/NAME belongs to another user.
     WorkFolder(const std::string& parent, const std::string& name);
     WorkFolder(const WorkFolder&) = delete;
-    ~WorkFolder();  // removes it, and NAME where no other is in it
+    ~WorkFolder();  // removes the folder, and PARENT/NAME if it is empty then
 
-    // One that a killed owner has left, with what is in it; nothing where it is gone, or its owner lives. Throws.
+    // Takes over a folder of a killed owner, with its contents. Null if the folder does not exist, or its owner still runs. Throws.
     static std::unique_ptr<WorkFolder> take_over(const std::string& parent, const std::string& name, const std::string& token);
     const std::string& token() const { return token_; }
     void remove_all_but(const std::set<std::string>& names) const;
-    void keep() { is_kept_ = true; }  // it stays, for one that takes it over
+    void keep() { is_kept_ = true; }  // the destructor does not remove the folder, so that another process can take it over
 
     const std::string& path() const { return path_; }
     int descriptor() const { return own_.get(); }
@@ -43,21 +44,21 @@ private:
     bool is_kept_ = false;
 };
 
-// Who has the file `lock` of a folder.
+// The state of a folder's file `lock`.
 enum class LockState : uint8_t {
     absent,     // there is no such file
-    held,       // its owner lives
-    free,       // its owner is gone; `lock` has it now
-    elsewhere,  // it was made on another node, whose processes cannot be asked from here
+    held,       // its owner still runs
+    free,       // its owner has ended; this process holds the lock now (Lock::file)
+    elsewhere,  // it was made on another node, and whether its owner runs cannot be found out from this node
     unknown     // the file system has no locks, or the file may not be opened
 };
 struct Lock {
     LockState state = LockState::absent;
-    std::string node;  // where it was made; empty: not said
+    std::string node;  // the node that made the lock; empty: not known
     int64_t made_s = 0;
-    Descriptor file;  // keeps the lock
+    Descriptor file;  // holds the lock while it is open
 };
-// `any_node`: a lock of another node is taken like one of this node.
+// Tries to take the lock in file `name` of a folder. `any_node`: a lock of another node is treated like one of this node.
 Lock take_lock(int folder, const char* name, bool any_node = false);
 
 }  // namespace tailrace

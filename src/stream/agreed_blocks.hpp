@@ -1,4 +1,4 @@
-// Blocks whose places the ranks agree on before a step is planned: scattered ones, and those along ragged dimensions.
+// Scattered blocks, and blocks along ragged dimensions: the ranks agree on their places before a step is planned.
 #pragma once
 
 #include <memory>
@@ -11,17 +11,17 @@ namespace tailrace {
 
 class AgreedBlocks {
 public:
-    // `buffer_bytes`: as of ScatteredBlocks.
+    // `buffer_bytes`: the size of the message buffers of ScatteredBlocks.
     AgreedBlocks(const Communicator& ranks, uint64_t buffer_bytes)
         : ranks_(ranks), scattered_(std::make_unique<ScatteredBlocks>(ranks, buffer_bytes)) {}
 
     const ScatteredBlocks& scattered() const { return *scattered_; }
-    // Local, in every step before the ranks agree on it. As ScatteredBlocks::take().
+    // Local, called in every step before the ranks agree on the step. Does what ScatteredBlocks::take() does.
     bool take(const Definitions& definitions, StepData& data, bool with_static) {
         return scattered_->take(definitions, data, with_static);
     }
-    // Collective, once the ranks agree on the step; `plans`: on all ranks, where one of them must plan. Returns whether blocks may
-    // lie elsewhere than before. Throws the same error on all ranks.
+    // Collective, called once the ranks agree on the step. `plans`: true on all ranks if one of them must plan. Returns whether
+    // blocks may have another place than in the step before. Throws the same error on all ranks.
     bool place(Definitions& definitions, StepData& data, bool with_static, bool plans);
 
 private:

@@ -98,7 +98,7 @@ std::vector<BoxSpans> spans_in_boxes(const std::vector<BoxPlan>& boxes, const De
         }
     }
     if (!all_ranks_write) return spans;
-    // The largest of one number is the smallest of its complement, so one reduction does for both.
+    // The minimum of a number is the complement of the maximum of its complement, so one MPI_MAX reduction gives both.
     std::vector<uint64_t> mine, all(2 * spans.size());
     for (const BoxSpans& of_box : spans) mine.insert(mine.end(), {of_box.shortest_bytes, ~of_box.most});
     check_mpi(MPI_Allreduce(mine.data(), all.data(), static_cast<int>(all.size()), MPI_UINT64_T, MPI_MIN, part_ranks->all()),

@@ -7,8 +7,8 @@
 namespace tailrace {
 namespace {
 
-// The index and retention are refreshed while nothing is being committed. Where the device is slower than the simulation there is
-// no such moment: after so many calls no further commit is begun until there is one.
+// The index is updated, and old steps are removed, while no step is being committed. If the device is slower than the simulation,
+// there is no such moment: after this number of calls, no further commit is begun until the index is updated.
 constexpr int kMostCallsWithoutUpkeep = 8;
 
 }  // namespace
@@ -38,7 +38,7 @@ void Commit::add_in_flight(StepInFlight step, StepInput& input, uint64_t bytes) 
     input.progress.take_step();
 }
 
-// Steps that this rank will never write are among them.
+// Also counts steps that this rank will never write, because its queue has failed.
 uint64_t Commit::unwritten_steps() const {
     const uint64_t done = queue_.completed_ok();
     uint64_t unwritten = 0;
@@ -87,7 +87,7 @@ void Commit::after_commit(const StepInFlight& step) {
     last_committed_ = step.group;
     committed_end_ = step.step + 1;
     if (step.number_in_group == 0) upkeep_.on_part_written(*step.group);
-    // The writer has begun another group, and this one was waiting for its last commit.
+    // Finish a group to which the writer adds no more steps, once its last step is committed.
     if (step.group != writer_.group() && step.group->all_steps_committed()) keep_error(attempt([&] { step.group->finish(); }));
     times_.add_committed_step((step.durable_s ? step.durable_s->load() : seconds_now()) - step.began_s);
 }

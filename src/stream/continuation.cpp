@@ -17,7 +17,7 @@
 namespace tailrace {
 namespace {
 
-// Static arrays are compared in pieces of this size.
+// Static arrays are compared in pieces of at most this size (and at least one row).
 constexpr uint64_t kPieceBytes = 4u << 20;
 
 constexpr const char* kRemedy =
@@ -58,7 +58,7 @@ Shape index_in(const Shape& shape, uint64_t element) {
     return index;
 }
 
-// What the earlier runs stored of a replicated variable. Empty: it cannot be read.
+// The values of a replicated variable that earlier runs stored. Empty: they cannot be read.
 std::vector<std::byte> stored_values(const History& history, size_t v, const Definitions& definitions, const StreamPaths& paths) {
     if (const auto known = history.coordinates.find(v); known != history.coordinates.end()) return known->second;
     const GroupEntry& group = history.groups[history.steps.back().group];
@@ -80,7 +80,7 @@ std::vector<std::byte> stored_values(const History& history, size_t v, const Def
 void check_static_values(const History& history, const Definitions& definitions, const StepData& data, const StreamPaths& paths) {
     for (size_t v = 0; v < definitions.variables().size(); ++v) {
         const Variable& variable = definitions.variables()[v];
-        if (v >= history.runs.back().definitions.variables().size()) return;  // it joins
+        if (v >= history.runs.back().definitions.variables().size()) return;  // this run adds the variable
         if (!variable.is_static || !variable.replicated || data.values[v].empty()) continue;
         const std::vector<std::byte> stored = stored_values(history, v, definitions, paths);
         if (stored.size() != data.values[v].size()) continue;
@@ -92,7 +92,7 @@ void check_static_values(const History& history, const Definitions& definitions,
     }
 }
 
-// Reads the same box in pieces of whole rows of its first dimension.
+// Compares a block with the stored box, in pieces of whole rows of its first dimension. Throws at the first difference.
 void compare_block(const Reader& reader, const StreamPaths& paths, const Variable& variable, const Box& box,
                    const BlockView& memory) {
     const uint64_t bytes = type_bytes(variable.type);
@@ -164,7 +164,7 @@ void compare_static_arrays(const Communicator& ranks, const StreamPaths& paths, 
     Reader reader(ranks.all(), paths.directory, paths.name);
     reader.select(static_cast<int64_t>(step));
     const auto error = attempt([&] {
-        for (size_t v = 0; v < reader.definitions().variables().size(); ++v) {  // without those that join
+        for (size_t v = 0; v < reader.definitions().variables().size(); ++v) {  // without those that this run adds
             const Variable& variable = definitions.variables()[v];
             if (!variable.is_static || variable.replicated) continue;
             for (size_t b = 0; b < data.boxes[v].size(); ++b)

@@ -41,9 +41,9 @@ void show_steps(const std::string& path, const History& history, uint64_t steps)
     if (!space.content().packed.empty()) space.find_chunks(PartReader(path), steps);
     space.update_metadata();
     PartVersion version = space.version(steps, true);
-    version.sized_ahead = version.file_bytes;  // it is the last one
+    version.sized_ahead = version.file_bytes;  // this is the last version, so the file is not made longer in advance
     write_version(file, version);
-    // What the superblock points to is on the device before it.
+    // Sync the metadata before the superblock that points to it is written.
     file.sync();
     put_in_force(file, shown_by(version), true);
     file.sync();
@@ -76,7 +76,7 @@ void copy_dataset(History& history, const StreamPaths& paths, bool sync, WriteAc
     copied.segment = paths.segment;
     const std::string before = paths.path(part_path(group, paths.name, 0)), pending = paths.pending(group.layout, group.start);
     copy_file(before, pending, sync);
-    // The other run may have shown steps that do not count.
+    // The other run may have shown steps that are not in the journal. Show the committed steps only.
     show_steps(pending, history, history.steps.back().step + 1 - group.start);
     rename_path(pending, paths.path(part_path(copied, paths.name, 0)));
     if (sync) sync_directory(paths.parts());

@@ -14,7 +14,7 @@
 namespace tailrace {
 namespace {
 
-// Removes the groups of runs before this number. Another run may have taken over meanwhile: its number is higher.
+// Removes the groups of runs before number `run`. Groups of a run that has taken over meanwhile stay: its number is higher.
 void remove_groups(const std::string& directory, uint64_t run) {
     const auto is_digit = [](unsigned char c) { return c >= '0' && c <= '9'; };
     for (const std::string& entry : list_directory(directory)) {
@@ -30,7 +30,7 @@ void remove_groups(const std::string& directory, uint64_t run) {
 }
 
 void replace_history(const StreamPaths& paths, WriteAccess& access) {
-    // The first line of the new segment says that nothing before it counts. Only then the files may go.
+    // The first line of the new segment makes all earlier lines invalid. Remove files only after that.
     access.segment_of_new_stream().check_is_last();
     remove_index(paths.directory, paths.name);
     remove_groups(paths.parts(), access.number());

@@ -18,28 +18,29 @@ namespace tailrace {
 
 // The part that is the dataset, as earlier runs wrote it.
 struct ExistingPart {
-    PartGrowth growth;  // no blocks: it does not exist
+    PartGrowth growth;  // without blocks: the part does not exist
     bool has_static = false;
-    uint64_t segment = 0;  // the number in its name, once this run has begun; 0: none
+    uint64_t segment = 0;  // the number in the part's file name, once this run has begun; 0: the name has no number
     bool exists() const { return !growth.blocks.empty(); }
 };
 
 struct EarlierRuns {
     EarlierSteps steps;
     StorageChoice storage;  // in force for this run
-    ExistingPart part;      // none, unless this run appends to it
-    // Rank 0; empty on the others.
+    ExistingPart part;      // the part that this run appends to; exists() is false if there is none
+    // The steps that the journal records, on rank 0; empty on the other ranks.
     History history;
+    // The stream's lock and journal segment, on rank 0; null on the other ranks.
     std::shared_ptr<WriteAccess> access;
 };
 
 // Collective. Rank 0 makes the directory of parts, takes the stream's lock, reads the journal, and removes what was never
-// committed. Its choice of storage and what the other ranks need is broadcast; the run's numbers in `paths` are set.
+// committed. Rank 0 broadcasts its choice of storage and what the other ranks need. Sets this run's numbers in `paths`.
 EarlierRuns load_history(const Communicator& ranks, StreamPaths& paths, const StreamConfig& config, const Json& requested);
 
-// Rank 0, at a run's first step, when the definitions are final. Throws unless what it writes fits those earlier steps that stay.
-// Then begins the run's segment of the journal; with mode = replace, removes what earlier runs wrote. Where one of these may still
-// write into the part that is the dataset, this run gets a copy of it.
+// Called on rank 0, at a run's first step, when the definitions are final. Throws unless this run's definitions and static data fit
+// the earlier steps that are kept. Then begins the run's segment of the journal; with mode = replace, removes what earlier runs
+// wrote. If an earlier run may still write into the part that is the dataset, this run gets a copy of that part.
 void begin_run_after(History& history, const EarlierSteps& steps, const Definitions& definitions, const StepData& data,
                      const StreamPaths& paths, const StreamConfig& config, WriteAccess& access);
 

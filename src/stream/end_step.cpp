@@ -9,8 +9,8 @@
 namespace tailrace {
 namespace {
 
-// Rank 0, within an agreement of a run's first step. It alone makes the directory: a rank that sees another file system than rank 0
-// does not find it, and that is an error.
+// Called on rank 0, within an agreement of a run's first step. Only rank 0 makes the directory, so that a rank which sees another
+// file system does not find the directory and reports an error.
 void begin_run(Stages& stages, const StepInput& input) {
     stages.journal.begin_run(input.definitions, input.data, stages.earlier.steps);
     if (!has_one_part(stages.config.layout))
@@ -62,8 +62,8 @@ bool may_write_first(const StreamConfig& config, const Definitions& definitions)
 StepProtocol choose_protocol(const StreamConfig& config, const Definitions& definitions, const Progress& progress,
                              bool redistributes) {
     if (config.layout.overlap_steps > 0) return StepProtocol::overlapped;
-    // Before the first plan there is nothing to write by. And a rank that needs elements of others waits for them only once it
-    // knows that they are in this call.
+    // Without a plan a rank cannot write first. And where elements move between ranks, a rank must not wait for other ranks before
+    // it knows that they are in this call.
     if (!redistributes && progress.definitions_frozen() && may_write_first(config, definitions)) return StepProtocol::write_first;
     return StepProtocol::agreed;
 }

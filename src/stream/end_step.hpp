@@ -21,8 +21,8 @@ enum class StepProtocol {
 StepProtocol choose_protocol(const StreamConfig& config, const Definitions& definitions, const Progress& progress,
                              bool redistributes = false);
 
-// Whether each rank may write its step before it knows of the others: it needs none of them, and each step has files of its own in
-// one directory that exists. Not with retention, where rank 0 may still be removing what must make room.
+// Whether each rank may write its step before the ranks agree: it needs no data of other ranks, and each step has files of its own
+// in one directory that exists. False with retention (keep = N), where rank 0 may still be removing old steps to make room.
 bool may_write_first(const StreamConfig& config, const Definitions& definitions);
 
 // One call of end_step on this rank.
@@ -30,7 +30,7 @@ struct StepRun {
     StepInput input;
     Stopwatch watch{};
     EndStepVote vote{};            // what this rank contributes to the first agreement
-    std::optional<Error> error{};  // the error that it reports there
+    std::optional<Error> error{};  // the error that this rank reports in the first agreement
     bool group_is_prepared = false;
 };
 
@@ -41,15 +41,16 @@ void end_step_overlapped(Stages& stages, StepRun& run);   // overlapped_protocol
 // The second half of end_step_agreed(): the ranks have agreed on `intent`, and plan, write and commit the step.
 void write_and_commit(Stages& stages, StepRun& run, StepIntent intent, bool is_first_agreement);
 
-// All ranks of a stream's first step must plan it, so they agree on the call with the plan.
+// Whether the first agreement of end_step is also the first one of planning. It is in a stream's first step, which all ranks must
+// plan, unless blocks are redistributed or dimensions are ragged.
 bool plans_in_first_agreement(const Stages& stages, const StepRun& run);
-// On rank 0 if it is alone on its node, so that no idle rank has made the next step's directory: makes it before the other ranks
-// return from the agreement. Otherwise all of them would call mkdir.
+// If rank 0 is alone on its node, no idle rank there has made the next step's directory. Then rank 0 makes it before the other
+// ranks return from the agreement; otherwise all of them would call mkdir.
 void make_next_directory_alone(Stages& stages, const StepInput& input);
-// Rank 0, where this step failed: a part that is gone was removed by a run that has taken over, if there is one. Then that is the
-// error.
+// Called on rank 0 after this step failed. If another run has taken over the stream, sets `error` to say so: that run has removed
+// the parts that are missing.
 void name_other_run(const Stages& stages, std::optional<Error>& error);
-// Plans the step. `is_first_agreement`: as above. Returns this rank's error, for the next agreement.
+// Plans the step. `is_first_agreement`: as for write_and_commit(). Returns this rank's error, for the next agreement.
 std::optional<Error> plan_step(Stages& stages, StepRun& run, StepIntent intent, bool is_first_agreement);
 
 }  // namespace tailrace

@@ -52,7 +52,7 @@ void Group::prepare(bool directory_exists) const {
         if (has_several_writers()) create_part(pending_part_path(), config_.layout.storage).close();
         return;
     }
-    // The first writer in each leaf of the tree makes it.
+    // The first writer of each leaf directory of the tree makes that directory.
     const std::string group = path_of(pending_path(config_.layout, place_.stream, place_.start, place_.run)),
                       mine = parent_of(pending_part_path());
     const bool first_in_leaf =
@@ -75,7 +75,7 @@ void Group::lay_out_more() {
 }
 
 void Group::reopen(const PartGrowth& growth, uint64_t steps, const std::vector<StepEntry>& committed) {
-    // This comes first: if the file cannot be opened the group has no steps.
+    // Open the file before anything else, so that the group still has no steps if the file cannot be opened.
     if (role_.is_writer()) {
         file_ = std::make_shared<HeldFile>(File::open_write(part_path()), false);
         file_->lock_shared();
@@ -91,7 +91,8 @@ void Group::reopen(const PartGrowth& growth, uint64_t steps, const std::vector<S
     space_.update_metadata();
 }
 
-// Version 0.1.0 wrote a step's time after its commit. A run that was killed in between has left it without.
+// Writes times that are missing in the file. Version 0.1.0 wrote a step's time after its commit, so a run that was killed in
+// between left the step without a time.
 void Group::write_missing_times(const std::vector<StepEntry>& committed) {
     double stored = std::numeric_limits<double>::quiet_NaN();
     for (auto step = committed.rbegin(); step != committed.rend() && std::isnan(stored); ++step) {
@@ -124,8 +125,8 @@ void Group::begin_write(bool alone, bool may_come_first) {
     step_.begin(file_, steps_, config_.layout.storage.checksum, alone ? PartWriter::Gaps::mine : PartWriter::Gaps::not_mine);
 }
 
-// Of a part of several steps: what shows the step is in the file before the ranks agree that it is written. Of the only step: first
-// the metadata, then the superblock that refers to it.
+// Writes the step's metadata. In a part of several steps, before the ranks agree that the step is written. In a part of one step,
+// first the metadata, then the superblock that refers to it.
 void Group::write_metadata(Written& written) {
     if (space_.has_several_steps()) return void(written.shown_by = shown_.write(file_, steps_ + 1));
     queue_.run([file = file_, image = space_.image()] {
@@ -136,7 +137,7 @@ void Group::write_metadata(Written& written) {
     });
 }
 
-// Other programs write a file anew under its name. What is written into the old file would be lost.
+// Throws if another program has replaced the file by a new one of the same name: what is written to the old file would be lost.
 void Group::check_path() const {
     if (committed_ == 0 || !space_.has_several_steps() || file_->is_at(part_path())) return;
     fail(path_exists(part_path()) ? Status::CORRUPT : Status::NOT_FOUND, part_path(),
@@ -152,7 +153,7 @@ std::shared_ptr<const Group::Written> Group::end_write() {
     step_.write_seals(space_, {written, &written->digest});
     // Otherwise another rank failed to compress, and the step fails.
     if (role_.is_first_writer() && space_.can_show(steps_ + 1)) write_metadata(*written);
-    // Other nodes see the step as soon as it is committed.
+    // Flush, so that other nodes see the step as soon as it is committed.
     const bool flushes = config_.flushes_before_vote && space_.has_several_steps();
     if (syncs_steps() || flushes) queue_.run([file = file_] { file->sync(); });
     step_.end();

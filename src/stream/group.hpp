@@ -1,7 +1,7 @@
-// A group of steps that are stored in the same parts. This is the part that this rank writes, or helps to fill.
+// A group of steps that are stored in the same parts. An object of the class is the part that this rank writes, or sends data to.
 //
-// A group is made under its pending name. One rename gives it its name when its first step is committed, and it grows by blocks of
-// steps. What readers open is whole at every moment: new metadata is written behind all that exists, then the superblock is
+// A group is made under a pending name, and is renamed to its final name when its first step is committed. It grows by blocks of
+// steps. Readers find a complete file at every moment: new metadata is written at the end of the file, then the superblock is
 // replaced.
 #pragma once
 
@@ -26,17 +26,17 @@ public:
     struct Place {
         std::string directory;  // of the stream's files
         std::string stream;
-        uint64_t start = 0;    // the first step
-        uint64_t run = 0;      // in the names of what is not committed
-        uint64_t segment = 0;  // in the names of its files; 0: none
+        uint64_t start = 0;    // the number of the group's first step
+        uint64_t run = 0;      // the run's number, which is in the names of files that are not committed
+        uint64_t segment = 0;  // the number in the names of the group's files; 0: they have none
     };
     // What this rank wrote of a step. Complete when the queue has done the work that end_write() submitted.
     struct Written {
-        uint64_t digest = 0;        // the sum of its seals' checksums
-        ShownSteps::Step shown_by;  // on the first writer of a part of several steps
+        uint64_t digest = 0;        // the sum of the checksums of this rank's seals (checksum records) of the step
+        ShownSteps::Step shown_by;  // what makes the step visible; set on the first writer of a part of several steps
     };
 
-    // What it writes goes through the queue. `part_ranks`: the ranks of this rank's part; null where it has only this one. `part`
+    // All writes go through `queue`. `part_ranks`: the ranks of this rank's part; null where it has only this one. `part`
     // may be null until set_content().
     Group(const Communicator& ranks, const Communicator* part_ranks, const StreamConfig& config, WriteQueue& queue, Place place,
           std::shared_ptr<DescribedPart> part, bool with_static);
@@ -45,11 +45,11 @@ public:
     // Local. Makes the directories that this rank makes, and the file where it has several writers; other ranks may use them after
     // the next agreement. `directory_exists`: the pending group's own directory was made before.
     void prepare(bool directory_exists) const;
-    // Collective over the part's ranks, and only where a part of several writers grows: the first writer broadcasts where the next
-    // steps are. Errors are kept in `error`.
+    // Collective over the part's ranks, called only if a part of several writers grows: the first writer broadcasts the file
+    // addresses of the next steps. An error is stored in `error`.
     void make_room(std::optional<Error>& error);
-    // Local. Continues with the steps that an earlier run wrote into the part that is the dataset. The first writer needs
-    // `committed`, those of them that still exist.
+    // Local. Continues with the `steps` steps that an earlier run wrote into the part that is the dataset. `committed`: those of
+    // the steps that still exist; only the first writer needs them.
     void reopen(const PartGrowth& growth, uint64_t steps, const std::vector<StepEntry>& committed);
 
     // Local. Opens the file for the next step. `alone`: no other rank writes between this rank's arrays.
@@ -58,45 +58,47 @@ public:
     void write_own(const Definitions& definitions, const StepPlan& plan, const StepData& data, double time) {
         if (role_.is_writer()) step_.write_own(space_, definitions, plan, data, time);
     }
-    // Elements of an array that came through the exchange.
+    // Adds elements of an array that other ranks have sent. `element`: the first one's index in the array.
     void add_exchanged(size_t array, uint64_t element, uint64_t element_bytes, const std::byte* data, uint64_t bytes) {
         step_.add(space_.array_address(array, steps_) + element * element_bytes, data, bytes);
     }
     void write_out() { step_.write_out(); }
-    // Compressed chunks. Where those of the step begin, and their places, on the part's first rank; bytes that this writer writes.
+    // The file address behind all data and metadata, where a step's compressed chunks begin. Known on the part's first rank.
     uint64_t end() const { return space_.end(); }
+    // Records the file addresses of the step's compressed chunks, on the part's first rank.
     void place_chunks(const ChunkPlaces& chunks) {
         if (role_.is_first_writer()) space_.place_chunks(chunks, steps_);
     }
+    // Writes compressed chunks, as bytes that are contiguous in the file.
     void write_chunks(uint64_t address, const std::byte* data, uint64_t bytes) {
         step_.add(address, data, bytes);
         step_.write_out();
     }
-    // Seals and metadata. Where the part has one step, the superblock, too.
+    // Writes the step's seals (checksum records) and metadata; in a part of one step, the superblock, too.
     std::shared_ptr<const Written> end_write();
     // Forgets what was written of a step that failed, here or on another rank.
     void abandon_step() noexcept {
         step_.end();
         space_.forget_metadata();
     }
-    // Local. The step that was written last counts: the next one comes behind it.
+    // Local. Counts the step that was written last as part of the group, so that the next step is written behind it.
     void accept_step() { ++steps_, space_.mark_blocks_known(); }
 
-    // Rank 0. The pending group gets its name.
+    // Rank 0. Renames the pending group to its final name.
     void publish(WriteQueue::Needs needs);
-    // Local. The step with this number in the group, from 0, is committed: readers are shown it.
+    // Local. Called when a step is committed, to make it visible to readers. `number`: the step's index in the group, from 0.
     void on_step_committed(uint64_t number, const Written& written);
-    // Local, when all its steps are committed: readers are shown all of them.
+    // Local, called when all steps of the group are committed: makes all of them visible to readers.
     void show_all() {
         if (shows_steps()) shown_.show_all(file_, steps_);
     }
-    // Local, when all its steps are committed. Cuts the part to them and closes it.
+    // Local, called when all steps of the group are committed. Truncates the part behind them and closes it.
     void finish();
     void discard() const noexcept;  // rank 0: removes a group that was never published
 
     bool is_full() const { return steps_ == space_.capacity_steps(); }
     bool has_steps() const { return steps_ > 0; }
-    bool is_published() const { return state_ == State::published; }  // on rank 0, and where an earlier run published it
+    bool is_published() const { return state_ == State::published; }  // known on rank 0, and if an earlier run published the group
     // How many committed steps readers of this rank's part do not see yet; on its first writer, 0 on the others.
     uint64_t unshown_steps() const { return shows_steps() ? committed_ - shown_.count() : 0; }
     bool all_steps_committed() const { return committed_ == steps_; }
@@ -108,8 +110,8 @@ public:
     uint64_t part_bytes() const { return space_.image() ? space_.image()->file_bytes : 0; }
     PartGrowth growth() const;
     bool has_grown() const { return space_.has_new_blocks(); }  // since a step was accepted last
-    std::string part_path() const;                              // once it is published
-    std::string present_path() const;                           // at any time
+    std::string part_path() const;                              // the final path, once the group is published
+    std::string present_path() const;                           // the path that the part has now
 
 private:
     enum class State { pending, published };
@@ -134,7 +136,7 @@ private:
     const PartRole role_;
     const bool with_static_;
     State state_ = State::pending;
-    uint64_t steps_ = 0;  // accepted
+    uint64_t steps_ = 0;  // accepted (accept_step), committed or not
     uint64_t committed_ = 0;
     PartSpace space_;
     std::shared_ptr<HeldFile> file_;  // opened through the queue; null until then
@@ -142,7 +144,7 @@ private:
     ShownSteps shown_;
 };
 
-// The paths of the groups with pending names of runs before this number: their steps were never committed.
+// The paths of the groups that still have the pending name of a run before `before_run`: their steps were never committed.
 std::vector<std::string> pending_paths(const std::string& directory, const std::string& stream, uint64_t before_run);
 
 }  // namespace tailrace

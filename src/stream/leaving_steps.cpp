@@ -14,14 +14,14 @@ namespace {
 
 std::string path_of_group(const StreamPaths& paths, const GroupEntry& group) { return paths.path(group_path(group, paths.name)); }
 
-// What people open shows the history without the steps that have left it.
+// Makes the dataset or the index show `after`, the history without the removed steps.
 void hide_steps(const StreamPaths& paths, const History& before, const History& after) {
     const GroupEntry& group = before.groups.back();
     if (!group.layout.part_is_dataset()) {
         if (!after.empty()) return write_index(paths.directory, paths.name, after, {}, true, paths.run);
         return remove_index(paths.directory, paths.name);
     }
-    if (after.empty() || !path_exists(path_of_group(paths, group))) {  // the file goes as a whole
+    if (after.empty() || !path_exists(path_of_group(paths, group))) {  // the whole file is removed
         if (after.empty() && group.segment > 0) remove_file(paths.dataset());
         return;
     }

@@ -1,4 +1,4 @@
-// The last steps leave a stream: a run continues before them (mode = resume), or `tailrace rewind` drops them.
+// Removes the last steps of a stream, because a run continues before them (mode = resume) or `tailrace rewind` drops them.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace tailrace {
 
-// Local, by the only process that writes to the stream. All steps from `first` on leave; there is at least one. `why`: kDropResume
-// or kDropRewind. First `append` writes the line of the journal, and throws where another run has taken over. Then what people open
-// no longer shows the steps, then files without other steps are removed. A process that ends in between leaves a stream that reads
-// right. Returns what it removed.
+// Removes all steps from `first` on; there must be at least one. Local, called by the only process that writes to the stream.
+// `why`: kDropResume or kDropRewind. First `append` writes the line of the journal; it throws if another run has taken over. Then
+// the dataset and the index no longer show the steps; then files that have no other steps are removed. A process that ends in
+// between leaves a stream that can be read correctly. Returns the paths that it removed.
 std::vector<std::string> leave_steps(const StreamPaths& paths, History& history, uint64_t first, const char* why,
                                      const std::function<void(const Json&)>& append);
 
-// The part that is the dataset is opened by plain tools. Damaged steps that left it get NaN as their time there. `steps`: their
-// numbers in the part.
+// Sets the time of damaged steps to NaN in the part that is the dataset, because any tool may open that file. `steps`: the indices
+// of the damaged steps in the part, from 0.
 void clear_times(const std::string& path, const std::string& time_name, const std::vector<uint64_t>& steps);
 
 }  // namespace tailrace

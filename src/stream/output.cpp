@@ -15,13 +15,13 @@
 namespace tailrace {
 namespace {
 
-constexpr size_t kMostSharedLists = 64;  // that a put looks through
+constexpr size_t kMostSharedLists = 64;  // how many lists a put compares with its own
 
 }  // namespace
 
 namespace {
 
-// Whether this rank has put anything. A stream that was not given anything has nothing to write, and nothing is lost.
+// Whether this rank has put any data. If not, a stream without steps can be closed without writing, and nothing is lost.
 bool has_any(const StepData& data) {
     const auto holds = [](const auto& of_variable) { return !of_variable.empty(); };
     return std::ranges::any_of(data.boxes, holds) || std::ranges::any_of(data.lists, holds) ||
@@ -46,7 +46,7 @@ Definitions& Output::definitions() {
 }
 
 void Output::adopt(const Definitions& given) {
-    // An earlier version may have stored names as they were.
+    // A stream of an earlier version may have names that are not in Unicode normal form C (NFC).
     const bool is_spelled = has_names_in_nfc(given);
     const Definitions spelled = is_spelled ? Definitions() : definitions_of(definitions_json(given), Definitions::Spelling::nfc);
     const Definitions& other = is_spelled ? given : spelled;
@@ -76,7 +76,7 @@ void Output::begin_step(double time) {
     data_.resize(definitions_.variables().size());
     data_.clear_blocks();
     std::erase_if(lists_, [](const IndexList& list) { return list.use_count() == 1; });
-    // The last step's value is not this one's: a variable that is not put is an error.
+    // Forget the values of the last step, so that a variable which is not put in this step is an error.
     for (size_t v = 0; v < data_.values.size(); ++v)
         if (!definitions_.variables()[v].is_static) data_.values[v].clear();
 }
@@ -114,8 +114,8 @@ void Output::put_block(const std::string& name, const Box& box, const void* data
     data_.memory[v].emplace_back(data, type_bytes(variable.type), box.count, stride_bytes);
 }
 
-// RATIONALE: a model puts many variables with one list, step after step. To compare it takes less time than a copy, and its
-// memory is needed once.
+// Returns a known list if it is equal. A model puts many variables with one list in each step: comparing takes less time than a
+// copy, and the list is in memory only once.
 IndexList Output::shared_list(std::span<const uint64_t> indices) {
     for (const IndexList& known : lists_)
         if (std::ranges::equal(*known, indices)) return known;

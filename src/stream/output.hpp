@@ -33,55 +33,57 @@ public:
     void adopt(const Definitions& other);
     void put_attribute(const std::string& variable, Attribute attribute);
     const Shape& shape_of(const std::string& variable) { return definitions_.variables()[number_of(variable)].shape; }
-    // By its number, in the order of definition.
+    // The name of the variable with this number, from 0, in the order of definition.
     const std::string& name_of(size_t variable) const { return definitions_.variables().at(variable).name; }
     void begin_step(double time);
     void put_block(const std::string& variable, const Box& box, const void* data, const std::vector<int64_t>& stride_bytes);
-    // The elements under `indices` of a dimension. `stride_bytes` of each dimension of the variable, empty: dense in C order.
+    // Puts the elements at `indices` of one dimension. `stride_bytes`: one stride for each dimension of the variable; empty means
+    // that the data is dense in C order.
     void put_indices(const std::string& variable, const std::string& dimension, std::span<const uint64_t> indices, const void* data,
                      const std::vector<int64_t>& stride_bytes);
     void put_replicated(const std::string& variable, const void* data);
-    // A put failed on this rank: end_step then fails on all.
+    // Called when a put failed on this rank: makes the end_step of this step fail on all ranks.
     void refuse_step(const Error& error);
     // Makes the next end_step fail on all ranks, also outside a step.
     void refuse_next(const Error& error) { refusal_ = error; }
 
-    // Collective, as in tailrace.h.
+    // Collective calls, with the contracts of tailrace.h.
     virtual void end_step() = 0;
     virtual void flush() = 0;
     virtual void close() = 0;
     virtual std::string report() const = 0;
-    // Local, where the program ends without closing the stream: leaves storage as readers expect it, as far as one rank can alone.
-    // Returns on one rank what there is, as a phrase; "" on others.
+    // Local, called if the program ends without closing the stream: makes the files readable, as far as one rank can alone.
+    // Returns on one rank a phrase that says what the stream contains; "" on the others.
     virtual std::string leave_open() = 0;
 
-    virtual bool has_others() const = 0;  // ranks that wait for this one in collective calls
+    virtual bool has_others() const = 0;  // whether other ranks wait for this one in collective calls
 
     uint64_t step_count() const { return progress_.next_step(); }
     const std::string& directory() const { return directory_; }
     const std::string& name() const { return name_; }
 
 protected:
-    // `directory` and `name` as they were given.
+    // `directory` and `name`: as the caller gave them; an empty directory means ".".
     Output(const std::string& directory, const std::string& name) : directory_(directory.empty() ? "." : directory), name_(name) {}
 
-    // What this rank can check alone, before the ranks agree.
+    // Checks what this rank can check alone, before the ranks agree.
     void check_step() const;
     void check_between_steps(const char* call) const;
-    // Whether there is no step, and the stream has static arrays alone: then close() writes these. Throws BAD_ORDER where an array
-    // was not put, or is distributed, which takes a step.
+    // Whether the stream has no step and only static arrays, which close() then writes. Throws BAD_ORDER if an array was not put,
+    // or is distributed: distributed arrays can only be written with a step.
     bool writes_static_only() const;
-    // Of a close within a step, on all ranks: the stream is closed, and the step is not in it.
+    // Throws the error of a close() within a step, on all ranks: the stream is closed, and does not contain the step.
     [[noreturn]] void fail_dropped_step() const;
     uint64_t fingerprint();
     // Equal on ranks with the same definitions and the same time of the step.
     uint64_t fingerprint_of_step();
-    // Local. Which steps of earlier runs stay is known at the opening or, with mode = resume and no time, in the first step.
+    // Local. Continues behind the earlier steps that are kept. Called at the opening or, with mode = resume and no time given, in
+    // the first step.
     void continue_after(const EarlierSteps& steps);
     bool resumes_with_this_step() const { return config_.mode == "resume" && !progress_.has_taken_step() && progress_.in_step(); }
-    // The same as texts, for the message where they are not equal.
+    // The contents of fingerprint_of_step() as texts, for the error message when ranks differ.
     Facts facts_of_step() const;
-    // What the model put into a step that failed or will not be written.
+    // Discards what the model put into a step that failed or will not be written.
     void forget_step() noexcept {
         data_.clear_blocks();
         refusal_.reset();
@@ -92,21 +94,22 @@ protected:
     Definitions definitions_;
     StepData data_;
     Progress progress_;
-    StepTimes times_;  // of the steps that are there
+    StepTimes times_;  // the times of the steps that the stream has
     double time_ = 0;
     std::optional<Error> refusal_;
 
 private:
-    // A variable that is put in blocks; throws where it may not be put now.
+    // The variable with number `v`, for a put of a block; throws if it may not be put now. `call`: the name in the message.
     const Variable& checked_for_put(size_t v, const char* call) const;
-    // The same list for all puts with these indices.
+    // An index list with these indices, which all puts with the same indices share.
     IndexList shared_list(std::span<const uint64_t> indices);
-    // Throws NOT_FOUND. Called twice for each put, and puts mostly come in the order of the definitions: then it needs no search.
+    // The number of the variable with this name; throws NOT_FOUND. Called twice for each put. Most puts come in the order of the
+    // definitions, so the variable after the last one is tried first, without a search.
     size_t number_of(const std::string& variable);
 
     std::optional<uint64_t> fingerprint_;
     size_t number_found_ = 0;
-    std::vector<IndexList> lists_;  // of this step and those that the plan of its variables holds
+    std::vector<IndexList> lists_;  // the index lists of this step, and those that the plan of its variables holds
 };
 
 }  // namespace tailrace

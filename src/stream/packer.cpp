@@ -25,7 +25,7 @@ Packer::Packer(const Communicator* ranks, const PartWriters& writers, std::vecto
         bytes += (range.last - range.first) * arrays_[a].packing.grid.whole() * type_bytes(arrays_[a].type);
     }
     sizes_.resize(mine);
-    bytes_.reserve(bytes);  // only what is used takes memory
+    bytes_.reserve(bytes);  // the system gives memory only to pages that are written
     for (uint64_t r = 0; rank() == 0 && r < size(); ++r) {
         begins_.push_back(r == 0 ? 0 : begins_.back() + counts_.back());
         counts_.push_back(0);
@@ -37,7 +37,7 @@ Packer::Packer(const Communicator* ranks, const PartWriters& writers, std::vecto
     if (writers_.count() < size() && writers_.number(rank()) < writers_.count()) received_.resize(kMessageBytes);
 }
 
-// The exchange gives each rank the same chunks.
+// The chunks of an array that a rank compresses; the exchange must use the same distribution.
 Packer::ChunkRange Packer::chunks_of_rank(size_t array, uint64_t rank) const {
     const uint64_t chunks = arrays_[array].packing.grid.count();
     return {split_begin(chunks, size(), rank), split_begin(chunks, size(), rank + 1)};
@@ -48,7 +48,7 @@ void Packer::give_up() {
     std::fill(sizes_.begin(), sizes_.end(), 0);
 }
 
-// As large as a full chunk, also where the array ends within it.
+// The buffer of the chunk that is being filled. It has the size of a full chunk, also if the array ends within the chunk.
 std::span<std::byte> Packer::chunk_being_filled(size_t array) {
     const uint64_t bytes = arrays_[array].packing.grid.whole() * type_bytes(arrays_[array].type);
     if (chunk_.size() < bytes) chunk_.resize(bytes);

@@ -5,7 +5,8 @@
 
 namespace tailrace {
 
-// How many variables, one behind the other, have the box; the first of them; the part; the box's number in its variable; the box.
+// For each box these words: how many consecutive variables have it; the first of them; the part; the box's number in its variable;
+// the number of dimensions; the box.
 std::vector<uint64_t> part_box_words(const std::vector<BoxPlan>& boxes, uint64_t part) {
     std::vector<uint64_t> words;
     size_t count_at = 0;

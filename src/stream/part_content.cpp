@@ -21,8 +21,8 @@ public:
         content_.description.attributes = definitions.attributes();
     }
 
-    // The part's dimension for [offset, offset + count) of a dimension d. The first such slice of d has its name, further ones
-    // NAME_1, NAME_2 and so on; names that something else has are passed over.
+    // The part's dimension for the range [offset, offset + count) of a dimension d. The first range of d has d's name, further ones
+    // NAME_1, NAME_2 and so on; names that are already used are skipped.
     int dimension(int d, uint64_t offset, uint64_t count) {
         int slices = 0;
         for (const Slice& slice : slices_) {
@@ -44,7 +44,7 @@ public:
                std::ranges::any_of(definitions_.variables(), named) || std::ranges::any_of(content_.description.dimensions, named);
     }
 
-    // `planned`: null if the array is no planned box.
+    // `planned`: the planned box of the array; null if it has none.
     void add(const Variable& variable, std::string name, const std::vector<int>& dims, std::vector<Attribute> more, PartArray array,
              const BoxPlan* planned = nullptr) {
         Array stored;

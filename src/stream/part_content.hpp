@@ -1,4 +1,4 @@
-// What the part of this rank contains: its arrays, the data of each, and its address.
+// What the part of this rank contains: its arrays, and for each array where its data comes from and its address in the file.
 #pragma once
 
 #include <vector>
@@ -22,18 +22,18 @@ struct PartContent {
     Description description;
     std::vector<PartArray> arrays;     // in the order of the description
     std::vector<size_t> array_of_box;  // by index of a planned box: the index of its array; 0 for a static box that is not stored
-    std::vector<uint64_t> slot;        // of each placed array: its number among the static arrays, or among those of a step
+    std::vector<uint64_t> slot;        // of each placed array: its index among the static arrays, or among the arrays of a step
     std::vector<size_t> packed;        // the compressed arrays, in the order of StepPlan::packed()
     Placement placement;
-    uint64_t seal_slot_bytes = 0;  // of one writer; 0: the layout has no checksums
-    uint64_t seal_writers = 0;
+    uint64_t seal_slot_bytes = 0;  // room for the seal (checksum records) of one writer in a step; 0: no checksums
+    uint64_t seal_writers = 0;     // how many writers have such room
 
     uint64_t static_address(size_t array) const { return placement.static_addresses()[slot[array]]; }
     uint64_t step_offset(size_t array) const { return placement.step_offsets()[slot[array]]; }
 };
 
-// `boxes`: those of the part. `slot_bytes`: the room for the checksums of one writer in a step. `with_static`: the part stores the
-// static distributed variables. It always stores the replicated ones.
+// `boxes`: the boxes of the part. `slot_bytes`: the room for the checksums of one writer in a step. `with_static`: whether the part
+// stores the static distributed variables. It always stores the replicated variables.
 PartContent describe_part(const Definitions& definitions, const StreamConfig& config, const std::vector<BoxPlan>& boxes,
                           uint64_t slot_bytes, bool with_static, uint64_t writers);
 

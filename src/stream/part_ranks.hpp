@@ -1,5 +1,5 @@
-// The communicator of the ranks whose data is in the same part as this rank's. It serves the next stream that has the same parts,
-// since making it takes several collective calls (docs/decisions/0013).
+// The communicator of the ranks whose data is in the same part as this rank's. The next stream that has the same parts uses it
+// again, since making it takes several collective calls (docs/decisions/0013).
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ public:
     PartRanks(const PartRanks&) = delete;
     PartRanks& operator=(const PartRanks&) = delete;
 
-    // Null where the part is the only file, or one rank's.
+    // The part's ranks if there are several parts; null if the part is the only file, or belongs to this rank alone.
     const Communicator* of_several_parts() const { return members_; }
-    // Null where the part is one rank's.
+    // The part's ranks; null if the part belongs to this rank alone.
     const Communicator* of_part() const { return one_part_ ? &ranks_ : members_; }
-    // Whether it is a communicator of its own, which has its own shared memory.
+    // Whether the part's ranks have a communicator of their own, which has its own shared memory.
     bool is_own() const { return own_ != nullptr; }
 
 private:
-    // Streams over the same ranks have the same parts if this is the same.
+    // A number that is equal for two streams over the same ranks if they have the same parts.
     uint64_t parts_number() const { return map_.parts() * 4 + static_cast<uint64_t>(files_); }
 
     const Communicator& ranks_;

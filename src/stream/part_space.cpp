@@ -19,8 +19,8 @@ void PartSpace::set_content(std::shared_ptr<DescribedPart> part) {
     metadata_ = Metadata::outdated;
 }
 
-// The first block has one step, so that it is full when the part is closed: its metadata lies behind it. That of other blocks lies
-// in front of them, so that steps which are laid out and never written can be cut off.
+// The first block has one step, so it is full when the part is closed; its metadata follows it. The metadata of other blocks
+// precedes them, so that steps which are laid out and never written can be cut off.
 StepBlock PartSpace::next_block() const {
     const uint64_t laid_out = laid_out_steps();
     StepBlock block{laid_out, 1, content().placement.static_end()};
@@ -100,7 +100,7 @@ void PartSpace::update_metadata() {
     }
 }
 
-// With the way to the seals of the steps.
+// Makes the part's description, with the attribute that gives the addresses of the seals.
 void PartSpace::describe() {
     const PartContent& part = content();
     description_ = part.description;
@@ -119,11 +119,11 @@ PartVersion PartSpace::version(uint64_t steps, bool must_show) {
     return version;
 }
 
-// Nothing to write where all steps that are laid out were written: the version in force is the last one.
+// The result has no writes if all steps that are laid out were written: then the current version is also the last one.
 PartVersion PartSpace::last_version(uint64_t steps) {
     if (steps == laid_out_steps()) return {.steps = steps, .writes = {}, .superblock = {}, .file_bytes = end()};
     uint64_t address = growing_->end();
-    if (address <= end_of_last_block()) {  // nothing lies behind the steps that are cut off
+    if (address <= end_of_last_block()) {  // nothing in the file follows the steps that are cut off
         while (blocks_.back().first_step >= steps) blocks_.pop_back();
         blocks_.back().steps = steps - blocks_.back().first_step;
         address = end_of_last_block();

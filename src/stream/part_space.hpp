@@ -17,17 +17,17 @@
 
 namespace tailrace {
 
-// What a part holds. Groups with equal parts share it.
+// What a part holds. Groups whose parts are equal share one object.
 struct DescribedPart {
     PartContent content;
-    // steps = 1: every group with this content has the same image, which the first of them makes.
+    // With steps = 1: the metadata image, which the first group with this content makes and later groups use again.
     std::shared_ptr<const Image> image_of_single_step = nullptr;
 };
 
 class PartSpace {
 public:
     explicit PartSpace(const Layout& layout) : layout_(layout) {}
-    // Another content of the same part must have the same placement.
+    // A later content of the same part must have the same placement as the first.
     void set_content(std::shared_ptr<DescribedPart> part);
     const PartContent& content() const { return part_->content; }
 
@@ -53,32 +53,33 @@ public:
     uint64_t end() const;
     uint64_t end_of_last_block() const { return end_of(blocks_.back()); }
 
-    // Compressed arrays, on the first writer. The places of a step's chunks; those of a failed attempt at it are forgotten. With
-    // one step, makes the image behind the chunks.
+    // Records the places of a step's compressed chunks, in place of those of a failed attempt at the step. Called on the first
+    // writer. In a part of one step, also makes the metadata image behind the chunks.
     void place_chunks(const ChunkPlaces& chunks, uint64_t step);
-    // The chunks of the steps that an earlier run wrote, from its file.
+    // Reads the places of the chunks of the first `steps` steps from the file of an earlier run.
     void find_chunks(const PartReader& file, uint64_t steps);
 
-    // First writer. Makes the metadata anew where something was laid out or described since: with one step the image, unless it
-    // must come behind chunks.
+    // Called on the first writer. Makes the metadata again if blocks or descriptions have changed since it was made. In a part of
+    // one step this is the image, unless the image must follow compressed chunks.
     void update_metadata();
 
-    // With one step: its image, once it is made, and whether it is written.
+    // The metadata image of a part of one step; null until it is made.
     const std::shared_ptr<const Image>& image() const { return image_; }
 
-    // Whether the places of all chunks of so many steps are known: no rank failed to compress.
+    // Whether the places of all chunks of the first `steps` steps are known. False if a rank failed to compress.
     bool can_show(uint64_t steps) const;
-    // With several steps. What shows the first `steps` steps. `must_show`: never a private version.
+    // The metadata that shows the first `steps` steps, in a part of several steps. `must_show`: not a private version, which
+    // readers are never shown.
     PartVersion version(uint64_t steps, bool must_show = false);
-    // The same, where the part grows no more. Only these steps stay laid out.
+    // The last metadata of a part that does not grow any more. Space that was laid out behind these steps is given up.
     PartVersion last_version(uint64_t steps);
-    // A version may not have been written, or shows a step that failed. The next one has all metadata anew, in other rooms.
+    // Makes the next version write all metadata again, at new addresses: the last version may be unwritten, or show a failed step.
     void forget_metadata() noexcept;
 
 private:
     enum class Metadata { outdated, made };
 
-    // Nothing here may fail: other ranks wait for the address that follows from it.
+    // The address behind the metadata. Must not fail: other ranks wait for the address that is computed from it.
     uint64_t end_of_metadata() const { return growing_ ? growing_->end() : image_ ? image_->file_bytes : 0; }
     uint64_t end_of(const StepBlock& block) const { return block_end(content().placement, block); }
     void keep_chunks_of(uint64_t steps);
@@ -96,7 +97,7 @@ private:
     std::optional<GrowingMetadata> growing_;
     GrowthAhead ahead_;
     Description description_;     // with the addresses of the part's checksums
-    std::optional<Extent> room_;  // for the metadata of the last block
+    std::optional<Extent> room_;  // the space in the file for the metadata of the last block
 };
 
 }  // namespace tailrace

@@ -80,7 +80,7 @@ void PartStepWriter::write_seals(const PartSpace& space, const std::shared_ptr<u
     const uint64_t static_begin = placement.static_addresses().empty() ? 0 : placement.static_addresses().front();
     const bool seals_static = writes_static() && !placement.static_addresses().empty();
     const uint64_t static_seals = placement.static_seal(), step_seals = space.step_begin(step_) + placement.step_seal();
-    // An earlier run may have had more writers than this one. Their seals say that they wrote nothing.
+    // An earlier run may have had more writers than this one. The first writer writes empty seals for the missing writers.
     const uint64_t missing_until = role_.is_first_writer() ? content.seal_writers : 0;
     const std::vector<std::shared_ptr<ExtentWriter>> extents{static_out_->written(), step_out_->written(),
                                                              exchange_out_->written()};

@@ -18,7 +18,7 @@ namespace tailrace {
 // What one rank is in its part.
 struct PartRole {
     uint64_t part = 0;
-    uint64_t writer = 0;  // its number among the writers; `writers` on a rank that is none
+    uint64_t writer = 0;  // the rank's number among the part's writers, from 0; equal to `writers` if the rank is not a writer
     uint64_t writers = 1;
     bool is_writer() const { return writer < writers; }
     bool is_first_writer() const { return is_writer() && writer == 0; }
@@ -28,16 +28,16 @@ class PartStepWriter {
 public:
     PartStepWriter(WriteQueue& queue, const PartRole& role) : queue_(queue), role_(role) {}
 
-    // `step`: its number in the part.
+    // Begins a step. `step`: its number in the part, from 0.
     void begin(std::shared_ptr<HeldFile> file, uint64_t step, bool checksum, PartWriter::Gaps gaps);
-    // The arrays that need no exchange: this rank's blocks of boxes that their owners write, and on the first writer the replicated
-    // values and the time.
+    // Writes the arrays that need no data of other ranks: this rank's blocks of boxes that their owners write, and on the first
+    // writer also the replicated values and the time.
     void write_own(const PartSpace& space, const Definitions& definitions, const StepPlan& plan, const StepData& data, double time);
-    // Bytes that came from other ranks. They stay unchanged until write_out().
+    // Adds bytes that other ranks have sent. The memory at `data` must stay unchanged until write_out().
     void add(uint64_t address, const std::byte* data, uint64_t bytes) { exchange_out_->add(address, data, bytes); }
     void write_out() { exchange_out_->write_out(); }
     void flush() { exchange_out_->flush(); }
-    // Writes the seals when the queue has written the data; adds the sum of their checksums to `*digest`, which outlives it.
+    // Writes the step's seals when the queue has written the data; then adds the sum of their checksums to `*digest`.
     void write_seals(const PartSpace& space, const std::shared_ptr<uint64_t>& digest);
     // Forgets the step.
     void end() noexcept;

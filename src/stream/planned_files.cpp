@@ -20,10 +20,10 @@
 namespace tailrace {
 namespace {
 
-constexpr uint64_t kMostParts = 16384;  // of more, every so many are computed
-// An index of more is computed for fewer parts and steps, and continued as a line.
+constexpr uint64_t kMostParts = 16384;  // if there are more parts, only about this number, evenly spaced, are computed
+// An index with more sources or steps than these is computed for fewer, and extrapolated linearly.
 constexpr uint64_t kMostSources = 100'000, kMostIndexSteps = 20'000;
-constexpr uint64_t kMostVersions = 64;  // of a part: after so many steps, one for each block of steps
+constexpr uint64_t kMostVersions = 64;  // after this number of versions of a part, one for each block of steps is computed
 
 uint64_t rounded_up(uint64_t value, uint64_t by) { return value / by + (value % by != 0); }
 
@@ -31,7 +31,7 @@ uint64_t steps_of_group(const PlanRequest& request) {
     return request.layout.steps == Layout::kAllSteps ? request.steps : std::min(request.layout.steps, request.steps);
 }
 
-// The names of dimensions are not planned, only lengths.
+// The definitions of a planned stream. A plan has only lengths of dimensions, so their names are made up.
 Definitions planned_definitions(const PlanRequest& request) {
     Definitions definitions(request.time_name);
     std::map<std::pair<uint64_t, uint64_t>, std::string> names;  // by length, and which of a variable's dimensions of that length
@@ -66,7 +66,7 @@ public:
             if (found == different_.end()) different_.push_back(decomposition);
         }
     }
-    // [decomposition]
+    // The boxes of the variables with each decomposition, in the part of the ranks [first_rank, last_rank): [decomposition][box].
     std::vector<std::vector<Box>> boxes(const Layout& layout, uint64_t first_rank, uint64_t last_rank) const {
         std::vector<std::vector<Box>> boxes;
         for (const Decomposition& decomposition : different_)
@@ -82,7 +82,8 @@ private:
     std::vector<size_t> of_variable_;
 };
 
-// What of its boxes decides the length of a part: their shapes, and which of them have the same elements along a dimension.
+// A key of a part's boxes: parts with equal keys have files of the same length. It has the boxes' shapes, and which of them begin
+// at the same index along a dimension.
 std::vector<uint64_t> alike(const std::vector<std::vector<Box>>& boxes, uint64_t writers) {
     std::vector<uint64_t> key{writers};
     for (const std::vector<Box>& of_decomposition : boxes) {
@@ -103,7 +104,7 @@ public:
         : request_(request), config_(config), definitions_(definitions), decompositions_(request), flow_(request),
           parts_(request.layout, request.topology) {}
 
-    // What all parts of so many steps in one group hold beside the arrays.
+    // The bytes of all parts of a group of `steps` steps, without the arrays.
     uint64_t metadata_bytes(uint64_t steps) {
         known_.clear();
         const uint64_t every = rounded_up(parts_.parts(), kMostParts);
@@ -151,7 +152,7 @@ private:
         return std::make_shared<DescribedPart>(DescribedPart{describe_part(definitions_, config_, plans, slot, true, writers)});
     }
 
-    // As a run lays out and shows its steps, one after another.
+    // The length of a part's file, computed by laying out and showing one step after another, as a run does.
     uint64_t bytes_of_file(std::shared_ptr<DescribedPart> part, uint64_t steps) const {
         PartSpace space(request_.layout);
         space.set_content(std::move(part));
@@ -173,7 +174,7 @@ private:
     const Decompositions decompositions_;
     const Flow flow_;
     const PartMap parts_;
-    std::map<std::vector<uint64_t>, uint64_t> known_;  // the length of parts that are alike
+    std::map<std::vector<uint64_t>, uint64_t> known_;  // the result of alike() -> the length of the part
 };
 
 // The value at `x` of the line through two points.
@@ -181,7 +182,7 @@ double on_line(uint64_t x0, double y0, uint64_t x1, double y1, uint64_t x) {
     return y0 + (y1 - y0) * (static_cast<double>(x) - static_cast<double>(x0)) / static_cast<double>(x1 - x0);
 }
 
-// The index grows with parts and with steps as a line does, but for the first file of it that is full.
+// The size of the index. It grows linearly with the parts and with the steps, except up to its first full file.
 class PlannedIndex {
 public:
     PlannedIndex(const PlanRequest& request, const StreamConfig& config, const Definitions& definitions, const PlannedParts& parts)

@@ -1,4 +1,4 @@
-// How far a stream has come: which calls it accepts now, and which step comes next. On every rank.
+// The state of a stream on a rank: which calls it accepts now, and which step comes next.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace tailrace {
 
 enum class State {
     defining,       // no step was planned yet: dimensions and variables may be added
-    in_first_step,  // the same, within a step
+    in_first_step,  // within a step, and no step was planned yet
     ready,          // definitions are frozen; the next step may begin
     in_step,
     after_failure,  // the last step failed. Rank 0 may still be removing its files, so the next step must not be prepared early
@@ -29,7 +29,7 @@ enum class Event {
 
 using Transition = std::tuple<State, Event, State>;  // from, event, to
 
-// All that are legal.
+// All legal transitions.
 inline constexpr std::array kTransitions = {
     Transition{State::defining, Event::begin_step, State::in_first_step},
     Transition{State::in_first_step, Event::freeze_definitions, State::in_step},
@@ -43,7 +43,7 @@ inline constexpr std::array kTransitions = {
     Transition{State::in_retry, Event::take_step, State::ready},
     Transition{State::in_retry, Event::leave_out_step, State::ready},
     Transition{State::in_retry, Event::fail_step, State::after_failure},
-    // Outside a step.
+    // end_step without begin_step.
     Transition{State::defining, Event::fail_step, State::defining},
     Transition{State::ready, Event::fail_step, State::after_failure},
     Transition{State::after_failure, Event::fail_step, State::after_failure},
@@ -78,11 +78,11 @@ public:
     void fail_step() noexcept;
     void close() { move(Event::close); }
 
-    // Steps that earlier runs committed come first.
+    // Gives this run's first step the number `step`, behind the steps that earlier runs committed.
     void continue_at(uint64_t step) { first_step_ = next_step_ = step; }
     uint64_t next_step() const { return next_step_; }
-    bool has_taken_step() const { return next_step_ > first_step_; }  // in this run
-    // Static variables are stored with the first step that is taken. An earlier run may have stored them.
+    bool has_taken_step() const { return next_step_ > first_step_; }  // whether this run has taken a step
+    // Whether the static variables are stored: they are with the first step that is taken, or an earlier run stored them.
     bool statics_stored() const { return statics_stored_; }
     void mark_statics_stored() { statics_stored_ = true; }
 

@@ -12,10 +12,10 @@ namespace {
 
 constexpr uint64_t kMaxElements = uint64_t{1} << 62;
 
-// What this rank has put along one dimension.
+// How many elements this rank has put along one dimension.
 struct Put {
-    uint64_t counted = 0;  // elements of a variable without an offset
-    uint64_t end = 0;      // of the blocks with one
+    uint64_t counted = 0;  // elements of a variable in blocks without an offset
+    uint64_t end = 0;      // the largest offset + count of blocks with an offset
 };
 
 Put put_of(const Variable& variable, const std::vector<Box>& boxes) {
@@ -42,7 +42,7 @@ Put put_along(const Definitions& definitions, int d, const StepData& data) {
         if (!definitions.is_ragged(variable) || variable.dims[0] != d) continue;
         if (data.boxes[v].empty() && !variable.fill.empty()) continue;
         const bool is_empty = std::find(variable.shape.begin() + 1, variable.shape.end(), 0) != variable.shape.end();
-        if (is_empty) continue;  // its blocks have no elements, whatever their length
+        if (is_empty) continue;  // another dimension has length 0, so the blocks have no elements
         const Put put = put_of(variable, data.boxes[v]);
         if (first && put.counted != all.counted)
             fail(Status::BAD_SHAPE, "variable '", variable.name, "': ", put.counted, " elements along the ragged dimension '",

@@ -1,4 +1,4 @@
-// Ragged dimensions: their length in a step is the number of elements that the ranks have put.
+// Ragged dimensions: the length of such a dimension in a step is the number of elements that all ranks have put.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ void check_length(const Layout& layout, const std::string& dimension, uint64_t l
 class RaggedLengths {
 public:
     explicit RaggedLengths(const Communicator& ranks) : ranks_(ranks) {}
-    // Collective. Gives blocks without an offset their offset: behind the blocks of lower ranks. Sets the lengths of the step.
-    // Throws the same on all ranks.
+    // Collective. Sets the offsets of blocks without an offset, so that they follow the blocks of lower ranks. Sets the dimensions'
+    // lengths in this step. Throws the same error on all ranks.
     void agree_lengths(Definitions& definitions, StepData& data);
 
 private:

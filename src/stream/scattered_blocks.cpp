@@ -16,8 +16,8 @@ namespace {
 
 constexpr uint64_t kMostCellBytes = 1u << 30;
 
-// What the ranks have put of one variable, as bits that are or'ed over the ranks: for each dimension whether a rank asks for it,
-// advises it, cannot count along it.
+// How the ranks have put one variable, as bits that are or'ed over the ranks. Three bits for each dimension: a rank requires it,
+// proposes it, or cannot address its blocks by indices along it.
 constexpr uint64_t asks(size_t dim) { return uint64_t{1} << dim; }
 constexpr uint64_t advises(size_t dim) { return uint64_t{1} << (kMaxDims + dim); }
 constexpr uint64_t cannot(size_t dim) { return uint64_t{1} << (2 * kMaxDims + dim); }
@@ -55,7 +55,7 @@ IndexedPut put_of(size_t v, const Variable& variable, const StepData& data) {
     return indexed_put(variable.shape, type_bytes(variable.type), data.lists[v], data.boxes[v]);
 }
 
-// A block that is no list, where other ranks or other puts have lists.
+// Checks a block that is not a list of indices, if other ranks or other puts have lists.
 void check_can_count(const Definitions& definitions, const Variable& variable, const IndexedPut& put, uint64_t bits) {
     const auto requested = static_cast<size_t>(std::countr_zero(bits));
     const auto other = put.requested == requested ? put.requested_too : put.requested;
@@ -159,8 +159,8 @@ void ScatteredBlocks::choose_dimensions(const Definitions& definitions, const St
     agree(ranks_, PlanVote{}, error);
 }
 
-// Variables whose lists are equal on every rank share a plan. RATIONALE: the ranks compare checksums of the lists, summed over the
-// ranks, since a rank sees its own lists only.
+// Variables whose lists are equal on every rank share a plan. A rank sees only its own lists, so the ranks compare the sum over all
+// ranks of checksums of the lists.
 void ScatteredBlocks::make_plans(const Definitions& definitions, const StepData& data, const std::vector<size_t>& scattered) {
     std::map<uint64_t, IndexList> known;
     std::vector<uint64_t> sums;
@@ -192,7 +192,8 @@ void ScatteredBlocks::make_plans(const Definitions& definitions, const StepData&
     plans_ = Redistribution::plan(ranks_, owned);
 }
 
-// An overlap is reported rather than the gap that it leaves in the range of another rank.
+// Throws if elements overlap, or are missing in a variable without a fill value. If any overlap, gaps are not reported, because an
+// overlap leaves a gap in the range of another rank.
 void ScatteredBlocks::check_coverage(const Definitions& definitions, const std::vector<size_t>& scattered) const {
     const bool overlaps = std::ranges::any_of(plans_, [](const Redistribution& plan) { return plan.duplicate().has_value(); });
     const bool any_overlaps = largest(ranks_, overlaps ? 1 : 0) == 1;
@@ -271,7 +272,7 @@ void ScatteredBlocks::exchange(const Definitions& definitions, StepData& data) {
         arrays[planned.plan].push_back(array);
     }
     for (size_t p = 0; p < plans_.size(); ++p) plans_[p].to_ranges(ranks_, arrays[p], buffer_bytes_, buffers_);
-    // What belongs to the model is not kept.
+    // Keep no references to the model's memory.
     for (Source& source : sources_) {
         source.blocks.clear();
         source.boxes.clear();

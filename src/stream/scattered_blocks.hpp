@@ -1,5 +1,5 @@
-// Variables whose blocks are lists of indices, or many small blocks: before a step is planned their elements move to contiguous
-// ranges, one a rank. For all that follows these ranges are the blocks that the ranks have put.
+// Scattered variables: their blocks are lists of indices, or many small blocks. Before a step is planned, their elements move to
+// contiguous ranges, one for each rank. The later stages see these ranges as the blocks that the ranks have put.
 #pragma once
 
 #include <optional>
@@ -14,35 +14,36 @@ namespace tailrace {
 
 class ScatteredBlocks {
 public:
-    // `buffer_bytes`: for messages.
+    // `buffer_bytes`: the size of the buffers for messages.
     ScatteredBlocks(const Communicator& ranks, uint64_t buffer_bytes) : ranks_(ranks), buffer_bytes_(buffer_bytes) {}
     ScatteredBlocks(const ScatteredBlocks&) = delete;
 
-    // Local, in every step before the ranks agree on it. Whether this rank's blocks of the step are scattered as planned, or not at
-    // all; else all ranks must plan(). Then the ranges take the place of the scattered blocks in `data`, without their elements.
+    // Local, called in every step before the ranks agree on it. Returns whether the plan still fits this rank's blocks: they are
+    // scattered as planned, or not at all. If so, puts the ranges into `data` in place of the scattered blocks, without their
+    // elements. If not, all ranks must call plan().
     bool take(const Definitions& definitions, StepData& data, bool with_static);
-    bool must_plan() const { return must_plan_; }  // what take() found; false after plan()
-    // Known on all ranks: whether the plan moves anything, and exchange() is called in every step.
+    bool must_plan() const { return must_plan_; }  // the opposite of what take() returned; false after plan()
+    // Whether the plan moves any elements, so that exchange() is called in every step. The same on all ranks.
     bool is_in_use() const { return !plans_.empty(); }
 
     // Collective, once the ranks agree that one of them must plan. Throws the same error on all ranks.
     void plan(const Definitions& definitions, StepData& data, bool with_static);
-    // Collective, once the ranks agree on the step. Moves its elements.
+    // Collective, called once the ranks agree on the step. Moves the elements of its scattered blocks to the ranges.
     void exchange(const Definitions& definitions, StepData& data);
 
 private:
     struct Planned {
-        std::optional<size_t> dim;  // none: not scattered
-        bool is_refused = false;    // although a rank advised it: the blocks of another cannot be moved
-        IndexList indices;          // of this rank
-        size_t plan = 0;            // of plans_
+        std::optional<size_t> dim;  // the dimension along which elements move; none: the variable is not scattered
+        bool is_refused = false;    // a rank proposed to move the blocks, but the blocks of another rank cannot be moved
+        IndexList indices;          // this rank's indices along `dim`
+        size_t plan = 0;            // index in plans_
     };
     // A scattered variable in this step: what the model has put, and the memory of this rank's range.
     struct Source {
         size_t variable = 0;
         std::vector<Box> boxes;
         std::vector<IndexedBlock> lists;
-        std::vector<BlockView> blocks;  // of the lists, then of the boxes
+        std::vector<BlockView> blocks;  // the memory of the lists, then that of the boxes
         std::vector<std::byte> range;
     };
 
@@ -60,7 +61,7 @@ private:
     std::vector<Planned> planned_;  // by variable
     std::vector<Redistribution> plans_;
     MoveBuffers buffers_;
-    std::vector<Source> sources_;  // in the order of the variables; their memory serves again in the next step
+    std::vector<Source> sources_;  // in the order of the variables; the next step uses their memory again
     bool has_taken_ = false;       // the blocks of this step are in sources_
 };
 

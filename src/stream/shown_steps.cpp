@@ -21,7 +21,7 @@ ShownSteps::Step ShownSteps::write(const File& file, uint64_t steps) {
 void ShownSteps::on_step_committed(const File& file, const Step& step) {
     unshown_ = step.by;
     if (step.is_private) return;
-    // The journal has the step, so it exists, whatever fails now. The next step shows it, too.
+    // The step is committed, because the journal has it. If showing it fails now, the next step shows it, too.
     error_ = attempt([&] { put(file, WriteQueue::Needs::commits_and_work(0)); });
 }
 
@@ -47,8 +47,8 @@ void ShownSteps::show_last(const File& file, uint64_t steps, bool sync) {
     queue_.wait();
     const PartVersion version = space_.last_version(steps);
     write_last_version(*file, version);
-    // The superblock before this one says that the file is longer, so this one is on the device before. No further version
-    // overwrites the metadata of a private one.
+    // The current superblock says that the file is longer, so sync the new superblock before the file is truncated. No further
+    // version overwrites the metadata of a private version.
     if (!version.writes.empty()) unshown_ = shown_by(version);
     if (unshown_) {
         if (sync) file->sync();

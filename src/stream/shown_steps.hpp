@@ -1,5 +1,6 @@
-// The steps that readers see in a part of several steps, on its first writer. Each step brings the metadata that shows it. After
-// the commit, a superblock that points to this metadata is put in force (docs/decisions/0030-a-part-shows-what-is-committed.md).
+// The steps that readers see in a part of several steps; used on the part's first writer. With each step the metadata that shows it
+// is written. After the commit, a superblock that points to this metadata is written
+// (docs/decisions/0030-a-part-shows-what-is-committed.md).
 #pragma once
 
 #include <atomic>
@@ -19,24 +20,25 @@ public:
     // What shows a step to readers, once it is committed.
     struct Step {
         ShownBy by;
-        bool is_private = false;  // a later step shows it, too: steps come too fast to show each
+        bool is_private = false;  // not shown alone: a later step's metadata shows this step, too, as steps come too fast
     };
     using File = std::shared_ptr<HeldFile>;
 
-    // What it writes goes through the queue.
+    // All writes go through `queue`.
     ShownSteps(WriteQueue& queue, PartSpace& space) : queue_(queue), space_(space) {}
 
-    // The part of an earlier run shows so many steps.
+    // Begins with the part of an earlier run, which shows its first `steps` steps.
     void begin_at(uint64_t steps) { *shown_ = steps; }
-    // Writes what shows the first `steps` steps. The last of them is not committed yet.
+    // Writes the metadata that shows the first `steps` steps, before the last of them is committed.
     Step write(const File& file, uint64_t steps);
+    // Shows the step, unless it is private.
     void on_step_committed(const File& file, const Step& step);
-    // All of these steps are committed: readers are shown them. Waits for the queue.
+    // Shows the first `steps` steps, which are all committed. Waits for the queue.
     void show_all(const File& file, uint64_t steps);
-    // The same where the part grows no more: what was laid out and never written is cut off.
+    // Shows the first `steps` steps of a part that does not grow any more, and truncates the file behind them.
     void show_last(const File& file, uint64_t steps, bool sync);
 
-    // How many readers see, as far as the queue is.
+    // How many steps readers see, as far as the queue has done its work.
     uint64_t count() const { return *shown_; }
     // Why the last committed step could not be shown.
     const std::optional<Error>& error() const { return error_; }
@@ -46,7 +48,7 @@ private:
 
     WriteQueue& queue_;
     PartSpace& space_;
-    std::optional<ShownBy> unshown_;  // of the last committed step, where it is not shown yet
+    std::optional<ShownBy> unshown_;  // what will show the last committed step; none: it is shown
     std::shared_ptr<std::atomic<uint64_t>> shown_ = std::make_shared<std::atomic<uint64_t>>(0);  // the queue sets it
     std::optional<Error> error_;
 };

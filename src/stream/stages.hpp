@@ -20,7 +20,7 @@ struct Stages {
 
     const Communicator& ranks;
     const StreamConfig& config;
-    StreamPaths paths;  // with the numbers of this run, once `earlier` is loaded
+    StreamPaths paths;  // has the numbers of this run once `earlier` is loaded
     StageTimes times;
     Overlap overlap;
     EarlierRuns earlier;
@@ -28,9 +28,9 @@ struct Stages {
     StepWriter writer;
     Upkeep upkeep;
     Commit commit;
-    WritingRank writing_rank;  // where files grow, and this rank writes
+    WritingRank writing_rank;  // set if files grow (steps != 1) and this rank writes
 
-    // Another run may write the stream from here on.
+    // Gives up the stream's lock: from then on another run may write the stream.
     void release() noexcept;
 };
 

@@ -15,7 +15,7 @@ namespace tailrace {
 struct StepData {
     std::vector<std::vector<Box>> boxes;         // [variable][block]
     std::vector<std::vector<BlockView>> memory;  // [variable][block]
-    // [variable][list]: blocks that were put as lists of indices; none once their elements are in ranges (scattered_blocks.hpp)
+    // [variable][list]: blocks that were put as lists of indices; empty once their elements are in ranges (scattered_blocks.hpp)
     std::vector<std::vector<IndexedBlock>> lists;
     std::vector<std::vector<std::byte>>
         values;  // [variable]: of replicated variables; those of static ones are kept for later steps
@@ -34,7 +34,7 @@ struct StepData {
     }
 };
 
-// The distributed variables that a step writes. `with_static`: static ones are not stored yet.
+// The distributed variables that a step writes. `with_static`: also the static variables, which are not stored yet.
 inline std::vector<size_t> written_variables(const Definitions& definitions, bool with_static) {
     std::vector<size_t> written;
     for (size_t v = 0; v < definitions.variables().size(); ++v) {

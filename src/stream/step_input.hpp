@@ -11,7 +11,7 @@ namespace tailrace {
 
 struct StepInput {
     Definitions& definitions;  // the lengths of ragged dimensions are set once the ranks have agreed on them
-    StepData& data;            // likewise, the offsets of blocks along them
+    StepData& data;            // the offsets of blocks along ragged dimensions are set at the same time
     Progress& progress;
     double time = 0;
     double began_s = 0;  // when end_step was called

@@ -27,7 +27,7 @@ StepIntent StepPlan::intent(const Definitions& definitions, const StepData& data
 bool StepPlan::make(const Definitions& definitions, const StepData& data, bool with_static, const std::optional<Error>& error,
                     const PlanAgreement& first_agreement, const std::function<void()>& rank_0_does) {
     is_complete_ = false;
-    std::vector<size_t> written;  // none where the data may not be what it should
+    std::vector<size_t> written;  // empty if the data may be invalid
     if (!error) written = written_variables(definitions, with_static);
     std::vector<CoverArray> arrays;
     for (const size_t v : written) {
@@ -67,7 +67,7 @@ bool StepPlan::make(const Definitions& definitions, const StepData& data, bool w
         sort_boxes();
     } else {
         for (size_t i = 0; i < written.size(); ++i) variables_[written[i]].has_gaps = has_gaps[i];
-        // All ranks of one part may fail, and no others. The ranks learn of it when they agree on the exchange.
+        // This may fail on the ranks of one part only. The others learn of the error when the ranks agree on the exchange.
         failed = attempt_or_end_job(ranks_, lay);
         most_words = make_exchanges_or_retry(definitions, failed, words.size(), rank_0_does);
     }
@@ -90,10 +90,10 @@ void StepPlan::lay_boxes(const Definitions& definitions, const std::vector<size_
     }
 }
 
-// A box is written by its owners, or goes through the writers, which also fill its gaps.
+// Chooses for each box whether its owners write it, or send it to the writers, which also fill its gaps.
 void StepPlan::choose_ways(const Definitions& definitions) {
     const uint64_t ranks_of_part = part_ranks() == nullptr ? 1 : part_ranks()->size();
-    // Where few ranks write, the length of the spans makes no difference, so the ranks do not agree on it.
+    // If few ranks write, the length of the spans makes no difference, so the ranks need not agree on it.
     const bool all_ranks_write = part_ranks() != nullptr && all_write(config_.layout, ranks_of_part);
     const std::vector<BoxSpans> spans = spans_in_boxes(boxes_, definitions, variables_, part_ranks(), all_ranks_write);
     uint64_t direct_spans = 0;
@@ -107,7 +107,8 @@ void StepPlan::choose_ways(const Definitions& definitions) {
     }
     // The number is the same whether static variables are written or stored already.
     const uint64_t records = seal_records_of_writer(definitions.variables().size(), boxes_.size(), direct_spans);
-    // One part continues with other blocks, but the room for its checksums stays. An exchanged box needs only one record.
+    // If there is one part, it continues with other blocks, but the room for its checksums does not change. An exchanged box needs
+    // only one record.
     if (has_one_part(config_.layout) && seal_records_ > 0) {
         if (records > seal_records_)
             for (BoxPlan& planned : boxes_)
@@ -142,7 +143,8 @@ uint64_t StepPlan::make_exchanges_or_retry(const Definitions& definitions, const
         return make();
     } catch (const Error& failed) {  // on all ranks
         if (failed.status() != Status::NO_MEMORY) throw;
-        // Memory that is kept for other streams may be in the way, on any of the ranks. What these exchanges took must not count.
+        // Memory kept for other streams may have used up the memory of any rank: free it and try again. Reset the exchanges only
+        // afterwards, so that `was_freed` does not count their memory.
         if (!part_ranks_.is_own()) ranks_.take_memory();
         const bool was_freed = free_kept_memory(ranks_);
         exchange_.reset();

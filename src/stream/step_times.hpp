@@ -1,5 +1,5 @@
-// The times of a stream's steps: which time may come next, and which steps of earlier runs lie before a time. Pure; the same on all
-// ranks.
+// The times of a stream's steps: which time may come next, and which steps of earlier runs lie before a time. Local functions with
+// the same results on all ranks.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ size_t steps_before(const std::vector<double>& times, double time);
 
 class StepTimes {
 public:
-    // A step is committed, or with overlap in flight.
+    // Adds the time of a step that is committed, or with overlap in flight.
     void add(double time);
-    // For copies of streams that older versions wrote: their times may repeat.
+    // Accepts all times. For copies of streams that older versions wrote, where times may repeat.
     void accept_all() { accepts_all_ = true; }
     // Throws BAD_ORDER, with the times and the remedies, unless a step at `time` may come next. `where`: the stream, for the
     // message.
@@ -26,21 +26,21 @@ public:
 private:
     bool accepts_all_ = false;
     uint64_t count_ = 0;
-    double first_ = 0, second_ = 0, last_ = 0;  // second_: the first one that is not first_; else first_
+    double first_ = 0, second_ = 0, last_ = 0;  // second_: the first time that differs from first_; equal to first_ if none does
 };
 
-// The steps that earlier runs have committed. With mode = append only those that matter: the first, one with another time, the
-// last.
+// The steps that earlier runs have committed. Except with mode = resume only three of them: the first, the next one with another
+// time, and the last.
 struct EarlierSteps {
     std::vector<uint64_t> numbers;
     std::vector<double> times;
     uint64_t retained_from = 0;  // History::retained_from
-    size_t kept = 0;             // so many of them stay; with mode = resume the others leave
+    size_t kept = 0;             // how many steps are kept, from the first on; with mode = resume the others leave the stream
 
     void keep_before(double time) { kept = steps_before(times, time); }
     bool some_leave() const { return kept < times.size(); }
     uint64_t first_leaving() const { return numbers[kept]; }
-    // Those that leave are gone.
+    // Forgets the steps that leave the stream, once they are removed.
     void forget_leaving() { numbers.resize(kept), times.resize(kept); }
     uint64_t next_step() const;
     StepTimes kept_times() const;

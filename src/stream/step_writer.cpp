@@ -38,7 +38,7 @@ void StepWriter::begin_next_group(const StepInput& input, bool makes_files) {
     if (makes_files) group_->prepare(false);
 }
 
-// A striped file is created only where none exists.
+// Removes the written file first, because a striped file can be created only if none exists.
 void StepWriter::begin_group_again(const StepInput& input) {
     attempt([&] { remove_file(group_->present_path()); });
     make_group(input.number(), paths_.segment, input);
@@ -49,7 +49,7 @@ std::optional<Error> StepWriter::plan_step(StepInput& input, StepIntent intent, 
                                            const std::function<void()>& all_do) {
     const auto place = [&](bool plans) { return blocks_->place(input.definitions, input.data, input.with_static(), plans); };
     const auto make = [&](const std::optional<Error>& failed, const PlanAgreement& agreement) {
-        // There may be very many blocks, and others take their place.
+        // Do not plan scattered blocks: there may be very many, and contiguous ranges will replace them.
         if (blocks_->scattered().must_plan())
             return agreement({.intent = StepIntent::redistribute}, failed, {}).intent != StepIntent::redistribute;
         return plan_->make(input.definitions, input.data, input.with_static(), failed, agreement, rank_0_does);
@@ -67,14 +67,14 @@ std::optional<Error> StepWriter::plan_step(StepInput& input, StepIntent intent, 
     }
     if (input.is_first_of_run() && all_do) all_do();
     if (!input.progress.definitions_frozen()) input.progress.freeze_definitions();
-    // Where there are several parts they hold blocks: other blocks need other parts.
+    // With several parts, a part is laid out for its ranks' blocks, so other blocks need other parts.
     const bool other_parts = intent == StepIntent::write_blocks && group_ && group_->has_steps() && !has_one_part(config_.layout);
     if (other_parts || needs_group() || !is_described(input)) return open_group(input, other_parts);
     return std::nullopt;
 }
 
-// Where one rank fails, all ranks that need the group open it again at the next step. Collective, unless each rank has a part of
-// its own: then the error is this rank's.
+// Opens the group if it is needed. Collective, unless each rank has a part of its own: then the error is this rank's. If one rank
+// fails, all ranks that need the group open it again at the next step.
 std::optional<Error> StepWriter::open_group(StepInput& input, bool other_parts) {
     const bool reopens = continues_ && needs_group();
     const auto error = attempt([&] {
@@ -86,7 +86,7 @@ std::optional<Error> StepWriter::open_group(StepInput& input, bool other_parts) 
             reopen_existing(input.number());
         } else {
             make_group(input.number(), paths_.segment, input);
-            group_->prepare(input.is_first_of_run());  // rank 0 has made its directory then
+            group_->prepare(input.is_first_of_run());  // in a run's first step rank 0 has made the directory
         }
     });
     try {
@@ -221,7 +221,7 @@ void StepWriter::pack_step(const StepInput& input, std::optional<Error>& error) 
 
 void StepWriter::finish_group() {
     if (!group_) return;
-    // The writer forgets it also when this fails: its part is then longer than its steps, as after a kill, and reads right.
+    // Forget the group even if this fails: its part is then longer than its steps, as after a kill, and can still be read.
     const std::shared_ptr<Group> group = std::move(group_);
     if (group->all_steps_committed()) group->finish();
 }
@@ -233,7 +233,7 @@ void StepWriter::remove_failed_step(uint64_t step) noexcept {
 }
 
 void StepWriter::drop_group_without_steps() noexcept {
-    // What the thread still writes of it must not come after what is written there next.
+    // Wait until the thread has written everything, so that no old write overwrites what is written there next.
     queue_.wait();
     if (!group_ || group_->has_steps()) return;
     if (ranks_.rank() == 0 && !queue_.is_async()) group_->discard();

@@ -26,24 +26,27 @@ namespace tailrace {
 
 class StepWriter {
 public:
-    // Collective. `existing`: the part that this run appends to, if it does.
+    // Collective. `existing`: the part that this run appends to, if there is one.
     StepWriter(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, WriteQueue& queue, ExistingPart existing,
                const std::vector<StepEntry>& existing_steps);
 
-    // Local, before the first step: whether the run continues the existing part. With mode = resume it may have no step left.
+    // Local, called before the first step: sets whether the run continues the existing part, which may have no step left with
+    // mode = resume.
     void set_continues(bool continues) { continues_ = continues && existing_.exists(); }
 
-    // Local, once in each step. What this rank must do to write it. Contiguous ranges take the place of scattered blocks.
+    // Local, called once in each step. Returns what this rank must do to write the step. Replaces scattered blocks in `input` by
+    // contiguous ranges.
     StepIntent intent(StepInput& input);
-    // Known on all ranks: elements of scattered blocks move between ranks in every step.
+    // Whether elements of scattered blocks move between ranks in every step. The same on all ranks.
     bool redistributes() const { return blocks_->scattered().is_in_use(); }
-    // Whether the step begins another group; whether the part is described as the step needs it.
+    // Whether the next step begins another group.
     bool needs_group() const { return !group_ || group_->is_full(); }
+    // Whether the part's description fits the step.
     bool is_described(const StepInput& input) const;
-    // Local. Opens the next group before the ranks agree on the step. `makes_files`: also its directories, where this rank makes
-    // any.
+    // Local. Opens the next group before the ranks agree on the step. `makes_files`: also makes the group's directories, if this
+    // rank makes any.
     void begin_next_group(const StepInput& input, bool makes_files);
-    // Local. This rank has written the step, but other ranks must plan it anew: forgets what it wrote.
+    // Local. Forgets the step that this rank has written, because other ranks must plan it again.
     void begin_group_again(const StepInput& input);
 
     // Collective. Plans the step if `intent`, the largest of all ranks, asks for it, then describes the part and opens its group as
@@ -59,13 +62,13 @@ public:
 
     const StepPlan& plan() const { return *plan_; }
     const std::shared_ptr<Group>& group() const { return group_; }
-    // Local. No further step goes into the group. It is finished when all its steps are committed.
+    // Local. Adds no further step to the group, which is finished once all its steps are committed.
     void finish_group();
     // Local, after a failed step. Rank 0 removes the pending files of `step`, also those of other ranks.
     void remove_failed_step(uint64_t step) noexcept;
     void drop_group_without_steps() noexcept;
-    // Local, where another run has taken over: it may have counted the step that failed here, so the group's files stay as they
-    // are.
+    // Local, called if another run has taken over. That run may use the step that failed here, so the group's files are left
+    // unchanged.
     void leave_group() noexcept {
         queue_.wait();
         group_.reset();
@@ -74,7 +77,7 @@ public:
     void release();
 
 private:
-    // What is described, to find out whether it still is what the step needs. None after an error.
+    // What the part's description was made for, to find out whether it still fits a step.
     struct Described {
         uint64_t definitions_fingerprint = 0;  // the same on all ranks
         uint64_t plan_version = 0;
@@ -98,7 +101,7 @@ private:
     WriteQueue& queue_;
     const ExistingPart existing_;
     const std::vector<StepEntry>& existing_steps_;
-    bool continues_ = existing_.exists();  // that part
+    bool continues_ = existing_.exists();  // whether the run continues the part `existing_`
     std::unique_ptr<StepPlan> plan_;
     std::unique_ptr<AgreedBlocks> blocks_;
     std::shared_ptr<DescribedPart> part_;

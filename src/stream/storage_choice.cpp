@@ -10,7 +10,7 @@ namespace tailrace {
 namespace {
 
 constexpr uint64_t kLeastBlockBytes = 4096;
-constexpr uint64_t kMostBlockBytes = 16u << 20;  // above it, aligning would cost more room than it saves time
+constexpr uint64_t kMostBlockBytes = 16u << 20;  // aligning to larger blocks would waste more space than it saves time
 constexpr uint64_t kLustreStripeBytes = 1u << 20;
 constexpr uint64_t kElementBytes = 8;
 

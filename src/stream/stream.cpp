@@ -21,7 +21,7 @@ void tell_of_many_files(const History& history, const std::string& directory, co
     if (!note.empty()) std::fputs(text("tailrace: stream '", name, "' in ", directory, ": ", note, "\n").c_str(), stderr);
 }
 
-// Collective. After this, readers see all that is committed. `error`: of this rank, which all ranks get.
+// Collective. Makes all committed steps visible to readers. `error`: an error of this rank, which is thrown on all ranks.
 void show_all_steps(const Communicator& ranks, Stages& stages, std::optional<Error> error) {
     if (!error)
         error = attempt([&] {
@@ -39,7 +39,7 @@ Stream::Stream(MPI_Comm comm, const std::string& directory, const std::string& n
                const KeyValues& strongest)
     : Output(directory, name) {
     ranks_ = take_communicator(comm);
-    run_or_end_job(has_others(), [&] {  // in the constructor, since destroying what is made is collective, too
+    run_or_end_job(has_others(), [&] {  // here, and not in the caller, since the destructors are collective, too
         Json settings = agree_settings(*ranks_, directory_, name_, options);
         if (!strongest.empty()) settings.push_back({{"origin", "what the call needs"}, {"values", strongest}});
         start(comm, settings, false);
@@ -82,7 +82,7 @@ void Stream::end_step() {
     StepRun run{.input = {definitions_, data_, progress_, time_, seconds_now()}};
     StepWriter& writer = stages_->writer;
     const StepProtocol protocol = choose_protocol(config_, definitions_, progress_, writer.redistributes());
-    // Not after a failed step: rank 0 may still be removing its pending files.
+    // Do not prepare a group after a failed step: rank 0 may still be removing its pending files.
     const bool prepares_group = progress_.definitions_frozen() && writer.needs_group() && !progress_.last_step_failed();
     run.vote.intent = StepIntent::write;
     run.error = attempt([&] {
@@ -124,14 +124,14 @@ void Stream::end_step() {
     // The step is committed. If the index cannot be written now, or old steps cannot be removed, a later step does it, at the
     // latest close(), which reports the error.
     if (!stages_->overlap.is_on()) {
-        // An index over growing parts has a step once all parts show it. Of later steps the next vote says so.
+        // The index over growing parts may have a step only once all parts show it. For later steps the next vote reports this.
         const bool is_first = number == 0 && stages_->upkeep.waits_for_parts();
         attempt([&] { is_first ? show_all_steps(*ranks_, *stages_, {}) : stages_->upkeep.refresh_index_and_retention(); });
     }
     stages_->times.index_s += run.watch.lap();
 }
 
-// Removes what was written of the step, on rank 0 also what other ranks have written.
+// Removes what this rank has written of the step; rank 0 also removes what other ranks have written.
 void Stream::fail_step(const Error& error) noexcept {
     if (error.status() == Status::OVERTAKEN) stages_->writer.leave_group();
     stages_->writer.remove_failed_step(progress_.next_step());
@@ -158,7 +158,7 @@ void Stream::flush() {
     }
 }
 
-// Rank 0.
+// Called on rank 0. Makes committed steps visible; `steps_were_lost`: some steps in flight could not be written.
 void Stream::show_committed_steps(bool steps_were_lost) {
     if (steps_were_lost) {
         stages_->journal.reload();
@@ -179,7 +179,7 @@ void Stream::close() {
         if (was_reported) error.reset();
         if (failed) error = failed;
     }
-    // Steps that could not be written stay in flight.
+    // Steps are still in flight here only if they could not be written.
     const bool steps_were_lost = !stages_->commit.in_flight().empty();
     stages_->upkeep.remove_next_directory();  // before rank 0 may return
     std::optional<Error> index_error;
@@ -193,7 +193,7 @@ void Stream::close() {
         if (const auto late = queue.error(); late && !steps_were_lost) throw *late;
         if (!steps_were_lost) stages_->upkeep.check_parts();
         if (config_.layout.storage.durability == Durability::close) return stages_->upkeep.sync_written(progress_.next_step() > 0);
-        // Before the ranks agree, while the others have work of their own. The index shows only what is committed.
+        // Write the index before the ranks agree, while the other ranks still work. It shows only committed steps.
         if (!steps_were_lost && !stages_->upkeep.waits_for_parts())
             index_error = attempt([&] { stages_->upkeep.refresh_index(true); });
     });
@@ -216,13 +216,13 @@ void Stream::close() {
         };
         vote = with_facts(*ranks_, facts, [&] { return agree(*ranks_, vote, error, show); });
     } catch (const Error& reported) {
-        // Committed steps are shown also where the close fails.
+        // Show committed steps even if the close fails.
         if (ranks_->rank() == 0 && !was_shown)
             attempt([&] {
                 if (index_error) throw *index_error;
                 show_committed_steps(steps_were_lost);
             });
-        fail_step(reported);  // other ranks may have written one meanwhile
+        fail_step(reported);  // other ranks may have written a step meanwhile
         stages_->release();
         throw;
     }

@@ -18,7 +18,7 @@ public:
     using KeyValues = std::vector<std::pair<std::string, std::string>>;
     Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const std::string& options,
            const KeyValues& strongest = {});
-    // With settings that agree_settings() gave, on ranks that only write for others.
+    // Opens a stream on ranks that only write for others. `settings`: the result of agree_settings().
     Stream(MPI_Comm comm, const std::string& directory, const std::string& name, const Json& settings);
 
     void end_step() override;
@@ -28,9 +28,9 @@ public:
     std::string leave_open() override;
     bool has_others() const override { return ranks_ && ranks_->size() > 1; }
 
-    // Rank 0, before the first step: where a conversion copies its steps from, for its journal.
+    // Called on rank 0 of a conversion, before the first step: the source of its steps, which the journal records.
     void set_origin(Json origin) { stages_->journal.set_origin(std::move(origin)); }
-    // For a conversion, on all ranks: streams of older versions may have the same time twice.
+    // Called on all ranks of a conversion, because streams of older versions may have the same time twice.
     void accept_all_times() { times_.accept_all(); }
     const EarlierSteps& earlier_steps() const { return stages_->earlier.steps; }
 

@@ -50,15 +50,15 @@ void StreamJournal::journal_static(const Definitions& definitions, const StepDat
     if (const auto error = queue_.error()) throw *error;
 }
 
-// Parts of several hold slices of a coordinate, and HDF5 cannot show a scalar from another file. The journal holds both whole, so
-// that the index can be made from storage alone.
+// Records the values of coordinates and scalars in the journal, so that the index can be made from storage alone. If there are
+// several parts, each has only a slice of a coordinate; and HDF5 cannot show a scalar that is in another file.
 void StreamJournal::journal_coordinates(const StepInput& input) {
     for (size_t v = 0; v < input.definitions.variables().size(); ++v) {
         const std::vector<std::byte>& values = input.data.values[v];
         const Variable& variable = input.definitions.variables()[v];
         const bool sliced = !has_one_part(config_.layout) && input.definitions.is_coordinate(variable);
         const bool scalar = variable.is_static && variable.shape.empty();
-        // A coordinate that an earlier run recorded is recorded again where its values differ: the last run counts.
+        // Record a coordinate again if its values differ from those of an earlier run: the last record is used.
         const auto known = history_.coordinates.find(v);
         const bool is_known = known != history_.coordinates.end();
         if (is_known ? known->second == values : !sliced && !scalar) continue;
@@ -106,7 +106,7 @@ void StreamJournal::journal_drop(uint64_t first, uint64_t last, bool sync) {
 }
 
 void StreamJournal::drop_from(uint64_t first) {
-    if (!history_.has_step_from(first)) return;  // done before: the step that followed has failed
+    if (!history_.has_step_from(first)) return;  // an earlier attempt at this step, which failed, has already removed the steps
     leave_steps(paths_, history_, first, kDropResume, [this](const Json& line) { access_->append(line, true); });
 }
 

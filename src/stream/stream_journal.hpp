@@ -1,4 +1,5 @@
-// The journal of a stream, and the history that it adds up to. Both are on rank 0; the other ranks hold an empty history.
+// The journal of a stream, and the history, which is the state that its lines describe. Both are on rank 0; the other ranks have an
+// empty history.
 #pragma once
 
 #include <memory>
@@ -29,34 +30,34 @@ public:
     void forget_groups(const std::vector<size_t>& gone) { history_.forget_groups(gone); }
     const StorageChoice& storage() const { return storage_; }
     const Json& requested() const { return requested_; }
-    // For a conversion: where its steps are copied from.
+    // For a conversion: sets the source that its steps are copied from.
     void set_origin(Json origin) { origin_ = std::move(origin); }
 
-    // Rank 0. At a run's first step, before any of its bytes: what it writes must fit the steps before `steps.kept`. Then begins
-    // the run's segment.
+    // Rank 0, at a run's first step, before its first bytes are written. Throws unless the run fits the earlier steps that are
+    // kept. Then begins the run's segment of the journal.
     void begin_run(const Definitions& definitions, const StepData& data, const EarlierSteps& steps);
-    // Rank 0. Appends what must be in the journal before the line of a step: the run with its first step, a new plan, and where the
-    // part has grown its blocks.
+    // Rank 0. Appends the lines that must precede the line of a step: the run's line (with its first step), a new plan, and the new
+    // blocks of a part that has grown.
     void journal_run(const StepInput& input, const StepPlan& plan, const Group& group);
-    // Rank 0. Of a stream without steps: the run, and the whole of its arrays, which are static and replicated.
+    // Rank 0. Appends the lines of a stream without steps: the run, and the values of its arrays, which are static and replicated.
     void journal_static(const Definitions& definitions, const StepData& data);
     // Rank 0. Commits a step: puts its files in place and appends its line.
     void journal_step(const StepInFlight& step, uint64_t digest, WriteQueue::Needs needs);
-    // Rank 0. The steps [first, last] are no longer kept.
+    // Rank 0. Appends the line which says that the steps [first, last] are no longer kept.
     void journal_drop(uint64_t first, uint64_t last, bool sync);
-    // Rank 0, before the first step of a run: the steps from `first` on leave the stream, and then their files.
+    // Rank 0, before the first step of a run: removes the steps from `first` on from the stream, then their files.
     void drop_from(uint64_t first);
-    // The number of the journal's plan line that holds for the steps written now; 0 where the parts are too many for one.
+    // The number of the journal's plan line for the steps that are written now; 0 if there is no such line.
     uint64_t plan_number(const StepPlan& plan) const { return plan.part_boxes().empty() ? 0 : plan_number_; }
-    // Rank 0. Reads the history again: the queue could not append all that it was given.
+    // Rank 0. Reads the history from the files again, called when the queue could not append all lines.
     void reload();
     // Rank 0. The run's lock and segment; null on the others.
     const WriteAccess* access() const { return access_.get(); }
-    // Throws OVERTAKEN where it was found out that another run writes the stream. Looks at no file.
+    // Throws OVERTAKEN if this run already knows that another run writes the stream. Reads no file.
     void check_not_overtaken() const {
         if (access_) access_->check_not_overtaken();
     }
-    // Rank 0, when all ranks have written everything. The next run may write into the files of this one.
+    // Rank 0, called when all ranks have written everything. From then on the next run may write into this run's files.
     void end_run() { access_->end(); }
     void release() noexcept {
         if (access_) access_->release();

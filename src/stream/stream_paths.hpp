@@ -1,4 +1,4 @@
-// Where the files of a stream are.
+// The paths of a stream's files.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace tailrace {
 
 struct StreamPaths {
     std::string directory, name;
-    uint64_t run = 0;      // the number of this run's segment of the journal, in the names of what is not committed
-    uint64_t segment = 0;  // the number in the names of its parts; 0: none
+    uint64_t run = 0;      // the number of this run's journal segment; it is in the names of files that are not committed
+    uint64_t segment = 0;  // the number in the names of this run's parts; 0: the names have none
 
     std::string path(const std::string& relative) const { return directory + "/" + relative; }
     std::string dataset() const { return path(dataset_path(name)); }

@@ -13,8 +13,8 @@
 namespace tailrace {
 namespace {
 
-// After the first step the index is written at most once a second, and so seldom that it takes a hundredth of the run. But it is
-// never older than ten seconds, or than a hundredth of the run.
+// The least time between two writes of the index: at least one second, and so long that writing takes about a hundredth of the run.
+// But the index is never older than ten seconds or a hundredth of the run, whichever is longer.
 double index_interval_s(double cost_s, double run_s) { return std::max(1.0, std::min(100 * cost_s, std::max(10.0, run_s / 100))); }
 
 }  // namespace
@@ -22,7 +22,7 @@ double index_interval_s(double cost_s, double run_s) { return std::max(1.0, std:
 Upkeep::Upkeep(const Communicator& ranks, StreamPaths paths, const StreamConfig& config, StreamJournal& journal)
     : ranks_(ranks), paths_(std::move(paths)), config_(config), journal_(journal),
       index_is_stale_(!journal.history().empty()),  // a run that was killed may have left an older index
-      shown_end_(journal.history().next_step()) {}  // opening has brought the parts up
+      shown_end_(journal.history().next_step()) {}  // opening the stream has made the parts show all committed steps
 
 void Upkeep::on_all_shown() { shown_end_ = journal_.history().next_step(); }
 
@@ -31,7 +31,7 @@ void Upkeep::refresh_index_and_retention() {
     refresh_index(false);
 }
 
-// First the journal, then the index, then the files: what a reader is shown exists.
+// Updates first the journal, then the index, then removes the files, so that every step that a reader sees exists.
 void Upkeep::drop_old_steps() {
     if (ranks_.rank() != 0 || config_.keep_steps == 0) return;
     const History& history = journal_.history();
@@ -48,7 +48,7 @@ void Upkeep::drop_old_steps() {
 void Upkeep::remove_old_groups() {
     const History& history = journal_.history();
     const std::vector<size_t> needed = history.needed_groups();
-    // Torn groups were set aside or removed; another group may have their place by now.
+    // Do not remove torn groups: they were set aside or removed before, and another group may have their names now.
     std::vector<size_t> old;
     for (size_t g = 0; g < history.groups.size(); ++g)
         if (!history.groups[g].torn && !std::binary_search(needed.begin(), needed.end(), g)) old.push_back(g);
@@ -67,7 +67,7 @@ void Upkeep::refresh_index(bool is_last) {
     if (!access.was_overtaken()) {
         if (!index_is_stale_ || (history.empty() && !history.is_static_only())) return;
         if (!history.empty() && (config_.layout.part_is_dataset() || history.groups.back().layout.part_is_dataset())) {
-            // Where earlier steps are in a part that is the dataset, an index would take its name.
+            // If earlier steps are in a part that is the dataset (NAME.nc), an index would overwrite this file.
             if (history.groups.back().segment == 0) return;
             if (access.is_last()) show_dataset(paths_.directory, paths_.name, history.groups.back(), paths_.run);
         } else {
@@ -77,11 +77,12 @@ void Upkeep::refresh_index(bool is_last) {
         }
         if (access.is_last()) return;
     }
-    // The other run may have shown its steps already: what this one has shown must not stay.
+    // Another run has taken over, and may have shown its steps already. Show what the journal says, not this run's steps.
     if (is_last) show_journal(paths_.directory, paths_.name, paths_.run, syncs());
 }
 
-// By the names in the directories that the groups are in, which one call lists: a run may have thousands of groups.
+// Compares with the listings of the groups' directories, one listing for each directory, because a run may have thousands of
+// groups.
 void Upkeep::check_parts() const {
     if (ranks_.rank() != 0 || !journal_.access()->is_last()) return;
     const History& history = journal_.history();
@@ -89,7 +90,7 @@ void Upkeep::check_parts() const {
     for (const GroupEntry& group : history.groups) {
         if (group.run + 1 != history.runs.size() || group.steps == 0) continue;  // others may have been archived
         const std::string path = paths_.path(group_path(group, paths_.name)), directory = parent_of(path);
-        if (!path.starts_with(paths_.parts())) continue;  // it is NAME.nc, which its writer looks at
+        if (!path.starts_with(paths_.parts())) continue;  // the part is NAME.nc, which its writer checks
         const auto [listed, is_new] = names.try_emplace(directory);
         if (is_new) listed->second = list_directory(directory);
         if (std::ranges::binary_search(listed->second, path.substr(directory.size() + 1))) continue;

@@ -10,7 +10,7 @@
 namespace tailrace {
 
 void end_step_write_first(Stages& stages, StepRun& run) {
-    std::optional<StepInFlight> step;  // this rank has written it
+    std::optional<StepInFlight> step;  // the step as this rank has written it; none: this rank could not write first
     if (run.group_is_prepared && !run.error && run.vote.intent == StepIntent::write && stages.writer.is_described(run.input) &&
         !stages.ranks.peers_closed()) {
         step = stages.writer.write_step(run.input, run.error);

@@ -1,4 +1,5 @@
-// Fields of records in the log that threads change at the same time. Records are plain structs, because they are the file's format.
+// Atomic access to fields of log records that several threads change. Records are plain structs, because they are the file's
+// format.
 #pragma once
 
 #include <atomic>

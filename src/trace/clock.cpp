@@ -15,7 +15,7 @@ constinit ClockAnchor tailrace_clock_anchor = {};
 namespace {
 
 constexpr uint64_t kValidNs = 1'000'000, kLeastBaseNs = 1'000'000, kBaseNs = 100'000'000;
-constexpr uint64_t kMostReadTicks = 600;  // a longer reading was interrupted
+constexpr uint64_t kMostReadTicks = 600;  // a reading of both clocks that takes longer was interrupted, and is not used
 
 constinit std::atomic<bool> uses_ticks = false;
 
@@ -36,7 +36,7 @@ uint64_t kernel_ns() {
     return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// 2^32 times the ns of a tick since the base; 0 where the base is too young.
+// 2^32 times the ns of a tick, measured since the base; 0: the time since the base is too short.
 uint64_t measured_scale(const Reading& now) {
     if (rate.base.ns == 0 || now.ticks <= rate.base.ticks || now.ns <= rate.base.ns) {
         rate.base = rate.next_base = now;
@@ -51,9 +51,9 @@ uint64_t measured_scale(const Reading& now) {
     return static_cast<uint64_t>((static_cast<unsigned __int128>(now.ns - from.ns) << 32) / (now.ticks - from.ticks));
 }
 
-// Begins a new anchor. It begins where the old one ends, so that no thread sees the time go back. RATIONALE: a reading is wrong by
-// some 20 ns, and the rate by some millionths. So the old anchor may be ahead of the kernel. The new one is then slower for its
-// whole time, and meets the kernel's time at its end.
+// Begins a new anchor at the time where the old one ends, so that no thread sees the time go back. A reading is wrong by some 20
+// ns, and the rate by some millionths, so the old anchor may be ahead of the kernel's clock. The new one is then slower, and is
+// equal to the kernel's clock at its end.
 void renew(const Reading& now) {
     ClockAnchor& anchor = tailrace_clock_anchor;
     const uint64_t scale = measured_scale(now), old_valid = anchor.valid_ticks.load(std::memory_order_relaxed);
@@ -73,8 +73,8 @@ void renew(const Reading& now) {
 
 }  // namespace
 
-// RATIONALE: the kernel itself checks the counter. It changes to another clock where the counter differs between processors, or
-// where its rate changes.
+// Uses the counter only if the kernel's clock is `tsc`. The kernel checks the counter: it changes to another clock if the counter
+// differs between processors, or its rate changes.
 void use_tick_counter() {
     unsigned a = 0, b = 0, c = 0, d = 0;
     constexpr unsigned kPowerLeaf = 0x80000007, kIsInvariant = 1u << 8;

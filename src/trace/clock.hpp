@@ -1,5 +1,5 @@
-// CLOCK_MONOTONIC, computed from the processor's counter of ticks. Reading the counter takes a third of the time of clock_gettime,
-// and each event needs two times. The counter is used where the kernel uses it, too.
+// CLOCK_MONOTONIC, computed from the processor's time-stamp counter (TSC). Reading the counter takes a third of the time of
+// clock_gettime, and each event needs two times. The counter is used only if the kernel's clock uses it, too.
 #pragma once
 
 #include <x86intrin.h>
@@ -9,22 +9,23 @@
 
 namespace tailrace::trace {
 
-// A moment in ticks and in ns, and from there on the ns of a tick. All threads have the same one. It is renewed every millisecond.
+// A moment in ticks and in ns, and how many ns a tick takes after that moment. All threads share it. It is renewed every
+// millisecond.
 struct ClockAnchor {
     std::atomic<uint32_t> version;  // odd while a thread changes the rest
     std::atomic<uint64_t> ticks, ns;
     std::atomic<uint64_t> scale;        // 2^32 times the ns of a tick
-    std::atomic<uint64_t> valid_ticks;  // so long the anchor serves; 0: the kernel is asked at each call
+    std::atomic<uint64_t> valid_ticks;  // for how many ticks the anchor is valid; 0: each call uses clock_gettime
 };
-// RATIONALE: extern "C", as for other data that hooks reach directly.
+// Declared extern "C", like other data that hooks access directly.
 extern "C" {
 [[gnu::visibility("hidden")]] extern ClockAnchor tailrace_clock_anchor;
 }
 
-// Called when a log begins. Until then, and on machines whose kernel uses another clock, the kernel is asked.
+// Starts to use the counter, unless the kernel uses another clock. Called when a log begins; before that, clock_gettime is used.
 void use_tick_counter();
 
-// Asks the kernel, and renews the anchor.
+// Calls clock_gettime, and renews the anchor.
 uint64_t now_ns_of_kernel();
 
 inline uint64_t ns_since_anchor(uint64_t passed_ticks, uint64_t scale) { return passed_ticks * scale >> 32; }

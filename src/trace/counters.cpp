@@ -8,7 +8,8 @@
 namespace tailrace::trace {
 namespace {
 
-// Where the counter of a file and a call is, by their hash. Beyond so many probes, calls are counted for all other files together.
+// The index of counters: a hash table by file and call. If kProbes probes find no place, the call is counted for all other files
+// together.
 constexpr uint64_t kKeys = 1u << 20, kProbes = 16;
 using Place = std::atomic<Counter*>;
 constinit std::atomic<void*> index_memory = nullptr;
@@ -33,7 +34,7 @@ Counter* make_counter(ProcessState& process, uint64_t file, uint16_t call) {
     return made;
 }
 
-// nullptr where there is none and none can be made.
+// The counter of a file and a call; nullptr: there is none and none can be made.
 Counter* counter_of(ProcessState& process, Place* index, uint64_t file, uint16_t call) {
     Counter* made = nullptr;
     for (uint64_t probe = 0; probe < kProbes; ++probe) {

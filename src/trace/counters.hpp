@@ -1,4 +1,4 @@
-// Counting by file and call, for events that have neither a slot nor a merged record. Internal to src/trace.
+// Counters by file and call, for events that got neither a slot in the log nor a merged record. Internal to src/trace.
 #pragma once
 
 #include "trace/process_state.hpp"
@@ -12,7 +12,7 @@ void prepare_counters(ProcessState& process);
 // Adds an event to the counter of its file and call.
 void count_event(ProcessState& process, const Event& event);
 
-// Ends the counters of a file that has another name from now on.
+// Ends the counters of a file that was renamed.
 void end_counters_of(ProcessState& process, uint64_t file);
 
 }  // namespace tailrace::trace

@@ -25,23 +25,23 @@ constexpr uint32_t kHeaderBytes = 16384, kSlotBytes = 64, kChunkBytes = 64u << 1
 constexpr uint32_t kSlotsOfChunk = kChunkBytes / kSlotBytes;
 constexpr int64_t kNoOffset = -1;  // the call has no offset
 
-// Flags of an event: the libraries within whose calls it was made.
+// Flags of an event: the libraries in whose functions the call was made.
 enum class Within : uint16_t { mpi = 1, hdf5 = 2, netcdf = 4, pnetcdf = 8 };
-constexpr uint64_t kHasProcess = 1;   // detail of `spawn`: its result is the child's process number, not the status of a shell
-constexpr uint64_t kLosesTracer = 2;  // and of a shell whose environment lacks the tracer's variables
-constexpr uint16_t kInserted = 256;   // further flag: a barrier of the tracer, for which the user asked
+constexpr uint64_t kHasProcess = 1;   // in `detail` of `spawn`: the result is the child's process number, not a shell's status
+constexpr uint64_t kLosesTracer = 2;  // in `detail` of `spawn`: the shell's environment lacks the tracer's variables
+constexpr uint16_t kInserted = 256;   // in `flags`: a barrier that the tracer has inserted, because the user asked for it
 
 // One call. Times: CLOCK_MONOTONIC of the node.
 struct Event {
     uint64_t begin_ns, end_ns;
     uint16_t call;  // stored last: with it the event is complete
     uint16_t flags;
-    int32_t descriptor;  // or -1
-    uint64_t file;       // the id of its name; 0: none
-    int64_t offset;      // in the file, or kNoOffset
-    uint64_t bytes;      // requested
-    int64_t result;      // of the call; -errno where it failed
-    uint64_t detail;     // flags of open, whence of seek, protection of mmap, the second name of rename ...
+    int32_t descriptor;  // file descriptor, or -1
+    uint64_t file;       // the id of the file's name; 0: none
+    int64_t offset;      // in the file, in bytes, or kNoOffset
+    uint64_t bytes;      // bytes requested
+    int64_t result;      // of the call; -errno if it failed
+    uint64_t detail;     // flags of open, whence of seek, protection of mmap, the id of rename's second name ...
 };
 
 // A name begins in this slot and continues in the slots after it. Its id is the FNV-1a hash of its bytes, so a reader detects a
@@ -67,19 +67,19 @@ enum class ChunkKind : uint16_t { events_and_names = 0, counters = 1, merged = 2
 // The sums over the calls of a merged record.
 struct MergedSums {
     uint64_t last_ns;  // end of the last call
-    uint64_t bytes;    // requested
+    uint64_t bytes;    // bytes requested
     int64_t moved;     // sum of results that are more than 0
     uint64_t busy_ns;
-    uint64_t least_size, most_size;  // of a call: bytes that it moved or, where it moves none, requested bytes
-    uint32_t least_ns, most_ns;      // in a call; at most 2^32 - 1
+    uint64_t least_size, most_size;  // smallest and largest call: bytes moved or, for calls that move none, bytes requested
+    uint32_t least_ns, most_ns;      // shortest and longest call; at most 2^32 - 1
     uint8_t size_bin, time_bin;      // of the last call
     uint8_t reserved[6];
 };
 
-constexpr uint32_t kBins = 32;  // bin n has values of n binary digits; the last one has all larger values, too
+constexpr uint32_t kBins = 32;  // bin n counts values of n binary digits; the last bin counts all larger values, too
 
-// Like calls of one thread: same call, file, detail, flags and error. Seven slots. Of the two sums, number `calls % 2` is true, and
-// the other one is being changed. The bins are changed after that, so they may lack the last call.
+// Calls of one thread with the same call number, file, detail, flags and error. Takes seven slots. Of the two sums, sums[calls % 2]
+// is valid, and the other one may be in change. The bins are changed last, so they may lack the last call.
 struct Merged {
     uint64_t begin_ns;  // of the first call
     uint64_t calls;
@@ -102,7 +102,7 @@ struct Counter {
     uint64_t calls;
     uint16_t call;          // Call::counter
     uint16_t counted_call;  // 0: all calls together
-    uint32_t ended;         // 1: the file has another name now
+    uint32_t ended;         // 1: the file was renamed
     uint64_t reads, writes, bytes_read, bytes_written, failed;
     uint64_t busy_ns, first_ns, last_ns;
     uint64_t reserved[5];
@@ -113,7 +113,7 @@ struct KernelCounts {
     uint64_t read_bytes, written_bytes, read_calls, write_calls, device_read_bytes, device_written_bytes;
 };
 
-// What the loader has read of programs and libraries, computed from those that it has loaded.
+// What the dynamic loader has read of programs and libraries, computed from those that it has loaded.
 struct LoaderCounts {
     uint64_t read_bytes, read_calls;
 };
@@ -146,14 +146,14 @@ struct BeginAndEnd {
 struct Header {
     char magic[8];
     FormatSizes format;
-    BeginAndEnd<Moment> time;  // end 0: the process did not end by itself
+    BeginAndEnd<Moment> time;  // end = 0: the process did not end normally
     ProcessNumbers numbers;
     Room room;
     BeginAndEnd<KernelCounts> counts;
     char host[64], program[512], command[2048];
     char calls[kHeaderBytes / 2];             // lines of "name number group": a reader needs no other list
-    BeginAndEnd<KernelCounts> thread_counts;  // of the threads that read the counts: without children that were waited for
-    KernelCounts own;                         // of the tracer itself since the beginning, as the kernel counts it
+    BeginAndEnd<KernelCounts> thread_counts;  // of the thread that read the counts, without ended children of the process
+    KernelCounts own;                         // I/O of the tracer itself since the beginning, as the kernel counts it
     BeginAndEnd<LoaderCounts> loader;         // 0: not known
 };
 

@@ -7,7 +7,7 @@
 namespace tailrace::trace {
 namespace {
 
-// Adds to `own_reads` what reading the file took.
+// Reads the counts from a file of /proc. Adds the cost of this reading to `own_reads`.
 KernelCounts read_counts(const char* path, KernelCounts& own_reads) {
     char text[512] = "";
     const int64_t bytes = raw::read_file(path, text, sizeof text - 1);

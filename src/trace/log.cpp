@@ -34,7 +34,8 @@ void add_reads(KernelCounts& to, const KernelCounts& more) {
 
 Moment now() { return {time_of(CLOCK_MONOTONIC), time_of(CLOCK_REALTIME)}; }
 
-// As the first process of this memory began: a child of fork records also where its parent has cleared the environment.
+// The settings when the first process of this memory began, so that a child of fork records even if its parent has cleared the
+// environment.
 struct Settings {
     char folder[4096];  // empty: not known
     uint64_t budget_bytes;
@@ -49,7 +50,7 @@ void find_settings() {
     raw::put_text(settings.folder, folder, sizeof settings.folder);
 }
 
-// Whether this process records from now on.
+// Begins the log. Returns whether this process records.
 bool begin_log(ProcessState& process) {
     find_settings();
     if (*settings.folder == '\0') return false;
@@ -70,7 +71,8 @@ bool begin_log(ProcessState& process) {
     return true;
 }
 
-// nullptr where another thread begins the log, or where this is a signal handler that interrupted the beginning.
+// The state of this process, whose log is begun if needed. nullptr: another thread is beginning the log, or this is a signal
+// handler that has interrupted the beginning.
 [[gnu::noinline]] ProcessState* begin_process(ProcessState& process) {
     LogState not_begun = LogState::not_begun;
     if (!process.state.compare_exchange_strong(not_begun, LogState::beginning)) return nullptr;

@@ -15,7 +15,7 @@ namespace tailrace::trace {
 // cannot be made, the process never records.
 bool is_recording();
 
-// Whether the log belongs to this process. False in a child that still shares its parent's memory, as after vfork().
+// Whether the log belongs to this process. False in a child that still shares its parent's memory, such as one after vfork().
 bool has_own_log();
 
 // Stores an event. When the budget is spent or the disk is full, counts it instead.
@@ -36,7 +36,7 @@ void end_log();
 // Adds reads of the tracer itself, which the kernel counts as the process's.
 void add_own_reads(const KernelCounts& counts);
 
-// The loader's reads up to the log's beginning, and up to its end.
+// Set what the dynamic loader had read when the log began, and when it ended.
 void set_loader_at_begin(const LoaderCounts& counts);
 void set_loader_at_end(const LoaderCounts& counts);
 

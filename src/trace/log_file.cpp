@@ -16,8 +16,8 @@
 namespace tailrace::trace {
 namespace {
 
-// Reserves room on the device. RATIONALE: a store to mapped memory of a full disk would end the user's program by SIGBUS, and a
-// file beyond RLIMIT_FSIZE would end it by SIGXFSZ. Returns 0 or -errno.
+// Reserves room on the device; returns 0 or -errno. Without this, a store to mapped memory on a full disk would end the user's
+// program by SIGBUS, and a file beyond RLIMIT_FSIZE would end it by SIGXFSZ.
 int64_t reserve(int64_t descriptor, uint64_t offset, uint64_t bytes, Header* header) {
     rlimit64 limit = {};
     if (raw::call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, raw::address(&limit)) == 0 && limit.rlim_cur < offset + bytes) return -EFBIG;
@@ -36,13 +36,14 @@ int64_t reserve(int64_t descriptor, uint64_t offset, uint64_t bytes, Header* hea
     return 0;
 }
 
-// Links are never followed: who may write in the folder could put one there, and this process may have more rights.
+// Opens the log's file. Links are never followed: another user who may write in the folder could make one, and this process may
+// have more rights than that user.
 int64_t open_with(const ProcessState& process, int64_t flags) {
     constexpr int64_t kOwnerOnly = 0600;
     return raw::call(SYS_openat, AT_FDCWD, raw::address(process.path), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, kOwnerOnly);
 }
 
-// Whether a descriptor is of the log. The first call of a process says which file that is.
+// Whether a descriptor belongs to the log's file. The first call of a process stores which file that is.
 bool is_log(int64_t descriptor, ProcessState& process) {
     struct stat status = {};
     if (raw::call(SYS_fstat, descriptor, raw::address(&status)) != 0) return false;
@@ -80,7 +81,7 @@ void* map_log_file(const ProcessState& process, int64_t log, uint64_t offset, ui
     return memory;
 }
 
-// N numbers the programs that one process is in turn, by exec.
+// The number N in the file's name distinguishes the programs that one process runs one after the other, by exec.
 Header* create_log_file(ProcessState& process, const char* folder, const Header& described) {
     uint64_t at = raw::put_text(process.path, folder, 4000);
     process.path[at++] = '/';

@@ -6,14 +6,14 @@
 
 namespace tailrace::trace {
 
-// nullptr where the kernel refuses. Without a file, `descriptor` is -1.
+// Calls mmap; nullptr if the kernel refuses. `descriptor`: the file descriptor, or -1 for memory without a file.
 void* map_memory(uint64_t bytes, int protection, int flags, int64_t descriptor, uint64_t offset);
 
-// The part of process_memory that runs once for each `place`.
+// The slow path of process_memory(), which runs once for each `place`.
 void* make_process_memory(std::atomic<void*>& place, uint64_t bytes);
 
-// Memory of this process, zero at first; nullptr where there is none. The kernel clears it in every child, however the child was
-// forked. So a child begins with an empty log and with empty tables.
+// Memory of this process, zero at first; nullptr if it cannot be mapped. `place` keeps its address. The kernel clears the memory in
+// every child, however the child was forked, so a child begins with an empty log and empty tables.
 inline void* process_memory(std::atomic<void*>& place, uint64_t bytes) {
     void* memory = place.load(std::memory_order_acquire);
     if (memory != nullptr) [[likely]]

@@ -11,13 +11,13 @@ namespace tailrace::trace {
 namespace {
 
 constexpr uint64_t kPeriodNs = 1'000'000'000, kLongCallNs = 1'000'000;
-constexpr uint64_t kLeastCutNs = 100'000'000;  // an unmarked phase ends a record that is at least so long
+constexpr uint64_t kLeastCutNs = 100'000'000;  // the end of an unmarked phase ends only records that are at least so long
 constexpr int32_t kMostShift = 10;
-constexpr uint64_t kMostCalls = uint64_t{1} << 31;  // of a record, because its bins have 32 bits
-constexpr unsigned kSets = 8, kWays = 8;            // of open records
+constexpr uint64_t kMostCalls = uint64_t{1} << 31;  // the most calls of a record, because its bins have 32 bits
+constexpr unsigned kSets = 8, kWays = 8;            // size of the table of open records
 
-// The open records of a thread, by the hash of their key. A hash without a record is of a call that came once: such a call is an
-// event, and the next like it begins a record. RATIONALE: a record is as large as seven events.
+// The open records of a thread, by the hash of their key. The first call with a key is an event, and only its hash is stored; the
+// next call with this key begins a record. A record is as large as seven events, so single calls should not make one.
 struct OpenRecords {
     uint64_t hashes[kSets][kWays];
     Merged* records[kSets][kWays];
@@ -25,7 +25,7 @@ struct OpenRecords {
     uint32_t generation;
     uint32_t serial;  // of the process in whose log the records are
     uint32_t thread;
-    // Set during a change. RATIONALE: a signal handler that interrupts must not change the same record. Its calls become events.
+    // True during a change, so that a signal handler which interrupts it does not change the same record. Its calls become events.
     bool is_busy;
 };
 [[gnu::tls_model("initial-exec")]] thread_local constinit OpenRecords open_records = {};
@@ -67,7 +67,8 @@ Merged* make_record(ProcessState& process, const OpenRecords& open, const Event&
     return made;
 }
 
-// The new sums are written beside the true ones. One store makes them the true ones, so a killed process has whole sums.
+// Adds an event to a record. The new sums are written beside the valid ones; one store makes them valid, so the log of a killed
+// process has consistent sums.
 void add_event(Merged& record, const Event& event) {
     const uint64_t calls = record.calls, moved = event.result > 0 ? static_cast<uint64_t>(event.result) : 0;
     const uint64_t time_ns = event.end_ns - event.begin_ns;
@@ -137,7 +138,7 @@ bool merge_into(ProcessState& process, OpenRecords& open, const Event& event, in
     }
     Merged*& record = open.records[set][way];
     if (record == nullptr || is_ended(open, *record, event, shift))
-        if (Merged* made = make_record(process, open, event)) record = made;  // without room the old one continues
+        if (Merged* made = make_record(process, open, event)) record = made;  // if there is no room, the old record continues
     if (record == nullptr) return false;
     add_event(*record, event);
     return true;

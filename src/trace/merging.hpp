@@ -1,4 +1,4 @@
-// Merged records: the sums of like calls of a thread, in place of their events. Internal to src/trace.
+// Merged records: the sums over calls of a thread that have the same key, in place of their events. Internal to src/trace.
 //
 // Merging begins when half of the budget is used, so that short runs have a full timeline. From then on a record has the calls of
 // a second, and a call of more than a millisecond is an event of its own. Both limits double each time that half of the remaining
@@ -9,10 +9,10 @@
 
 namespace tailrace::trace {
 
-// Called when the log has grown, and when it cannot grow.
+// Begins merging, or doubles its limits, if so much of the budget is used. Called when the log has grown, and when it cannot grow.
 void begin_merging_when_due(ProcessState& process);
 
-// Whether the event is in a merged record now.
+// Adds the event to a merged record. False: the event must be recorded by itself. `shift`: Merging::shift.
 bool merge_event(ProcessState& process, const Event& event, int32_t shift);
 
 }  // namespace tailrace::trace

@@ -1,4 +1,4 @@
-// Names of files, groups of ranks, places and phases: each is stored in the log once, and events carry its id.
+// Names of files, groups of ranks, places and phases: each is stored in the log once, and events have its id.
 #include <stddef.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 namespace tailrace::trace {
 namespace {
 
-// Beyond so many probes a name may be stored again.
+// After this number of probes without a free place, a name may be stored a second time.
 constexpr uint32_t kNameProbes = 8;
 
 // Whether the log has this name. Otherwise `reserved` is the place that was set to the id; nullptr where no place was free.

@@ -8,7 +8,7 @@ namespace tailrace::trace {
 // Fills all fields but the times, the budget, and those that are known later. Called once for each process, before its first event.
 void describe_process(Header& header);
 
-// Whether a program starts ranks and is no rank itself: it is not recorded.
+// Whether a program is an MPI launcher, which starts ranks and is not a rank itself. Launchers are not recorded.
 bool is_launcher(const char* program);
 
 }  // namespace tailrace::trace

@@ -1,4 +1,4 @@
-// What a process and its threads know of its log. Internal to src/trace.
+// The state of a process's log, in the process's memory. Internal to src/trace.
 #pragma once
 
 #include <atomic>
@@ -11,42 +11,43 @@ namespace tailrace::trace {
 // Goes one way: not_begun -> beginning -> off or on. A child starts again, because its memory is zero.
 enum class LogState : uint32_t { not_begun, beginning, off, on };
 
-// Room in chunks that all threads share: of merged records, of counters, or of names that come when the budget is spent.
+// Free slots in chunks that all threads share: for merged records, for counters, or for names that are new when the budget is
+// spent.
 struct SharedRoom {
-    std::atomic<uint32_t> is_taken;  // by a thread that changes the two
-    uint64_t next, end;              // addresses
+    std::atomic<uint32_t> is_taken;  // 1: a thread changes `next` and `end`
+    uint64_t next, end;              // addresses of the free slots: [next, end)
 };
 
-// Whether the log can have more chunks. Goes one way.
+// Whether the log can have more chunks. Changes only in the order of the values.
 enum class Growth : uint32_t { grows, budget_spent, stopped };
 
 constexpr int32_t kNotMerging = -1;
 struct Merging {
-    std::atomic<int32_t> shift;        // kNotMerging, or how scarce the room is: see merging.hpp
+    std::atomic<int32_t> shift;        // kNotMerging, or how often the limits of merging.hpp were doubled
     std::atomic<uint32_t> generation;  // records of an earlier generation are ended
-    std::atomic<uint32_t> threads;     // that merge
+    std::atomic<uint32_t> threads;     // number of threads that merge
 };
 constexpr uint32_t kKnownNames = 8192;  // names of which the process knows that the log has them
 constexpr uint32_t kRemainders = 256;
 
 struct ProcessState {
     std::atomic<LogState> state;
-    Header* header;  // in the log's file; there while the state is `on`
+    Header* header;  // mapped from the log's file; valid while the state is `on`
     SharedRoom merged, counters, names_beyond_budget;
-    std::atomic<uint32_t> chunks;  // of the file that are claimed
+    std::atomic<uint32_t> chunks;  // number of chunks of the file that are claimed
     std::atomic<Growth> growth;
     Merging merging;
-    uint32_t chunk_limit;                            // as the budget allows
+    uint32_t chunk_limit;                            // the most chunks that the budget allows
     uint32_t serial;                                 // differs in each child
-    std::atomic<uint64_t> remainders[kRemainders];   // slots that ended threads have left free: see `packed`
-    std::atomic<uint64_t> known_names[kKnownNames];  // their ids, hashed
-    char path[4096 + 128];                           // of the log's file
-    uint64_t file_device, file_number;               // of that file: another one under its name is not written to
+    std::atomic<uint64_t> remainders[kRemainders];   // slots that ended threads have left free: see packed() in slots.cpp
+    std::atomic<uint64_t> known_names[kKnownNames];  // hash table of the ids of names that the log has
+    char path[4096 + 128];                           // path of the log's file
+    uint64_t file_device, file_number;               // device and inode of the log's file, to detect another file of this name
 };
 
 // The state of this process while it records, else nullptr. The first call of a process begins its log.
 ProcessState* recording_process();
-// The same, but nullptr where the log is not begun.
+// The state of this process while it records, else nullptr. Never begins a log.
 ProcessState* begun_process();
 
 }  // namespace tailrace::trace

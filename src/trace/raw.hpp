@@ -1,4 +1,4 @@
-// System calls without the C library: a call of the C library within a hook could enter another hook.
+// System calls without the C library, because a C library function that a hook calls could enter another hook.
 #pragma once
 
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 
 namespace tailrace::trace::raw {
 
-// The result of a system call; -errno where it failed. Leaves errno alone.
+// Makes a system call. Returns its result, or -errno if it failed. Does not change errno.
 inline int64_t call(int64_t number, int64_t a = 0, int64_t b = 0, int64_t c = 0, int64_t d = 0, int64_t e = 0, int64_t f = 0) {
     int64_t result;
     register int64_t r10 asm("r10") = d;
@@ -23,14 +23,14 @@ inline int64_t call(int64_t number, int64_t a = 0, int64_t b = 0, int64_t c = 0,
 
 inline int64_t address(const void* pointer) { return reinterpret_cast<int64_t>(pointer); }
 
-// Opens a file for reading. The kernel's O_LARGEFILE is among the flags: the C library never sets it on this machine, and it
-// changes nothing. By it, tests tell these openings from those of the program.
+// Opens a file for reading. The flags contain the kernel's O_LARGEFILE, which the C library never sets on this machine and which
+// has no effect. Tests use it to distinguish these openings from those of the program.
 inline int64_t open_to_read(const char* path) {
     constexpr int kLargeFile = 0100000;
     return call(SYS_openat, AT_FDCWD, address(path), O_RDONLY | O_CLOEXEC | kLargeFile);
 }
 
-// Reads a small file, such as one of /proc. Returns its bytes, or -errno.
+// Reads a small file, such as one of /proc. Returns how many bytes it has read, or -errno.
 inline int64_t read_file(const char* path, char* to, uint64_t bytes) {
     const int64_t descriptor = open_to_read(path);
     if (descriptor < 0) return descriptor;
@@ -41,7 +41,7 @@ inline int64_t read_file(const char* path, char* to, uint64_t bytes) {
     return static_cast<int64_t>(done);
 }
 
-// Writes the decimal digits of a number and a zero; needs 21 bytes. Returns the number of digits.
+// Writes the decimal digits of a number and a zero byte; needs 21 bytes. Returns the number of digits.
 inline uint64_t put_number(char* to, uint64_t number) {
     char digits[20];
     uint64_t count = 0, length = 0;
@@ -52,7 +52,7 @@ inline uint64_t put_number(char* to, uint64_t number) {
     return length;
 }
 
-// Copies a text and a zero, cut where it is longer than the room. Returns its bytes.
+// Copies a text and a zero byte, cut to `room` bytes. Returns the length of the copy, without the zero byte.
 inline uint64_t put_text(char* to, const char* from, uint64_t room) {
     uint64_t length = 0;
     while (length + 1 < room && from[length] != '\0') to[length] = from[length], ++length;

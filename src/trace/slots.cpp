@@ -43,8 +43,8 @@ void release_remainder(void*) {
     }
 }
 
-// RATIONALE: the C library keeps a thread's values of the first 32 keys in the thread itself. For later keys it calls malloc, which
-// a hook must not. With such a key, remainders are not reused.
+// Only keys below this number are used: the C library stores a thread's values of the first 32 keys in the thread itself, and calls
+// malloc for later keys, which a hook must not do. With a later key, remainders are not reused.
 constexpr pthread_key_t kKeysWithoutMalloc = 32, kNoKey = ~pthread_key_t{0};
 constinit pthread_key_t thread_end_key = kNoKey;
 
@@ -62,17 +62,17 @@ Reason reason_of(int64_t error) {
     }
 }
 
-// Another try may succeed.
+// Whether another attempt may succeed.
 bool is_transient(Reason reason) { return reason == Reason::descriptors || reason == Reason::interrupted; }
 
-// Keeps why a chunk could not be had.
+// Stores in the log's header why no chunk could be added.
 void note(ProcessState& process, Reason reason) {
     if (reason != Reason::budget && !is_transient(reason)) process.growth.store(Growth::stopped);
     auto& reasons = as_atomic(process.header->room.reasons);
     if ((reasons.load(std::memory_order_relaxed) & static_cast<uint32_t>(reason)) == 0) reasons |= static_cast<uint32_t>(reason);
 }
 
-// The slots after the head are this thread's.
+// Writes the head of a chunk or remainder; the slots after it belong to this thread.
 void write_head(const ProcessState& process, ChunkHead& head, ChunkKind kind) {
     head.begin_ns = now_ns();
     head.process = static_cast<uint32_t>(process.header->numbers.process);
@@ -81,7 +81,7 @@ void write_head(const ProcessState& process, ChunkHead& head, ChunkKind kind) {
     as_atomic(head.call).store(static_cast<uint16_t>(Call::chunk), std::memory_order_release);
 }
 
-// The remainder of an ended thread's chunk, with a new head; nullptr where none is large enough.
+// Claims the remainder of an ended thread's chunk, and writes a new head; nullptr: none is large enough.
 ChunkHead* claim_remainder(ProcessState& process, uint32_t slots, uint64_t& end) {
     for (auto& place : process.remainders) {
         uint64_t remainder = place.load(std::memory_order_relaxed);
@@ -94,7 +94,7 @@ ChunkHead* claim_remainder(ProcessState& process, uint32_t slots, uint64_t& end)
     return nullptr;
 }
 
-// A new chunk of the file, with its head; the log then has at most `limit` chunks. nullptr where there is none.
+// Adds a chunk to the file and writes its head, if the log then has at most `limit` chunks. nullptr: failed, for `reason`.
 ChunkHead* claim_chunk(ProcessState& process, ChunkKind kind, uint32_t limit, Reason& reason) {
     int64_t log = open_log_file(process);
     if (log < 0) {
@@ -119,7 +119,8 @@ ChunkHead* claim_chunk(ProcessState& process, ChunkKind kind, uint32_t limit, Re
     return head;
 }
 
-// Takes the room for this thread. The wait is bounded: this may be a signal handler that interrupted the thread that has it.
+// Locks the room for this thread; false: not free. The wait is bounded, because a signal handler may have interrupted the thread
+// that holds the lock.
 bool take(SharedRoom& room) {
     constexpr int kMostYields = 200;
     for (int yields = 0; yields < kMostYields; ++yields) {
@@ -186,7 +187,7 @@ void* claim_shared_slots(ProcessState& process, SharedRoom& room, ChunkKind kind
         Reason reason;
         ChunkHead* head = may_grow ? claim_chunk(process, kind, limit, reason) : nullptr;
         if (head != nullptr) {
-            // Counters have two slots, and their places are even.
+            // Counters take two slots and begin at even slot numbers.
             room.next = reinterpret_cast<uint64_t>(head) + (kind == ChunkKind::counters ? 2 : 1) * uint64_t{kSlotBytes};
             room.end = reinterpret_cast<uint64_t>(head) + kChunkBytes;
         } else if (may_grow) {

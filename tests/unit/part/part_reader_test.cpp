@@ -1,4 +1,4 @@
-// What a part's readers share: HDF5, which serves one thread at a time, and what the root tells.
+// What several readers of parts share: HDF5, which only one thread at a time may use, and the contents of the root group.
 #include "part/part_reader.hpp"
 
 #include <gtest/gtest.h>

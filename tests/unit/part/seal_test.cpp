@@ -1,4 +1,4 @@
-// The seal: whatever is damaged is noticed, and nothing that is read makes the reader go out of bounds.
+// The seal (checksum records of a step): every damage is detected, and no contents make the reader access memory out of bounds.
 #include "part/seal.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What is asked of a queue is done in order, later; bytes are copied; an error stops what comes after it; memory has a bound.
+// A write queue does its work later, in order; it copies the bytes; an error stops all later work; its memory is bounded.
 #include "part/write_queue.hpp"
 
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@ namespace {
 
 bool has(const char* pattern, std::string_view path) { return has_path(pattern, path.data(), static_cast<uint32_t>(path.size())); }
 
-// The regular way to say what has_path says: tries all lengths of each star.
+// A slow reference for has_path(): tries all lengths of each star.
 bool has_slowly(std::string_view pattern, std::string_view path, bool begins_name) {
     if (pattern.empty()) return path.empty();
     if (pattern.starts_with("**")) {

@@ -1,4 +1,4 @@
-// Bundles whose index says what no drain has written. All have right checksums, so each is refused for what it says.
+// Bundles with an index that no drain would write. Their checksums are correct, so each bundle is refused because of its contents.
 #include "stage/bundle_reader.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What is recorded, whatever the room: each call is an event, or in a merged record, or in a counter. Each test is a process of its
-// own, in a folder of its own, as tests/unit/test_unit.py runs it.
+// What a log of any size limit records: each call is an event, or in a merged record, or in a counter. tests/unit/test_unit.py runs
+// each test as a process of its own, in a folder of its own.
 #include "trace/log.hpp"
 
 #include <gtest/gtest.h>

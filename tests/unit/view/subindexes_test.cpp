@@ -29,7 +29,7 @@ History same_groups(uint64_t groups, uint64_t steps, uint64_t parts) {
     return history_of(std::vector<std::pair<uint64_t, uint64_t>>(groups, {steps, parts}));
 }
 
-// Whatever the groups: each part of each step is in exactly one subindex, within its length, and none has too many parts.
+// Checks for any groups: each part of each step is in exactly one subindex, within its length, and no subindex has too many parts.
 void check(const History& history) {
     const auto subindexes = subindexes_of(history, "s");
     std::set<std::string> paths;
