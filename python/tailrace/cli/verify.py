@@ -66,7 +66,8 @@ def _print(directory: Path, answers: dict[str, dict[str, Any]], deep: bool) -> N
 
 
 def _verdict(directory: Path, name: str, answer: dict[str, Any]) -> str:
-    """The state of a stream in words. Names `tailrace index` only if nothing is damaged: `tailrace repair` also writes the index."""
+    """The state of a stream in words. Names `tailrace index` only if nothing is damaged: `tailrace repair` writes the index,
+    too."""
     if answer["state"] == "damaged":
         return "[bold red]damaged[/]"
     if answer["state"] == "being written":

@@ -71,7 +71,7 @@ def _above_most(counts: Mapping[str, float]) -> str:
 
 
 def of_database(activity: Activity, calls: Array, line: str) -> tuple[str, ...]:
-    """(`line`,) if these calls are on a journal of SQLite, whose name is that of its database with a suffix of JOURNALS; else ()."""
+    """(`line`,) if these calls are on a journal of SQLite, whose name ends with one of JOURNALS; else ()."""
     return (line,) if any(name.endswith(JOURNALS) for name in files_of(activity, calls, 3)) else ()
 
 
