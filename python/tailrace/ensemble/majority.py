@@ -1,7 +1,8 @@
 """Finds the types, dimensions, shapes and coordinates of fields that most members have. A member with others is malformed.
 
 The majority is taken over all members that have ended. So the result does not depend on their order or the number of workers, and
-is the same for a resumed ensemble as for one that was never interrupted. """
+is the same for a resumed ensemble as for one that was never interrupted.
+"""
 
 from __future__ import annotations
 

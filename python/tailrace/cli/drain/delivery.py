@@ -69,6 +69,6 @@ def _print(target: Path, answer: dict[str, Any]) -> None:
         output.console().print(f"  {copied.removeprefix('; ')}", soft_wrap=True)
     for path in answer["torn"]:
         output.console().print(
-            output.plain(f"  torn, because its process was killed while it had it open: {path}"), markup=False, soft_wrap=True
+            output.plain(f"  torn, because its process was killed while it had the file open: {path}"), markup=False, soft_wrap=True
         )
     print_left(answer["left"])
