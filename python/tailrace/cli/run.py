@@ -37,7 +37,7 @@ def command(
     share: Annotated[Share, typer.Option("--share", help="Who may read the logs.")] = Share.OWNER,
     config: Annotated[
         Path | None,
-        typer.Option("--config", "--remedy", help="TOML file whose rules [place] and [stage] say where files go."),
+        typer.Option("--config", "--remedy", help="TOML file whose tables `place` and `stage` say where files go."),
     ] = None,
     trace: Annotated[
         bool, typer.Option("--trace/--no-trace", help="Records the run. With --no-trace, files are only placed.")
