@@ -84,8 +84,11 @@ def answer(arguments: list[str]) -> int:
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             raise
-        remedy = f"pip install 'tailrace[{EXTRAS[error.name]}]'"
-        output.fail(f"this command needs the Python package {error.name}, which is not installed: {remedy}", as_json)
+        output.fail(
+            f"this command needs the Python package {error.name}, which is not installed: "
+            f"pip install 'tailrace[{EXTRAS[error.name]}]'",
+            as_json,
+        )
         return 2
     except OSError as error:
         output.fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), as_json)

@@ -98,8 +98,7 @@ def _run_in_directory(request: dict[str, Any]) -> dict[str, Any]:
     code = os.waitstatus_to_exitcode(status) if status is not None else None
     reply: dict[str, Any] = {"reason": reason, "message": "", "status": code, "left": left, "run_s": ended - begin}
     if usage is not None:
-        # Before exec, a child has this process's memory. So ru_maxrss of the child tells nothing if it is not above this process's
-        # own.
+        # Before exec, a child has this process's memory. So ru_maxrss of the child counts only if it is above this process's own.
         own_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         known_mib = max(memory.peak_bytes / BYTES_PER_MIB, usage.ru_maxrss / 1024 if usage.ru_maxrss > own_kib else 0.0)
         reply |= {"cpu_s": usage.ru_utime + usage.ru_stime, "memory_mib": known_mib or None}

@@ -12,8 +12,9 @@ UNEQUAL = 1.5  # ranks are unequal if one has more than this many times the mean
 
 
 def unequal_io(activity: Activity, pricing: Pricing, take_turns: bool) -> tuple[Array, Array, Array]:
-    """Returns the calls of ranks that do more I/O than the mean of all ranks before the same meeting; for each, its seconds above
-    the mean; and the I/O seconds of each rank before each meeting with unequal ranks. All are empty if one rank does all I/O."""
+    """Returns three arrays, all empty if one rank does all I/O alone. First, calls of ranks that do more I/O than the mean of all
+    ranks before the same meeting. Second, the seconds of each call above the mean. Third, the I/O seconds of each rank before each
+    meeting with unequal ranks."""
     io_calls = np.flatnonzero(activity.is_own & activity.of_user_data)
     calls, rank, meeting = pricing.of_ranks(io_calls)
     nothing = calls[:0], np.empty(0), np.empty((len(activity.ranks), 0))

@@ -59,7 +59,7 @@ def nodes_of(cluster: Cluster, words: Sequence[str]) -> list[str]:
             if name not in found:
                 found.append(name)
     if not found:
-        raise ClusterError(f"no node is selected by '{', '.join(words)}'; choose among {', '.join(groups['all'])}")
+        raise ClusterError(f"no node is selected by {', '.join(words) or 'an empty list'}; choose among {', '.join(groups['all'])}")
     return found
 
 
